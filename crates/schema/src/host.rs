@@ -1,0 +1,73 @@
+//! What a host is and what it allows, as found before anything was changed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::testbed::Offloads;
+
+/// A network device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// Interface name.
+    pub name: String,
+    /// Driver, where the device has one.
+    pub driver: Option<String>,
+    /// MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Link speed in Mbit/s, where the device states one.
+    pub speed_mbps: Option<u32>,
+    /// Offloads.
+    pub offloads: Offloads,
+    /// Receive queues.
+    pub rx_queues_count: u32,
+    /// Transmit queues.
+    pub tx_queues_count: u32,
+}
+
+/// Something a host allows or does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ability {
+    /// What: `network_namespaces`, `cpu_cycles_pmu`, …
+    pub name: String,
+    /// Whether it can be used.
+    pub can: bool,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What is lost without it, in a sentence.
+    pub lost_without: String,
+}
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// Host name.
+    pub hostname: String,
+    /// Version of the agent.
+    pub agent_version: String,
+    /// Kernel release, as `uname -r`.
+    pub kernel: String,
+    /// Machine, as `uname -m`.
+    pub machine: String,
+    /// Distribution's pretty name.
+    pub distribution: String,
+    /// CPU model.
+    pub cpu_model: String,
+    /// CPUs online.
+    pub cpus: Vec<u32>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Clock source of the kernel.
+    pub clock_source: String,
+    /// Rate of the time stamp counter in Hz, measured against CLOCK_MONOTONIC_RAW; absent where
+    /// there is no such counter.
+    pub tsc_hz: Option<u64>,
+    /// Congestion controls that a connection may choose.
+    pub congestion_controls: Vec<String>,
+    /// Settings that bear on transfer rates, by sysctl name.
+    pub sysctls: BTreeMap<String, String>,
+    /// Devices of the namespace the agent runs in.
+    pub devices: Vec<Device>,
+    /// What the host allows.
+    pub abilities: Vec<Ability>,
+}

@@ -1,0 +1,19 @@
+//! What controller and agent say to each other, and what a record holds.
+//!
+//! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
+//! control protocol ([`frame`], [`message`]), what a trial asks of each end ([`trial`]), what a
+//! host is ([`host`]), what a testbed looks like ([`testbed`]), and the columns of every table
+//! with unit, meaning and source ([`table`]). Nothing in this crate does I/O or reads a clock.
+
+pub mod frame;
+pub mod host;
+pub mod message;
+pub mod table;
+pub mod testbed;
+pub mod trial;
+
+/// Version of the control protocol. It changes whenever an old peer would misread a new one.
+pub const PROTOCOL_VERSION: u8 = 1;
+
+/// Version of the record's tables and manifest.
+pub const RECORD_VERSION: u32 = 1;

@@ -1,0 +1,218 @@
+//! The control messages. Every request carries an identifier; every reply names its request.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::host::HostFacts;
+use crate::testbed::{Testbed, TestbedSpec};
+use crate::trial::TrialSpec;
+
+/// From controller to agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Envelope<Body> {
+    /// Identifier chosen by the controller; replies repeat it.
+    pub id: u64,
+    /// The request or reply.
+    pub body: Body,
+}
+
+/// What the controller asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// First message on a pipe. Answer: [`Reply::Hello`].
+    Hello {
+        /// Version of the controller's package; must equal the agent's.
+        version: String,
+    },
+    /// Clock exchange. Answer: [`Reply::Clock`].
+    Clock,
+    /// Answer: [`Reply::Host`].
+    DescribeHost,
+    /// Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
+    /// Answer: [`Reply::Testbed`].
+    BuildTestbed(TestbedSpec),
+    /// Answer: [`Reply::Done`].
+    RemoveTestbed,
+    /// Get ready for a trial: check the options, listen. Answer: [`Reply::Prepared`].
+    Prepare(Box<TrialSpec>),
+    /// Open the trial's connections. Answer: [`Reply::Connected`] when the listening end has
+    /// accepted all of them.
+    Connect {
+        /// Numeric address of the listening end.
+        address: String,
+        /// Its port.
+        port: u16,
+    },
+    /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
+    /// a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
+    Start {
+        /// When, on the agent's CLOCK_MONOTONIC, in ns. An instant that is past means now.
+        at_mono_ns: u64,
+    },
+    /// End the trial now and forget it. Answer: [`Reply::Done`]. A running trial answers its own
+    /// request with [`Reply::Finished`] first.
+    Abort,
+}
+
+/// What the agent answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reply", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Hello {
+        /// Version of the agent.
+        version: String,
+        /// Process id of the agent.
+        pid: u32,
+    },
+    /// To [`Request::Clock`]: both clocks read together.
+    Clock {
+        /// CLOCK_MONOTONIC in ns.
+        mono_ns: u64,
+        /// CLOCK_REALTIME in ns since the epoch.
+        realtime_ns: u64,
+    },
+    /// To [`Request::DescribeHost`].
+    Host(Box<HostFacts>),
+    /// To [`Request::BuildTestbed`].
+    Testbed(Box<Testbed>),
+    /// To [`Request::Prepare`].
+    Prepared {
+        /// Port of the listening end; absent at the connecting end.
+        port: Option<u16>,
+    },
+    /// To [`Request::Connect`].
+    Connected {
+        /// Connections open.
+        connections_count: u32,
+    },
+    /// While a trial runs.
+    Progress(Progress),
+    /// The load of a trial ended.
+    Finished(Finished),
+    /// A table follows as frames of kind table, `bytes` in all.
+    Table {
+        /// Name of the table.
+        name: String,
+        /// Length of the Parquet file in bytes.
+        bytes: u64,
+    },
+    /// Done; nothing to tell.
+    Done,
+    /// The request failed; the agent goes on.
+    Error(Failure),
+}
+
+/// One interval of a running trial, summed over the end's connections. For display only; the
+/// record's tables are the result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// Number of the interval, from 0.
+    pub interval: u32,
+    /// `warm-up`, `measure` or `cool-down`.
+    pub phase: String,
+    /// Start on this host's CLOCK_MONOTONIC, in ns.
+    pub start_mono_ns: u64,
+    /// End on this host's CLOCK_MONOTONIC, in ns.
+    pub end_mono_ns: u64,
+    /// Payload moved in the interval, in bytes.
+    pub payload_bytes: u64,
+    /// CPU time of the load's threads in the interval, in ns.
+    pub load_cpu_ns: u64,
+    /// Segments retransmitted since the start.
+    pub retransmitted_segments: u64,
+    /// Congestion window of the first connection, in segments.
+    pub cwnd_segments: u32,
+    /// Smoothed round-trip time of the first connection, in ns.
+    pub srtt_ns: u64,
+    /// Window the peer announces on the first connection (at the sender), or that this end
+    /// announces (at the receiver), in bytes.
+    pub announced_window_bytes: u32,
+}
+
+/// How the load of a trial ended at one end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Finished {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Payload moved in all, in bytes.
+    pub payload_bytes: u64,
+    /// Things that bear on the result.
+    pub notes: Vec<Note>,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "ended", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Outcome {
+    /// All bytes moved, or all phases over.
+    Complete,
+    /// Cut at the deadline; what was moved until then is recorded.
+    Deadline,
+    /// Aborted by the controller.
+    Aborted,
+    /// A connection failed.
+    Failed {
+        /// What failed, in a sentence.
+        reason: String,
+    },
+}
+
+/// A fact found during a trial that bears on its result. The text shown to a user is made by the
+/// analysis, which knows what the user asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "note", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Note {
+    /// The kernel granted less buffer than asked for.
+    BufferCut {
+        /// `send` or `receive`.
+        buffer: String,
+        /// Asked for, in bytes.
+        requested_bytes: u32,
+        /// What the kernel limits a request to, in bytes.
+        limit_bytes: u32,
+    },
+    /// Connections that did not present the token were dropped.
+    StrangersDropped {
+        /// How many.
+        count: u64,
+    },
+    /// The sampler woke this much too late at worst; intervals carry their true times.
+    SamplerLate {
+        /// Worst delay in ns.
+        worst_ns: u64,
+    },
+    /// CPU cycles could not be counted by the PMU.
+    NoPmu {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whose fault a failure is; decides the exit code and the advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The request makes no sense: exit code 2.
+    Usage,
+    /// The host does not allow or have it: exit code 1.
+    Host,
+    /// The other end: exit code 1.
+    Peer,
+    /// A defect of whyperf: exit code 1.
+    Internal,
+}
+
+/// A failed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Whose fault.
+    pub fault: Fault,
+    /// What failed and the way out, in one sentence.
+    pub text: String,
+}

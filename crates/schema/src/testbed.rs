@@ -1,0 +1,68 @@
+//! The embedded testbed: two network namespaces joined by a veth pair.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the testbed should look like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestbedSpec {
+    /// MTU of both devices in bytes.
+    pub mtu_bytes: u32,
+    /// TCP segmentation offload.
+    pub tso: bool,
+    /// Generic segmentation offload.
+    pub gso: bool,
+    /// Generic receive offload.
+    pub gro: bool,
+    /// CPUs that process packets arriving at the near end (receive packet steering). Without it a
+    /// veth reorders its own flow. Empty: off.
+    pub near_rps_cpus: Vec<u32>,
+    /// The same for the far end.
+    pub far_rps_cpus: Vec<u32>,
+}
+
+/// Offloads of a device as the kernel reports them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Offloads {
+    /// TCP segmentation offload.
+    pub tso: bool,
+    /// Generic segmentation offload.
+    pub gso: bool,
+    /// Generic receive offload.
+    pub gro: bool,
+    /// Transmit checksum offload.
+    pub tx_checksum: bool,
+    /// Receive checksum offload.
+    pub rx_checksum: bool,
+}
+
+/// One end of the testbed, everything read back from the kernel after it was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestbedEnd {
+    /// `near` or `far`.
+    pub host: String,
+    /// Path of the network namespace, good as long as the testbed's agent lives.
+    pub netns: String,
+    /// Name of the veth device.
+    pub device: String,
+    /// IPv4 address, without prefix length.
+    pub ipv4: String,
+    /// IPv6 address, without prefix length.
+    pub ipv6: String,
+    /// MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Offloads of the device.
+    pub offloads: Offloads,
+    /// Receive packet steering mask of every receive queue, as in sysfs.
+    pub rps_cpus: Vec<String>,
+}
+
+/// The testbed as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Testbed {
+    /// The end that opens connections.
+    pub near: TestbedEnd,
+    /// The end that listens.
+    pub far: TestbedEnd,
+}

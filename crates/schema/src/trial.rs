@@ -1,0 +1,114 @@
+//! What one trial asks of one end: the transport, its factors, when to stop, what to look at.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which way the payload goes, seen from this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Writes payload.
+    Sender,
+    /// Reads payload.
+    Receiver,
+}
+
+impl Role {
+    /// The word used in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Sender => "sender",
+            Role::Receiver => "receiver",
+        }
+    }
+}
+
+/// Which end opens the connections. Independent of [`Role`]: the near host connects to the far
+/// host in both directions of transfer, so that a host behind address translation can measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Opening {
+    /// Active open.
+    Connect,
+    /// Passive open.
+    Listen,
+}
+
+/// When the load of a trial ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Stop {
+    /// Each connection carries this much payload. The whole transfer is the measurement.
+    Bytes {
+        /// Payload of each connection in bytes.
+        payload_bytes: u64,
+    },
+    /// The load runs through three phases of fixed length.
+    Duration {
+        /// Before the measurement, in ns.
+        warmup_ns: u64,
+        /// The measurement window, in ns.
+        measure_ns: u64,
+        /// After the measurement, in ns: keeps every connection loaded until all ends are past
+        /// the window.
+        cooldown_ns: u64,
+    },
+}
+
+/// Socket options of the data connections. `None` and `false` leave the kernel's default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SocketSpec {
+    /// Window in bytes: the receiver's buffer and window clamp, and the sender's buffer.
+    pub window_bytes: Option<u32>,
+    /// `SO_SNDBUF` in bytes at the sender; overrides the window's.
+    pub send_buffer_bytes: Option<u32>,
+    /// `SO_RCVBUF` in bytes at the receiver; overrides the window's.
+    pub receive_buffer_bytes: Option<u32>,
+    /// Nagle off: `TCP_NODELAY` (RFC 896, RFC 1122 4.2.3.4).
+    pub no_delay: bool,
+    /// No delayed ACK: `TCP_QUICKACK`, armed again after every read because the kernel drops it.
+    pub quick_ack: bool,
+    /// `TCP_CONGESTION`, set on the listener too so that accepted connections inherit it.
+    pub congestion_control: Option<String>,
+    /// `TCP_MAXSEG` in bytes.
+    pub mss_bytes: Option<u32>,
+}
+
+/// One end's part of one trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialSpec {
+    /// Name of the trial, unique in its experiment.
+    pub trial: String,
+    /// Label of this end in the record: `near` or `far`.
+    pub host: String,
+    /// Random token, 64 hexadecimal digits. A data connection that does not present it is dropped.
+    pub token: String,
+    /// Which way the payload goes.
+    pub role: Role,
+    /// Who opens the connections.
+    pub opening: Opening,
+    /// Numeric address the listening end binds; any address of the family when absent.
+    pub listen_address: Option<String>,
+    /// Port the listening end binds; 0 lets the kernel choose.
+    pub listen_port: u16,
+    /// Number of connections.
+    pub connections_count: u32,
+    /// Bytes a send call asks for.
+    pub write_size_bytes: u32,
+    /// Bytes a receive call asks for.
+    pub read_size_bytes: u32,
+    /// When the load ends.
+    pub stop: Stop,
+    /// Time between samples, in ns.
+    pub interval_ns: u64,
+    /// The load is cut this long after its start whatever happened, in ns.
+    pub deadline_ns: u64,
+    /// Options of the data sockets.
+    pub socket: SocketSpec,
+    /// CPUs the load's threads may run on; empty: any.
+    pub pin_cpus: Vec<u32>,
+    /// CPUs whose time counts as this end's; empty: all of the host.
+    pub own_cpus: Vec<u32>,
+}

@@ -59,6 +59,57 @@ impl Table {
 /// All tables of this record version.
 pub const TABLES: [&Table; 6] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &THREADS, &DEVICES];
 
+/// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Unsigned, 32 bits.
+    U32(u32),
+    /// Unsigned, 64 bits.
+    U64(u64),
+    /// Yes or no.
+    Bool(bool),
+    /// Text.
+    Text(String),
+    /// Absent.
+    None,
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Value::U32(value)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Value::U64(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Value::Text(value)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::None, Into::into)
+    }
+}
+
 use ColumnType::{Bool, Text, U32, U64};
 
 const fn column(name: &'static str, column_type: ColumnType, unit: &'static str, meaning: &'static str, source: &'static str) -> Column {

@@ -1,0 +1,56 @@
+# The only entry. `make` alone lists the targets; each does all the set-up it needs.
+
+# Tools like ip, ethtool and sshd live in sbin, which is not on everybody's PATH.
+export PATH := $(PATH):/usr/sbin:/sbin
+BIN := .venv/bin
+AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench schemas setup setup-run setup-test setup-bench prerequisites clean
+
+help:    ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
+	$(BIN)/whyperf run demo
+
+test: setup-test    ## all tests
+	cargo test --workspace --locked
+	$(BIN)/pytest
+
+check: setup-test    ## formatting, lints, types, and whether the checked-in schemas are current
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	scripts/check-schemas
+	scripts/check-scripts
+
+bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less)
+	$(BIN)/python -m bench $(BENCH)
+
+schemas: setup-run    ## writes the JSON Schemas anew from the Rust types
+	$(BIN)/whyperf-agent schema --out schemas
+
+setup: setup-run setup-test setup-bench    ## everything the other targets install
+
+setup-run: .venv/.agent-ready
+setup-test: setup-run
+	@scripts/packages test
+setup-bench: setup-run
+	@scripts/packages bench
+
+prerequisites:
+	@scripts/prerequisites
+
+.venv/.python-ready: requirements.lock scripts/python scripts/uv.txt | prerequisites
+	@scripts/python
+	@touch $@
+
+.venv/.agent-ready: .venv/.python-ready $(AGENT_SOURCES) scripts/agent | prerequisites
+	@scripts/agent
+	@touch $@
+
+clean:    ## removes what was built and installed here; results stay
+	rm -rf target .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,29 @@
+# Which versions are needed, and whether what is there is new enough. Sourced.
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the minima are read by the scripts that source this
+
+PYTHON_MINIMUM=3.11
+# The first uv whose `pip sync` can require hashes and knows the lock's markers.
+UV_MINIMUM=0.5.0
+
+# at_least WANTED FOUND
+at_least() {
+    [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+# Prints the path of the first Python that is new enough.
+find_python() {
+    local name
+    for name in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$name" -c "import sys; sys.exit(sys.version_info < (${PYTHON_MINIMUM/./, }))" 2>/dev/null; then
+            command -v "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# The oldest Rust the workspace states.
+rust_minimum() {
+    sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../Cargo.toml"
+}

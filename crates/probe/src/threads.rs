@@ -1,0 +1,102 @@
+//! CPU time and run-queue time of single threads of this process. Evidence level 0.
+//!
+//! Columns: [`schema::table::THREADS`].
+
+use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// What one thread had used up at an instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadSample {
+    /// CPU time in ns, exact also while the thread runs.
+    pub cpu_ns: u64,
+    /// Time runnable but not running, in ns.
+    pub run_queue_ns: u64,
+    /// CPU it last ran on.
+    pub cpu: u32,
+}
+
+/// Watches one thread of this process.
+#[derive(Debug)]
+pub struct ThreadProbe {
+    /// Thread id.
+    pub thread: u32,
+    clock: ClockId,
+    schedstat: File,
+    stat: File,
+}
+
+impl ThreadProbe {
+    /// Starts to watch `thread`, a thread id of this process.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    pub fn open(thread: u32) -> io::Result<Self> {
+        let folder = format!("/proc/self/task/{thread}");
+        let id = i32::try_from(thread).map_err(io::Error::other)?;
+        Ok(Self {
+            thread,
+            clock: thread_clock(id),
+            schedstat: File::open(format!("{folder}/schedstat"))?,
+            stat: File::open(format!("{folder}/stat"))?,
+        })
+    }
+
+    /// Reads the thread's times; `None` when it has ended.
+    pub fn sample(&self) -> Option<ThreadSample> {
+        let now = clock_gettime(self.clock).ok()?;
+        let cpu_ns = u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?;
+        let (_, run_queue_ns) = read_schedstat(&self.schedstat)?;
+        Some(ThreadSample { cpu_ns, run_queue_ns, cpu: self.last_cpu()? })
+    }
+
+    /// Field 39 of the thread's stat, counted behind the name, which may hold anything.
+    fn last_cpu(&self) -> Option<u32> {
+        let mut text = [0; 1024];
+        let length = self.stat.read_at(&mut text, 0).ok()?;
+        let text = String::from_utf8_lossy(&text[..length]);
+        text.rsplit_once(')')?.1.split_ascii_whitespace().nth(36)?.parse().ok()
+    }
+}
+
+/// The CPU clock of a thread, as the kernel codes it (include/linux/posix-timers_types.h):
+/// complement of the id, the per-thread bit, the scheduler's clock.
+fn thread_clock(thread: i32) -> ClockId {
+    const PER_THREAD: i32 = 4;
+    const SCHEDULER: i32 = 2;
+    ClockId::from_raw((!thread << 3) | PER_THREAD | SCHEDULER)
+}
+
+/// CPU time and run-queue time in ns out of a schedstat file.
+pub(crate) fn read_schedstat(file: &File) -> Option<(u64, u64)> {
+    let mut text = [0; 128];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    let mut words = text.split_ascii_whitespace().map(str::parse);
+    Some((words.next()?.ok()?, words.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn work_of_another_thread_is_seen_while_it_runs() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let worker = std::thread::spawn(move || {
+            send.send(nix::unistd::gettid().as_raw()).expect("main thread waits");
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(150) {}
+        });
+        let thread = u32::try_from(receive.recv().expect("worker sends")).expect("id");
+        let probe = ThreadProbe::open(thread).expect("thread runs");
+        std::thread::sleep(Duration::from_millis(80));
+        let sample = probe.sample().expect("thread runs");
+        worker.join().expect("worker");
+        assert!(sample.cpu_ns + sample.run_queue_ns > 30_000_000, "{sample:?}");
+        assert_eq!(probe.sample(), None, "ended");
+    }
+}

@@ -1,1 +1,44 @@
-//! placeholder
+//! Moves bytes: opens the data connections of a trial and drives the workload over them.
+//!
+//! The way through: [`options`] sets up a socket as the trial asks and reads back what was
+//! granted; [`open`] makes the connections, each introduced by the trial's token
+//! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`]),
+//! with counters that a sampler may read at any time ([`counter`]).
+
+pub mod counter;
+pub mod open;
+pub mod options;
+mod preamble;
+mod receiver;
+pub mod running;
+mod sender;
+mod sockopt;
+
+use std::io;
+
+/// Why a load cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The trial asks for something that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// This host refuses or lacks something.
+    #[error("{doing}: {source}{advice}")]
+    Host {
+        /// What was being done, with the value.
+        doing: String,
+        /// The kernel's answer.
+        source: io::Error,
+        /// The way out, led by a separator; may be empty.
+        advice: &'static str,
+    },
+    /// The other end does not answer as it should.
+    #[error("{0}")]
+    Peer(String),
+}
+
+impl LoadError {
+    fn host(doing: impl Into<String>, source: io::Error, advice: &'static str) -> Self {
+        Self::Host { doing: doing.into(), source, advice }
+    }
+}

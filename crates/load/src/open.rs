@@ -1,0 +1,246 @@
+//! Makes the data connections of a trial. A connection counts only when it has presented the
+//! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use schema::trial::{Opening, Role, SocketSpec, TrialSpec};
+use socket2::{SockAddr, Socket};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::LoadError;
+use crate::options;
+use crate::preamble::{self, PREAMBLE_BYTES, Token, WELCOME};
+
+/// How long opening all connections may take.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a connection may take to present its token.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often waiting looks whether the trial was aborted.
+const ABORT_CHECK: Duration = Duration::from_millis(100);
+/// Connections without a token yet that are kept waiting at most; more are strangers.
+const MAX_UNKNOWN: usize = 1024;
+
+/// One open data connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Number, from 0, the same at both ends.
+    pub number: u32,
+    /// The socket, blocking.
+    pub socket: Socket,
+}
+
+/// All connections of a trial, in the order of their numbers.
+#[derive(Debug)]
+pub struct Opened {
+    /// The connections.
+    pub connections: Vec<Connection>,
+    /// Connections dropped because they did not present the token.
+    pub strangers_count: u64,
+}
+
+/// A listening end, before its connections are there.
+pub struct Listening {
+    socket: Socket,
+    port: u16,
+    token: Token,
+    expected: usize,
+    spec: SocketSpec,
+    role: Role,
+}
+
+/// Reads the token of a trial.
+fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
+    Token::parse(&spec.token).ok_or_else(|| LoadError::Usage("the trial's token is not 64 hexadecimal digits".to_owned()))
+}
+
+/// Checks what makes no sense in a trial before anything is opened.
+///
+/// # Errors
+/// [`LoadError::Usage`] naming the value.
+pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
+    token_of(spec)?;
+    let positive = [
+        ("connections_count", u64::from(spec.connections_count)),
+        ("write_size_bytes", u64::from(spec.write_size_bytes)),
+        ("read_size_bytes", u64::from(spec.read_size_bytes)),
+        ("interval_ns", spec.interval_ns),
+        ("deadline_ns", spec.deadline_ns),
+    ];
+    match positive.iter().find(|(_, value)| *value == 0) {
+        Some((name, _)) => Err(LoadError::Usage(format!("{name} is 0; it must be at least 1"))),
+        None => Ok(()),
+    }
+}
+
+impl Listening {
+    /// Listens as the trial asks.
+    ///
+    /// # Errors
+    /// The address or port cannot be bound, or an option is refused.
+    pub fn open(spec: &TrialSpec) -> Result<Self, LoadError> {
+        debug_assert_eq!(spec.opening, Opening::Listen);
+        let ip = match &spec.listen_address {
+            Some(text) => text.parse().map_err(|_| LoadError::Usage(format!("listen address \"{text}\" is not a numeric address")))?,
+            None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        let address = SocketAddr::new(ip, spec.listen_port);
+        let socket = options::prepare(&address, &spec.socket, spec.role)?;
+        let advice = match spec.listen_port {
+            0 => "",
+            _ => "; choose another port, or 0 to let the kernel choose",
+        };
+        let bound = |error| LoadError::host(format!("listening on {address}"), error, advice);
+        socket.set_reuse_address(true).map_err(bound)?;
+        socket.bind(&address.into()).map_err(bound)?;
+        let backlog = i32::try_from(spec.connections_count).unwrap_or(i32::MAX).clamp(128, 4096);
+        socket.listen(backlog).map_err(bound)?;
+        socket.set_nonblocking(true).map_err(bound)?;
+        let port = socket.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
+        Ok(Self { socket, port, token: token_of(spec)?, expected: spec.connections_count as usize, spec: spec.socket.clone(), role: spec.role })
+    }
+
+    /// The port connections come to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits for all connections of the trial.
+    ///
+    /// # Errors
+    /// They did not come in time, or `abort` was set.
+    pub fn accept_all(self, abort: &AtomicBool) -> Result<Opened, LoadError> {
+        let mut reception = Reception { known: Vec::new(), unknown: Vec::new(), strangers_count: 0 };
+        let end = Instant::now() + OPEN_TIMEOUT;
+        while reception.known.len() < self.expected {
+            if abort.load(Ordering::Relaxed) {
+                return Err(LoadError::Peer("aborted while waiting for connections".to_owned()));
+            }
+            if Instant::now() > end {
+                let (have, want) = (reception.known.len(), self.expected);
+                return Err(LoadError::Peer(format!(
+                    "{have} of {want} connections arrived at port {} within {} s; is a firewall in between?",
+                    self.port,
+                    OPEN_TIMEOUT.as_secs()
+                )));
+            }
+            reception.wait(&self.socket)?;
+            reception.accept(&self.socket);
+            reception.hear(&self.token, self.expected);
+        }
+        let mut connections = reception.known;
+        connections.sort_by_key(|connection| connection.number);
+        for connection in &connections {
+            connection.socket.set_nonblocking(false).map_err(|error| LoadError::host("a data socket", error, ""))?;
+            options::settle(&connection.socket, &self.spec, self.role)?;
+        }
+        let strangers_count = reception.strangers_count + reception.unknown.len() as u64;
+        Ok(Opened { connections, strangers_count })
+    }
+}
+
+/// Arrivals at the listening end: those that presented the token and those that did not yet.
+struct Reception {
+    known: Vec<Connection>,
+    unknown: Vec<Unknown>,
+    strangers_count: u64,
+}
+
+struct Unknown {
+    socket: Socket,
+    since: Instant,
+    have: usize,
+    bytes: [u8; PREAMBLE_BYTES],
+}
+
+/// What became of an arrival after a look at its bytes.
+enum Heard {
+    NotYet,
+    Known(u32),
+    Stranger,
+}
+
+impl Reception {
+    /// Sleeps until something arrives or it is time to look for an abort.
+    fn wait(&self, listener: &Socket) -> Result<(), LoadError> {
+        let sockets = std::iter::once(listener).chain(self.unknown.iter().map(|unknown| &unknown.socket));
+        let mut polled: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+        let timeout = PollTimeout::try_from(ABORT_CHECK).unwrap_or(PollTimeout::ZERO);
+        match poll(&mut polled, timeout) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(LoadError::host("waiting for connections", error.into(), "")),
+        }
+    }
+
+    fn accept(&mut self, listener: &Socket) {
+        while let Ok((socket, _)) = listener.accept() {
+            if self.unknown.len() >= MAX_UNKNOWN || socket.set_nonblocking(true).is_err() {
+                self.strangers_count += 1;
+                continue;
+            }
+            self.unknown.push(Unknown { socket, since: Instant::now(), have: 0, bytes: [0; PREAMBLE_BYTES] });
+        }
+    }
+
+    fn hear(&mut self, token: &Token, expected: usize) {
+        for mut unknown in std::mem::take(&mut self.unknown) {
+            match unknown.hear(token) {
+                Heard::NotYet => self.unknown.push(unknown),
+                Heard::Known(number) if (number as usize) < expected && self.known.iter().all(|known| known.number != number) => {
+                    // One byte into an empty send buffer of a live connection does not block.
+                    if unknown.socket.send(&[WELCOME]).is_ok() {
+                        self.known.push(Connection { number, socket: unknown.socket });
+                    }
+                }
+                Heard::Known(_) | Heard::Stranger => self.strangers_count += 1,
+            }
+        }
+    }
+}
+
+impl Unknown {
+    fn hear(&mut self, token: &Token) -> Heard {
+        match (&self.socket).read(&mut self.bytes[self.have..]) {
+            Ok(0) => return Heard::Stranger,
+            Ok(count) => self.have += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Heard::Stranger,
+        }
+        if self.have == PREAMBLE_BYTES {
+            return preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known);
+        }
+        if self.since.elapsed() > PREAMBLE_TIMEOUT { Heard::Stranger } else { Heard::NotYet }
+    }
+}
+
+/// Opens all connections of the trial to a listening end.
+///
+/// # Errors
+/// An option is refused, the address cannot be reached, or the other end does not know the token.
+pub fn connect_all(spec: &TrialSpec, address: SocketAddr) -> Result<Opened, LoadError> {
+    let token = token_of(spec)?;
+    let mut connections = Vec::with_capacity(spec.connections_count as usize);
+    for number in 0..spec.connections_count {
+        let socket = options::prepare(&address, &spec.socket, spec.role)?;
+        let unreachable = |error| LoadError::host(format!("connecting to {address}"), error, "; is the address right and no firewall in between?");
+        socket.connect_timeout(&SockAddr::from(address), OPEN_TIMEOUT / 2).map_err(unreachable)?;
+        (&socket).write_all(&preamble::encode(&token, number)).map_err(unreachable)?;
+        connections.push(Connection { number, socket });
+    }
+    for connection in &connections {
+        let socket = &connection.socket;
+        let mut answer = [0];
+        let no_welcome = |error: io::Error| LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"));
+        socket.set_read_timeout(Some(OPEN_TIMEOUT)).map_err(no_welcome)?;
+        let mut reader = socket;
+        reader.read_exact(&mut answer).map_err(no_welcome)?;
+        socket.set_read_timeout(None).map_err(no_welcome)?;
+        if answer != [WELCOME] {
+            return Err(LoadError::Peer(format!("{address} is not a whyperf agent of this trial")));
+        }
+        options::settle(socket, &spec.socket, spec.role)?;
+    }
+    Ok(Opened { connections, strangers_count: 0 })
+}

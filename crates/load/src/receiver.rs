@@ -1,0 +1,68 @@
+//! The receiving side of the bulk workload.
+
+use probe::clock::mono_ns;
+use std::io::{self, ErrorKind, Read, Write};
+
+use crate::counter::Counts;
+use crate::options;
+use crate::running::{Ended, Life, Task};
+
+/// Length of the receiver's closing report: its count of the payload, big-endian.
+pub(crate) const REPORT_BYTES: usize = 8;
+
+/// Reads to the end of the stream and reports the count to the sender.
+pub(crate) fn carry(task: &mut Task) -> Life {
+    let mut life = Life::new(task.number);
+    let ended = read_all(task, &mut life).and_then(|()| confirm(task, &life));
+    life.ended = match (task.control.cut(), ended) {
+        (Some(cut), _) => Ended::Cut(cut),
+        (None, Ok(())) => Ended::Complete,
+        (None, Err(error)) => Ended::Failed(format!("receiving on connection {}: {error}", task.number)),
+    };
+    life
+}
+
+fn read_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
+    let ask = task.buffer.len();
+    loop {
+        let moved = match (&*task.socket).read(&mut task.buffer) {
+            Ok(0) => break,
+            Ok(moved) => moved,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if life.calls_count == 0 {
+            life.first_call_mono_ns = Some(mono_ns());
+        }
+        life.payload_bytes += moved as u64;
+        life.calls_count += 1;
+        life.short_calls_count += u64::from(moved < ask);
+        task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        if task.quick_ack {
+            options::quick_ack(&*task.socket)?;
+            life.other_calls_count += 1;
+        }
+        task.transfer.on_moved(moved);
+        // The end of a counted transfer is its last payload byte, not the FIN behind it.
+        if task.transfer.is_complete() && life.last_call_mono_ns.is_none() {
+            life.last_call_mono_ns = Some(mono_ns());
+        }
+    }
+    if life.last_call_mono_ns.is_none() && life.calls_count > 0 {
+        life.last_call_mono_ns = Some(mono_ns());
+    }
+    Ok(())
+}
+
+/// Checks that the stream did not end early, and tells the sender the count.
+fn confirm(task: &Task, life: &Life) -> io::Result<()> {
+    let early = match task.planned_bytes {
+        Some(planned) => life.payload_bytes < planned,
+        None => !task.control.is_measured(),
+    };
+    if early {
+        let text = format!("the sender closed early, after {} bytes", life.payload_bytes);
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
+    }
+    (&*task.socket).write_all(&life.payload_bytes.to_be_bytes())
+}

@@ -1,0 +1,310 @@
+//! A running load: one thread a connection, started together, stopped together.
+//!
+//! A thread a connection keeps the studies' meaning of a write: it blocks in the call when the
+//! send buffer is full, as an application's does. Threads wait for a common instant, so that
+//! making them is outside the measurement.
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use nix::unistd::Pid;
+use schema::trial::{Role, Stop, TrialSpec};
+use socket2::Socket;
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use workload::stream::Transfer;
+
+use crate::counter::Counter;
+use crate::open::Connection;
+use crate::{LoadError, receiver, sender};
+
+/// Why a load was ended from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It outlived its deadline.
+    Deadline,
+    /// The controller no longer wants it.
+    Aborted,
+}
+
+/// How a connection ended at this end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// As the plan says; both ends count the same payload.
+    Complete,
+    /// Cut from outside.
+    Cut(Cut),
+    /// It failed; the reason in a sentence.
+    Failed(String),
+}
+
+/// A connection's life at this end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Life {
+    /// Number of the connection.
+    pub number: u32,
+    /// Sender: first call begins. Receiver: first payload read. CLOCK_MONOTONIC in ns.
+    pub first_call_mono_ns: Option<u64>,
+    /// Sender: last call returned. Receiver: last payload read. CLOCK_MONOTONIC in ns.
+    pub last_call_mono_ns: Option<u64>,
+    /// Payload moved in bytes.
+    pub payload_bytes: u64,
+    /// Send or receive calls.
+    pub calls_count: u64,
+    /// Calls that moved less than they asked for.
+    pub short_calls_count: u64,
+    /// Other system calls of the data path.
+    pub other_calls_count: u64,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+impl Life {
+    pub(crate) fn new(number: u32) -> Self {
+        Self {
+            number,
+            first_call_mono_ns: None,
+            last_call_mono_ns: None,
+            payload_bytes: 0,
+            calls_count: 0,
+            short_calls_count: 0,
+            other_calls_count: 0,
+            ended: Ended::Complete,
+        }
+    }
+}
+
+/// What the threads are told while they run.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    measured: AtomicBool,
+    cut: AtomicU8,
+}
+
+impl Control {
+    /// Whether a timed load is over.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether the measurement window is over.
+    pub fn is_measured(&self) -> bool {
+        self.measured.load(Ordering::Relaxed)
+    }
+
+    /// How the load was cut, if it was.
+    pub fn cut(&self) -> Option<Cut> {
+        match self.cut.load(Ordering::Acquire) {
+            1 => Some(Cut::Deadline),
+            2 => Some(Cut::Aborted),
+            _ => None,
+        }
+    }
+}
+
+/// Everything a connection's thread needs.
+pub(crate) struct Task {
+    pub number: u32,
+    pub socket: Arc<Socket>,
+    pub counter: Arc<Counter>,
+    pub control: Arc<Control>,
+    pub transfer: Transfer,
+    pub buffer: Vec<u8>,
+    /// Payload the connection is to carry; `None` when a clock ends it.
+    pub planned_bytes: Option<u64>,
+    pub quick_ack: bool,
+}
+
+/// A connection under load, as the sampler sees it.
+#[derive(Debug)]
+pub struct Flow {
+    /// Number of the connection.
+    pub number: u32,
+    /// The socket; stays open until the load is dropped.
+    pub socket: Arc<Socket>,
+    /// Its counters.
+    pub counter: Arc<Counter>,
+    /// Thread that carries it.
+    pub thread: u32,
+}
+
+/// A load under way.
+pub struct Load {
+    /// Its connections in the order of their numbers.
+    pub flows: Vec<Flow>,
+    control: Arc<Control>,
+    workers: Vec<JoinHandle<Life>>,
+    done: Channel<()>,
+    done_count: usize,
+}
+
+/// Lets another thread end a load at any time.
+#[derive(Clone)]
+pub struct Cutter {
+    control: Arc<Control>,
+    sockets: Vec<Arc<Socket>>,
+}
+
+impl Cutter {
+    /// Ends all connections at once: calls that block return. What the kernel still holds unsent
+    /// is thrown away.
+    pub fn cut(&self, cut: Cut) {
+        let code = match cut {
+            Cut::Deadline => 1,
+            Cut::Aborted => 2,
+        };
+        // The first reason stays.
+        let _ = self.control.cut.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+        self.control.stop.store(true, Ordering::Relaxed);
+        for socket in &self.sockets {
+            let _ = socket.set_linger(Some(Duration::ZERO));
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Load {
+    /// Makes the threads, which wait for `start_mono_ns` on CLOCK_MONOTONIC and then begin.
+    ///
+    /// # Errors
+    /// A thread cannot be made, or not pinned as asked.
+    pub fn start(spec: &TrialSpec, connections: Vec<Connection>, start_mono_ns: u64) -> Result<Self, LoadError> {
+        let control = Arc::new(Control::default());
+        let (done_sender, done) = channel();
+        let mut load = Self { flows: Vec::new(), control, workers: Vec::new(), done, done_count: 0 };
+        for connection in connections {
+            if let Err(error) = load.add(spec, connection, start_mono_ns, done_sender.clone()) {
+                load.cutter().cut(Cut::Aborted);
+                return Err(error);
+            }
+        }
+        Ok(load)
+    }
+
+    fn add(&mut self, spec: &TrialSpec, connection: Connection, start_mono_ns: u64, done: Sender<()>) -> Result<(), LoadError> {
+        let (call_bytes, carry): (u32, fn(&mut Task) -> Life) = match spec.role {
+            Role::Sender => (spec.write_size_bytes, sender::carry),
+            Role::Receiver => (spec.read_size_bytes, receiver::carry),
+        };
+        let planned_bytes = match spec.stop {
+            Stop::Bytes { payload_bytes } => Some(payload_bytes),
+            Stop::Duration { .. } => None,
+        };
+        let flow_socket = Arc::new(connection.socket);
+        let counter = Arc::new(Counter::default());
+        let mut task = Task {
+            number: connection.number,
+            socket: Arc::clone(&flow_socket),
+            counter: Arc::clone(&counter),
+            control: Arc::clone(&self.control),
+            transfer: Transfer::new(call_bytes, &spec.stop),
+            buffer: pattern(call_bytes),
+            planned_bytes,
+            quick_ack: spec.socket.quick_ack,
+        };
+        let pin_cpus = spec.pin_cpus.clone();
+        let (ready_sender, ready) = channel();
+        let worker = thread::Builder::new()
+            .name(format!("{}-{}", spec.role.name(), connection.number))
+            .spawn(move || {
+                let pinned = pin_this_thread(&pin_cpus);
+                let is_pinned = pinned.is_ok();
+                let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
+                if !is_pinned {
+                    return Life::new(task.number);
+                }
+                sleep_until(start_mono_ns);
+                let life = carry(&mut task);
+                let _ = done.send(());
+                life
+            })
+            .map_err(|error| LoadError::host("making a thread for a connection", error, "; ask for fewer connections"))?;
+        self.workers.push(worker);
+        let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
+        self.flows.push(Flow { number: connection.number, socket: flow_socket, counter, thread });
+        Ok(())
+    }
+
+    /// A handle that ends the load from another thread.
+    pub fn cutter(&self) -> Cutter {
+        Cutter { control: Arc::clone(&self.control), sockets: self.flows.iter().map(|flow| Arc::clone(&flow.socket)).collect() }
+    }
+
+    /// Notes that the measurement window is over: a peer that closes from now on is not early.
+    pub fn on_measured(&self) {
+        self.control.measured.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends a timed load in order: senders finish their call and close their direction.
+    pub fn stop(&self) {
+        self.control.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Sleeps until `mono_ns` on CLOCK_MONOTONIC, or until all connections are done.
+    /// Returns whether all are done.
+    pub fn wait_until(&mut self, mono_ns: u64) -> bool {
+        while self.done_count < self.workers.len() {
+            let left = mono_ns.saturating_sub(probe::clock::mono_ns());
+            if left == 0 {
+                return false;
+            }
+            match self.done.recv_timeout(Duration::from_nanos(left)) {
+                Ok(()) => self.done_count += 1,
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        true
+    }
+
+    /// Waits for the threads and returns every connection's life, in the order of the numbers.
+    pub fn join(&mut self) -> Vec<Life> {
+        let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
+        let workers = std::mem::take(&mut self.workers);
+        workers.into_iter().zip(&self.flows).map(|(worker, flow)| worker.join().unwrap_or_else(|_| broken(flow.number))).collect()
+    }
+}
+
+/// Bytes to send that no layer can tell in advance; real memory, not the kernel's shared zero page.
+fn pattern(length: u32) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    (0..length)
+        .map(|_| {
+            // xorshift32 (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state.to_le_bytes()[0]
+        })
+        .collect()
+}
+
+/// Binds the calling thread to `cpus`; an empty list binds nothing.
+///
+/// # Errors
+/// A CPU does not exist or may not be used.
+pub fn pin_this_thread(cpus: &[u32]) -> Result<(), LoadError> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu as usize).map_err(|error| LoadError::host(format!("pinning to CPU {cpu}"), error.into(), ""))?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set)
+        .map_err(|error| LoadError::host(format!("pinning to CPUs {cpus:?}"), error.into(), "; `whyperf doctor` lists the CPUs of a host"))
+}
+
+/// Sleeps until an instant of CLOCK_MONOTONIC.
+fn sleep_until(mono_ns: u64) {
+    let seconds = i64::try_from(mono_ns / 1_000_000_000).unwrap_or(0);
+    let nanoseconds = i64::try_from(mono_ns % 1_000_000_000).unwrap_or(0);
+    let request = TimeSpec::new(seconds, nanoseconds);
+    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &request) == Err(nix::errno::Errno::EINTR) {}
+}

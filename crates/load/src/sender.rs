@@ -1,0 +1,57 @@
+//! The sending side of the bulk workload.
+
+use probe::clock::mono_ns;
+use std::io::{self, ErrorKind, Read};
+use std::net::Shutdown;
+
+use crate::counter::Counts;
+use crate::receiver::REPORT_BYTES;
+use crate::running::{Ended, Life, Task};
+
+/// Writes until the transfer is complete or stopped, closes the direction, and compares the
+/// receiver's count with its own.
+pub(crate) fn carry(task: &mut Task) -> Life {
+    let mut life = Life::new(task.number);
+    life.first_call_mono_ns = Some(mono_ns());
+    let written = write_all(task, &mut life);
+    life.last_call_mono_ns = Some(mono_ns());
+    let ended = written.and_then(|()| confirm(task, life.payload_bytes));
+    life.ended = match (task.control.cut(), ended) {
+        (Some(cut), _) => Ended::Cut(cut),
+        (None, Ok(())) => Ended::Complete,
+        (None, Err(error)) => Ended::Failed(format!("sending on connection {}: {error}", task.number)),
+    };
+    life
+}
+
+fn write_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
+    loop {
+        let ask = task.transfer.poll_call();
+        if ask == 0 || task.control.is_stopped() {
+            return Ok(());
+        }
+        let moved = match task.socket.send_with_flags(&task.buffer[..ask], libc::MSG_NOSIGNAL) {
+            Ok(moved) => moved,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        life.payload_bytes += moved as u64;
+        life.calls_count += 1;
+        life.short_calls_count += u64::from(moved < ask);
+        task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        task.transfer.on_moved(moved);
+    }
+}
+
+/// Closes the direction and waits for the receiver's count of the payload.
+fn confirm(task: &Task, sent_bytes: u64) -> io::Result<()> {
+    task.socket.shutdown(Shutdown::Write)?;
+    let mut report = [0; REPORT_BYTES];
+    (&*task.socket).read_exact(&mut report)?;
+    let received_bytes = u64::from_be_bytes(report);
+    if received_bytes == sent_bytes {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("sent {sent_bytes} bytes, the receiver counts {received_bytes}")))
+    }
+}

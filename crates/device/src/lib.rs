@@ -88,7 +88,7 @@ impl Device {
     /// read it back.
     ///
     /// # Errors
-    /// No such device, no permission (CAP_NET_ADMIN), or the device refuses.
+    /// No such device, no permission (`CAP_NET_ADMIN`), or the device refuses.
     pub fn set_offload(&self, offload: Offload, on: bool) -> io::Result<()> {
         let command = match offload {
             Offload::Tso => ethtool::SET_TSO,

@@ -54,6 +54,9 @@ pub struct TestbedEnd {
     pub mtu_bytes: u32,
     /// Offloads of the device.
     pub offloads: Offloads,
+    /// Most segments TCP hands to the device at once: 1 when neither TSO nor GSO was asked for,
+    /// because Linux builds super-segments even where both features are off (since 4.17).
+    pub gso_max_segments: u32,
     /// Receive packet steering mask of every receive queue, as in sysfs.
     pub rps_cpus: Vec<String>,
 }

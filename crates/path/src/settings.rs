@@ -1,0 +1,49 @@
+//! Sysctls of a namespace: what must not differ between trials or hosts.
+
+use std::fs;
+use std::io;
+
+use crate::error::PathError;
+
+/// Settings of IPv4 and TCP, by path below `/proc/sys/net`.
+const IPV4: [(&str, &str); 1] = [
+    // A trial must not inherit the congestion state of the trial before.
+    ("ipv4/tcp_no_metrics_save", "1"),
+];
+
+/// Settings of IPv6, by path below `/proc/sys/net`; made before the device exists, which takes
+/// over `default`.
+const IPV6: [(&str, &str); 5] = [
+    ("ipv6/conf/all/disable_ipv6", "0"),
+    ("ipv6/conf/default/disable_ipv6", "0"),
+    // No duplicate address detection: an address is usable at once.
+    ("ipv6/conf/default/accept_dad", "0"),
+    ("ipv6/conf/default/accept_ra", "0"),
+    // No link-local address, hence no solicitations beside the load (addr_gen_mode "none").
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+];
+
+/// Whether the kernel has IPv6.
+pub(crate) fn has_ipv6() -> bool {
+    fs::exists("/proc/sys/net/ipv6/conf").unwrap_or(false)
+}
+
+/// Makes the settings in the calling thread's network namespace and reads them back.
+///
+/// # Errors
+/// A setting is missing, refused, or reads back differently.
+pub(crate) fn apply(host: &str) -> Result<(), PathError> {
+    let ipv6: &[_] = if has_ipv6() { &IPV6 } else { &[] };
+    IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(host, name, value))
+}
+
+fn set(host: &str, name: &str, value: &str) -> Result<(), PathError> {
+    let file = format!("/proc/sys/net/{name}");
+    let failed = |error: io::Error| PathError::system(format!("set {file} to {value}"), error);
+    fs::write(&file, value).map_err(failed)?;
+    let got = fs::read_to_string(&file).map_err(failed)?;
+    if got.trim() == value {
+        return Ok(());
+    }
+    Err(PathError::NotTaken { what: file, device: format!("the {host} end"), asked: value.to_owned(), got: got.trim().to_owned() })
+}

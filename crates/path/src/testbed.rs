@@ -1,0 +1,145 @@
+//! Building the testbed, in the order things must happen.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
+
+use schema::testbed::{TestbedEnd, TestbedSpec};
+
+use crate::ends::{End, FAR, IPV6_MTU_BYTES, NEAR};
+use crate::error::PathError;
+use crate::netns::Netns;
+use crate::{carry, cpus, link, offload, settings, steering};
+
+/// Least MTU of a veth, in bytes (RFC 791 section 3.2).
+const LOWEST_MTU_BYTES: u32 = 68;
+/// Highest MTU of a veth, in bytes.
+const HIGHEST_MTU_BYTES: u32 = 65_535;
+/// The CPUs online, as a list of ranges.
+const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// A testbed that stands. Dropping it removes it; so does the end of the process.
+#[derive(Debug)]
+pub struct Testbed {
+    report: schema::testbed::Testbed,
+    _pair: Pair,
+}
+
+impl Testbed {
+    /// The testbed as read back from the kernel.
+    pub fn report(&self) -> &schema::testbed::Testbed {
+        &self.report
+    }
+}
+
+/// The two namespaces with what is in them.
+#[derive(Debug)]
+struct Pair {
+    near: Netns,
+    far: Netns,
+}
+
+impl Drop for Pair {
+    /// Deletes the devices at once; the namespaces follow when the last process has left them.
+    fn drop(&mut self) {
+        // The device is missing when building failed early; then there is nothing to delete.
+        let _ = self.near.run(|| link::delete(NEAR.device));
+    }
+}
+
+/// Builds the testbed that `spec` describes and reads it back.
+///
+/// # Errors
+/// The spec is impossible on this host, the privilege is missing, or the kernel refuses or keeps a
+/// setting. Nothing is left then.
+pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
+    let steered = check(spec)?;
+    let pair = Pair { near: Netns::new()?, far: Netns::new()? };
+    let ipv6 = settings::has_ipv6() && spec.mtu_bytes >= IPV6_MTU_BYTES;
+    for (end, netns) in pair.ends() {
+        netns.run(|| settings::apply(end.host))?;
+    }
+    pair.near.run(|| link::create_pair(NEAR, FAR, &pair.far, spec.mtu_bytes))?;
+    for (end, netns) in pair.ends() {
+        netns.run(|| {
+            offload::set(end.device, spec)?;
+            if !spec.tso && !spec.gso {
+                link::limit_segments(end.device, 1)?;
+            }
+            link::bring_up(end.device)
+        })?;
+    }
+    for ((end, netns), peer) in pair.ends().into_iter().zip([FAR, NEAR]) {
+        netns.run(|| {
+            link::await_up(end.device)?;
+            link::address(end, peer, ipv6)
+        })?;
+    }
+    carry::check(&pair.near, &pair.far, spec.mtu_bytes, ipv6)?;
+    let near = read_back(NEAR, &pair.near, &steered.near, spec, ipv6)?;
+    let far = read_back(FAR, &pair.far, &steered.far, spec, ipv6)?;
+    Ok(Testbed { report: schema::testbed::Testbed { near, far }, _pair: pair })
+}
+
+impl Pair {
+    fn ends(&self) -> [(End, &Netns); 2] {
+        [(NEAR, &self.near), (FAR, &self.far)]
+    }
+}
+
+/// The CPUs that packet steering of each end goes to.
+struct Steered {
+    near: BTreeSet<u32>,
+    far: BTreeSet<u32>,
+}
+
+/// Refuses what cannot be before anything is made.
+fn check(spec: &TestbedSpec) -> Result<Steered, PathError> {
+    let mtu_bytes = spec.mtu_bytes;
+    if !(LOWEST_MTU_BYTES..=HIGHEST_MTU_BYTES).contains(&mtu_bytes) {
+        return Err(PathError::MtuOutOfRange { mtu_bytes, lowest: LOWEST_MTU_BYTES, highest: HIGHEST_MTU_BYTES });
+    }
+    let list = fs::read_to_string(CPUS_ONLINE).map_err(|error| PathError::system("list the CPUs online", error))?;
+    let online = cpus::from_list(&list);
+    let check_end = |host, wanted: &[u32]| match wanted.iter().find(|cpu| !online.contains(cpu)) {
+        Some(&cpu) => Err(PathError::CpuNotOnline { host, cpu, online: list.trim().to_owned() }),
+        None => Ok(wanted.iter().copied().collect()),
+    };
+    Ok(Steered { near: check_end(NEAR.host, &spec.near_rps_cpus)?, far: check_end(FAR.host, &spec.far_rps_cpus)? })
+}
+
+/// Steers the end's packets, then reads everything back and compares it with what was asked.
+fn read_back(end: End, netns: &Netns, steered: &BTreeSet<u32>, spec: &TestbedSpec, ipv6: bool) -> Result<TestbedEnd, PathError> {
+    let rps_cpus = netns.run(|| steering::set(end.device, steered))?;
+    netns.run(|| {
+        let link = link::read(end.device)?;
+        let addresses = link::read_addresses(end.device)?;
+        let found = |wanted: IpAddr| addresses.iter().find(|&&address| address == wanted).map(IpAddr::to_string);
+        let missing = |wanted: String| PathError::NotTaken {
+            what: "the address".to_owned(),
+            device: end.device.to_owned(),
+            asked: wanted,
+            got: "absent".to_owned(),
+        };
+        if link.mtu_bytes != spec.mtu_bytes {
+            return Err(PathError::NotTaken {
+                what: "the MTU".to_owned(),
+                device: end.device.to_owned(),
+                asked: spec.mtu_bytes.to_string(),
+                got: link.mtu_bytes.to_string(),
+            });
+        }
+        let ipv6 = if ipv6 { found(end.ipv6.into()).ok_or_else(|| missing(end.ipv6.to_string()))? } else { String::new() };
+        Ok(TestbedEnd {
+            host: end.host.to_owned(),
+            netns: netns.path(),
+            device: end.device.to_owned(),
+            ipv4: found(end.ipv4.into()).ok_or_else(|| missing(end.ipv4.to_string()))?,
+            ipv6,
+            mtu_bytes: link.mtu_bytes,
+            offloads: offload::read(end.device)?,
+            gso_max_segments: link.gso_max_segments,
+            rps_cpus,
+        })
+    })
+}

@@ -1,0 +1,103 @@
+//! The testbed on the real kernel. Needs root; without it every test says so and passes.
+
+mod support;
+
+use path::{PathError, build};
+use schema::testbed::TestbedSpec;
+use support::{host_devices, spec, when_privileged};
+
+#[test]
+fn everything_is_read_back_and_nothing_stays() {
+    if !when_privileged() {
+        return;
+    }
+    let before = host_devices();
+    let testbed = build(&TestbedSpec { mtu_bytes: 9188, ..spec() }).expect("build");
+    let report = testbed.report().clone();
+    assert_eq!(host_devices(), before, "the testbed shows outside its namespaces");
+    for end in [&report.near, &report.far] {
+        assert_eq!(end.mtu_bytes, 9188);
+        assert!(end.offloads.tso && end.offloads.gso && end.offloads.gro && end.offloads.tx_checksum, "{end:?}");
+        assert!(end.gso_max_segments > 1, "{end:?}");
+        assert!(end.netns.starts_with(&format!("/proc/{}/fd/", std::process::id())));
+        assert!(std::fs::exists(&end.netns).expect("proc"));
+    }
+    assert_ne!(report.near.netns, report.far.netns);
+    let inodes = [&report.near, &report.far].map(|end| std::fs::read_link(&end.netns).expect("namespace"));
+    drop(testbed);
+    assert_eq!(host_devices(), before);
+    for inode in inodes {
+        assert!(!own_descriptors().contains(&inode), "{} is still open", inode.display());
+    }
+}
+
+#[test]
+fn packets_are_steered_where_asked() {
+    if !when_privileged() {
+        return;
+    }
+    let testbed = build(&TestbedSpec { near_rps_cpus: vec![0], far_rps_cpus: vec![], ..spec() }).expect("build");
+    let report = testbed.report();
+    assert_eq!(bits(&report.near.rps_cpus), vec![1]);
+    assert_eq!(bits(&report.far.rps_cpus), vec![0]);
+}
+
+#[test]
+fn an_mtu_below_ipv6_leaves_the_ipv6_address_empty() {
+    if !when_privileged() {
+        return;
+    }
+    let testbed = build(&TestbedSpec { mtu_bytes: 1279, ..spec() }).expect("build");
+    assert_eq!(testbed.report().near.ipv6, "");
+    assert_eq!(testbed.report().far.ipv4, "198.18.0.2");
+    let testbed = build(&TestbedSpec { mtu_bytes: 1280, ..spec() }).expect("build");
+    assert_eq!(testbed.report().near.ipv6, "2001:2::1");
+}
+
+#[test]
+fn the_lowest_and_the_highest_mtu_carry_packets() {
+    if !when_privileged() {
+        return;
+    }
+    for mtu_bytes in [68, 65_535] {
+        let testbed = build(&TestbedSpec { mtu_bytes, ..spec() }).expect("build");
+        assert_eq!(testbed.report().far.mtu_bytes, mtu_bytes);
+    }
+}
+
+#[test]
+fn an_impossible_mtu_is_refused_by_name() {
+    for mtu_bytes in [0, 67, 65_536] {
+        let error = build(&TestbedSpec { mtu_bytes, ..spec() }).expect_err("impossible");
+        assert!(matches!(error, PathError::MtuOutOfRange { .. }), "{error}");
+        assert!(error.to_string().contains(&mtu_bytes.to_string()), "{error}");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_not_online_is_refused_by_name() {
+    let error = build(&TestbedSpec { far_rps_cpus: vec![0, 4095], ..spec() }).expect_err("no such CPU");
+    assert!(matches!(error, PathError::CpuNotOnline { host: "far", cpu: 4095, .. }), "{error}");
+    assert_eq!(error.fault(), schema::message::Fault::Usage);
+}
+
+#[test]
+fn several_testbeds_stand_side_by_side() {
+    if !when_privileged() {
+        return;
+    }
+    let first = build(&spec()).expect("first");
+    let second = build(&spec()).expect("second");
+    let inode = |path: &str| std::fs::read_link(path).expect("namespace");
+    assert_ne!(inode(&first.report().near.netns), inode(&second.report().near.netns));
+}
+
+/// What the descriptors of this process are open on.
+fn own_descriptors() -> Vec<std::path::PathBuf> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("proc");
+    descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
+}
+
+fn bits(masks: &[String]) -> Vec<u64> {
+    masks.iter().map(|mask| u64::from_str_radix(&mask.replace(',', ""), 16).expect("mask")).collect()
+}

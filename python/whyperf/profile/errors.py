@@ -1,0 +1,33 @@
+"""What a profile can have wrong, in one sentence."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ProfileError(Exception):
+    """A profile, or an option that changes one, cannot be used.
+
+    The text is one sentence: where (a file and a key, or an option), what is wrong, the way out.
+    """
+
+    def __init__(self, where: str, key: str, problem: str) -> None:
+        """Joins the parts; `where` or `key` may be empty."""
+        self.where = where
+        self.key = key
+        self.problem = problem
+        super().__init__(": ".join(part for part in (where, key, problem) if part))
+
+    def at(self, where: str, key: str = "") -> "ProfileError":
+        """The same problem found at a place known only further out."""
+        joined = ".".join(part for part in (key, self.key) if part)
+        return ProfileError(where or self.where, joined, self.problem)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`; did you mean X?` when a known word is near, else the known words."""
+    words = sorted(known)
+    near = [known_word for known_word in words if len(word) > 1 and known_word.startswith(word)]
+    near = near[:1] or get_close_matches(word, words, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known: {', '.join(words)}" if words else ""

@@ -1,0 +1,167 @@
+"""Reads a profile: TOML, then structure, then every factor; the first thing wrong ends it."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.factors import Level, factor_named
+from whyperf.profile.levels import all_levels, one_level
+from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def load(path: Path) -> Profile:
+    """The profile in a file; its name is the file's without `.toml`.
+
+    Raises:
+        ProfileError: when it cannot be read or used.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ProfileError(str(path), "", "this is not a text file; a profile is TOML in UTF-8") from None
+    except OSError as error:
+        raise ProfileError(str(path), "", f"cannot be read: {error.strerror}") from None
+    return parse(text, name=path.stem, where=str(path))
+
+
+def parse(text: str, *, name: str, where: str) -> Profile:
+    """The profile in a text.
+
+    Raises:
+        ProfileError: naming `where`, the key and the way out.
+    """
+    if not NAME.fullmatch(name):
+        raise ProfileError(
+            where, "", f'"{name}" cannot name results; rename the file to letters, digits, ".", "_", "-"'
+        )
+    try:
+        written = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(where, "", f"this is not valid TOML: {error}") from None
+    try:
+        table = ProfileTable.model_validate(written)
+    except ValidationError as error:
+        raise _first_problem(where, written, error) from None
+    try:
+        profile = Profile(
+            name=name,
+            where=where,
+            text=text,
+            about=table.about.strip(),
+            seed=table.seed,
+            kind=table.testbed.kind,
+            fixed=_fixed(table.fixed, "fixed"),
+            design=_design(table.design),
+            sweeps=_sweeps(table),
+        )
+        _refuse_testbed_factors(profile)
+    except ProfileError as error:
+        raise error.at(where) from None
+    return profile
+
+
+def _refuse_testbed_factors(profile: Profile) -> None:
+    """Loopback has no MTU or offloads of its own to set."""
+    if profile.kind != "loopback":
+        return
+    given = {f"fixed.{name}": name for name in profile.fixed}
+    for sweep in profile.sweeps:
+        given |= {f"sweep.{sweep.name}.fixed.{name}": name for name in sweep.fixed}
+        given |= {f"sweep.{sweep.name}.factors.{name}": name for name in sweep.levels}
+    for key, name in given.items():
+        if factor_named(name).testbed:
+            raise ProfileError("", key, 'loopback has no such setting; take testbed kind "veth", or remove the factor')
+
+
+def _design(table: DesignTable) -> Design:
+    if table.interval_width is None or table.trials_max is None:
+        return Design(trials=table.trials or 1, pause_ms=table.pause_ms)
+    return Design(None, table.trials_min or 3, table.trials_max, table.interval_width, table.pause_ms)
+
+
+def _sweeps(table: ProfileTable) -> tuple[Sweep, ...]:
+    """The sweeps; a profile without any is one cell named `main`."""
+    if not table.sweep:
+        return (Sweep("main", {}, {}),)
+    names = [sweep.name for sweep in table.sweep]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProfileError("", f"sweep.{name}", "two sweeps have this name; rename one")
+    return tuple(_sweep(sweep) for sweep in table.sweep)
+
+
+def _sweep(table: SweepTable) -> Sweep:
+    key = f"sweep.{table.name}"
+    if not table.factors and not table.fixed:
+        raise ProfileError("", key, "the sweep is empty; give it factors or fixed, or remove it")
+    fixed = _fixed(table.fixed, f"{key}.fixed")
+    levels = {name: _levels(name, written, f"{key}.factors") for name, written in table.factors.items()}
+    for name in fixed.keys() & levels.keys():
+        raise ProfileError("", f"{key}.factors.{name}", "the sweep fixes this factor too; keep one of the two")
+    exclude = []
+    for entry in table.exclude:
+        if not entry:
+            raise ProfileError("", f"{key}.exclude", "an empty combination would leave out every cell; remove it")
+        exclude.append({name: _levels(name, written, f"{key}.exclude") for name, written in entry.items()})
+    return Sweep(table.name, fixed, levels, table.trials, tuple(exclude))
+
+
+def _fixed(table: Mapping[str, Any], key: str) -> Factors:
+    fixed = {}
+    for name, written in table.items():
+        try:
+            fixed[name] = one_level(factor_named(name), written)
+        except ProfileError as error:
+            raise error.at("", key) from None
+    return fixed
+
+
+def _levels(name: str, written: object, key: str) -> tuple[Level, ...]:
+    try:
+        return all_levels(factor_named(name), written)
+    except ProfileError as error:
+        raise error.at("", key) from None
+
+
+def _first_problem(where: str, written: Mapping[str, Any], error: ValidationError) -> ProfileError:
+    """The first of pydantic's findings in the words of this program."""
+    finding = error.errors(include_url=False)[0]
+    path = _key(written, finding["loc"])
+    match finding["type"]:
+        case "extra_forbidden":
+            problem = f"there is no such key{suggestion(str(finding['loc'][-1]), _known_keys(finding['loc']))}"
+        case "missing":
+            problem = "this key is missing; add it"
+        case "value_error":
+            problem = finding["msg"].removeprefix("Value error, ")
+        case "string_pattern_mismatch":
+            problem = 'a name has small letters, digits and "-" inside only'
+        case _:
+            message = finding["msg"]
+            problem = f"{finding['input']!r} does not fit: {message[:1].lower()}{message[1:]}"
+    return ProfileError(where, path, problem)
+
+
+def _key(written: Mapping[str, Any], location: tuple[int | str, ...]) -> str:
+    """`sweep.throughput.trials` instead of `sweep.0.trials`."""
+    parts = [str(part) for part in location]
+    if len(location) > 1 and location[0] == "sweep" and isinstance(location[1], int):
+        sweep = written["sweep"][location[1]]
+        name = sweep.get("name") if isinstance(sweep, dict) else None
+        parts[1] = name if isinstance(name, str) else str(location[1] + 1)
+    return ".".join(parts)
+
+
+def _known_keys(location: tuple[int | str, ...]) -> set[str]:
+    tables: dict[int | str, type[BaseModel]] = {"design": DesignTable, "sweep": SweepTable}
+    if len(location) == 1:
+        return set(ProfileTable.model_fields)
+    table = tables.get(location[0])
+    return set(table.model_fields) if table else {"kind"}

@@ -1,0 +1,137 @@
+"""What a profile is: the TOML file's structure, and the profile made from it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from whyperf.profile.factors import BY_NAME, Level
+
+TestbedKind = Literal["auto", "veth", "loopback"]
+Factors = dict[str, Level]
+
+SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+MOST_TRIALS = 100_000
+
+
+class Table(BaseModel):
+    """A table of the file: nothing is converted, nothing unknown passes."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class TestbedTable(Table):
+    """`[testbed]`: where to measure when the command line names no host."""
+
+    kind: TestbedKind = "auto"
+
+
+class DesignTable(Table):
+    """`[design]`: how often, and when it is enough."""
+
+    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
+    trials_min: int | None = Field(default=None, ge=3, le=MOST_TRIALS)
+    trials_max: int | None = Field(default=None, ge=3, le=MOST_TRIALS)
+    interval_width: float | None = Field(default=None, gt=0, le=10)
+    pause_ms: int = Field(default=0, ge=0, le=3_600_000)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        sequential = (self.trials_min, self.trials_max, self.interval_width)
+        if self.trials is not None:
+            if sequential != (None, None, None):
+                raise ValueError("give trials, or trials_min, trials_max and interval_width, not both")
+        elif sequential != (None, None, None):
+            if self.interval_width is None or self.trials_max is None:
+                raise ValueError("a stop rule needs trials_max and interval_width")
+            if self.trials_max < (self.trials_min or 3):
+                raise ValueError("trials_max is below trials_min; swap them")
+        return self
+
+
+class SweepTable(Table):
+    """`[[sweep]]`: factors whose levels are combined."""
+
+    name: str = Field(pattern=SWEEP_NAME, max_length=40)
+    fixed: dict[str, Any] = {}
+    factors: dict[str, Any] = {}
+    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
+    exclude: list[dict[str, Any]] = []
+
+
+class ProfileTable(Table):
+    """The whole file."""
+
+    about: str = Field(min_length=1)
+    seed: int = Field(default=1995, ge=0, le=2**63 - 1)
+    testbed: TestbedTable = TestbedTable()
+    fixed: dict[str, Any] = {}
+    design: DesignTable = DesignTable()
+    sweep: list[SweepTable] = []
+
+
+@dataclass(frozen=True)
+class Design:
+    """How often each cell is measured: `trials` times, or until its interval is narrow enough."""
+
+    trials: int | None = 1
+    trials_min: int = 3
+    trials_max: int = 3
+    interval_width: float = 0.05
+    pause_ms: int = 0
+
+    @property
+    def most_trials(self) -> int:
+        """Trials of a cell at most."""
+        return self.trials if self.trials is not None else self.trials_max
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Factors whose levels are combined; `levels` may hold references such as `=write_size_bytes`."""
+
+    name: str
+    fixed: Factors
+    levels: dict[str, tuple[Level, ...]]
+    trials: int | None = None
+    #: A cell is left out when, in one of these, every factor has one of the levels given.
+    exclude: tuple[dict[str, tuple[Level, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A question, checked factor by factor; whether the factors go together is the plan's check."""
+
+    name: str
+    #: The file as the user would name it, for messages.
+    where: str
+    text: str
+    about: str
+    seed: int
+    kind: TestbedKind
+    fixed: Factors
+    design: Design
+    sweeps: tuple[Sweep, ...]
+    #: What the command line set, already worked into `fixed` and `sweeps`.
+    overrides: Factors = field(default_factory=dict)
+
+    def with_overrides(self, overrides: Factors) -> "Profile":
+        """The same question with some factors set to one level in every sweep.
+
+        Setting `transfer_bytes` takes the place of `duration_s` and its phases, and the other way round.
+        """
+        dropped = set(overrides)
+        if overrides.get("transfer_bytes", "default") != "default":
+            dropped |= {name for name, factor in BY_NAME.items() if factor.timed} - set(overrides)
+        elif "duration_s" in overrides:
+            dropped.add("transfer_bytes")
+        sweeps = tuple(
+            replace(
+                sweep,
+                fixed={name: level for name, level in sweep.fixed.items() if name not in dropped},
+                levels={name: levels for name, levels in sweep.levels.items() if name not in dropped},
+            )
+            for sweep in self.sweeps
+        )
+        kept = {name: level for name, level in self.fixed.items() if name not in dropped}
+        return replace(self, fixed=kept | overrides, sweeps=sweeps, overrides=self.overrides | overrides)

@@ -1,0 +1,80 @@
+"""The factor table against the levels people write."""
+
+import pytest
+
+from whyperf.profile import BY_NAME, FACTORS, ProfileError, factor_named
+
+
+def test_every_default_is_a_level_of_its_factor() -> None:
+    for factor in FACTORS:
+        assert factor.check(factor.default) == factor.default
+        assert factor.help.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("window_bytes", 0),
+        ("window_bytes", -4096),
+        ("window_bytes", True),
+        ("window_bytes", 4096.0),
+        ("window_bytes", "4096"),
+        ("window_bytes", "auto"),
+        ("write_size_bytes", "default"),
+        ("connections", 0),
+        ("no_delay", 1),
+        ("ip_version", 5),
+        ("ip_version", True),
+        ("ip_version", 4.0),
+        ("direction", "up"),
+        ("duration_s", 0),
+        ("duration_s", float("nan")),
+        ("duration_s", float("inf")),
+        ("mtu_bytes", 67),
+        ("mtu_bytes", 65536),
+        ("mss_bytes", 40000),
+        ("congestion_control", "no such name"),
+        ("near_cpus", "0;1"),
+        ("near_cpus", ""),
+    ],
+)
+def test_what_is_not_a_level_is_refused_with_what_is(name: str, level: object) -> None:
+    with pytest.raises(ProfileError) as caught:
+        factor_named(name).check(level)
+    assert name in str(caught.value)
+    assert "it takes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "level"),
+    [
+        ("window_bytes", "8192", 8192),
+        ("window_bytes", "64K", 65536),
+        ("transfer_bytes", "1g", 1 << 30),
+        ("window_bytes", "default", "default"),
+        ("duration_s", "2", 2.0),
+        ("no_delay", "on", True),
+        ("direction", "receive", "receive"),
+        ("ip_version", "6", 6),
+        ("far_cpus", "0,2-3", "0,2-3"),
+        ("read_size_bytes", "=write_size_bytes", "=write_size_bytes"),
+    ],
+)
+def test_options_are_read_as_levels(name: str, text: str, level: object) -> None:
+    parsed = factor_named(name).parse(text)
+    assert parsed == level
+    assert type(parsed) is type(level)
+
+
+def test_a_size_suffix_is_for_bytes_alone() -> None:
+    with pytest.raises(ProfileError, match="connections"):
+        factor_named("connections").parse("1K")
+
+
+def test_whole_seconds_become_a_float_so_that_10_and_10_0_are_one_plan() -> None:
+    assert isinstance(BY_NAME["duration_s"].check(10), float)
+
+
+def test_a_misspelled_factor_is_recognized() -> None:
+    with pytest.raises(ProfileError, match="did you mean window_bytes"):
+        factor_named("windw_bytes")

@@ -1,0 +1,21 @@
+"""The design: from a profile to cells, blocks and a stop rule."""
+
+from whyperf.plan.build import build
+from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
+from whyperf.plan.model import Cell, Plan, PlannedTrial, StopRule
+from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
+
+__all__ = [
+    "Cell",
+    "Estimate",
+    "Plan",
+    "PlannedTrial",
+    "StopRule",
+    "TimeLeft",
+    "build",
+    "cells_wanting",
+    "estimate",
+    "relative_width",
+    "trial_seconds",
+    "wants_trial",
+]

@@ -1,0 +1,110 @@
+"""Decides: from a profile and the options of a run to a plan."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from whyperf.plan.blocks import randomized_blocks
+from whyperf.plan.cells import expand, without_testbed_factors
+from whyperf.plan.model import Cell, Plan, StopRule, Testbed, identify
+from whyperf.plan.only import kept
+from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
+
+#: More planned trials than this is taken for a mistake.
+MOST_TRIALS = 2_000_000
+LARGEST_SEED = 2**63 - 1
+
+
+def build(
+    profile: Profile,
+    *,
+    only: Sequence[str] = (),
+    seed: int | None = None,
+    trials: int | None = None,
+    target: str = "testbed",
+    overrides: Factors | None = None,
+) -> Plan:
+    """The plan; the same arguments give the same plan, byte for byte.
+
+    Args:
+        profile: the question.
+        only: filters such as `window_bytes=4096,8192` or `sweep=cpu`; all must hold.
+        seed: of the random order, instead of the profile's.
+        trials: of every cell, instead of the profile's number or stop rule.
+        target: `testbed`, `loopback`, or the name of the far host.
+        overrides: factors set to one level in every sweep.
+
+    Raises:
+        ProfileError: whatever cannot be measured, before anything is touched.
+    """
+    if profile.kind == "veth" and target == "loopback":
+        raise ProfileError(profile.where, "testbed.kind", "the profile needs the veth testbed; run it with privilege")
+    profile = profile.with_overrides(overrides or {})
+    seed = profile.seed if seed is None else seed
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ProfileError("--seed", "", f"{seed} is not from 0 to {LARGEST_SEED}")
+    warnings: tuple[str, ...] = ()
+    if target != "testbed":
+        profile, warnings = without_testbed_factors(profile, target)
+    all_cells = expand(profile, testbed=target == "testbed")
+    cells = kept(all_cells, only)
+    stop, trials_of_sweep = _stop(profile, cells, trials)
+    if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:
+        raise ProfileError(profile.where, "design", f"the plan has over {MOST_TRIALS} trials; ask for fewer")
+    # The order is drawn over the whole plan and then thinned: a part runs in the order of the whole.
+    taking_part = {cell.id for cell in cells}
+    blocks = randomized_blocks(all_cells, trials_of_sweep, seed)
+    thinned = (tuple(cell for cell in block if cell in taking_part) for block in blocks)
+    plan = Plan(
+        id="",
+        experiment="",
+        profile=profile.name,
+        about=profile.about,
+        seed=seed,
+        target=target,
+        testbed=Testbed(kind="veth" if target == "testbed" else "loopback" if target == "loopback" else "network"),
+        cells=cells,
+        varied=_varied(profile, cells),
+        blocks=tuple(block for block in thinned if block),
+        stop=stop,
+        pause_ms=profile.design.pause_ms,
+        overrides=profile.overrides,
+        only=tuple(only),
+        warnings=warnings,
+    )
+    identifier = identify(plan)
+    return plan.model_copy(update={"id": identifier, "experiment": f"{profile.name}-{identifier[:6]}"})
+
+
+def _stop(profile: Profile, cells: Sequence[Cell], trials: int | None) -> tuple[StopRule, dict[str, int]]:
+    """The rule, and how many blocks each sweep takes part in at most."""
+    design = profile.design
+    own = {sweep.name: sweep.trials for sweep in profile.sweeps if sweep.trials is not None}
+    if trials is not None:
+        if trials < 1:
+            raise ProfileError("--trials", "", f"{trials} is not a number of trials; give 1 or more")
+        design, own = replace(design, trials=trials), {}
+    most = {sweep.name: own.get(sweep.name, design.most_trials) for sweep in profile.sweeps}
+    present = {cell.sweep for cell in cells}
+    shown = {name: count for name, count in own.items() if name in present}
+    return _rule(design, shown), most
+
+
+def _rule(design: Design, own: dict[str, int]) -> StopRule:
+    if design.trials is not None:
+        return StopRule(trials=design.trials, sweep_trials=own)
+    return StopRule(
+        trials_min=design.trials_min,
+        trials_max=design.trials_max,
+        interval_width=design.interval_width,
+        sweep_trials=own,
+    )
+
+
+def _varied(profile: Profile, cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Factors that the design varies and that still differ; followers by reference do not count."""
+    listed = {name for sweep in profile.sweeps for name, levels in sweep.levels.items() if len(levels) > 1}
+    return tuple(
+        factor.name
+        for factor in FACTORS
+        if factor.name in listed and len({str(cell.factors.get(factor.name)) for cell in cells}) > 1
+    )

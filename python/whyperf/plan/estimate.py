@@ -1,0 +1,96 @@
+"""How long a plan takes: a guess before the first trial, better with every trial done."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from whyperf.plan.model import Cell, Plan
+from whyperf.profile import Factors
+
+#: Preparing, connecting and recording a trial, in s.
+OVERHEAD_S = 0.15
+#: What a guess needs to know of a path. A network: 1 Gbit/s and 1 ms. One machine: a time for a round
+#: through both ends and for a call, as seen on two virtual CPUs; wrong by a factor of a few elsewhere.
+NETWORK_BYTES_PER_S = 1.25e8
+NETWORK_ROUND_S = 1e-3
+LOCAL_BYTES_PER_S = 1.5e9
+LOCAL_ROUND_S = 6e-5
+CALL_S = 1.5e-6
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A plan's size: `trials` and `seconds` at most; `payload_bytes` without the cells that run for a time."""
+
+    cells: int
+    trials: int
+    seconds: float
+    payload_bytes: int
+
+
+def estimate(plan: Plan) -> Estimate:
+    """Before anything was measured."""
+    seconds = 0.0
+    payload = 0
+    guesses = {cell.id: trial_seconds(plan, cell) for cell in plan.cells}
+    transfers = {cell.id: _transfer_bytes(cell.factors) for cell in plan.cells}
+    for trial in plan.trials():
+        seconds += guesses[trial.cell]
+        payload += transfers[trial.cell]
+    return Estimate(len(plan.cells), plan.trials_count, seconds, payload)
+
+
+def trial_seconds(plan: Plan, cell: Cell) -> float:
+    """A guess for one trial of the cell, pause and overhead included."""
+    return OVERHEAD_S + plan.pause_ms / 1000 + _load_seconds(cell.factors, network=plan.testbed.kind == "network")
+
+
+@dataclass
+class TimeLeft:
+    """Refines the guess: a cell takes as long as before; one not yet seen, as its likes in proportion."""
+
+    plan: Plan
+    _done: dict[str, list[float]] = field(default_factory=dict)
+
+    def on_trial(self, cell: str, seconds: float) -> None:
+        """A trial of the cell took this long, pause and overhead included."""
+        self._done.setdefault(cell, []).append(seconds)
+
+    def seconds(self, cells: Iterable[str]) -> float:
+        """How long trials of these cells will take, one after the other."""
+        ratios = self._ratios()
+        known = {cell: sum(times) / len(times) for cell, times in self._done.items()}
+        left = 0.0
+        for name in cells:
+            if name not in known:
+                cell = self.plan.cell(name)
+                known[name] = trial_seconds(self.plan, cell) * ratios.get(cell.sweep, ratios.get("", 1.0))
+            left += known[name]
+        return left
+
+    def _ratios(self) -> dict[str, float]:
+        """Time taken over time guessed, by sweep, and over all under the empty name."""
+        taken: dict[str, float] = {}
+        guessed: dict[str, float] = {}
+        for name, times in self._done.items():
+            cell = self.plan.cell(name)
+            for group in ("", cell.sweep):
+                taken[group] = taken.get(group, 0.0) + sum(times)
+                guessed[group] = guessed.get(group, 0.0) + trial_seconds(self.plan, cell) * len(times)
+        return {group: taken[group] / guessed[group] for group in taken}
+
+
+def _load_seconds(factors: Factors, *, network: bool) -> float:
+    if "duration_s" in factors:
+        return sum(float(factors[name]) for name in ("warmup_s", "duration_s", "cooldown_s"))
+    rate = NETWORK_BYTES_PER_S if network else LOCAL_BYTES_PER_S
+    connections = int(factors["connections"])
+    window = factors["window_bytes"]
+    if isinstance(window, int):
+        rate = min(rate, connections * window / (NETWORK_ROUND_S if network else LOCAL_ROUND_S))
+    rate = min(rate, connections * int(factors["write_size_bytes"]) / CALL_S)
+    return min(_transfer_bytes(factors) / rate, float(factors["deadline_s"]))
+
+
+def _transfer_bytes(factors: Factors) -> int:
+    transfer = factors["transfer_bytes"]
+    return transfer * int(factors["connections"]) if isinstance(transfer, int) else 0

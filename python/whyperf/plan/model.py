@@ -1,0 +1,147 @@
+"""What a plan is: cells, blocks, when to stop, and the identifier of all that."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from whyperf.profile import Factors, ProfileError
+
+PLAN_VERSION: Literal[1] = 1
+
+
+class Table(BaseModel):
+    """A part of plan.json: nothing is converted, nothing unknown passes."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class StopRule(Table):
+    """When a cell has enough trials: after `trials`, or when its interval is narrow enough.
+
+    `interval_width` is the width of the 95 % interval of the median over the median.
+    `sweep_trials` names the sweeps with a fixed number of their own.
+    """
+
+    trials: int | None = None
+    trials_min: int | None = None
+    trials_max: int | None = None
+    interval_width: float | None = None
+    sweep_trials: dict[str, int] = {}
+
+
+class Cell(Table):
+    """One combination of factor levels, all factors resolved, in the order of the factor table."""
+
+    id: str
+    sweep: str
+    factors: Factors
+
+
+class PlannedTrial(NamedTuple):
+    """One execution of a cell: `id` names it, `block` counts from 1, `cell` is the cell's id."""
+
+    id: str
+    block: int
+    cell: str
+
+
+class Testbed(Table):
+    """Where it is measured: `veth` (the embedded testbed), `loopback`, or `network`."""
+
+    kind: Literal["veth", "loopback", "network"]
+
+
+class Plan(Table):
+    """The design: what is measured, how often, in which order."""
+
+    plan_version: Literal[1] = PLAN_VERSION
+    id: str
+    experiment: str
+    profile: str
+    about: str
+    seed: int
+    #: `testbed`, `loopback` or the name of the far host.
+    target: str
+    testbed: Testbed
+    cells: tuple[Cell, ...]
+    #: Factors with more than one level, in the order of the factor table.
+    varied: tuple[str, ...]
+    #: Each block is a random permutation of the cells that take part in it.
+    blocks: tuple[tuple[str, ...], ...]
+    stop: StopRule
+    pause_ms: int = 0
+    #: What the command line changed: factors set, and the parts of the profile kept.
+    overrides: Factors = Field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    #: Sentences a user should know about the plan, such as factors that the target cannot set.
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def _by_id(self) -> dict[str, Cell]:
+        return {cell.id: cell for cell in self.cells}
+
+    def cell(self, name: str) -> Cell:
+        """The cell of that id; KeyError when there is none."""
+        return self._by_id[name]
+
+    def trials(self) -> Iterator[PlannedTrial]:
+        """Every trial, in the order of execution."""
+        for number, block in enumerate(self.blocks, start=1):
+            for cell in block:
+                yield PlannedTrial(f"{number:03d}-{cell}", number, cell)
+
+    @property
+    def trials_count(self) -> int:
+        """Trials at most; a stop rule may need fewer."""
+        return sum(len(block) for block in self.blocks)
+
+    def named(self, experiment: str) -> Self:
+        """The same plan under another experiment's name."""
+        return self.model_copy(update={"experiment": experiment})
+
+    def to_json(self) -> str:
+        """plan.json: the same plan gives the same bytes; a line a cell and a block."""
+        document = self.model_dump(mode="json", exclude={"stop"})
+        document["stop"] = self.stop.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        lines = [f'"{key}": {_listed(key, value)}' for key, value in document.items()]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> "Plan":
+        """Reads plan.json.
+
+        Raises:
+            ProfileError: naming `where`, when it is damaged or of another version.
+        """
+        try:
+            plan = cls.model_validate_json(text)
+        except ValidationError as error:
+            finding = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in finding["loc"])
+            raise ProfileError(where, key, f"this is not a plan of version {PLAN_VERSION}: {finding['msg']}") from None
+        if identify(plan) != plan.id:
+            problem = f"its content does not have the identifier {plan.id}, so it was changed or damaged"
+            raise ProfileError(where, "id", problem)
+        return plan
+
+
+def identify(plan: Plan) -> str:
+    """12 hexadecimal digits of the SHA-256 over everything that decides what is measured.
+
+    Names, texts and warnings do not count, and the seed only through the order it gave.
+    """
+    decides = plan.model_dump(
+        mode="json", include={"plan_version", "target", "testbed", "cells", "blocks", "stop", "pause_ms"}
+    )
+    canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def _listed(key: str, value: object) -> str:
+    if key in {"cells", "blocks"} and isinstance(value, list) and value:
+        return "[\n " + ",\n ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,85 @@
+"""Puts plan, manifests and tables of an experiment together for the analysis."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from whyperf.analyze.clocks import on_controller_clock
+from whyperf.analyze.inputs import ENDS, NOTES, TRIALS, Cell, Inputs
+from whyperf.analyze.tables import TABLES, shaped
+
+Document = Mapping[str, Any]
+
+
+def assemble(plan: Document, manifests: Sequence[Document], tables: Mapping[str, pl.DataFrame]) -> Inputs:
+    """The analysis' view of an experiment.
+
+    `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
+    over all trials, with `trial`, `block`, `cell`. Trials that failed keep their manifest, their rows
+    are dropped; all instants move to the controller's clock.
+    """
+    trials = pl.DataFrame([_trial(manifest) for manifest in manifests], schema=dict(TRIALS))
+    ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
+    notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
+    ran = trials.filter(pl.col("status") != "failed").select("trial")
+    frames = {
+        name: on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends)
+        for name in TABLES
+    }
+    first = manifests[0] if manifests else {}
+    return Inputs(
+        experiment=str(plan["experiment"]),
+        origin=str(first.get("origin", "host")),
+        profile=str(plan["profile"]),
+        plan_id=str(plan["id"]),
+        seed=int(plan["seed"]),
+        testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
+        varied=tuple(plan.get("varied", ())),
+        cells=tuple(Cell(cell["id"], cell["sweep"], cell["factors"]) for cell in plan["cells"]),
+        trials=trials.sort("trial"),
+        ends=ends,
+        notes=notes,
+        **frames,
+    )
+
+
+def _trial(manifest: Document) -> dict[str, object]:
+    clocks = [host.get("clock", {}) for host in manifest.get("hosts", {}).values()]
+    transfer = manifest.get("factors", {}).get("transfer_bytes")
+    return {
+        "trial": manifest["trial"],
+        "block": int(manifest["block"]),
+        "cell": manifest["cell"],
+        "status": manifest["status"],
+        "reason": manifest.get("reason"),
+        "transfer_bytes": transfer if isinstance(transfer, int) else None,
+        "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
+    }
+
+
+def _ends(manifest: Document) -> Iterator[dict[str, object]]:
+    for label, host in manifest.get("hosts", {}).items():
+        yield {
+            "trial": manifest["trial"],
+            "host": label,
+            "role": host.get("role"),
+            "cpus": list(host.get("own_cpus", ())),
+            "exclusive": bool(host.get("own_cpus_exclusive", False)),
+            "tsc_hz": host.get("tsc_hz"),
+            "offset_ns": int(host.get("clock", {}).get("offset_ns") or 0),
+        }
+
+
+def _notes(manifest: Document) -> Iterator[dict[str, object]]:
+    for label, host in manifest.get("hosts", {}).items():
+        for note in host.get("notes", ()):
+            yield {
+                "trial": manifest["trial"],
+                "cell": manifest["cell"],
+                "host": label,
+                "note": note["note"],
+                "text": note.get("buffer") or note.get("reason"),
+                "value": note.get("requested_bytes") or note.get("count") or note.get("worst_ns"),
+                "limit": note.get("limit_bytes"),
+            }

@@ -1,0 +1,145 @@
+"""What a reader of the result should know before believing it: data with advice, in one flat table.
+
+A caution is found per cell (`doubts`), or for the experiment as a whole; cautions of one code are
+told once for the experiment, with the number of cells and one example.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from whyperf.analyze.quantity import count
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A code with its sentences. `text` is filled with a caution's values; `advice` says what to do,
+    `advice_on` replaces it on a kind of testbed.
+    """
+
+    text: str
+    advice: str
+    advice_on: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, Kind] = {
+    "failed_trials": Kind(
+        "{count} failed and {have} not in the result. First reason: {reason}",
+        "Remove the cause and run the experiment again with --retry-failed.",
+    ),
+    "deadline_trials": Kind(
+        "{count} cut at the deadline of {deadline}; what was moved until then counts.",
+        "Raise deadline_s, or ask for less: a smaller transfer_bytes or duration_s.",
+    ),
+    "unusable_trials": Kind(
+        "{count} without goodput: {why}.",
+        "Raise transfer_bytes so that all connections work at the same time, or use duration_s.",
+    ),
+    "no_steady_state": Kind(
+        "{count} of {trials} without a steady state. For example {trial}: {evidence}",
+        "The median still counts these trials. Raise warmup_s or duration_s if goodput was still growing; "
+        "if it jumps between levels, look at its course over time: both levels may be real.",
+    ),
+    "few_trials": Kind(
+        "{count} only, too few for an interval; with two, low and high are the range.",
+        "Ask for at least 3 trials, better 10.",
+    ),
+    "wide_intervals": Kind(
+        "With {count} a cell, an interval of the median covers at most {coverage} instead of 95 %.",
+        "Ask for at least 6 trials where small differences matter.",
+    ),
+    "window_differs": Kind(
+        "A window of {requested} was asked for, {announced} was announced at most.",
+        "The kernel rounds windows to the segment size and adds what its buffers allow. Name the announced window "
+        "when you quote the result, or choose a smaller MSS (mss_bytes, mtu_bytes).",
+        {
+            "network": "The kernel rounds windows to the segment size and adds what its buffers allow. Name the "
+            "announced window when you quote the result, or choose a smaller MSS (mss_bytes)."
+        },
+    ),
+    "buffer_cut": Kind(
+        "The {end} end's kernel limits the {buffer} buffer to {limit}; {requested} were asked for.",
+        "Raise net.core.{sysctl} there, or ask for less.",
+    ),
+    "retransmissions": Kind(
+        "{ratio} of the data segments were sent again.",
+        "The path loses segments, and goodput is what is left. Look at the devices' drop counters at both ends.",
+        {
+            "veth": "The embedded testbed loses nothing, so these are reordered or dropped inside the host. "
+            "Check that receive packet steering is set at both ends (see the testbed as read back).",
+            "loopback": "Loopback loses nothing, so the host itself ran out of memory for sockets or of time.",
+        },
+    ),
+    "steal_high": Kind(
+        "The hypervisor took {ratio} of the {role}'s CPU time.",
+        "Another guest was busy: run again at a quieter time, or compare only interleaved trials.",
+    ),
+    "sampler_late": Kind(
+        "The {end} end's sampler woke {late} too late at worst, with intervals of {interval}.",
+        "Goodput stands, intervals carry their true times; but courses over time are coarser. Leave the sampler "
+        "a CPU, or raise interval_ms.",
+    ),
+    "clock_uncertain": Kind(
+        "The ends' clocks are known to {uncertainty} only, {ratio} of a trial.",
+        "Use longer trials, or duration_s, which needs one clock only.",
+    ),
+    "cpu_ticks": Kind(
+        "CPU shares come from {pooled} of pooled wall time, which the kernel counts in ticks of 10 ms.",
+        "Ask for more trials or longer ones to know the CPU shares better; cycles per KByte do not use ticks "
+        "and are not affected.",
+    ),
+    "strangers_dropped": Kind(
+        "{count} did not present the trial's token and were dropped.",
+        "Something else connects to this port; the result is not affected unless it came often.",
+    ),
+    "shared_cpus": Kind(
+        "Both ends run on the same CPUs; only the load's own threads can be told apart.",
+        "Give each end CPUs of its own (near_cpus, far_cpus) on a machine with two or more.",
+    ),
+    "loopback_testbed": Kind(
+        "Measured over loopback: no device, no driver and no real segments are on the path.",
+        "Run with the privilege to build namespaces for the embedded testbed, or name a host.",
+    ),
+    "unfinished": Kind(
+        "{count} of the plan without a trial yet.",
+        "Run the same command again: it resumes at the first missing trial.",
+    ),
+}
+"""All codes. A code, once published, keeps its meaning."""
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A caution with what its sentence needs, all in words."""
+
+    code: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return KINDS[self.code].text.format(**self.values)
+
+    def advice(self, testbed: str) -> str:
+        """What to do, on this kind of testbed."""
+        kind = KINDS[self.code]
+        return kind.advice_on.get(testbed, kind.advice).format(**self.values)
+
+
+def told_once(cells: Iterable[Iterable[Caution]]) -> list[tuple[Caution, str]]:
+    """The cautions of all `cells`, one a code in the order of the table, each with its sentence.
+
+    With several cells the sentence says how many are concerned and gives the first as an example.
+    """
+    lists = [list(cell) for cell in cells]
+    found: dict[str, list[Caution]] = {}
+    for cautions in lists:
+        for caution in {caution.code: caution for caution in reversed(cautions)}.values():
+            found.setdefault(caution.code, []).append(caution)
+    told = []
+    for code in KINDS:
+        if code in found:
+            concerned = found[code]
+            first = concerned[0]
+            many = f"{count(len(concerned), 'cell')} of {len(lists):,}. For example: {first.text}"
+            told.append((first, first.text if len(lists) == 1 else many))
+    return told

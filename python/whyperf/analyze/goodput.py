@@ -1,0 +1,104 @@
+"""Goodput of each trial: payload octets read by the receiver over the common measurement window.
+
+Two kinds of trial (see the glossary for goodput, and `ttcp` for the transfer):
+
+- *Duration*: the window is that of phase `measure` common to all connections, after what is left
+  of the warm-up was cut (`settle`).
+- *Transfer* of a given number of bytes: with one connection the payload over the time from the
+  sender's first call to the receiver's last, as ttcp does; with several, the octets read between
+  the latest first read and the earliest last read, when all connections were at work.
+"""
+
+import polars as pl
+
+from whyperf.analyze.fairness import jain
+from whyperf.analyze.overlap import sum_within
+from whyperf.analyze.settle import settle
+from whyperf.analyze.transfer import transfer_windows
+
+_BPS = pl.col("window_octets") * 8e9 / (pl.col("window_end_ns") - pl.col("window_start_ns"))
+
+
+def measure(trials: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """The goodput of every trial in `trials`, one row each.
+
+    Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `octets`
+    (payload read in the whole life), `fairness` (Jain's index, null for one connection) and the
+    verdict columns of `settle`. A trial without goodput has `unusable`: `no_window` (nothing was
+    measured) or `no_common_window` (its connections were not at work together).
+    """
+    rows = receiver_rows(intervals)
+    reads = flows.filter(pl.col("role") == "receiver")
+    timed = trials.filter(pl.col("transfer_bytes").is_null()).select("trial")
+    windows = pl.concat(
+        [
+            settle(duration_windows(rows.join(timed, on="trial", how="semi")), rows),
+            transfer_windows(trials.filter(pl.col("transfer_bytes").is_not_null()), flows, rows),
+        ],
+        how="diagonal_relaxed",
+    )
+    connections = window_octets(rows, reads, windows)
+    sums = connections.group_by("trial").agg(
+        pl.col("window_octets").sum(),
+        pl.when(pl.len() > 1).then(jain("goodput_bps")).alias("fairness"),
+    )
+    whole = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
+    # A single transfer's octets are counted, not interpolated: its window is its whole life.
+    octets = pl.when(pl.col("whole_life")).then(pl.col("octets")).otherwise(pl.col("window_octets"))
+    measured = (
+        trials.join(windows, on="trial", how="left")
+        .join(whole, on="trial", how="left")
+        .join(sums, on="trial", how="left")
+        .with_columns(octets.alias("window_octets"))
+        .with_columns(_BPS.alias("goodput_bps"))
+    )
+    lacking = pl.col("goodput_bps").is_null() & pl.col("unusable").is_null()
+    return measured.with_columns(
+        pl.when(lacking).then(pl.lit("no_window")).otherwise(pl.col("unusable")).alias("unusable")
+    )
+
+
+def receiver_rows(intervals: pl.DataFrame) -> pl.DataFrame:
+    """The interval rows goodput is counted from: the receiver's, of phase `measure`."""
+    return intervals.filter((pl.col("role") == "receiver") & (pl.col("phase") == "measure"))
+
+
+def duration_windows(rows: pl.DataFrame) -> pl.DataFrame:
+    """The window common to all connections of each trial: latest start to earliest end of `rows`.
+
+    One row a trial that has such a window: `trial`, `window_start_ns`, `window_end_ns`.
+    """
+    spans = rows.group_by("trial", "connection").agg(pl.col("start_mono_ns").min(), pl.col("end_mono_ns").max())
+    return (
+        spans.group_by("trial")
+        .agg(
+            pl.col("start_mono_ns").max().alias("window_start_ns"),
+            pl.col("end_mono_ns").min().alias("window_end_ns"),
+        )
+        .filter(pl.col("window_end_ns") > pl.col("window_start_ns"))
+    )
+
+
+def window_octets(rows: pl.DataFrame, reads: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """What each connection's receiver read in its trial's window.
+
+    One row a connection of a trial with a window: `trial`, `connection`, `window_octets`,
+    `goodput_bps`; 0 where it read nothing. A row is first shortened to the connection's life
+    (first to last read), so that interpolation does not spread octets over time when none came.
+    """
+    windows = windows.select("trial", "window_start_ns", "window_end_ns").drop_nulls()
+    life = reads.select("trial", "connection", "first_call_mono_ns", "last_call_mono_ns")
+    start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
+    lived = rows.join(life, on=["trial", "connection"], how="left").with_columns(
+        pl.max_horizontal(start, pl.min_horizontal("first_call_mono_ns", end)).alias("start_mono_ns"),
+        pl.min_horizontal(end, pl.max_horizontal("last_call_mono_ns", start)).alias("end_mono_ns"),
+    )
+    sums = sum_within(lived, windows, ["payload_bytes"], ["trial", "connection"])
+    return (
+        life.select("trial", "connection")
+        .join(windows, on="trial", how="inner")
+        .join(sums, on=["trial", "connection"], how="left")
+        .with_columns(pl.col("payload_bytes").fill_null(0.0).alias("window_octets"))
+        .with_columns(_BPS.alias("goodput_bps"))
+        .select("trial", "connection", "window_octets", "goodput_bps")
+    )

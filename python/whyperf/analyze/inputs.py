@@ -1,0 +1,81 @@
+"""What the analysis works on: polars frames and plain values, no paths and no host.
+
+All instants are on the controller's monotonic clock, in ns, as signed 64-bit integers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+TRIALS: Mapping[str, pl.DataType] = {
+    "trial": pl.String(),
+    "block": pl.Int64(),
+    "cell": pl.String(),
+    "status": pl.String(),
+    "reason": pl.String(),
+    "transfer_bytes": pl.Int64(),
+    "uncertainty_ns": pl.Int64(),
+}
+"""Columns of `Inputs.trials`, one row a trial. `transfer_bytes` is null in duration mode.
+`uncertainty_ns` is the larger clock uncertainty of the two ends against the controller."""
+
+ENDS: Mapping[str, pl.DataType] = {
+    "trial": pl.String(),
+    "host": pl.String(),
+    "role": pl.String(),
+    "cpus": pl.List(pl.Int64()),
+    "exclusive": pl.Boolean(),
+    "tsc_hz": pl.Int64(),
+    "offset_ns": pl.Int64(),
+}
+"""Columns of `Inputs.ends`, two rows a trial: which host was sender and which receiver, the CPUs
+counted as its own, whether they were its alone, and its clock minus the controller's."""
+
+NOTES: Mapping[str, pl.DataType] = {
+    "trial": pl.String(),
+    "cell": pl.String(),
+    "host": pl.String(),
+    "note": pl.String(),
+    "text": pl.String(),
+    "value": pl.Int64(),
+    "limit": pl.Int64(),
+}
+"""Columns of `Inputs.notes`, one row a note of an agent. `text` is the buffer or the reason,
+`value` the count, delay in ns or bytes asked for, `limit` the bytes allowed."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of factor levels, as planned."""
+
+    id: str
+    sweep: str
+    factors: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """An experiment, finished or not, as the analysis sees it.
+
+    `flows`, `intervals`, `tcp_info`, `cpu` and `threads` have the record's columns (see
+    `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
+    are in `trials` but have no rows in the tables.
+    """
+
+    experiment: str
+    origin: str
+    profile: str
+    plan_id: str
+    seed: int
+    testbed: str
+    varied: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    trials: pl.DataFrame
+    ends: pl.DataFrame
+    notes: pl.DataFrame
+    flows: pl.DataFrame
+    intervals: pl.DataFrame
+    tcp_info: pl.DataFrame
+    cpu: pl.DataFrame
+    threads: pl.DataFrame

@@ -1,0 +1,261 @@
+"""From the record of an experiment to its result."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from whyperf.analyze import doubts
+from whyperf.analyze.announced import cell_windows
+from whyperf.analyze.calls import cell_calls
+from whyperf.analyze.cautions import Caution, told_once
+from whyperf.analyze.cpu import cell_cpu
+from whyperf.analyze.inputs import Cell, Inputs
+from whyperf.analyze.intervals import coverage_limit, median_intervals
+from whyperf.analyze.quantity import count, percent
+from whyperf.analyze.summary import (
+    Advice,
+    Announced,
+    Calls,
+    CellResult,
+    Connections,
+    Cpu,
+    Cycles,
+    Doubt,
+    EndCalls,
+    EndCpu,
+    Fact,
+    Retransmitted,
+    Spread,
+    Summary,
+    Unfinished,
+    Window,
+)
+from whyperf.analyze.trials import Measured, measure_trials
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+ENOUGH_TRIALS = 6
+"""From here on an interval of the median can reach 95 %."""
+
+
+def summarize_inputs(inputs: Inputs) -> Summary:
+    """The result of `inputs`; cells without a trial are listed with 0 trials."""
+    measured = measure_trials(inputs)
+    tables = _Tables(inputs, measured)
+    found = [tables.cautions(cell) for cell in inputs.cells]
+    goodputs = [tables.goodputs(cell.id) for cell in inputs.cells]
+    spreads = _spreads(goodputs, inputs.seed)
+    cycles = tables.cycles(inputs.cells, inputs.seed)
+    cells = [
+        tables.result(cell, spread, cost, cautions)
+        for cell, spread, cost, cautions in zip(inputs.cells, spreads, cycles, found, strict=True)
+    ]
+    return Summary(
+        experiment=inputs.experiment,
+        origin=inputs.origin,
+        profile=inputs.profile,
+        plan_id=inputs.plan_id,
+        testbed=inputs.testbed,
+        varied=list(inputs.varied),
+        cells=cells,
+        unfinished=_unfinished(inputs.trials),
+        warnings=_advice(inputs, found, [len(values) for values in goodputs]),
+        facts=_facts(inputs, cells),
+    )
+
+
+class _Tables:
+    """The measured frames as rows by cell."""
+
+    def __init__(self, inputs: Inputs, measured: Measured) -> None:
+        self._testbed = inputs.testbed
+        failed = inputs.trials.filter(pl.col("status") == "failed")
+        self._trials = _by_cell(pl.concat([measured.trials, failed], how="diagonal"))
+        self._cpu = _by_cell(cell_cpu(measured.ends_cpu))
+        self._cycles = _by_cell(measured.cycles)
+        self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
+        self._calls = _by_cell(cell_calls(inputs.flows))
+        self._notes = _by_cell(inputs.notes)
+        self._again = _by_cell(measured.retransmissions)
+        shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
+        self._connections = _by_cell(
+            shares.group_by("cell").agg(
+                pl.col("connection").n_unique().alias("count"),
+                pl.col("goodput_bps").min().alias("min"),
+                pl.col("goodput_bps").median().alias("median"),
+                pl.col("goodput_bps").max().alias("max"),
+            )
+        )
+
+    def goodputs(self, cell: str) -> list[float]:
+        rows = self._trials.get(cell, [])
+        return [row["goodput_bps"] for row in rows if row["goodput_bps"] is not None]
+
+    def cautions(self, cell: Cell) -> list[Caution]:
+        cpu = {row["role"]: row for row in self._cpu.get(cell.id, [])}
+        return [
+            *doubts.of_trials(self._trials.get(cell.id, []), cell.factors),
+            *doubts.of_window(_first(self._windows.get(cell.id))),
+            *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
+            *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
+            *doubts.of_cpu(cpu),
+        ]
+
+    def cycles(self, cells: Sequence[Cell], seed: int) -> list[Cycles]:
+        """Cycles per KByte of all cells, their intervals taken together."""
+        values = {
+            role: [
+                [
+                    row["cycles_per_kbyte"]
+                    for row in self._cycles.get(cell.id, [])
+                    if row["role"] == role and row["cycles_per_kbyte"] is not None
+                ]
+                for cell in cells
+            ]
+            for role in ("sender", "receiver")
+        }
+        spreads = {role: _spreads(samples, seed) for role, samples in values.items()}
+        result = []
+        for index, cell in enumerate(cells):
+            sender, receiver = spreads["sender"][index], spreads["receiver"][index]
+            first = _first(self._cycles.get(cell.id))
+            result.append(
+                Cycles(
+                    sender=sender.median,
+                    receiver=receiver.median,
+                    unit=first["unit"] if first else None,
+                    sender_low=sender.low,
+                    sender_high=sender.high,
+                    receiver_low=receiver.low,
+                    receiver_high=receiver.high,
+                )
+            )
+        return result
+
+    def retransmitted(self, cell: str) -> Retransmitted:
+        rows = self._again.get(cell, [])
+        if not rows:
+            return Retransmitted()
+        again = [row["retransmitted_segments"] for row in rows]
+        data = sum(row["data_segments"] for row in rows)
+        ratio = sum(again) / data if data else None
+        return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio)
+
+    def result(self, cell: Cell, spread: Spread, cycles: Cycles, cautions: Sequence[Caution]) -> CellResult:
+        trials = self._trials.get(cell.id, [])
+        measured = [row for row in trials if row["goodput_bps"] is not None]
+        failed = sum(row["status"] == "failed" for row in trials)
+        return CellResult(
+            id=cell.id,
+            sweep=cell.sweep,
+            factors=dict(cell.factors),
+            trials=len(measured),
+            failed_trials=failed,
+            deadline_trials=sum(row["status"] == "deadline" for row in trials),
+            unusable_trials=len(trials) - failed - len(measured),
+            unsteady_trials=sum(row["steady"] is False for row in measured),
+            goodput_bps=spread,
+            connections=self._shares(cell.id, measured),
+            cpu=Cpu(**{row["role"]: _end_cpu(row) for row in self._cpu.get(cell.id, [])}),
+            cycles_per_kbyte=cycles,
+            window=_window(_first(self._windows.get(cell.id))),
+            retransmitted_segments=self.retransmitted(cell.id),
+            calls=Calls(**{row["role"]: _end_calls(row) for row in self._calls.get(cell.id, [])}),
+            warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
+        )
+
+    def _shares(self, cell: str, measured: Rows) -> Connections | None:
+        row = _first(self._connections.get(cell))
+        if row is None or row["count"] < 2:
+            return None
+        indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
+        fairness = float(np.median(indices)) if indices else None
+        return Connections(min_bps=row["min"], median_bps=row["median"], max_bps=row["max"], fairness=fairness)
+
+
+def _spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:
+    intervals = median_intervals(samples, seed)
+    return [
+        Spread(
+            median=float(np.median(values)),
+            low=low,
+            high=high,
+            mean=float(np.mean(values)),
+            stdev=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        )
+        if values
+        else Spread()
+        for values, (low, high) in zip(samples, intervals, strict=True)
+    ]
+
+
+def _end_cpu(row: Row) -> EndCpu:
+    return EndCpu(**{name: row[name] for name in EndCpu.model_fields})
+
+
+def _end_calls(row: Row) -> EndCalls:
+    return EndCalls(**{name: row[name] for name in EndCalls.model_fields})
+
+
+def _window(row: Row | None) -> Window:
+    if row is None:
+        return Window()
+    announced = None
+    if row["announced_max"] is not None:
+        announced = Announced(
+            min=row["announced_min"],
+            median=row["announced_median"],
+            max=row["announced_max"],
+            samples=row["announced_samples"],
+        )
+    return Window(
+        requested_bytes=row["requested_bytes"],
+        granted_bytes=row["granted_bytes"],
+        clamp_bytes=row["clamp_bytes"],
+        announced_bytes=announced,
+    )
+
+
+def _unfinished(trials: pl.DataFrame) -> list[Unfinished]:
+    stopped = trials.filter(pl.col("status") != "complete").sort("trial")
+    return [Unfinished(**row) for row in stopped.select("trial", "cell", "status", "reason").iter_rows(named=True)]
+
+
+def _advice(inputs: Inputs, found: Sequence[Sequence[Caution]], trials: Sequence[int]) -> list[Advice]:
+    """The cautions of the experiment: its own, then those of its cells told once each."""
+    own = []
+    if inputs.testbed == "loopback":
+        own.append(Caution("loopback_testbed"))
+    missing = sum(number == 0 for number in trials)
+    if missing:
+        own.append(Caution("unfinished", {"count": count(missing, "cell")}))
+    fewest = min((number for number in trials if number), default=0)
+    if 3 <= fewest < ENOUGH_TRIALS:
+        values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
+        own.append(Caution("wide_intervals", values))
+    told = [(caution, caution.text) for caution in own] + told_once(found)
+    return [Advice(code=caution.code, text=text, advice=caution.advice(inputs.testbed)) for caution, text in told]
+
+
+def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
+    facts = []
+    reason = inputs.notes.filter(pl.col("note") == "no_pmu").head(1)
+    if not reason.is_empty() and any(cell.cycles_per_kbyte.sender is not None for cell in cells):
+        why = reason["text"][0] or "the host does not allow it"
+        text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
+        facts.append(Fact(code="no_pmu", text=text))
+    return facts
+
+
+def _by_cell(frame: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in frame.iter_rows(named=True):
+        rows.setdefault(row["cell"], []).append(row)
+    return rows
+
+
+def _first(rows: Rows | None) -> Row | None:
+    return rows[0] if rows else None

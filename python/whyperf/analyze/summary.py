@@ -1,0 +1,192 @@
+"""The result as published: `whyperf run --json` and `whyperf show --json`.
+
+Fields are only ever added. Rates are in bit/s, sizes in bytes, ratios between 0 and 1; null means
+not known. Every field is always present.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """A part of the result: frozen, and no field by accident."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Spread(Part):
+    """A quantity over the trials of a cell. `low` and `high` are the ends of the 95 % bootstrap
+    interval of the median; with two trials their range, with one null.
+    """
+
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mean: float | None = None
+    stdev: float | None = None
+
+
+class EndCpu(Part):
+    """CPU time of one end as part of wall time x CPUs, pooled over the trials.
+
+    `busy_ratio` is user + system + irq + softirq. `accounted_ratio` is how much of the wall time the
+    kernel's columns add up to. All but `load_threads_ratio` are null when the end's CPUs are not its
+    alone (`exclusive`). `pooled_s` is the wall time the ratios were taken over.
+    """
+
+    busy_ratio: float | None
+    user_ratio: float | None
+    system_ratio: float | None
+    irq_ratio: float | None
+    softirq_ratio: float | None
+    steal_ratio: float | None
+    idle_ratio: float | None
+    accounted_ratio: float | None
+    load_threads_ratio: float | None
+    cpus: list[int]
+    exclusive: bool
+    pooled_s: float
+
+
+class Cpu(Part):
+    """CPU time of both ends; null without a trial."""
+
+    sender: EndCpu | None = None
+    receiver: EndCpu | None = None
+
+
+class Cycles(Part):
+    """Cycles per 1024 octets of payload: median over the trials, with its 95 % interval."""
+
+    sender: float | None = None
+    receiver: float | None = None
+    unit: str | None = None
+    sender_low: float | None = None
+    sender_high: float | None = None
+    receiver_low: float | None = None
+    receiver_high: float | None = None
+
+
+class Announced(Part):
+    """Distribution of the announced receive window, in bytes."""
+
+    min: int
+    median: int
+    max: int
+    samples: int
+
+
+class Window(Part):
+    """The receive window: asked for, granted, announced.
+
+    `granted_bytes` is the receive buffer as the kernel reports it, twice the request;
+    `clamp_bytes` the upper bound of the announced window.
+    """
+
+    requested_bytes: int | None = None
+    granted_bytes: int | None = None
+    clamp_bytes: int | None = None
+    announced_bytes: Announced | None = None
+
+
+class Retransmitted(Part):
+    """Segments sent again in a trial's whole life; `ratio` is their part of all data segments."""
+
+    median: float | None = None
+    max: int | None = None
+    ratio: float | None = None
+
+
+class EndCalls(Part):
+    """Send or receive calls of one end, pooled over the trials."""
+
+    per_kbyte: float | None
+    mean_size_bytes: float | None
+    short_ratio: float | None
+    other_per_kbyte: float | None
+
+
+class Calls(Part):
+    """Calls of both ends; null without a trial."""
+
+    sender: EndCalls | None = None
+    receiver: EndCalls | None = None
+
+
+class Connections(Part):
+    """How connections shared: goodput of single connections over all trials, and the median of
+    Jain's index. Null with one connection.
+    """
+
+    min_bps: float
+    median_bps: float
+    max_bps: float
+    fairness: float | None
+
+
+class Doubt(Part):
+    """Something to know about a cell."""
+
+    code: str
+    text: str
+
+
+class Advice(Part):
+    """Something to know about the experiment, and what to do about it."""
+
+    code: str
+    text: str
+    advice: str
+
+
+class Fact(Part):
+    """Something that is no cause for concern."""
+
+    code: str
+    text: str
+
+
+class Unfinished(Part):
+    """A trial that did not complete."""
+
+    trial: str
+    cell: str
+    status: str
+    reason: str | None
+
+
+class CellResult(Part):
+    """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
+    `unusable_trials` ran without failing but gave none.
+    """
+
+    id: str
+    sweep: str
+    factors: dict[str, object]
+    trials: int
+    failed_trials: int
+    deadline_trials: int
+    unusable_trials: int
+    unsteady_trials: int
+    goodput_bps: Spread
+    connections: Connections | None
+    cpu: Cpu
+    cycles_per_kbyte: Cycles
+    window: Window
+    retransmitted_segments: Retransmitted
+    calls: Calls
+    warnings: list[Doubt]
+
+
+class Summary(Part):
+    """The result of an experiment, finished or not."""
+
+    experiment: str
+    origin: str
+    profile: str
+    plan_id: str
+    testbed: str
+    varied: list[str]
+    cells: list[CellResult]
+    unfinished: list[Unfinished]
+    warnings: list[Advice]
+    facts: list[Fact]

@@ -1,0 +1,90 @@
+"""The two namespaces in which every tool runs, and how a program gets inside."""
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LISTEN = "0A"
+"""TCP_LISTEN in /proc/net/tcp."""
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of the testbed."""
+
+    host: str
+    netns: str
+    device: str
+    address: str
+    proc: Path
+    """The /proc folder of a process that waits inside, through which its counters are read."""
+
+    @property
+    def namespace_inode(self) -> int:
+        """Identifies the network namespace."""
+        return (self.proc / "ns/net").stat().st_ino
+
+    def inside(self, cpu: int, *command: str) -> list[str]:
+        """The command line that runs a command in this namespace, on one CPU."""
+        return ["nsenter", f"--net={self.netns}", "taskset", "--cpu-list", str(cpu), *command]
+
+    def wait_for_listener(self, port: int, timeout_s: float = 5) -> None:
+        """Returns when something listens on a TCP port here.
+
+        Raises:
+            TimeoutError: nothing does in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not any(self._listens(port, table) for table in ("tcp", "tcp6")):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nothing listens on port {port} in the {self.host} namespace")
+            time.sleep(0.01)
+
+    def _listens(self, port: int, table: str) -> bool:
+        rows = (self.proc / "net" / table).read_text().splitlines()[1:]
+        return any(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == LISTEN for row in rows)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Both ends. The near one sends."""
+
+    near: End
+    far: End
+
+
+@contextlib.contextmanager
+def anchor(netns: str) -> Iterator[Path]:
+    """Keeps a process inside a namespace and gives its /proc folder.
+
+    The process reads from a pipe of ours, so it ends with us however we end.
+    """
+    command = ["nsenter", f"--net={netns}", "cat"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.read(1)
+        yield Path("/proc") / str(process.pid)
+
+
+def choose_congestion_control(ends: Ends, wanted: tuple[str, ...] = ("cubic", "reno")) -> str:
+    """Makes the first control that the kernel allows the default of both namespaces; nuttcp has no option for it.
+
+    Raises:
+        OSError: none is allowed.
+    """
+    for control in wanted:
+        if all(_set_congestion_control(end, control) for end in (ends.near, ends.far)):
+            return control
+    raise OSError(f"none of {', '.join(wanted)} can be made a namespace's default congestion control")
+
+
+def _set_congestion_control(end: End, control: str) -> bool:
+    write = f"echo {control} > /proc/sys/net/ipv4/tcp_congestion_control"
+    done = subprocess.run(["nsenter", f"--net={end.netns}", "sh", "-c", write], capture_output=True, check=False)
+    return done.returncode == 0

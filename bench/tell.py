@@ -1,0 +1,94 @@
+"""The result as a table for people, as Markdown for docs/performance.md, and as JSON."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.plan import WHYPERF, Setting
+from bench.ratio import Ratio
+from bench.sample import Sample
+from bench.summary import CellSummary
+
+HEADINGS = (
+    *("Connections × write size", "Peer"),
+    *("whyperf Gbit/s", "Peer Gbit/s", "Goodput ratio"),
+    *("whyperf ns/KB", "Peer ns/KB", "CPU ratio", "Busy ratio"),
+)
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """`1.04 (1.01–1.06)`: the median and its 95 % interval."""
+    return f"{ratio.median:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
+
+
+def rows(summaries: list[CellSummary]) -> Iterator[tuple[str, ...]]:
+    """One row a cell and peer, in the order of [`HEADINGS`]."""
+    for summary in summaries:
+        for peer, comparison in summary.against.items():
+            ours, theirs = summary.tools[WHYPERF], summary.tools[peer]
+            yield (
+                summary.cell.name,
+                peer,
+                f"{ours.goodput_bps / 1e9:.2f}",
+                f"{theirs.goodput_bps / 1e9:.2f}",
+                ratio_text(comparison.goodput),
+                f"{ours.cpu_ns_per_kbyte:.0f}",
+                f"{theirs.cpu_ns_per_kbyte:.0f}",
+                ratio_text(comparison.cpu),
+                ratio_text(comparison.busy),
+            )
+
+
+def print_table(summaries: list[CellSummary], console: Console) -> None:
+    """Prints the comparison."""
+    table = Table(title="whyperf over its peers: medians of pairs, 95 % intervals")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == "Peer" else "right")
+    for row in rows(summaries):
+        table.add_row(*row)
+    console.print(table)
+
+
+def markdown(summaries: list[CellSummary], setting: Setting, machine: dict[str, str]) -> str:
+    """The fragment for docs/performance.md."""
+    pairs = max(
+        (comparison.goodput.pairs for summary in summaries for comparison in summary.against.values()), default=0
+    )
+    window = f"{setting.window_bytes} bytes" if setting.window_bytes else "the kernel's default"
+    facts = [
+        *(f"{name} {value}" for name, value in machine.items()),
+        f"sender on CPU {setting.sender_cpu}, receiver on CPU {setting.receiver_cpu}",
+        f"congestion control {setting.congestion_control}, window {window}",
+        f"{pairs} pairs of {setting.measure_s} s after {setting.warmup_s} s of warm-up",
+    ]
+    lines = [
+        "; ".join(facts) + ".",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + " ---: |" * len(HEADINGS),
+        *("| " + " | ".join(row) + " |" for row in rows(summaries)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_json(
+    path: Path,
+    samples: list[Sample],
+    summaries: list[CellSummary],
+    setting: Setting,
+    machine: dict[str, str],
+    seed: int,
+) -> None:
+    """Keeps every sample, so that any other summary can be made later."""
+    document = {
+        "seed": seed,
+        "machine": machine,
+        "setting": asdict(setting),
+        "samples": [asdict(sample) for sample in samples],
+        "cells": [asdict(summary) for summary in summaries],
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n")

@@ -1,0 +1,132 @@
+"""Writes the tables of docs/ that code decides: factors, record columns, messages, warnings.
+
+A section stands between `<!-- table NAME -->` and `<!-- end -->`. Run it by `make schemas`; a test
+fails while a section is not what the code says.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from whyperf.analyze.cautions import KINDS
+from whyperf.profile.factors import FACTORS
+
+ROOT = Path(__file__).resolve().parents[1]
+SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    """Rewrites every document that has sections."""
+    for document in sorted((ROOT / "docs").glob("*.md")):
+        text = document.read_text()
+        current = filled(text)
+        if current != text:
+            document.write_text(current)
+
+
+def filled(text: str) -> str:
+    """The document with its sections as the code says.
+
+    Raises:
+        KeyError: a section nobody can write.
+    """
+    return SECTION.sub(lambda section: section[1] + WRITERS[section[2]]() + section[3], text)
+
+
+def table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def factors() -> str:
+    """Every factor with its levels and default."""
+    return table(
+        ("Factor", "Levels", "Default", "Meaning"),
+        ((f"`{factor.name}`", factor.allowed(), _shown(factor.default), _meaning(factor.help, factor.unit, factor.testbed)) for factor in FACTORS),
+    )
+
+
+def _meaning(text: str, unit: str, testbed: bool) -> str:
+    known = f" In {unit}." if unit and unit != "connections" and unit not in text.lower() else ""
+    return text + known + (" Embedded testbed only." if testbed and "testbed" not in text else "")
+
+
+def _shown(level: object) -> str:
+    return f"`{str(level).lower()}`" if isinstance(level, bool) else f"`{level}`"
+
+
+def record() -> str:
+    """Every table of the record with its columns."""
+    tables = json.loads((ROOT / "schemas/tables.json").read_text())["tables"]
+    return "\n".join(_record_table(entry) for entry in tables)
+
+
+def _record_table(entry: dict[str, Any]) -> str:
+    rows = (
+        (
+            f"`{column['name']}`",
+            column["type"] + (", may be null" if column["optional"] else ""),
+            column["unit"],
+            column["meaning"],
+            f"{column['source']}",
+        )
+        for column in entry["columns"]
+    )
+    heading = f"### `{entry['name']}`\n\nA row: {entry['row']}.\n\n"
+    return heading + table(("Column", "Type", "Unit", "Meaning", "Source"), rows)
+
+
+def messages(schema: str, tag: str) -> str:
+    """The requests or replies by name, with their fields."""
+    document = json.loads((ROOT / "schemas" / schema).read_text())
+    return table(("Message", "Fields", "Meaning"), (_message_row(variant, tag, document) for variant in _variants(document, tag)))
+
+
+def _variants(document: dict[str, Any], tag: str) -> list[dict[str, Any]]:
+    """The body's alternatives, wherever the schema keeps them."""
+    for candidate in [document, *document.get("$defs", {}).values()]:
+        variants: list[dict[str, Any]] = candidate.get("oneOf", [])
+        if variants and all(tag in variant.get("properties", {}) for variant in variants):
+            return variants
+    raise LookupError(f"no message of this schema has the tag {tag}")
+
+
+def _message_row(variant: dict[str, Any], tag: str, document: dict[str, Any]) -> tuple[str, str, str]:
+    fields = [name for name in variant["properties"] if name != tag]
+    reference = str(variant.get("$ref", "")).rpartition("/")[2]
+    if reference:
+        fields += list(document["$defs"][reference].get("properties", {}))
+    name = variant["properties"][tag]["const"]
+    meaning = re.sub(r"\[`(?:Request|Reply)::(\w+)`\]", lambda link: f"`{_snake(link[1])}`", variant.get("description", ""))
+    return f"`{name}`", ", ".join(f"`{field}`" for field in fields), " ".join(meaning.split())
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def warnings() -> str:
+    """Every code with its sentence and advice."""
+    return table(
+        ("Code", "Says", "Advice"),
+        ((f"`{code}`", _example(kind.text), _example(kind.advice)) for code, kind in KINDS.items()),
+    )
+
+
+def _example(text: str) -> str:
+    return re.sub(r"\{(\w+)\}", r"*\1*", text)
+
+
+WRITERS: dict[str, Callable[[], str]] = {
+    "factors": factors,
+    "record": record,
+    "requests": lambda: messages("request.json", "request"),
+    "replies": lambda: messages("reply.json", "reply"),
+    "warnings": warnings,
+}
+
+if __name__ == "__main__":
+    main()

@@ -4,5 +4,6 @@
 pub mod clock;
 pub mod cpu;
 pub mod devices;
+pub mod host;
 pub mod tcp_info;
 pub mod threads;

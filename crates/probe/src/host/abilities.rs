@@ -1,0 +1,89 @@
+//! What the host allows this process, each tried where trying changes nothing.
+
+use std::thread;
+
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
+use nix::unistd::Pid;
+use schema::host::Ability;
+
+use super::{cpus, netem, realtime, system};
+use crate::cpu::CpuProbe;
+
+/// Whether, and why.
+pub(super) type Verdict = Result<String, String>;
+
+/// All abilities, in the order they are shown.
+pub(super) fn list() -> Vec<Ability> {
+    vec![
+        ability("network_namespaces", network_namespaces(), "no embedded testbed: without a second host only the loopback can be measured"),
+        ability("cpu_cycles_pmu", cpu_cycles_pmu(), "cycles per KByte are time stamp counter reference cycles instead of core cycles"),
+        ability("bpf", bpf(), "no segment log, no kernel-side counters: evidence is TCP_INFO and /proc only"),
+        ability("netem", netem::verdict(), "delay and loss on the embedded testbed come from whyperf's own path instead of the kernel's"),
+        ability("cpu_pinning", cpu_pinning(), "sender and receiver may share a CPU, and results vary more from trial to trial"),
+        ability("realtime_scheduling", realtime::verdict(), "the emulated path and the sampler may be late under load"),
+    ]
+}
+
+fn ability(name: &str, verdict: Verdict, lost_without: &str) -> Ability {
+    let can = verdict.is_ok();
+    let (Ok(reason) | Err(reason)) = verdict;
+    Ability { name: name.to_owned(), can, reason, lost_without: lost_without.to_owned() }
+}
+
+/// Runs `work` on a thread that ends with it, so that whatever it got ends too.
+pub(super) fn on_own_thread(work: impl FnOnce() -> Verdict + Send) -> Verdict {
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|_| Err("the attempt ended unexpectedly".to_owned())))
+}
+
+/// Whether the process has the capability of this number (capabilities(7)) in effect.
+pub(super) fn has_capability(number: u32) -> bool {
+    let status = system::read("/proc/self/status");
+    let effective = system::field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    effective.is_some_and(|mask| mask >> number & 1 == 1)
+}
+
+fn network_namespaces() -> Verdict {
+    on_own_thread(|| match unshare(CloneFlags::CLONE_NEWNET) {
+        Ok(()) => Ok("a namespace was made and given up".to_owned()),
+        Err(nix::errno::Errno::EPERM) => Err("making one needs CAP_SYS_ADMIN; run as root".to_owned()),
+        Err(error) => Err(format!("the kernel refuses to make one: {}", error.desc())),
+    })
+}
+
+fn cpu_cycles_pmu() -> Verdict {
+    let probe = CpuProbe::open().map_err(|error| format!("/proc/stat cannot be read: {error}"))?;
+    match probe.pmu_missing() {
+        None => Ok("perf_event_open counts core cycles on every CPU".to_owned()),
+        Some(reason) => Err(reason.to_owned()),
+    }
+}
+
+fn bpf() -> Verdict {
+    const CAP_SYS_ADMIN: u32 = 21;
+    const CAP_PERFMON: u32 = 38;
+    const CAP_BPF: u32 = 39;
+    let capable = has_capability(CAP_SYS_ADMIN) || has_capability(CAP_BPF) && has_capability(CAP_PERFMON);
+    if !capable {
+        return Err("loading tracing programs needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; run as root".to_owned());
+    }
+    if system::exists("/sys/kernel/btf/vmlinux") {
+        Ok("the capabilities are there and the kernel describes its types (BTF)".to_owned())
+    } else {
+        Err("this kernel was built without BTF (CONFIG_DEBUG_INFO_BTF)".to_owned())
+    }
+}
+
+fn cpu_pinning() -> Verdict {
+    let allowed = cpus::allowed();
+    let Some(&first) = allowed.first() else { return Err("the CPUs this process may use cannot be read".to_owned()) };
+    on_own_thread(move || {
+        let mut one = CpuSet::new();
+        let pinned = usize::try_from(first).ok().and_then(|cpu| one.set(cpu).ok()).map(|()| sched_setaffinity(Pid::from_raw(0), &one));
+        match pinned {
+            Some(Ok(())) if allowed.len() > 1 => Ok(format!("a thread was pinned; {} CPUs are allowed", allowed.len())),
+            Some(Ok(())) => Err(format!("only CPU {first} is allowed, there is nothing to choose")),
+            Some(Err(error)) => Err(format!("the kernel refuses to pin a thread: {}", error.desc())),
+            None => Err(format!("CPU {first} is beyond what this build can pin to")),
+        }
+    })
+}

@@ -4,7 +4,14 @@
 out; only `reading` knows the record.
 """
 
+from whyperf.analyze.reading import read_inputs
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import Summary
+from whyperf.record import Experiment
 
-__all__ = ["Summary", "summarize_inputs"]
+__all__ = ["Summary", "read_inputs", "summarize", "summarize_inputs"]
+
+
+def summarize(experiment: Experiment) -> Summary:
+    """The result of an experiment, finished or not; `.model_dump(mode="json")` is what is published."""
+    return summarize_inputs(read_inputs(experiment))

@@ -12,13 +12,21 @@ from whyperf.analyze.tables import TABLES, shaped
 Document = Mapping[str, Any]
 
 
-def assemble(plan: Document, manifests: Sequence[Document], tables: Mapping[str, pl.DataFrame]) -> Inputs:
+def assemble(
+    plan: Document,
+    manifests: Sequence[Document],
+    tables: Mapping[str, pl.DataFrame],
+    damaged: Sequence[tuple[str, str]] = (),
+) -> Inputs:
     """The analysis' view of an experiment.
 
     `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
     over all trials, with `trial`, `block`, `cell`. Trials that failed keep their manifest, their rows
-    are dropped; all instants move to the controller's clock.
+    are dropped; all instants move to the controller's clock. `damaged` names trials that cannot be
+    read, with the reason; they are dropped whole and told.
     """
+    broken = dict(damaged)
+    manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
     trials = pl.DataFrame([_trial(manifest) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
@@ -37,6 +45,7 @@ def assemble(plan: Document, manifests: Sequence[Document], tables: Mapping[str,
         testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
         varied=tuple(plan.get("varied", ())),
         cells=tuple(Cell(cell["id"], cell["sweep"], cell["factors"]) for cell in plan["cells"]),
+        damaged=tuple(sorted(broken.items())),
         trials=trials.sort("trial"),
         ends=ends,
         notes=notes,
@@ -45,7 +54,7 @@ def assemble(plan: Document, manifests: Sequence[Document], tables: Mapping[str,
 
 
 def _trial(manifest: Document) -> dict[str, object]:
-    clocks = [host.get("clock", {}) for host in manifest.get("hosts", {}).values()]
+    clocks = [host.get("clock") or {} for host in manifest.get("hosts", {}).values()]
     transfer = manifest.get("factors", {}).get("transfer_bytes")
     return {
         "trial": manifest["trial"],
@@ -67,7 +76,7 @@ def _ends(manifest: Document) -> Iterator[dict[str, object]]:
             "cpus": list(host.get("own_cpus", ())),
             "exclusive": bool(host.get("own_cpus_exclusive", False)),
             "tsc_hz": host.get("tsc_hz"),
-            "offset_ns": int(host.get("clock", {}).get("offset_ns") or 0),
+            "offset_ns": int((host.get("clock") or {}).get("offset_ns") or 0),
         }
 
 

@@ -26,6 +26,10 @@ KINDS: Mapping[str, Kind] = {
         "{count} failed and {have} not in the result. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",
     ),
+    "damaged_trials": Kind(
+        "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
+        "Run the experiment again: damaged trials are measured anew.",
+    ),
     "deadline_trials": Kind(
         "{count} cut at the deadline of {deadline}; what was moved until then counts.",
         "Raise deadline_s, or ask for less: a smaller transfer_bytes or duration_s.",
@@ -38,6 +42,11 @@ KINDS: Mapping[str, Kind] = {
         "{count} of {trials} without a steady state. For example {trial}: {evidence}",
         "The median still counts these trials. Raise warmup_s or duration_s if goodput was still growing; "
         "if it jumps between levels, look at its course over time: both levels may be real.",
+    ),
+    "warm_up_cut": Kind(
+        "{count} of {trials} still warming up when the measurement began; up to {cut} cut off, "
+        "where goodput was {early}.",
+        "Raise warmup_s, so that the whole window counts.",
     ),
     "few_trials": Kind(
         "{count} only, too few for an interval; with two, low and high are the range.",

@@ -6,6 +6,7 @@ from typing import Any
 from whyperf.analyze.cautions import Caution
 from whyperf.analyze.intervals import FEWEST_TRIALS
 from whyperf.analyze.quantity import bit_rate, count, octets, percent, seconds
+from whyperf.analyze.steadiness import MATERIAL_RATIO
 
 Row = Mapping[str, Any]
 
@@ -54,12 +55,29 @@ def of_trials(trials: Sequence[Row], factors: Row) -> Iterator[Caution]:
                 "evidence": evidence(restless[0]),
             },
         )
+    yield from _warm_up(measured)
     for row in measured:
         window_ns = row["window_end_ns"] - row["window_start_ns"]
         if row["whole_life"] and row["uncertainty_ns"] > CLOCK_UNCERTAIN_RATIO * window_ns:
             ratio = percent(row["uncertainty_ns"] / window_ns)
             yield Caution("clock_uncertain", {"uncertainty": seconds(row["uncertainty_ns"]), "ratio": ratio})
             break
+
+
+def _warm_up(measured: Sequence[Row]) -> Iterator[Caution]:
+    """Trials of which a part with another rate was cut; a cut that changes nothing is not told."""
+    cut = [
+        row
+        for row in measured
+        if row["steady"] is not False
+        and row["cut_bps"] is not None
+        and abs(row["cut_bps"] - row["goodput_bps"]) > MATERIAL_RATIO * row["goodput_bps"]
+    ]
+    if cut:
+        most = max(cut, key=lambda row: row["cut_ns"])
+        trials = f"{count(len(measured), 'trial')} {'was' if len(cut) == 1 else 'were'}"
+        values = {"cut": seconds(most["cut_ns"]), "early": bit_rate(most["cut_bps"])}
+        yield Caution("warm_up_cut", {"count": f"{len(cut):,}", "trials": trials, **values})
 
 
 def evidence(row: Row) -> str:

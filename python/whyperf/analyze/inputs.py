@@ -60,7 +60,8 @@ class Inputs:
 
     `flows`, `intervals`, `tcp_info`, `cpu` and `threads` have the record's columns (see
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
-    are in `trials` but have no rows in the tables.
+    are in `trials` but have no rows in the tables. `damaged` are the trials that cannot be read, with
+    the reason; they are nowhere else.
     """
 
     experiment: str
@@ -71,6 +72,7 @@ class Inputs:
     testbed: str
     varied: tuple[str, ...]
     cells: tuple[Cell, ...]
+    damaged: tuple[tuple[str, str], ...]
     trials: pl.DataFrame
     ends: pl.DataFrame
     notes: pl.DataFrame

@@ -13,14 +13,16 @@ SCHEMA = {
     "whole_life": pl.Boolean(),
     "unusable": pl.String(),
     "cut_ns": pl.Int64(),
+    "cut_bps": pl.Float64(),
     "steady": pl.Boolean(),
     "reason_unsteady": pl.String(),
     "from_bps": pl.Float64(),
     "to_bps": pl.Float64(),
     "change_s": pl.Float64(),
 }
-"""Columns of the result. `cut_ns` is the warm-up cut off, `change_s` the instant of the change in
-seconds after the start of phase `measure`; see `steadiness.Steadiness` for the others."""
+"""Columns of the result. `cut_ns` is the warm-up cut off, `cut_bps` its mean rate, `change_s`
+the instant of the change in seconds after the start of phase `measure`; see
+`steadiness.Steadiness` for the others."""
 
 
 def settle(windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
@@ -50,6 +52,7 @@ def _settle_one(trial: str, start_ns: int, end_ns: int, rows: pl.DataFrame) -> d
         "whole_life": False,
         "unusable": None,
         "cut_ns": cut_ns,
+        "cut_bps": float(rates[: verdict.drop_count].mean()) if verdict.drop_count else None,
         "steady": verdict.steady,
         "reason_unsteady": verdict.reason,
         "from_bps": verdict.from_bps,

@@ -55,7 +55,10 @@ def judge(rates_bps: Floats) -> Steadiness:
     if truncation.at_limit:
         early = float(np.mean(rates_bps[:drop]))
         if abs(mean - early) >= MATERIAL_RATIO * mean:
-            return Steadiness(drop, False, "never_settled", early, mean, drop)
+            # A step there is a change of level; a slope, of which two levels explain less, is not.
+            step = two_levels(rates_bps).explained_ratio >= TWO_LEVELS_EXPLAINED_RATIO
+            reason = "level_changed" if step else "never_settled"
+            return Steadiness(drop, False, reason, early, mean, drop)
     change = pettitt(kept)
     if change.p_value < CHANGE_P_VALUE and abs(change.after - change.before) >= MATERIAL_RATIO * mean:
         return Steadiness(drop, False, "level_changed", change.before, change.after, drop + change.index)

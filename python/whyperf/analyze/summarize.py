@@ -61,7 +61,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         testbed=inputs.testbed,
         varied=list(inputs.varied),
         cells=cells,
-        unfinished=_unfinished(inputs.trials),
+        unfinished=_unfinished(inputs),
         warnings=_advice(inputs, found, [len(values) for values in goodputs]),
         facts=_facts(inputs, cells),
     )
@@ -219,9 +219,15 @@ def _window(row: Row | None) -> Window:
     )
 
 
-def _unfinished(trials: pl.DataFrame) -> list[Unfinished]:
-    stopped = trials.filter(pl.col("status") != "complete").sort("trial")
-    return [Unfinished(**row) for row in stopped.select("trial", "cell", "status", "reason").iter_rows(named=True)]
+def _unfinished(inputs: Inputs) -> list[Unfinished]:
+    """The trials that did not complete, damaged ones among them, by name."""
+    stopped = inputs.trials.filter(pl.col("status") != "complete").select("trial", "cell", "status", "reason")
+    known = [Unfinished(**row) for row in stopped.iter_rows(named=True)]
+    broken = [
+        Unfinished(trial=trial, cell=trial.partition("-")[2], status="damaged", reason=reason)
+        for trial, reason in inputs.damaged
+    ]
+    return sorted(known + broken, key=lambda row: row.trial)
 
 
 def _advice(inputs: Inputs, found: Sequence[Sequence[Caution]], trials: Sequence[int]) -> list[Advice]:
@@ -229,6 +235,11 @@ def _advice(inputs: Inputs, found: Sequence[Sequence[Caution]], trials: Sequence
     own = []
     if inputs.testbed == "loopback":
         own.append(Caution("loopback_testbed"))
+    if inputs.damaged:
+        trial, reason = inputs.damaged[0]
+        have = "is" if len(inputs.damaged) == 1 else "are"
+        number = count(len(inputs.damaged), "trial")
+        own.append(Caution("damaged_trials", {"count": number, "have": have, "trial": trial, "reason": f"{reason}."}))
     missing = sum(number == 0 for number in trials)
     if missing:
         own.append(Caution("unfinished", {"count": count(missing, "cell")}))

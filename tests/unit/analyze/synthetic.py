@@ -14,6 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from whyperf.analyze.assemble import assemble
+from whyperf.analyze.inputs import Inputs
+from whyperf.plan.model import Plan, identify
+
 SECOND = 1_000_000_000
 MS = 1_000_000
 TSC_HZ = 2_000_000_000
@@ -305,9 +309,9 @@ def plan(trials: Sequence[Trial], testbed: str = "veth", sweep: str = "main", se
     names = list(next(iter(cells.values())))
     varied = [name for name in names if len({str(levels.get(name)) for levels in cells.values()}) > 1]
     blocks = sorted({trial.block for trial in trials})
-    return {
+    document = {
         "plan_version": 1,
-        "id": "0123456789ab",
+        "id": "",
         "experiment": "synthetic",
         "profile": "synthetic",
         "about": "How goodput depends on window and write size.",
@@ -319,6 +323,8 @@ def plan(trials: Sequence[Trial], testbed: str = "veth", sweep: str = "main", se
         "blocks": [[trial.cell for trial in trials if trial.block == block] for block in blocks],
         "stop": {"trials": len(blocks)},
     }
+    document["id"] = identify(Plan.model_validate_json(json.dumps(document)))
+    return document
 
 
 def all_tables(trials: Iterable[Trial]) -> dict[str, pl.DataFrame]:
@@ -424,3 +430,15 @@ def sweep(windows: Sequence[int], writes: Sequence[int], blocks: int, seed: int 
 def blocks_of(trial: Trial, rates_bps: Sequence[float]) -> list[Trial]:
     """One trial of the same cell for each rate."""
     return [replace(trial, block=block, rate_bps=rate) for block, rate in enumerate(rates_bps, start=1)]
+
+
+def inputs(trials: Sequence[Trial], testbed: str = "veth", planned: Mapping[str, Any] | None = None) -> Inputs:
+    """What the analysis gets of `trials`."""
+    run = [trial for trial in trials if trial.status != "failed"]
+    manifests = [manifest(trial, testbed) for trial in trials]
+    return assemble(planned or plan(trials, testbed), manifests, all_tables(run))
+
+
+def changed(original: Inputs, **frames: pl.DataFrame) -> Inputs:
+    """`original` with other frames."""
+    return replace(original, **frames)  # type: ignore[arg-type]

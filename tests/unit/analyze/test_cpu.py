@@ -1,0 +1,89 @@
+"""CPU ratios and cycles of trials whose CPU time is known."""
+
+import polars as pl
+import pytest
+import synthetic as made
+
+from whyperf.analyze.cpu import cell_cpu
+from whyperf.analyze.cycles import PMU_UNIT, TSC_UNIT
+from whyperf.analyze.summarize import summarize_inputs
+from whyperf.analyze.summary import CellResult
+from whyperf.analyze.trials import measure_trials
+
+
+def cell(*trials: made.Trial) -> CellResult:
+    return summarize_inputs(made.inputs(trials)).cells[0]
+
+
+def test_ratios_have_wall_time_as_denominator() -> None:
+    result = cell(made.Trial(busy={"sender": 0.5, "receiver": 0.25}))
+    assert result.cpu.sender is not None
+    assert result.cpu.receiver is not None
+    assert result.cpu.sender.busy_ratio == pytest.approx(0.5)
+    assert result.cpu.sender.system_ratio == pytest.approx(0.3)
+    assert result.cpu.receiver.busy_ratio == pytest.approx(0.25)
+    assert result.cpu.receiver.idle_ratio == pytest.approx(0.75)
+    assert result.cpu.sender.load_threads_ratio == pytest.approx(0.45)
+
+
+def test_trials_are_pooled_and_not_averaged() -> None:
+    """A trial four times as long weighs four times as much: (1 x 0.9 + 4 x 0.4) / 5 = 0.5."""
+    short = made.Trial(block=1, rate_bps=4e9, transfer_bytes=16 << 20, busy={"sender": 0.9, "receiver": 0.9})
+    long = made.Trial(block=2, rate_bps=1e9, transfer_bytes=16 << 20, busy={"sender": 0.4, "receiver": 0.4})
+    sender = cell(short, long).cpu.sender
+    assert sender is not None
+    assert sender.busy_ratio == pytest.approx(0.5, rel=1e-6)
+
+
+def test_columns_that_do_not_add_up_are_kept_as_they_are() -> None:
+    inputs = made.inputs([made.Trial(busy={"sender": 0.5, "receiver": 0.5})])
+    halved = made.changed(inputs, cpu=inputs.cpu.with_columns((pl.col("idle_ns") // 2).alias("idle_ns")))
+    row = cell_cpu(measure_trials(halved).ends_cpu).filter(pl.col("role") == "sender").row(0, named=True)
+    assert row["idle_ratio"] == pytest.approx(0.25)
+    assert row["accounted_ratio"] == pytest.approx(0.75)
+
+
+def test_the_cut_warm_up_does_not_count() -> None:
+    def course(seconds: float) -> float:
+        return 0.1 if seconds < 3 else 1.0
+
+    inputs = made.inputs([made.Trial(course=course)])
+    measured = measure_trials(inputs)
+    window = measured.trials.row(0, named=True)
+    assert window["cut_ns"] == 2 * made.SECOND
+    assert measured.ends_cpu["wall_ns"].to_list() == pytest.approx([8e9, 8e9])
+
+
+def test_shared_cpus_leave_only_the_loads_threads() -> None:
+    result = cell(made.Trial(exclusive=False))
+    assert result.cpu.sender is not None
+    assert result.cpu.sender.busy_ratio is None
+    assert not result.cpu.sender.exclusive
+    # 0.8 x 0.9 of one CPU, of two.
+    assert result.cpu.sender.load_threads_ratio == pytest.approx(0.36)
+    assert "shared_cpus" in {warning.code for warning in result.warnings}
+
+
+def test_reference_cycles_count_threads_and_ksoftirqd() -> None:
+    trial = made.Trial(rate_bps=1.024e9 * 8, busy={"sender": 0.5, "receiver": 0.5}, load_share=0.8, ksoftirqd_share=0.1)
+    result = cell(trial)
+    # (0.4 + 0.1) x 2 GHz over 1e6 KByte/s.
+    assert result.cycles_per_kbyte.unit == TSC_UNIT
+    assert result.cycles_per_kbyte.sender == pytest.approx(1000, rel=1e-6)
+
+
+def test_pmu_cycles_win_when_every_own_cpu_has_them() -> None:
+    result = cell(made.Trial(rate_bps=1.024e9 * 8, busy={"sender": 0.5, "receiver": 0.25}, pmu_hz=3e9))
+    assert result.cycles_per_kbyte.unit == PMU_UNIT
+    assert result.cycles_per_kbyte.sender == pytest.approx(1500, rel=1e-6)
+    assert result.cycles_per_kbyte.receiver == pytest.approx(750, rel=1e-6)
+
+
+def test_one_trial_without_a_pmu_puts_the_cell_on_the_tsc() -> None:
+    result = cell(made.Trial(block=1, pmu_hz=3e9), made.Trial(block=2))
+    assert result.cycles_per_kbyte.unit == TSC_UNIT
+
+
+def test_a_cell_of_short_trials_is_warned_about() -> None:
+    result = cell(made.Trial(rate_bps=2e9, transfer_bytes=16 << 20))
+    assert "cpu_ticks" in {warning.code for warning in result.warnings}

@@ -1,0 +1,163 @@
+"""Goodput of trials whose rate is known by construction."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+import synthetic as made
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whyperf.analyze.goodput import duration_windows, receiver_rows, window_octets
+from whyperf.analyze.trials import Measured, measure_trials
+
+
+def measured(*trials: made.Trial) -> Measured:
+    return measure_trials(made.inputs(trials))
+
+
+def only(frame: pl.DataFrame) -> dict[str, Any]:
+    assert frame.height == 1
+    return frame.row(0, named=True)
+
+
+def test_a_constant_rate_is_found_exactly() -> None:
+    row = only(measured(made.Trial(rate_bps=3.2e9)).trials)
+    assert row["goodput_bps"] == pytest.approx(3.2e9, rel=1e-9)
+    assert row["steady"] is True
+    assert row["cut_ns"] == 0
+
+
+def test_several_connections_add_up_and_their_fairness_is_jains() -> None:
+    result = measured(made.Trial(rate_bps=4e9, connections=2, shares=(0.75, 0.25)))
+    row = only(result.trials)
+    assert row["goodput_bps"] == pytest.approx(4e9, rel=1e-6)
+    # (3 + 1)^2 / (2 (9 + 1)) = 0.8
+    assert row["fairness"] == pytest.approx(0.8, rel=1e-6)
+    assert result.connections.sort("connection")["goodput_bps"].to_list() == pytest.approx([3e9, 1e9], rel=1e-6)
+
+
+def test_the_ramps_of_warm_up_and_cool_down_do_not_count() -> None:
+    def course(seconds: float) -> float:
+        return 1.0 if 1.0 <= seconds < 11.0 else 0.1
+
+    row = only(measured(made.Trial(rate_bps=1e9, course=course)).trials)
+    assert row["goodput_bps"] == pytest.approx(1e9, rel=1e-6)
+
+
+def test_a_ramp_that_outlasts_the_warm_up_is_cut() -> None:
+    def course(seconds: float) -> float:
+        return min(1.0, seconds / 3)
+
+    row = only(measured(made.Trial(rate_bps=1e9, course=course)).trials)
+    assert row["cut_ns"] == 2_000_000_000
+    assert row["goodput_bps"] == pytest.approx(1e9, rel=1e-3)
+    assert row["steady"] is True
+
+
+def test_one_transfer_is_payload_over_first_call_to_last_read() -> None:
+    row = only(measured(made.Trial(rate_bps=2e9, transfer_bytes=16 << 20)).trials)
+    assert row["goodput_bps"] == pytest.approx(2e9, rel=1e-6)
+    assert row["octets"] == 16 << 20
+
+
+def test_the_far_clock_is_converted() -> None:
+    trial = made.Trial(rate_bps=2e9, transfer_bytes=16 << 20, far_offset_ns=123_456_789)
+    assert only(measured(trial).trials)["goodput_bps"] == pytest.approx(2e9, rel=1e-6)
+
+
+def test_the_far_end_may_be_the_sender() -> None:
+    trial = made.Trial(rate_bps=2e9, transfer_bytes=16 << 20, far_offset_ns=-5_000_000, direction="receive")
+    assert only(measured(trial).trials)["goodput_bps"] == pytest.approx(2e9, rel=1e-6)
+
+
+def test_staggered_transfers_count_while_all_are_at_work() -> None:
+    # Each connection moves at 0.5 Gbit/s for 268 ms, the second begins 100 ms later.
+    trial = made.Trial(rate_bps=1e9, connections=2, transfer_bytes=16 << 20, stagger_ns=100 * made.MS)
+    row = only(measured(trial).trials)
+    assert row["goodput_bps"] == pytest.approx(1e9, rel=1e-6)
+    life_ns = (16 << 20) * 8e9 / 0.5e9
+    assert row["window_end_ns"] - row["window_start_ns"] == pytest.approx(life_ns - 100 * made.MS, abs=2)
+
+
+def test_transfers_one_after_the_other_have_no_common_window() -> None:
+    trial = made.Trial(rate_bps=2e9, connections=2, transfer_bytes=16 << 20, stagger_ns=made.SECOND)
+    row = only(measured(trial).trials)
+    assert row["goodput_bps"] is None
+    assert row["unusable"] == "no_common_window"
+
+
+def test_a_stalled_transfer_cut_at_its_deadline_is_not_flattered() -> None:
+    trial = made.Trial(rate_bps=1e9, transfer_bytes=16 << 20, status="deadline")
+    inputs = made.inputs([trial])
+    # The connection moved everything in 134 ms, then was silent until the deadline at 1 s.
+    silence = inputs.intervals.filter(pl.col("role") == "receiver").tail(1)
+    end = trial.start_ns + made.SECOND
+    silence = silence.with_columns(start_mono_ns=pl.col("end_mono_ns"), end_mono_ns=end, payload_bytes=0).cast(
+        inputs.intervals.schema
+    )
+    row = only(measure_trials(made.changed(inputs, intervals=pl.concat([inputs.intervals, silence]))).trials)
+    assert row["goodput_bps"] == pytest.approx((16 << 20) * 8, rel=1e-9)
+
+
+def test_a_trial_without_rows_is_listed_without_goodput() -> None:
+    inputs = made.inputs([made.Trial()])
+    empty = made.changed(inputs, flows=inputs.flows.clear(), intervals=inputs.intervals.clear())
+    row = only(measure_trials(empty).trials)
+    assert row["goodput_bps"] is None
+    assert row["unusable"] == "no_window"
+
+
+SPANS = st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SPANS, st.integers(-(10**9), 10**10), st.integers(1, 10**10))
+def test_octets_inside_and_outside_a_window_are_all_octets(
+    spans: list[tuple[int, int]], start: int, length: int
+) -> None:
+    rows = _rows(spans)
+    total = sum(octets for _, octets in spans)
+    end = start + length
+    last = sum(length for length, _ in spans)
+    parts = [(-(10**10), start), (start, end), (end, 10**11)]
+    sums = [_octets(rows, low, high, last) for low, high in parts if high > low]
+    assert sum(sums) == pytest.approx(total, rel=1e-9, abs=1e-6)
+    assert all(-1e-6 <= part <= total + 1e-6 for part in sums)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SPANS, st.integers(0, 10**9), st.integers(1, 10**9), st.integers(0, 10**9))
+def test_a_wider_window_never_has_fewer_octets(
+    spans: list[tuple[int, int]], start: int, length: int, more: int
+) -> None:
+    rows = _rows(spans)
+    last = sum(length for length, _ in spans)
+    narrow = _octets(rows, start, start + length, last)
+    assert _octets(rows, start - more, start + length + more, last) >= narrow - 1e-6
+
+
+def _rows(spans: list[tuple[int, int]]) -> pl.DataFrame:
+    at = 0
+    rows = []
+    for length, octets in spans:
+        rows.append(("t", 0, at, at + length, octets))
+        at += length
+    names = ["trial", "connection", "start_mono_ns", "end_mono_ns", "payload_bytes"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def _octets(rows: pl.DataFrame, start: int, end: int, last: int) -> float:
+    window = pl.DataFrame({"trial": ["t"], "window_start_ns": [start], "window_end_ns": [end]})
+    life = {"trial": ["t"], "connection": [0], "first_call_mono_ns": [0], "last_call_mono_ns": [last]}
+    return float(window_octets(rows, pl.DataFrame(life), window)["window_octets"][0])
+
+
+def test_the_common_window_is_the_intersection() -> None:
+    inputs = made.inputs([made.Trial(connections=2)])
+    rows = receiver_rows(inputs.intervals)
+    late = pl.col("connection") == 1
+    shifted = rows.with_columns(pl.when(late).then(pl.col("start_mono_ns") + 7).otherwise(pl.col("start_mono_ns")))
+    both = duration_windows(shifted)
+    assert both["window_start_ns"][0] == shifted["start_mono_ns"].filter(shifted["connection"] == 1).min()
+    assert both["window_end_ns"][0] == rows["end_mono_ns"].max()

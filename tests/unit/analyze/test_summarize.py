@@ -1,0 +1,150 @@
+"""The published result."""
+
+import json
+
+import pytest
+import synthetic as made
+
+from whyperf.analyze.cautions import KINDS
+from whyperf.analyze.summarize import summarize_inputs
+from whyperf.analyze.summary import CellResult, Summary
+
+
+def summary(*trials: made.Trial, testbed: str = "veth") -> Summary:
+    return summarize_inputs(made.inputs(trials, testbed))
+
+
+def codes(cell: CellResult) -> set[str]:
+    return {warning.code for warning in cell.warnings}
+
+
+def test_the_contracts_fields_are_there() -> None:
+    document = json.loads(json.dumps(summary(made.Trial()).model_dump(mode="json")))
+    assert {"experiment", "origin", "profile", "plan_id", "testbed", "cells", "warnings"} <= document.keys()
+    cell = document["cells"][0]
+    assert {"id", "sweep", "factors", "trials", "failed_trials"} <= cell.keys()
+    assert {"median", "low", "high", "mean", "stdev"} <= cell["goodput_bps"].keys()
+    assert {"sender", "receiver", "unit"} <= cell["cycles_per_kbyte"].keys()
+    assert cell["window"]["announced_bytes"].keys() >= {"min", "median", "max"}
+    assert {"median", "max"} <= cell["retransmitted_segments"].keys()
+    assert {"code", "text", "advice"} <= document["warnings"][0].keys()
+
+
+def test_median_over_trials() -> None:
+    result = summary(*made.blocks_of(made.Trial(), [1e9, 3e9, 2e9])).cells[0]
+    assert result.trials == 3
+    assert result.goodput_bps.median == pytest.approx(2e9)
+    assert result.goodput_bps.mean == pytest.approx(2e9)
+    assert result.goodput_bps.stdev == pytest.approx(1e9)
+
+
+def test_an_unfinished_experiment_lists_every_cell() -> None:
+    done = made.Trial(cell="c0001", window_bytes=4096)
+    open_cell = made.Trial(cell="c0002", window_bytes=8192)
+    inputs = made.inputs([done], planned=made.plan([done, open_cell]))
+    result = summarize_inputs(inputs)
+    assert [cell.trials for cell in result.cells] == [1, 0]
+    assert result.cells[1].goodput_bps.median is None
+    assert "unfinished" in {warning.code for warning in result.warnings}
+
+
+def test_an_experiment_without_any_trial() -> None:
+    planned = made.plan([made.Trial()])
+    result = summarize_inputs(made.inputs([], planned=planned))
+    assert result.cells[0].trials == 0
+    assert result.cells[0].cpu.sender is None
+
+
+def test_failed_and_cut_trials_are_counted_and_named() -> None:
+    fine = made.Trial(block=1)
+    broken = made.Trial(block=2, status="failed", reason="the far end closed the connection")
+    cut = made.Trial(block=3, status="deadline")
+    result = summary(fine, broken, cut)
+    cell = result.cells[0]
+    assert (cell.trials, cell.failed_trials, cell.deadline_trials) == (2, 1, 1)
+    assert {"failed_trials", "deadline_trials"} <= codes(cell)
+    assert [(row.trial, row.status) for row in result.unfinished] == [
+        ("002-c0001", "failed"),
+        ("003-c0001", "deadline"),
+    ]
+    assert any("the far end closed the connection." in warning.text for warning in cell.warnings)
+
+
+def test_a_window_announced_smaller_than_asked_is_told() -> None:
+    assert "window_differs" in codes(summary(made.Trial(window_bytes=16384, announced_bytes=9136)).cells[0])
+    assert "window_differs" not in codes(summary(made.Trial(window_bytes=8192, announced_bytes=8192)).cells[0])
+
+
+def test_notes_become_cautions() -> None:
+    notes = (
+        {"note": "buffer_cut", "buffer": "receive", "requested_bytes": 1 << 20, "limit_bytes": 212992},
+        {"note": "strangers_dropped", "count": 2},
+        {"note": "sampler_late", "worst_ns": 80 * made.MS},
+        {"note": "no_pmu", "reason": "no such device"},
+    )
+    result = summary(made.Trial(notes=notes))
+    assert {"buffer_cut", "strangers_dropped", "sampler_late"} <= codes(result.cells[0])
+    advice = next(warning for warning in result.warnings if warning.code == "buffer_cut")
+    assert "net.core.rmem_max" in advice.advice
+    assert [fact.code for fact in result.facts] == ["no_pmu"]
+
+
+def test_retransmissions_are_judged_by_where_they_happen() -> None:
+    # 2000 of 863 000 segments: 0.2 %.
+    trial = made.Trial(retransmitted=2000)
+    assert "retransmissions" in codes(summary(trial, testbed="veth").cells[0])
+    assert "retransmissions" not in codes(summary(trial, testbed="network").cells[0])
+
+
+def test_steal_clock_and_loopback() -> None:
+    result = summary(made.Trial(busy={"sender": 0.5, "receiver": 0.5}, steal=0.1), testbed="loopback")
+    assert "steal_high" in codes(result.cells[0])
+    assert "loopback_testbed" in {warning.code for warning in result.warnings}
+    uncertain = made.Trial(rate_bps=2e9, transfer_bytes=16 << 20, uncertainty_ns=5 * made.MS)
+    assert "clock_uncertain" in codes(summary(uncertain).cells[0])
+
+
+def test_a_restless_trial_is_told_with_evidence() -> None:
+    def course(seconds: float) -> float:
+        return 1.0 if seconds < 6 else 0.5
+
+    result = summary(made.Trial(rate_bps=2e9, course=course))
+    assert result.cells[0].unsteady_trials == 1
+    text = next(warning.text for warning in result.cells[0].warnings if warning.code == "no_steady_state")
+    assert "2.00 Gbit/s to 1.00 Gbit/s after 5.0 s" in text
+
+
+def test_a_cut_warm_up_is_told() -> None:
+    def course(seconds: float) -> float:
+        return 0.5 if seconds < 3 else 1.0
+
+    cell = summary(made.Trial(rate_bps=2e9, course=course)).cells[0]
+    text = next(warning.text for warning in cell.warnings if warning.code == "warm_up_cut")
+    assert "up to 2.00 s cut off, where goodput was 1.00 Gbit/s" in text
+    assert "warm_up_cut" not in codes(summary(made.Trial()).cells[0])
+
+
+def test_cautions_of_many_cells_are_told_once() -> None:
+    trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
+    told = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
+    assert len(told) == 1
+    assert told[0].text.startswith("4 cells of 4")
+
+
+def test_every_kind_has_advice_for_every_testbed() -> None:
+    for kind in KINDS.values():
+        assert kind.text.endswith((".", "}"))
+        assert kind.advice
+        assert set(kind.advice_on) <= {"veth", "loopback", "network"}
+
+
+def test_connections_are_summarized() -> None:
+    cell = summary(made.Trial(rate_bps=4e9, connections=2, shares=(0.75, 0.25))).cells[0]
+    assert cell.connections is not None
+    assert cell.connections.max_bps == pytest.approx(3e9, rel=1e-6)
+    assert cell.connections.fairness == pytest.approx(0.8, rel=1e-6)
+
+
+def test_the_same_record_gives_the_same_result() -> None:
+    trials = made.sweep([4096, 8192], [512, 4096], blocks=5)
+    assert summary(*trials) == summary(*trials)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+IPV4_SYSCTLS = Path("/proc/sys/net/ipv4")
 LISTEN = "0A"
 """TCP_LISTEN in /proc/net/tcp."""
 
@@ -72,19 +73,23 @@ def anchor(netns: str) -> Iterator[Path]:
         yield Path("/proc") / str(process.pid)
 
 
-def choose_congestion_control(ends: Ends, wanted: tuple[str, ...] = ("cubic", "reno")) -> str:
-    """Makes the first control that the kernel allows the default of both namespaces; nuttcp has no option for it.
+def allowed_congestion_control(wanted: tuple[str, ...] = ("cubic", "reno")) -> str:
+    """The first control of those wanted that the kernel lets be a namespace's default.
+
+    nuttcp has no option for it, so it must come from the namespace, and there Linux takes only
+    controls that unprivileged users may choose (tcp(7), tcp_allowed_congestion_control). reno is
+    always one of them.
+    """
+    allowed = (IPV4_SYSCTLS / "tcp_allowed_congestion_control").read_text().split()
+    return next(control for control in wanted if control in allowed)
+
+
+def set_congestion_control(ends: Ends, control: str) -> None:
+    """Makes a control the default of both namespaces.
 
     Raises:
-        OSError: none is allowed.
+        subprocess.CalledProcessError: the kernel refuses.
     """
-    for control in wanted:
-        if all(_set_congestion_control(end, control) for end in (ends.near, ends.far)):
-            return control
-    raise OSError(f"none of {', '.join(wanted)} can be made a namespace's default congestion control")
-
-
-def _set_congestion_control(end: End, control: str) -> bool:
-    write = f"echo {control} > /proc/sys/net/ipv4/tcp_congestion_control"
-    done = subprocess.run(["nsenter", f"--net={end.netns}", "sh", "-c", write], capture_output=True, check=False)
-    return done.returncode == 0
+    write = f"echo {control} > {IPV4_SYSCTLS / 'tcp_congestion_control'}"
+    for end in (ends.near, ends.far):
+        subprocess.run(["nsenter", f"--net={end.netns}", "sh", "-c", write], check=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.namespaces import Ends
-from bench.plan import Cell, Setting
+from bench.plan import Setting, Turn
 
 GRACE_S = 10
 """How much longer than its load a run may take."""
@@ -67,14 +67,14 @@ def _serving(ends: Ends, setting: Setting, port: int, *command: str) -> Iterator
 
 
 @contextlib.contextmanager
-def iperf3(ends: Ends, cell: Cell, setting: Setting) -> Iterator[Pair]:
+def iperf3(ends: Ends, turn: Turn, setting: Setting) -> Iterator[Pair]:
     """Starts iperf3."""
     window = ["--window", str(setting.window_bytes)] if setting.window_bytes else []
     server = ["--server", "--one-off", "--json", "--port", str(IPERF3_PORT)]
     client = [
         *("--client", ends.far.address, "--json", "--port", str(IPERF3_PORT)),
         *("--time", str(setting.measure_s), "--omit", str(setting.warmup_s)),
-        *("--length", str(cell.write_size_bytes), "--parallel", str(cell.connections)),
+        *("--length", str(turn.cell.write_size_bytes), "--parallel", str(turn.cell.connections)),
         *("--congestion", setting.congestion_control, *window),
     ]
     with (
@@ -92,13 +92,13 @@ def _iperf3_goodput_bps(server: str, _client: str) -> float:
 
 
 @contextlib.contextmanager
-def nuttcp(ends: Ends, cell: Cell, setting: Setting) -> Iterator[Pair]:
+def nuttcp(ends: Ends, turn: Turn, setting: Setting) -> Iterator[Pair]:
     """Starts nuttcp, which takes the window in KByte and its congestion control from the namespace."""
     window = [f"-w{setting.window_bytes // 1024}"] if setting.window_bytes else []
     server = ["-1", f"-P{NUTTCP_PORT}"]
     client = [
         *("-t", f"-P{NUTTCP_PORT}", f"-T{setting.load_s}", f"-i{setting.warmup_s}", "-fparse", "-v"),
-        *(f"-l{cell.write_size_bytes}", f"-N{cell.connections}", *window, ends.far.address),
+        *(f"-l{turn.cell.write_size_bytes}", f"-N{turn.cell.connections}", *window, ends.far.address),
     ]
     with (
         _serving(ends, setting, NUTTCP_PORT, "nuttcp", *server) as serving,

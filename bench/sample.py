@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bench import counters
 from bench.namespaces import Ends
-from bench.plan import Cell, Setting, Turn
+from bench.plan import Setting, Turn
 
 MARGIN_S = 0.1
 """The counters are read this much inside the measurement at both of its ends."""
@@ -25,7 +25,7 @@ class Running(Protocol):
         ...
 
 
-Start = Callable[[Ends, Cell, Setting], contextlib.AbstractContextManager[Running]]
+Start = Callable[[Ends, Turn, Setting], contextlib.AbstractContextManager[Running]]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def take(start: Start, turn: Turn, ends: Ends, setting: Setting) -> Sample:
         peers.ToolError: the tool failed.
     """
     idle_bytes = counters.received_bytes(ends.far)
-    with start(ends, turn.cell, setting) as running:
+    with start(ends, turn, setting) as running:
         _wait_for_load(ends, idle_bytes, turn.tool)
         time.sleep(setting.warmup_s + MARGIN_S)
         before = counters.read(ends)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -75,20 +74,15 @@ def markdown(summaries: list[CellSummary], setting: Setting, machine: dict[str, 
     return "\n".join(lines) + "\n"
 
 
-def write_json(
-    path: Path,
-    samples: list[Sample],
-    summaries: list[CellSummary],
-    setting: Setting,
-    machine: dict[str, str],
-    seed: int,
-) -> None:
-    """Keeps every sample, so that any other summary can be made later."""
-    document = {
+def document(
+    samples: list[Sample], summaries: list[CellSummary], setting: Setting, machine: dict[str, str], seed: int
+) -> str:
+    """Every sample as JSON, so that any other summary can be made later."""
+    content = {
         "seed": seed,
         "machine": machine,
         "setting": asdict(setting),
         "samples": [asdict(sample) for sample in samples],
         "cells": [asdict(summary) for summary in summaries],
     }
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    return json.dumps(content, indent=1) + "\n"

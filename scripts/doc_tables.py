@@ -45,7 +45,15 @@ def factors() -> str:
     """Every factor with its levels and default."""
     return table(
         ("Factor", "Levels", "Default", "Meaning"),
-        ((f"`{factor.name}`", factor.allowed(), _shown(factor.default), _meaning(factor.help, factor.unit, factor.testbed)) for factor in FACTORS),
+        (
+            (
+                f"`{factor.name}`",
+                factor.allowed(),
+                _shown(factor.default),
+                _meaning(factor.help, factor.unit, factor.testbed),
+            )
+            for factor in FACTORS
+        ),
     )
 
 
@@ -82,7 +90,9 @@ def _record_table(entry: dict[str, Any]) -> str:
 def messages(schema: str, tag: str) -> str:
     """The requests or replies by name, with their fields."""
     document = json.loads((ROOT / "schemas" / schema).read_text())
-    return table(("Message", "Fields", "Meaning"), (_message_row(variant, tag, document) for variant in _variants(document, tag)))
+    return table(
+        ("Message", "Fields", "Meaning"), (_message_row(variant, tag, document) for variant in _variants(document, tag))
+    )
 
 
 def _variants(document: dict[str, Any], tag: str) -> list[dict[str, Any]]:
@@ -100,7 +110,9 @@ def _message_row(variant: dict[str, Any], tag: str, document: dict[str, Any]) ->
     if reference:
         fields += list(document["$defs"][reference].get("properties", {}))
     name = variant["properties"][tag]["const"]
-    meaning = re.sub(r"\[`(?:Request|Reply)::(\w+)`\]", lambda link: f"`{_snake(link[1])}`", variant.get("description", ""))
+    meaning = re.sub(
+        r"\[`(?:Request|Reply)::(\w+)`\]", lambda link: f"`{_snake(link[1])}`", variant.get("description", "")
+    )
     return f"`{name}`", ", ".join(f"`{field}`" for field in fields), " ".join(meaning.split())
 
 

@@ -1,0 +1,54 @@
+"""`make bench`: plan, run, summarize, tell."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from bench import machine, options, peers, plan, subject, summary, tell
+from bench.namespaces import allowed_congestion_control, set_congestion_control
+from bench.sample import Sample, take
+from whyperf.record import RecordError
+from whyperf.run import RunError
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the benchmark; 0 when it is done."""
+    asked = options.parse(arguments)
+    setting = plan.Setting(allowed_congestion_control(), asked.window, asked.warmup_seconds, asked.seconds)
+    folder = asked.out / datetime.now().strftime("%Y%m%d-%H%M%S")
+    found = machine.describe()
+    samples = measure(asked, setting, folder / "record")
+    summaries = summary.summarize(samples, asked.seed)
+    (folder / "bench.json").write_text(tell.document(samples, summaries, setting, found, asked.seed))
+    (folder / "bench.md").write_text(tell.markdown(summaries, setting, found))
+    tell.print_table(summaries, Console(width=None if sys.stdout.isatty() else 140))
+    for doubt in summary.doubts(samples):
+        print(f"doubt: {doubt}")
+    print(f"{folder / 'bench.json'} has every sample, {folder / 'bench.md'} the table for docs/performance.md")
+    return 0
+
+
+def measure(asked: options.Options, setting: plan.Setting, folder: Path) -> list[Sample]:
+    """Takes all turns, in their order."""
+    progress = Console(stderr=True)
+    turns = plan.turns(plan.CELLS, plan.TOOLS, asked.pairs, asked.seed)
+    turn_s = setting.load_s + options.TURN_OVERHEAD_S
+    samples = []
+    with subject.testbed(setting, asked.pairs, folder) as (ends, whyperf):
+        set_congestion_control(ends, setting.congestion_control)
+        tools = {plan.WHYPERF: whyperf.start, plan.IPERF3: peers.iperf3, plan.NUTTCP: peers.nuttcp}
+        for number, turn in enumerate(turns):
+            left_s = (len(turns) - number) * turn_s
+            name = f"pair {turn.pair + 1} of {asked.pairs}, {turn.cell.name}, {turn.tool}"
+            progress.print(f"{number + 1}/{len(turns)} {name}, about {left_s:.0f} s left", highlight=False)
+            samples.append(take(tools[turn.tool], turn, ends, setting))
+    return samples
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (RunError, RecordError, peers.ToolError, TimeoutError, OSError) as error:
+        sys.exit(f"bench: {error}")

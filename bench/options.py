@@ -1,0 +1,44 @@
+"""The benchmark's command line."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+# Agents, servers and namespaces entered: what a turn takes beside its load.
+TURN_OVERHEAD_S = 0.6
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    pairs: int
+    seconds: int
+    warmup_seconds: int
+    window: int | None
+    seed: int
+    out: Path
+
+
+def parse(arguments: list[str]) -> Options:
+    """Reads the options; ends the program with a sentence when they make no sense."""
+    parser = argparse.ArgumentParser(
+        prog="make bench BENCH=…",
+        description="Goodput and CPU per KByte of whyperf beside iperf3 and nuttcp, on the embedded testbed.",
+        epilog='Example: make bench BENCH="--pairs 3 --seconds 1"',
+    )
+    parser.add_argument("--pairs", type=_positive, default=7, help="runs of every tool in every cell (7)")
+    parser.add_argument("--seconds", type=_positive, default=2, help="measured seconds of a run (2)")
+    parser.add_argument("--warmup-seconds", type=_positive, default=1, help="seconds before, whole ones (1)")
+    parser.add_argument("--window", type=_positive, help="socket buffers in bytes at both ends (kernel's default)")
+    parser.add_argument("--seed", type=int, default=1995, help="of the order and of the intervals (1995)")
+    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder of the results")
+    given = parser.parse_args(arguments)
+    return Options(given.pairs, given.seconds, given.warmup_seconds, given.window, given.seed, given.out)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
+    return number

@@ -1,0 +1,125 @@
+"""Runs whyperf: its own testbed, agents and record, a trial a turn."""
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bench.namespaces import End, Ends, anchor
+from bench.peers import ToolError
+from bench.plan import CELLS, Cell, Setting, Turn
+from bench.sample import Running
+from whyperf.analyze import read_inputs
+from whyperf.analyze.trials import measure_trials
+from whyperf.plan import Plan, PlannedTrial, build
+from whyperf.profile import parse
+from whyperf.record import Experiment
+from whyperf.run import Session, Target
+from whyperf.run.trial import run_trial
+
+PROFILE = """
+about = "The benchmark's cells, for whyperf."
+[testbed]
+kind = "veth"
+[fixed]
+duration_s = {setting.measure_s}
+warmup_s = {setting.warmup_s}
+congestion_control = "{setting.congestion_control}"
+near_cpus = "{setting.sender_cpu}"
+far_cpus = "{setting.receiver_cpu}"
+window_bytes = {window}
+read_size_bytes = "=write_size_bytes"
+[[sweep]]
+name = "bench"
+[sweep.factors]
+connections = {connections}
+write_size_bytes = {write_sizes}
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial under way."""
+
+    name: str
+    experiment: Experiment
+    manifest: Future[dict[str, Any]]
+
+    def goodput_bps(self) -> float:
+        """Waits for the end; goodput as the analysis finds it in the record.
+
+        Raises:
+            ToolError: the trial failed.
+        """
+        manifest = self.manifest.result()
+        if manifest["status"] != "complete":
+            raise ToolError(f"whyperf failed: {manifest['reason']}")
+        trials = measure_trials(read_inputs(self.experiment)).trials
+        return float(trials.filter(pl.col("trial") == self.name)["goodput_bps"].item())
+
+
+class Subject:
+    """whyperf, ready to run."""
+
+    def __init__(self, session: Session, experiment: Experiment) -> None:
+        """Uses the session's testbed, on which the peers run too."""
+        self._session = session
+        self._experiment = experiment
+
+    @contextlib.contextmanager
+    def start(self, _ends: Ends, turn: Turn, _setting: Setting) -> Iterator[Running]:
+        """Runs the turn's trial the way `whyperf run` does, record included."""
+        cell = next(
+            cell
+            for cell in self._session.plan.cells
+            if Cell(int(cell.factors["connections"]), int(cell.factors["write_size_bytes"])) == turn.cell
+        )
+        planned = PlannedTrial(f"{turn.pair + 1:03d}-{cell.id}", turn.pair + 1, cell.id)
+
+        def run() -> dict[str, Any]:
+            with self._experiment.begin_trial(planned.id) as writer:
+                manifest = run_trial(self._session, planned, cell, writer, lambda _host, _progress: None)
+                writer.commit(manifest)
+            return manifest
+
+        with ThreadPoolExecutor(1) as pool:
+            yield Trial(planned.id, self._experiment, pool.submit(run))
+
+
+def plan(setting: Setting, pairs: int) -> tuple[Plan, str]:
+    """The plan of all cells, and the text of its profile."""
+    text = PROFILE.format(
+        setting=setting,
+        window=setting.window_bytes or '"default"',
+        connections=sorted({cell.connections for cell in CELLS}),
+        write_sizes=sorted({cell.write_size_bytes for cell in CELLS}),
+    )
+    return build(parse(text, name="bench", where="bench"), trials=pairs), text
+
+
+@contextlib.contextmanager
+def testbed(setting: Setting, pairs: int, folder: Path) -> Iterator[tuple[Ends, Subject]]:
+    """The testbed both whyperf and its peers run on, held by whyperf's own session."""
+    decided, text = plan(setting, pairs)
+    with (
+        Session(decided, Target()) as session,
+        Experiment.create(folder, decided, text) as experiment,
+        contextlib.ExitStack() as anchors,
+    ):
+        built = session.testbed
+        assert built is not None
+        near, far = (
+            End(
+                host=label,
+                netns=built[label]["netns"],
+                device=built[label]["device"],
+                address=built[label]["ipv4"],
+                proc=anchors.enter_context(anchor(built[label]["netns"])),
+            )
+            for label in ("near", "far")
+        )
+        yield Ends(near, far), Subject(session, experiment)

@@ -1,1 +1,0 @@
-//! What a killed run can leave.

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::os::unix::process::CommandExt;
+
 use path::{PathError, build};
 use schema::testbed::TestbedSpec;
 use support::{host_devices, spec, when_privileged};
@@ -79,6 +81,29 @@ fn a_cpu_that_is_not_online_is_refused_by_name() {
     let error = build(&TestbedSpec { far_rps_cpus: vec![0, 4095], ..spec() }).expect_err("no such CPU");
     assert!(matches!(error, PathError::CpuNotOnline { host: "far", cpu: 4095, .. }), "{error}");
     assert_eq!(error.fault(), schema::message::Fault::Usage);
+}
+
+#[test]
+fn without_privilege_the_way_out_is_named() {
+    if when_privileged() {
+        // The other case, as a user without capabilities, in a process of its own.
+        let binary = std::env::current_exe().expect("path");
+        let copy = std::env::temp_dir().join(format!("whyperf-build-{}", std::process::id()));
+        std::fs::copy(binary, &copy).expect("copy");
+        let output = std::process::Command::new(&copy)
+            .args(["--exact", "without_privilege_the_way_out_is_named", "--nocapture"])
+            .uid(65_534)
+            .output();
+        std::fs::remove_file(&copy).expect("remove");
+        let output = output.expect("start");
+        assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let error = build(&spec()).expect_err("no privilege");
+    assert!(matches!(error, PathError::NotPermitted { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("CAP_SYS_ADMIN") && text.contains("run as root") && text.contains("--testbed loopback"), "{text}");
+    println!("{text}");
 }
 
 #[test]

@@ -5,7 +5,9 @@
 //! and nobody holds the writing end of its pipe. Where the two do not both hold, or cannot be
 //! seen, the controller counts as living: ending a good run is worse than missing a leftover.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::process;
@@ -54,7 +56,7 @@ fn is_adopter(pid: u32) -> bool {
 
 /// Whether process `pid` holds `file`, a pipe, open for writing.
 fn writes_to(pid: u32, file: &Path) -> bool {
-    let writable = |number: &std::ffi::OsStr| {
+    let writable = |number: &OsStr| {
         let flags = fs::read_to_string(Path::new(&format!("/proc/{pid}/fdinfo")).join(number)).unwrap_or_default();
         flags.lines().find_map(|line| line.strip_prefix("flags:")).is_some_and(is_open_for_writing)
     };
@@ -75,10 +77,18 @@ fn has_nothing_of(parent: u32, child: u32) -> bool {
     !of_parent.iter().any(|(_, target)| standard.contains(target))
 }
 
-/// Numbers and targets of a process's open files; `None` where they cannot be seen.
-fn descriptors(pid: u32) -> Option<Vec<(std::ffi::OsString, PathBuf)>> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    Some(entries.filter_map(Result::ok).filter_map(|entry| Some((entry.file_name(), fs::read_link(entry.path()).ok()?))).collect())
+/// Numbers and targets of a process's open files; `None` where they cannot all be seen.
+fn descriptors(pid: u32) -> Option<Vec<(OsString, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.filter_map(Result::ok) {
+        match fs::read_link(entry.path()) {
+            Ok(target) => found.push((entry.file_name(), target)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+            // Closed since it was listed.
+            Err(_) => {}
+        }
+    }
+    Some(found)
 }
 
 #[cfg(test)]

@@ -1,15 +1,24 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use schema::testbed::TestbedSpec;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
+use schema::testbed::{TestbedEnd, TestbedSpec};
 
 /// Whether the process may make network namespaces; says so when it may not.
 pub fn when_privileged() -> bool {
-    let allowed = nix::unistd::geteuid().is_root();
-    if !allowed {
-        eprintln!("skipped: making network namespaces takes root");
+    let allowed = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().expect("thread");
+    if let Err(error) = allowed {
+        eprintln!("skipped: network namespaces cannot be made here ({error}); run as root");
     }
-    allowed
+    allowed.is_ok()
 }
 
 /// A spec as `whyperf run` would ask for.
@@ -21,4 +30,91 @@ pub fn spec() -> TestbedSpec {
 pub fn host_devices() -> Vec<String> {
     let table = std::fs::read_to_string("/proc/self/net/dev").expect("device table");
     table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+/// Runs `work` on a thread in the namespace behind `netns`.
+pub fn inside<T: Send>(netns: &str, work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let enter_and_work = || {
+            setns(File::open(netns).expect("namespace"), CloneFlags::CLONE_NEWNET).expect("enter");
+            work()
+        };
+        scope.spawn(enter_and_work).join().expect("thread")
+    })
+}
+
+/// Waits until `done`, at most 5 s; says whether it came.
+pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !done() {
+        if start.elapsed() > Duration::from_secs(5) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Sends `bytes` over one TCP connection from the near to the far end and returns how many came.
+pub fn transfer(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> usize {
+    let address: IpAddr = address.parse().expect("address");
+    let listener = inside(&far.netns, || TcpListener::bind(SocketAddr::new(address, 0))).expect("listen");
+    let to = listener.local_addr().expect("address");
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            let mut stream = listener.accept().expect("accept").0;
+            stream.set_read_timeout(Some(Duration::from_secs(5))).expect("timeout");
+            stream.read_to_end(&mut Vec::new()).expect("receive")
+        });
+        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(2))).expect("connect");
+        stream.set_write_timeout(Some(Duration::from_secs(5))).expect("timeout");
+        stream.write_all(&vec![7; bytes]).expect("send");
+        drop(stream);
+        receiver.join().expect("receiver")
+    })
+}
+
+/// Sees the frames of a namespace's devices, both directions, as they pass the device.
+pub struct Watch {
+    socket: OwnedFd,
+}
+
+/// One frame.
+#[derive(Debug)]
+pub struct Frame {
+    /// Length with the Ethernet header, in bytes.
+    pub length: usize,
+    /// The first bytes.
+    pub head: Vec<u8>,
+}
+
+impl Watch {
+    /// Starts to watch.
+    pub fn open(netns: &str) -> Self {
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let open = || socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).expect("packet socket");
+        Self { socket: inside(netns, open) }
+    }
+
+    /// The frames seen so far; later ones are missing when many passed.
+    pub fn frames(&self) -> Vec<Frame> {
+        let mut head = [0; 64];
+        let next = || {
+            let length = recv(self.socket.as_raw_fd(), &mut head, MsgFlags::MSG_TRUNC).ok()?;
+            Some(Frame { length, head: head[..length.min(64)].to_vec() })
+        };
+        std::iter::from_fn(next).collect()
+    }
+}
+
+impl Frame {
+    /// The type field of the Ethernet header.
+    pub fn ether_type(&self) -> u16 {
+        u16::from_be_bytes([self.head[12], self.head[13]])
+    }
+
+    /// Whether the frame is IPv6 with `ICMPv6` inside, as neighbor discovery is.
+    pub fn is_icmp6(&self) -> bool {
+        self.ether_type() == 0x86dd && self.head[20] == 58
+    }
 }

@@ -38,13 +38,16 @@ pub enum PathError {
         /// The CPUs online, as a list of ranges.
         online: String,
     },
-    /// The kernel kept a setting against the request.
-    #[error("{what} of {device} reads back as {got} after it was set to {asked}; this kernel cannot combine it so, ask for {got}")]
+    /// The kernel kept a setting of a device against the request, such as an offload that it ties
+    /// to another one.
+    #[error(
+        "{what} of {device} reads back as {got} after it was set to {asked}; this kernel cannot combine the settings so, ask for {got}"
+    )]
     NotTaken {
         /// The setting.
-        what: String,
-        /// The device, or the end's name where it is not a device's setting.
-        device: String,
+        what: &'static str,
+        /// The device.
+        device: &'static str,
         /// The value asked for.
         asked: String,
         /// The value read back.

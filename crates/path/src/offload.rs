@@ -15,26 +15,28 @@ use crate::error::PathError;
 ///
 /// # Errors
 /// The device refuses, or an offload reads back differently from what was asked.
-pub(crate) fn set(device: &str, spec: &TestbedSpec) -> Result<(), PathError> {
+pub(crate) fn set(device: &'static str, spec: &TestbedSpec) -> Result<(), PathError> {
     let socket = Device::open(device).map_err(|error| PathError::system("open a socket for device settings", error))?;
-    // GSO before TSO: a kernel may tie TSO to it.
-    let wanted = [(Offload::Gso, spec.gso), (Offload::Tso, spec.tso), (Offload::Gro, spec.gro)];
-    for (offload, on) in wanted {
+    for (offload, on) in wanted(spec) {
         let action = || format!("turn {} {} on {device}", offload.name(), word(on));
         socket.set_offload(offload, on).map_err(|error| PathError::system(action(), error))?;
     }
-    let got = read(device)?;
-    for (offload, on) in wanted {
-        if offload.state_in(got) != on {
-            return Err(PathError::NotTaken {
-                what: offload.name().to_owned(),
-                device: device.to_owned(),
-                asked: word(on).to_owned(),
-                got: word(!on).to_owned(),
-            });
+    compare(device, spec, read(device)?)
+}
+
+/// What the spec asks for. GSO comes before TSO: a kernel may tie TSO to it.
+fn wanted(spec: &TestbedSpec) -> [(Offload, bool); 3] {
+    [(Offload::Gso, spec.gso), (Offload::Tso, spec.tso), (Offload::Gro, spec.gro)]
+}
+
+/// Names the first offload that is not as asked.
+fn compare(device: &'static str, spec: &TestbedSpec, got: Offloads) -> Result<(), PathError> {
+    match wanted(spec).into_iter().find(|(offload, on)| offload.state_in(got) != *on) {
+        None => Ok(()),
+        Some((offload, on)) => {
+            Err(PathError::NotTaken { what: offload.name(), device, asked: word(on).to_owned(), got: word(!on).to_owned() })
         }
     }
-    Ok(())
 }
 
 /// The offloads of `device` as they stand.
@@ -49,4 +51,18 @@ pub(crate) fn read(device: &str) -> Result<Offloads, PathError> {
 
 fn word(on: bool) -> &'static str {
     if on { "on" } else { "off" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offload_that_the_kernel_kept_is_named() {
+        let spec = TestbedSpec { mtu_bytes: 1500, tso: true, gso: false, gro: true, near_rps_cpus: vec![], far_rps_cpus: vec![] };
+        let forced = Offloads { tso: false, gso: false, gro: true, tx_checksum: true, rx_checksum: true };
+        let error = compare("veth-near", &spec, forced).expect_err("tso was asked for");
+        assert!(error.to_string().starts_with("tso of veth-near reads back as off after it was set to on"), "{error}");
+        assert!(compare("veth-near", &spec, Offloads { tso: true, ..forced }).is_ok());
+    }
 }

@@ -32,18 +32,15 @@ pub(crate) fn has_ipv6() -> bool {
 ///
 /// # Errors
 /// A setting is missing, refused, or reads back differently.
-pub(crate) fn apply(host: &str) -> Result<(), PathError> {
+pub(crate) fn apply() -> Result<(), PathError> {
     let ipv6: &[_] = if has_ipv6() { &IPV6 } else { &[] };
-    IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(host, name, value))
+    IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(name, value))
 }
 
-fn set(host: &str, name: &str, value: &str) -> Result<(), PathError> {
+fn set(name: &str, value: &str) -> Result<(), PathError> {
     let file = format!("/proc/sys/net/{name}");
     let failed = |error: io::Error| PathError::system(format!("set {file} to {value}"), error);
     fs::write(&file, value).map_err(failed)?;
     let got = fs::read_to_string(&file).map_err(failed)?;
-    if got.trim() == value {
-        return Ok(());
-    }
-    Err(PathError::NotTaken { what: file, device: format!("the {host} end"), asked: value.to_owned(), got: got.trim().to_owned() })
+    if got.trim() == value { Ok(()) } else { Err(failed(io::Error::other(format!("it reads back as {}", got.trim())))) }
 }

@@ -14,14 +14,14 @@ use crate::error::PathError;
 ///
 /// # Errors
 /// The queues cannot be written, or read back differently.
-pub(crate) fn set(device: &str, cpus: &BTreeSet<u32>) -> Result<Vec<String>, PathError> {
+pub(crate) fn set(device: &'static str, cpus: &BTreeSet<u32>) -> Result<Vec<String>, PathError> {
     mount_own_sysfs()?;
     let mask = cpus::to_mask(cpus);
     let queues = receive_queues(device).map_err(|error| PathError::system(format!("list the receive queues of {device}"), error))?;
     queues.iter().map(|queue| set_queue(device, queue, cpus, &mask)).collect()
 }
 
-fn set_queue(device: &str, queue: &Path, cpus: &BTreeSet<u32>, mask: &str) -> Result<String, PathError> {
+fn set_queue(device: &'static str, queue: &Path, cpus: &BTreeSet<u32>, mask: &str) -> Result<String, PathError> {
     let file = queue.join("rps_cpus");
     let failed = |error: io::Error| PathError::system(format!("steer packets of {device} to the CPU mask {mask}"), error);
     fs::write(&file, mask).map_err(failed)?;
@@ -29,7 +29,7 @@ fn set_queue(device: &str, queue: &Path, cpus: &BTreeSet<u32>, mask: &str) -> Re
     if cpus::from_mask(&got).as_ref() == Some(cpus) {
         return Ok(got);
     }
-    Err(PathError::NotTaken { what: "the packet steering mask".to_owned(), device: device.to_owned(), asked: mask.to_owned(), got })
+    Err(PathError::NotTaken { what: "the packet steering mask", device, asked: mask.to_owned(), got })
 }
 
 fn receive_queues(device: &str) -> io::Result<Vec<PathBuf>> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::net::IpAddr;
 
 use schema::testbed::{TestbedEnd, TestbedSpec};
@@ -56,8 +57,8 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     let steered = check(spec)?;
     let pair = Pair { near: Netns::new()?, far: Netns::new()? };
     let ipv6 = settings::has_ipv6() && spec.mtu_bytes >= IPV6_MTU_BYTES;
-    for (end, netns) in pair.ends() {
-        netns.run(|| settings::apply(end.host))?;
+    for (_, netns) in pair.ends() {
+        netns.run(settings::apply)?;
     }
     pair.near.run(|| link::create_pair(NEAR, FAR, &pair.far, spec.mtu_bytes))?;
     for (end, netns) in pair.ends() {
@@ -113,29 +114,21 @@ fn read_back(end: End, netns: &Netns, steered: &BTreeSet<u32>, spec: &TestbedSpe
     let rps_cpus = netns.run(|| steering::set(end.device, steered))?;
     netns.run(|| {
         let link = link::read(end.device)?;
-        let addresses = link::read_addresses(end.device)?;
-        let found = |wanted: IpAddr| addresses.iter().find(|&&address| address == wanted).map(IpAddr::to_string);
-        let missing = |wanted: String| PathError::NotTaken {
-            what: "the address".to_owned(),
-            device: end.device.to_owned(),
-            asked: wanted,
-            got: "absent".to_owned(),
-        };
         if link.mtu_bytes != spec.mtu_bytes {
-            return Err(PathError::NotTaken {
-                what: "the MTU".to_owned(),
-                device: end.device.to_owned(),
-                asked: spec.mtu_bytes.to_string(),
-                got: link.mtu_bytes.to_string(),
-            });
+            let (asked, got) = (spec.mtu_bytes.to_string(), link.mtu_bytes.to_string());
+            return Err(PathError::NotTaken { what: "the MTU", device: end.device, asked, got });
         }
-        let ipv6 = if ipv6 { found(end.ipv6.into()).ok_or_else(|| missing(end.ipv6.to_string()))? } else { String::new() };
+        let addresses = link::read_addresses(end.device)?;
+        let unusable = |address| {
+            PathError::system(format!("give {} the address {address}", end.device), io::Error::other("it is not usable afterwards"))
+        };
+        let usable = |wanted: IpAddr| addresses.contains(&wanted).then(|| wanted.to_string()).ok_or_else(|| unusable(wanted));
         Ok(TestbedEnd {
             host: end.host.to_owned(),
             netns: netns.path(),
             device: end.device.to_owned(),
-            ipv4: found(end.ipv4.into()).ok_or_else(|| missing(end.ipv4.to_string()))?,
-            ipv6,
+            ipv4: usable(end.ipv4.into())?,
+            ipv6: if ipv6 { usable(end.ipv6.into())? } else { String::new() },
             mtu_bytes: link.mtu_bytes,
             offloads: offload::read(end.device)?,
             gso_max_segments: link.gso_max_segments,

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     summaries = summary.summarize(samples, asked.seed)
     (folder / "bench.json").write_text(tell.document(samples, summaries, setting, found, asked.seed))
     (folder / "bench.md").write_text(tell.markdown(summaries, setting, found))
-    tell.print_table(summaries, Console(width=None if sys.stdout.isatty() else 140))
+    tell.print_table(summaries, Console(width=None if sys.stdout.isatty() else 160))
     for doubt in summary.doubts(samples):
         print(f"doubt: {doubt}")
     print(f"{folder / 'bench.json'} has every sample, {folder / 'bench.md'} the table for docs/performance.md")
@@ -50,5 +50,5 @@ def measure(asked: options.Options, setting: plan.Setting, folder: Path) -> list
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (RunError, RecordError, peers.ToolError, TimeoutError, OSError) as error:
+    except (RunError, RecordError, peers.ToolError, LookupError, OSError) as error:
         sys.exit(f"bench: {error}")

@@ -20,8 +20,8 @@ class Reading:
     mono_ns: int
     payload_bytes: int
     """Received by the far device, without headers."""
-    tasks_ns: int
-    """CPU time of all tasks inside the two namespaces, and of ksoftirqd."""
+    tasks_ns: dict[str, int]
+    """CPU time of each task inside the two namespaces, and of each ksoftirqd."""
     idle_ns: int
     """Idle time of all CPUs."""
     retransmitted_segments: int
@@ -54,20 +54,27 @@ def read(ends: Ends) -> Reading:
     return Reading(
         mono_ns=time.monotonic_ns(),
         payload_bytes=received_bytes(ends.far),
-        tasks_ns=sum(schedstat_ns(task) for task in tasks_of(inside)),
+        tasks_ns={str(task): schedstat_ns(task) for task in tasks_of(inside)},
         idle_ns=idle_ns(),
         retransmitted_segments=retransmitted_segments(ends.near) + retransmitted_segments(ends.far),
     )
 
 
 def used(before: Reading, after: Reading) -> Used:
-    """What happened between two readings."""
+    """What happened between two readings.
+
+    Raises:
+        LookupError: a task that had used CPU time is gone, and what it used since cannot be known.
+    """
+    gone = [task for task, used_ns in before.tasks_ns.items() if used_ns and task not in after.tasks_ns]
+    if gone:
+        raise LookupError(f"the task {gone[0]} ended before its CPU time was read")
     wall_ns = after.mono_ns - before.mono_ns
     cpus = os.cpu_count() or 1
     return Used(
         seconds=wall_ns / 1e9,
         payload_bytes=after.payload_bytes - before.payload_bytes,
-        tasks_ns=after.tasks_ns - before.tasks_ns,
+        tasks_ns=sum(used_ns - before.tasks_ns.get(task, 0) for task, used_ns in after.tasks_ns.items()),
         busy_ns=max(0, wall_ns * cpus - (after.idle_ns - before.idle_ns)),
         retransmitted_segments=after.retransmitted_segments - before.retransmitted_segments,
     )

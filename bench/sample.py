@@ -10,8 +10,10 @@ from bench import counters
 from bench.namespaces import Ends
 from bench.plan import Setting, Turn
 
-MARGIN_S = 0.1
-"""The counters are read this much inside the measurement at both of its ends."""
+LEAD_S = 0.1
+TAIL_S = 0.3
+"""The counters are read this much after the measurement began and before it ends: when a tool sends
+its first byte is known to a few hundredths of a second only."""
 LOADED_BYTES = 1 << 20
 """The load counts as started when the far end has received this much."""
 START_TIMEOUT_S = 15
@@ -50,13 +52,14 @@ def take(start: Start, turn: Turn, ends: Ends, setting: Setting) -> Sample:
     Raises:
         TimeoutError: the tool does not begin to send.
         peers.ToolError: the tool failed.
+        LookupError: the tool ended early.
     """
     idle_bytes = counters.received_bytes(ends.far)
     with start(ends, turn, setting) as running:
         _wait_for_load(ends, idle_bytes, turn.tool)
-        time.sleep(setting.warmup_s + MARGIN_S)
+        time.sleep(setting.warmup_s + LEAD_S)
         before = counters.read(ends)
-        time.sleep(setting.measure_s - 2 * MARGIN_S)
+        time.sleep(setting.measure_s - LEAD_S - TAIL_S)
         used = counters.used(before, counters.read(ends))
         goodput_bps = running.goodput_bps()
     return Sample(

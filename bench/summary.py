@@ -9,8 +9,9 @@ from bench.plan import PEERS, TOOLS, WHYPERF, Cell
 from bench.ratio import Ratio, ratio_of_pairs
 from bench.sample import Sample
 
-MISTRUST_RATIO = 0.03
-"""A tool's own goodput may differ this much from the device's counters before it is said."""
+MISTRUST_RATIO = 0.10
+"""A tool's own goodput may differ this much from the device's counters, which cover a little less
+of the time, before it is said."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,75 @@
-fn main() {}
+//! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
+
+mod pipe;
+mod record;
+mod sampling;
+mod schema_files;
+mod serve;
+mod trial;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The measuring end of whyperf: moves bytes, looks, records.
+#[derive(Parser)]
+#[command(version, after_help = "Example: whyperf-agent doctor")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Answer a controller on standard input and output until the pipe closes.
+    Serve {
+        /// Enter this network namespace first, e.g. /proc/4711/fd/5 or /run/netns/left.
+        #[arg(long)]
+        netns: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of the control messages and the record's tables.
+    Schema {
+        /// Write one file a schema into this folder instead.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Say in JSON what this host is and what it allows.
+    Doctor {
+        /// End what killed runs have left on this host, and say what.
+        #[arg(long)]
+        clean: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    // Standard output belongs to the protocol.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("whyperf-agent: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.verb {
+        Verb::Serve { netns } => {
+            if let Some(netns) = netns {
+                path::enter(&netns)?;
+            }
+            serve::serve_stdio()
+        }
+        Verb::Schema { out: Some(folder) } => schema_files::write(&folder),
+        Verb::Schema { out: None } => schema_files::print(),
+        Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
+        Verb::Doctor { clean: false } => print_json(&probe::host::describe(env!("CARGO_PKG_VERSION"))),
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    println!("{}", serde_json::to_string_pretty(value).context("encoding JSON")?);
+    Ok(())
+}

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::LoadError;
 use crate::options;
-use crate::preamble::{self, PREAMBLE_BYTES, Token, WELCOME};
+use crate::preamble::{self, Token, WELCOME};
 
 /// How long opening all connections may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -99,7 +99,14 @@ impl Listening {
         socket.listen(backlog).map_err(bound)?;
         socket.set_nonblocking(true).map_err(bound)?;
         let port = socket.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
-        Ok(Self { socket, port, token: token_of(spec)?, expected: spec.connections_count as usize, spec: spec.socket.clone(), role: spec.role })
+        Ok(Self {
+            socket,
+            port,
+            token: token_of(spec)?,
+            expected: spec.connections_count as usize,
+            spec: spec.socket.clone(),
+            role: spec.role,
+        })
     }
 
     /// The port connections come to.
@@ -112,7 +119,8 @@ impl Listening {
     /// # Errors
     /// They did not come in time, or `abort` was set.
     pub fn accept_all(self, abort: &AtomicBool) -> Result<Opened, LoadError> {
-        let mut reception = Reception { known: Vec::new(), unknown: Vec::new(), strangers_count: 0 };
+        let preamble_bytes = preamble::length(&self.spec);
+        let mut reception = Reception { preamble_bytes, known: Vec::new(), unknown: Vec::new(), strangers_count: 0 };
         let end = Instant::now() + OPEN_TIMEOUT;
         while reception.known.len() < self.expected {
             if abort.load(Ordering::Relaxed) {
@@ -143,6 +151,7 @@ impl Listening {
 
 /// Arrivals at the listening end: those that presented the token and those that did not yet.
 struct Reception {
+    preamble_bytes: usize,
     known: Vec<Connection>,
     unknown: Vec<Unknown>,
     strangers_count: u64,
@@ -152,7 +161,7 @@ struct Unknown {
     socket: Socket,
     since: Instant,
     have: usize,
-    bytes: [u8; PREAMBLE_BYTES],
+    bytes: Vec<u8>,
 }
 
 /// What became of an arrival after a look at its bytes.
@@ -180,7 +189,7 @@ impl Reception {
                 self.strangers_count += 1;
                 continue;
             }
-            self.unknown.push(Unknown { socket, since: Instant::now(), have: 0, bytes: [0; PREAMBLE_BYTES] });
+            self.unknown.push(Unknown { socket, since: Instant::now(), have: 0, bytes: vec![0; self.preamble_bytes] });
         }
     }
 
@@ -189,8 +198,8 @@ impl Reception {
             match unknown.hear(token) {
                 Heard::NotYet => self.unknown.push(unknown),
                 Heard::Known(number) if (number as usize) < expected && self.known.iter().all(|known| known.number != number) => {
-                    // One byte into an empty send buffer of a live connection does not block.
-                    if unknown.socket.send(&[WELCOME]).is_ok() {
+                    // A welcome is less than any empty send buffer, so it does not block.
+                    if unknown.socket.send(&vec![WELCOME; self.preamble_bytes]).is_ok() {
                         self.known.push(Connection { number, socket: unknown.socket });
                     }
                 }
@@ -208,7 +217,7 @@ impl Unknown {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return Heard::Stranger,
         }
-        if self.have == PREAMBLE_BYTES {
+        if self.have == self.bytes.len() {
             return preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known);
         }
         if self.since.elapsed() > PREAMBLE_TIMEOUT { Heard::Stranger } else { Heard::NotYet }
@@ -221,23 +230,26 @@ impl Unknown {
 /// An option is refused, the address cannot be reached, or the other end does not know the token.
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr) -> Result<Opened, LoadError> {
     let token = token_of(spec)?;
+    let preamble_bytes = preamble::length(&spec.socket);
     let mut connections = Vec::with_capacity(spec.connections_count as usize);
     for number in 0..spec.connections_count {
         let socket = options::prepare(&address, &spec.socket, spec.role)?;
-        let unreachable = |error| LoadError::host(format!("connecting to {address}"), error, "; is the address right and no firewall in between?");
+        let unreachable =
+            |error| LoadError::host(format!("connecting to {address}"), error, "; is the address right and no firewall in between?");
         socket.connect_timeout(&SockAddr::from(address), OPEN_TIMEOUT / 2).map_err(unreachable)?;
-        (&socket).write_all(&preamble::encode(&token, number)).map_err(unreachable)?;
+        (&socket).write_all(&preamble::encode(&token, number, preamble_bytes)).map_err(unreachable)?;
         connections.push(Connection { number, socket });
     }
     for connection in &connections {
         let socket = &connection.socket;
-        let mut answer = [0];
-        let no_welcome = |error: io::Error| LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"));
+        let mut answer = vec![0; preamble_bytes];
+        let no_welcome =
+            |error: io::Error| LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"));
         socket.set_read_timeout(Some(OPEN_TIMEOUT)).map_err(no_welcome)?;
         let mut reader = socket;
         reader.read_exact(&mut answer).map_err(no_welcome)?;
         socket.set_read_timeout(None).map_err(no_welcome)?;
-        if answer != [WELCOME] {
+        if answer.iter().any(|byte| *byte != WELCOME) {
             return Err(LoadError::Peer(format!("{address} is not a whyperf agent of this trial")));
         }
         options::settle(socket, &spec.socket, spec.role)?;

@@ -122,6 +122,16 @@ pub(crate) fn quick_ack(socket: &impl AsFd) -> std::io::Result<()> {
     sockopt::set_tcp(socket, libc::TCP_QUICKACK, 1)
 }
 
+/// Puts the window clamp back where the kernel has moved it: it computes the clamp anew from the
+/// buffer whenever the largest segment seen grows (`tcp_measure_rcv_mss`, net/ipv4/tcp_input.c).
+pub(crate) fn keep_clamp(socket: &impl AsFd, window_bytes: u32) -> std::io::Result<()> {
+    let wanted = libc::c_int::try_from(window_bytes).map_err(std::io::Error::other)?;
+    if sockopt::get_tcp(socket, libc::TCP_WINDOW_CLAMP)? > wanted {
+        sockopt::set_tcp(socket, libc::TCP_WINDOW_CLAMP, wanted)?;
+    }
+    Ok(())
+}
+
 fn clamp_window(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
     match (role, spec.window_bytes) {
         (Role::Receiver, Some(bytes)) => sockopt::set_tcp(socket, libc::TCP_WINDOW_CLAMP, as_int(bytes)?)

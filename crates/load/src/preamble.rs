@@ -1,20 +1,47 @@
-//! How a data connection introduces itself: 40 bytes before any payload, answered by one.
+//! How a data connection introduces itself before any payload, and how it is welcomed.
 //!
 //! ```text
-//!  0       4              8                         40
-//!  +-------+--------------+--------------------------+
-//!  | "WPDC"| number (be32)| token (32 bytes)         |
-//!  +-------+--------------+--------------------------+
+//!  0       4              8                         40          length
+//!  +-------+--------------+--------------------------+-- - - - - -+
+//!  | "WPDC"| number (be32)| token (32 bytes)         | padding    |
+//!  +-------+--------------+--------------------------+-- - - - - -+
 //! ```
 //!
-//! A peer that does not send this in time is a stranger: dropped and counted.
+//! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
+//! time is a stranger: dropped and counted.
+//!
+//! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
+//! segment of the size last received, and then to a multiple of that size
+//! (`__tcp_select_window`, net/ipv4/tcp_output.c). After a preamble of 40 bytes a window of 4096
+//! would stay at 4056 for good, and every write of 4096 bytes would go out as 4056 and 40. A
+//! preamble that divides the window leaves it whole.
 
-/// Length in bytes.
-pub const PREAMBLE_BYTES: usize = 40;
-/// The listener's answer to a good preamble.
+use schema::trial::SocketSpec;
+
+/// Shortest preamble.
+const LEAST_BYTES: usize = 40;
+/// Longest: one segment on any path of today.
+const MOST_BYTES: usize = 1_200;
+/// Segment size a receiver assumes before it has seen one (`TCP_MSS_DEFAULT`, RFC 9293 3.7.1);
+/// a shorter preamble does not count as a segment of full size.
+const ASSUMED_SEGMENT_BYTES: usize = 536;
+/// Largest window that is announced without scaling.
+const MOST_UNSCALED_BYTES: usize = 65_535;
+/// What a welcome is made of.
 pub const WELCOME: u8 = b'+';
 
 const MAGIC: [u8; 4] = *b"WPDC";
+
+/// Length of preamble and welcome in bytes; both ends know it from the trial's window.
+pub fn length(spec: &SocketSpec) -> usize {
+    match spec.window_bytes.map(|bytes| bytes as usize) {
+        Some(window) if window <= MOST_UNSCALED_BYTES => {
+            let least = ASSUMED_SEGMENT_BYTES.min(window / 2).max(LEAST_BYTES);
+            (least..=MOST_BYTES.min(window)).rev().find(|length| window % length == 0).unwrap_or(least)
+        }
+        _ => LEAST_BYTES,
+    }
+}
 
 /// The trial's secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,18 +69,19 @@ impl Token {
     }
 }
 
-/// The preamble of connection `number`.
-pub fn encode(token: &Token, number: u32) -> [u8; PREAMBLE_BYTES] {
-    let mut bytes = [0; PREAMBLE_BYTES];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..8].copy_from_slice(&number.to_be_bytes());
-    bytes[8..].copy_from_slice(&token.0);
+/// The preamble of connection `number`, `length` bytes long.
+pub fn encode(token: &Token, number: u32, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&number.to_be_bytes());
+    bytes.extend_from_slice(&token.0);
+    bytes.resize(length.max(LEAST_BYTES), 0);
     bytes
 }
 
-/// The connection's number, or `None` for a stranger.
-pub fn decode(token: &Token, bytes: &[u8; PREAMBLE_BYTES]) -> Option<u32> {
-    let known = bytes[..4] == MAGIC && token.matches(&bytes[8..]);
+/// The connection's number, or `None` for a stranger. `bytes` is a whole preamble.
+pub fn decode(token: &Token, bytes: &[u8]) -> Option<u32> {
+    let known = bytes.len() >= LEAST_BYTES && bytes[..4] == MAGIC && token.matches(&bytes[8..LEAST_BYTES]);
     known.then(|| u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
 }
 
@@ -64,11 +92,23 @@ mod tests {
     #[test]
     fn only_the_token_opens() {
         let token = Token::parse(&"5a".repeat(32)).expect("64 digits");
-        let mut bytes = encode(&token, 7);
+        let mut bytes = encode(&token, 7, 1024);
+        assert_eq!(bytes.len(), 1024);
         assert_eq!(decode(&token, &bytes), Some(7));
         bytes[39] ^= 1;
         assert_eq!(decode(&token, &bytes), None);
+        assert_eq!(decode(&token, &bytes[..20]), None);
         assert!(Token::parse("5a").is_none());
         assert!(Token::parse(&"zz".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn the_length_divides_the_studys_windows() {
+        for window in [4096, 8192, 16384, 24576, 32768, 40960, 52428] {
+            let length = length(&SocketSpec { window_bytes: Some(window), ..SocketSpec::default() });
+            assert_eq!(window as usize % length, 0, "{window}");
+            assert!((ASSUMED_SEGMENT_BYTES..=MOST_BYTES).contains(&length), "{window}: {length}");
+        }
+        assert_eq!(length(&SocketSpec::default()), LEAST_BYTES);
     }
 }

@@ -42,6 +42,12 @@ fn read_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
             options::quick_ack(&*task.socket)?;
             life.other_calls_count += 1;
         }
+        if let Some(window_bytes) = task.window_bytes
+            && is_clamp_due(life.calls_count)
+        {
+            options::keep_clamp(&*task.socket, window_bytes)?;
+            life.other_calls_count += 1;
+        }
         task.transfer.on_moved(moved);
         // The end of a counted transfer is its last payload byte, not the FIN behind it.
         if task.transfer.is_complete() && life.last_call_mono_ns.is_none() {
@@ -52,6 +58,14 @@ fn read_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
         life.last_call_mono_ns = Some(mono_ns());
     }
     Ok(())
+}
+
+/// Whether the window clamp is looked at after this read: after each of the first ones, when
+/// segments grow to their full size, and now and then later.
+fn is_clamp_due(calls_count: u64) -> bool {
+    const FIRST_READS: u64 = 128;
+    const LATER_READS: u64 = 256;
+    calls_count <= FIRST_READS || calls_count.is_multiple_of(LATER_READS)
 }
 
 /// Checks that the stream did not end early, and tells the sender the count.

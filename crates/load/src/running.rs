@@ -8,6 +8,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::Pid;
+use probe::threads::{ThreadProbe, ThreadSample};
 use schema::trial::{Role, Stop, TrialSpec};
 use socket2::Socket;
 use std::net::Shutdown;
@@ -59,6 +60,9 @@ pub struct Life {
     pub short_calls_count: u64,
     /// Other system calls of the data path.
     pub other_calls_count: u64,
+    /// What its thread had used up when the connection ended, and when that was on
+    /// CLOCK_MONOTONIC in ns.
+    pub thread_end: Option<(u64, ThreadSample)>,
     /// How it ended.
     pub ended: Ended,
 }
@@ -73,6 +77,7 @@ impl Life {
             calls_count: 0,
             short_calls_count: 0,
             other_calls_count: 0,
+            thread_end: None,
             ended: Ended::Complete,
         }
     }
@@ -119,6 +124,8 @@ pub(crate) struct Task {
     /// Payload the connection is to carry; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
     pub quick_ack: bool,
+    /// Window that the receiver must not exceed.
+    pub window_bytes: Option<u32>,
 }
 
 /// A connection under load, as the sampler sees it.
@@ -207,6 +214,7 @@ impl Load {
             buffer: pattern(call_bytes),
             planned_bytes,
             quick_ack: spec.socket.quick_ack,
+            window_bytes: spec.socket.window_bytes,
         };
         let pin_cpus = spec.pin_cpus.clone();
         let (ready_sender, ready) = channel();
@@ -220,7 +228,8 @@ impl Load {
                     return Life::new(task.number);
                 }
                 sleep_until(start_mono_ns);
-                let life = carry(&mut task);
+                let mut life = carry(&mut task);
+                life.thread_end = thread_end();
                 let _ = done.send(());
                 life
             })
@@ -299,6 +308,13 @@ pub fn pin_this_thread(cpus: &[u32]) -> Result<(), LoadError> {
     }
     sched_setaffinity(Pid::from_raw(0), &set)
         .map_err(|error| LoadError::host(format!("pinning to CPUs {cpus:?}"), error.into(), "; `whyperf doctor` lists the CPUs of a host"))
+}
+
+/// The calling thread's own account: once it has ended nobody can ask for it.
+fn thread_end() -> Option<(u64, ThreadSample)> {
+    let thread = u32::try_from(nix::unistd::gettid().as_raw()).ok()?;
+    let sample = ThreadProbe::open(thread).ok()?.sample()?;
+    Some((probe::clock::mono_ns(), sample))
 }
 
 /// Sleeps until an instant of CLOCK_MONOTONIC.

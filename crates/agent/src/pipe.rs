@@ -1,0 +1,151 @@
+//! The agent's two ends of the pipe: frames in from standard input, frames out to standard
+//! output by a thread of their own, so that a slow controller never blocks a measurement.
+
+use schema::frame::{self, Decoder, FrameError, Kind, MAX_PAYLOAD_BYTES};
+use schema::message::{Envelope, Failure, Fault, Reply, Request};
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+/// Frames waiting for the controller at most; a table is sent in pieces of a frame each.
+const QUEUE_FRAMES: usize = 64;
+
+/// Why reading the pipe ended.
+#[derive(Debug, thiserror::Error)]
+pub enum PipeError {
+    /// What came is not the protocol.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A message that is none.
+    #[error("not a request of this version: {0}")]
+    Message(#[from] serde_json::Error),
+    /// The controller sent a table.
+    #[error("the controller sent a table; only agents do")]
+    Table,
+    /// Reading failed.
+    #[error("reading the pipe: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Requests from the controller.
+pub struct Requests<R> {
+    input: R,
+    decoder: Decoder,
+    piece: Vec<u8>,
+}
+
+impl<R: Read> Requests<R> {
+    /// Reads requests from `input`.
+    pub fn new(input: R) -> Self {
+        Self { input, decoder: Decoder::new(), piece: vec![0; 64 << 10] }
+    }
+
+    /// The next request, or `None` when the pipe has closed.
+    ///
+    /// # Errors
+    /// Anything else than requests of this version came.
+    pub fn next(&mut self) -> Result<Option<Envelope<Request>>, PipeError> {
+        loop {
+            if let Some(frame) = self.decoder.poll_frame()? {
+                return match frame.kind {
+                    Kind::Message => Ok(Some(serde_json::from_slice(&frame.payload)?)),
+                    Kind::Table => Err(PipeError::Table),
+                };
+            }
+            match self.input.read(&mut self.piece) {
+                Ok(0) => {
+                    self.decoder.handle_end()?;
+                    return Ok(None);
+                }
+                Ok(count) => self.decoder.handle_bytes(&self.piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Sends replies to the controller. Cloned freely; replies of one sender stay in order.
+#[derive(Clone)]
+pub struct Replies {
+    queue: SyncSender<Vec<u8>>,
+}
+
+impl Replies {
+    /// Writes replies to `output` from a thread of its own, which ends when the last clone is
+    /// dropped or the pipe closes.
+    pub fn new(output: impl Write + Send + 'static) -> (Self, thread::JoinHandle<()>) {
+        let (queue, frames) = sync_channel(QUEUE_FRAMES);
+        let writer = thread::spawn(move || write_frames(output, &frames));
+        (Self { queue }, writer)
+    }
+
+    /// Sends a reply. A closed pipe is noticed by whoever reads it, not here.
+    pub fn send(&self, id: u64, reply: Reply) {
+        let _ = self.queue.send(message_frame(id, reply));
+    }
+
+    /// Sends a reply that may be left out when the controller is slow.
+    pub fn send_if_idle(&self, id: u64, reply: Reply) {
+        match self.queue.try_send(message_frame(id, reply)) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+
+    /// Sends a failure.
+    pub fn fail(&self, id: u64, fault: Fault, text: String) {
+        self.send(id, Reply::Error(Failure { fault, text }));
+    }
+
+    /// Sends a table: its announcement, then its bytes in frames.
+    pub fn send_table(&self, id: u64, name: &str, bytes: &[u8]) {
+        self.send(id, Reply::Table { name: name.to_owned(), bytes: bytes.len() as u64 });
+        for piece in bytes.chunks(MAX_PAYLOAD_BYTES) {
+            let mut frame = Vec::with_capacity(piece.len() + frame::HEADER_BYTES);
+            if frame::encode(Kind::Table, piece, &mut frame).is_ok() {
+                let _ = self.queue.send(frame);
+            }
+        }
+    }
+}
+
+fn message_frame(id: u64, reply: Reply) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let encoded = serde_json::to_vec(&Envelope { id, body: reply }).map_err(io::Error::from);
+    let framed = encoded.and_then(|json| frame::encode(Kind::Message, &json, &mut frame).map_err(io::Error::other));
+    if let Err(error) = framed {
+        tracing::error!("a reply could not be encoded: {error}");
+    }
+    frame
+}
+
+fn write_frames(mut output: impl Write, frames: &Receiver<Vec<u8>>) {
+    for frame in frames {
+        if output.write_all(&frame).and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_come_out_as_they_went_in() {
+        let mut bytes = Vec::new();
+        let request = Envelope { id: 3, body: Request::Clock };
+        frame::encode(Kind::Message, &serde_json::to_vec(&request).expect("JSON"), &mut bytes).expect("short");
+        let mut requests = Requests::new(bytes.as_slice());
+        assert_eq!(requests.next().expect("request"), Some(request));
+        assert_eq!(requests.next().expect("end"), None);
+    }
+
+    #[test]
+    fn an_unknown_request_is_named() {
+        let mut bytes = Vec::new();
+        frame::encode(Kind::Message, br#"{"id":1,"body":{"request":"fly"}}"#, &mut bytes).expect("short");
+        let error = Requests::new(bytes.as_slice()).next().expect_err("unknown request");
+        assert!(error.to_string().contains("fly"), "{error}");
+    }
+}

@@ -1,0 +1,330 @@
+//! Takes the samples of a trial and turns them into the record's rows.
+
+use load::counter::Counts;
+use load::options::{self, Requested};
+use load::running::{Cut, Ended, Life, Load};
+use probe::clock::mono_ns;
+use probe::cpu::{CpuProbe, CpuSample};
+use probe::devices::{self, DeviceCounters};
+use probe::tcp_info::{self, Sample, TcpInfo};
+use probe::threads::{ThreadProbe, ThreadSample};
+use schema::message::Progress;
+use schema::table::{CPU, DEVICES, FLOWS, INTERVALS, TCP_INFO, THREADS, Value};
+use schema::trial::TrialSpec;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use workload::phases::Phase;
+
+use crate::record::TableBuilder;
+
+/// Least time between samples of CPUs and threads, which cost more than those of connections and
+/// whose ticks are no finer.
+const CPU_PERIOD_NS: u64 = 50_000_000;
+
+/// The end of an interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Number of the interval.
+    pub index: u32,
+    /// Its phase.
+    pub phase: Phase,
+    /// Whether the phase ends with it.
+    pub phase_ends: bool,
+    /// When its sample should be taken, on CLOCK_MONOTONIC in ns; absent when the load ended
+    /// before.
+    pub due_mono_ns: Option<u64>,
+}
+
+/// Samples one end of one trial.
+pub struct Sampler {
+    spec: TrialSpec,
+    requested: Requested,
+    flows: TableBuilder,
+    intervals: TableBuilder,
+    tcp_info: TableBuilder,
+    cpu: TableBuilder,
+    threads: TableBuilder,
+    devices: TableBuilder,
+    cpu_probe: CpuProbe,
+    thread_probes: Vec<ThreadProbe>,
+    counts_before: Vec<(u64, Counts)>,
+    cpus_before: (u64, BTreeMap<u32, CpuSample>),
+    threads_before: Vec<(u64, ThreadSample)>,
+    devices_before: (u64, BTreeMap<String, DeviceCounters>),
+    load_cpu_before_ns: u64,
+    last: (u32, Phase),
+    worst_late_ns: u64,
+}
+
+impl Sampler {
+    /// Opens the probes and takes the sample before the first interval.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn open(spec: &TrialSpec, load: &Load, start_mono_ns: u64) -> anyhow::Result<Self> {
+        let mut cpu_probe = CpuProbe::open()?;
+        let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>()?;
+        let cpus_before = (mono_ns(), cpu_probe.sample()?);
+        let threads_before: Vec<_> = thread_probes.iter().map(|probe| (mono_ns(), probe.sample().unwrap_or_default())).collect();
+        Ok(Self {
+            requested: Requested::new(&spec.socket, spec.role),
+            flows: TableBuilder::new(&FLOWS),
+            intervals: TableBuilder::new(&INTERVALS),
+            tcp_info: TableBuilder::new(&TCP_INFO),
+            cpu: TableBuilder::new(&CPU),
+            threads: TableBuilder::new(&THREADS),
+            devices: TableBuilder::new(&DEVICES),
+            cpu_probe,
+            counts_before: vec![(start_mono_ns, Counts::default()); load.flows.len()],
+            cpus_before,
+            load_cpu_before_ns: threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum(),
+            threads_before,
+            thread_probes,
+            devices_before: (mono_ns(), devices::sample()?),
+            last: (0, Phase::WarmUp),
+            worst_late_ns: 0,
+            spec: spec.clone(),
+        })
+    }
+
+    /// Takes the sample at the end of an interval.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read, or a row does not fit its table.
+    pub fn sample(&mut self, load: &Load, moment: &Moment) -> anyhow::Result<Progress> {
+        let Moment { index, phase, phase_ends, due_mono_ns } = *moment;
+        if let Some(due) = due_mono_ns {
+            self.worst_late_ns = self.worst_late_ns.max(mono_ns().saturating_sub(due));
+        }
+        let (start_mono_ns, _) = self.counts_before.first().copied().unwrap_or_default();
+        let payload_bytes = self.sample_counts(load, index, phase)?;
+        let infos = self.sample_tcp_info(load, phase, false)?;
+        // CPU rows never span two phases, so that a window's CPU time is the sum of its rows.
+        if phase_ends || mono_ns().saturating_sub(self.cpus_before.0) >= CPU_PERIOD_NS {
+            self.sample_cpus(index, phase)?;
+            self.sample_threads(index, phase)?;
+        }
+        self.last = (index, phase);
+        Ok(self.progress(index, phase, start_mono_ns, payload_bytes, &infos))
+    }
+
+    fn sample_counts(&mut self, load: &Load, index: u32, phase: Phase) -> anyhow::Result<u64> {
+        let mut sum_bytes = 0;
+        for (flow, before) in load.flows.iter().zip(&mut self.counts_before) {
+            let now = (mono_ns(), flow.counter.read());
+            // A sample may come before the load's start when the load is aborted there.
+            let start_mono_ns = before.0.min(now.0);
+            let payload_bytes = now.1.payload_bytes - before.1.payload_bytes;
+            let calls_count = now.1.calls_count - before.1.calls_count;
+            sum_bytes += payload_bytes;
+            *before = now;
+            self.intervals.push(vec![
+                self.spec.host.as_str().into(),
+                flow.number.into(),
+                self.spec.role.name().into(),
+                index.into(),
+                phase.name().into(),
+                start_mono_ns.into(),
+                now.0.into(),
+                payload_bytes.into(),
+                calls_count.into(),
+            ])?;
+        }
+        Ok(sum_bytes)
+    }
+
+    fn sample_tcp_info(&mut self, load: &Load, phase: Phase, is_final: bool) -> anyhow::Result<Vec<TcpInfo>> {
+        let mut infos = Vec::with_capacity(load.flows.len());
+        for flow in &load.flows {
+            let Ok(info) = TcpInfo::read(flow.socket.as_fd()) else { continue };
+            let sample = Sample {
+                host: &self.spec.host,
+                connection: flow.number,
+                role: self.spec.role.name(),
+                phase: phase.name(),
+                sample_mono_ns: mono_ns(),
+                is_final,
+            };
+            self.tcp_info.push(tcp_info::row(&sample, &info))?;
+            infos.push(info);
+        }
+        Ok(infos)
+    }
+
+    fn sample_cpus(&mut self, index: u32, phase: Phase) -> anyhow::Result<()> {
+        let now = (mono_ns(), self.cpu_probe.sample()?);
+        let start_mono_ns = self.cpus_before.0;
+        for (cpu, sample) in &now.1 {
+            let Some(before) = self.cpus_before.1.get(cpu) else { continue };
+            let times = sample.times.since(&before.times);
+            let difference = |after: Option<u64>, before: Option<u64>| {
+                Value::from(after.zip(before).map(|(after, before)| after.saturating_sub(before)))
+            };
+            self.cpu.push(vec![
+                self.spec.host.as_str().into(),
+                (*cpu).into(),
+                (self.spec.own_cpus.is_empty() || self.spec.own_cpus.contains(cpu)).into(),
+                index.into(),
+                phase.name().into(),
+                start_mono_ns.into(),
+                now.0.into(),
+                times.user_ns.into(),
+                times.system_ns.into(),
+                times.irq_ns.into(),
+                times.softirq_ns.into(),
+                times.steal_ns.into(),
+                times.idle_ns.into(),
+                difference(sample.ksoftirqd_ns, before.ksoftirqd_ns),
+                difference(sample.pmu_cycles_count, before.pmu_cycles_count),
+            ])?;
+        }
+        self.cpus_before = now;
+        Ok(())
+    }
+
+    fn sample_threads(&mut self, index: u32, phase: Phase) -> anyhow::Result<()> {
+        for position in 0..self.thread_probes.len() {
+            // A thread that has ended left its own account, which finish() takes.
+            if let Some(sample) = self.thread_probes[position].sample() {
+                self.push_thread(position, (mono_ns(), sample), index, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push_thread(&mut self, position: usize, now: (u64, ThreadSample), index: u32, phase: Phase) -> anyhow::Result<()> {
+        let before = std::mem::replace(&mut self.threads_before[position], now);
+        self.threads.push(vec![
+            self.spec.host.as_str().into(),
+            self.thread_probes[position].thread.into(),
+            self.spec.role.name().into(),
+            index.into(),
+            phase.name().into(),
+            before.0.min(now.0).into(),
+            now.0.into(),
+            now.1.cpu.into(),
+            now.1.cpu_ns.saturating_sub(before.1.cpu_ns).into(),
+            now.1.run_queue_ns.saturating_sub(before.1.run_queue_ns).into(),
+        ])?;
+        Ok(())
+    }
+
+    fn progress(&mut self, index: u32, phase: Phase, start_mono_ns: u64, payload_bytes: u64, infos: &[TcpInfo]) -> Progress {
+        let load_cpu_ns: u64 = self.threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum();
+        let first = infos.first();
+        let announced = first.and_then(|info| match self.spec.role {
+            schema::trial::Role::Sender => info.peer_window_bytes(),
+            schema::trial::Role::Receiver => info.own_window_bytes(),
+        });
+        let progress = Progress {
+            interval: index,
+            phase: phase.name().to_owned(),
+            start_mono_ns,
+            end_mono_ns: self.counts_before.first().map_or(start_mono_ns, |before| before.0),
+            payload_bytes,
+            load_cpu_ns: load_cpu_ns.saturating_sub(self.load_cpu_before_ns),
+            retransmitted_segments: infos.iter().map(|info| u64::from(info.raw.total_retrans)).sum(),
+            cwnd_segments: first.map_or(0, |info| info.raw.snd_cwnd),
+            srtt_ns: first.map_or(0, |info| u64::from(info.raw.rtt) * 1_000),
+            announced_window_bytes: announced.unwrap_or(0),
+        };
+        self.load_cpu_before_ns = load_cpu_ns;
+        progress
+    }
+
+    /// Takes the last samples, when all threads have ended and the sockets still stand.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read, or a row does not fit its table.
+    pub fn finish(&mut self, load: &Load, lives: &[Life]) -> anyhow::Result<()> {
+        let (index, phase) = self.last;
+        self.sample_tcp_info(load, phase, true)?;
+        for (position, life) in lives.iter().enumerate() {
+            if let Some(end) = life.thread_end {
+                self.push_thread(position, end, index, phase)?;
+            }
+        }
+        self.sample_devices()?;
+        for (life, flow) in lives.iter().zip(&load.flows) {
+            self.push_flow(life, flow)?;
+        }
+        Ok(())
+    }
+
+    fn sample_devices(&mut self) -> anyhow::Result<()> {
+        let now = (mono_ns(), devices::sample()?);
+        let (start_mono_ns, before) = &self.devices_before;
+        for (device, counters) in &now.1 {
+            let counted = counters.since(&before.get(device).copied().unwrap_or_default());
+            self.devices.push(vec![
+                self.spec.host.as_str().into(),
+                device.as_str().into(),
+                (*start_mono_ns).into(),
+                now.0.into(),
+                counted.tx_bytes.into(),
+                counted.tx_packets.into(),
+                counted.tx_dropped_packets.into(),
+                counted.tx_errors_count.into(),
+                counted.rx_bytes.into(),
+                counted.rx_packets.into(),
+                counted.rx_dropped_packets.into(),
+                counted.rx_errors_count.into(),
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn push_flow(&mut self, life: &Life, flow: &load::running::Flow) -> anyhow::Result<()> {
+        let granted = options::granted(&flow.socket)?;
+        let address = |found: std::io::Result<socket2::SockAddr>| {
+            found.ok().and_then(|address| address.as_socket()).map_or_else(|| "closed".to_owned(), |address| address.to_string())
+        };
+        let ended = match &life.ended {
+            Ended::Complete => "complete",
+            Ended::Cut(Cut::Deadline) => "deadline",
+            Ended::Cut(Cut::Aborted) => "aborted",
+            Ended::Failed(reason) => reason,
+        };
+        self.flows.push(vec![
+            self.spec.host.as_str().into(),
+            life.number.into(),
+            self.spec.role.name().into(),
+            address(flow.socket.local_addr()).into(),
+            address(flow.socket.peer_addr()).into(),
+            self.spec.socket.window_bytes.into(),
+            self.requested.send_buffer_bytes.into(),
+            granted.send_buffer_bytes.into(),
+            self.requested.receive_buffer_bytes.into(),
+            granted.receive_buffer_bytes.into(),
+            granted.window_clamp_bytes.into(),
+            granted.mss_bytes.into(),
+            granted.congestion_control.into(),
+            granted.no_delay.into(),
+            self.spec.socket.quick_ack.into(),
+            flow.thread.into(),
+            life.first_call_mono_ns.into(),
+            life.last_call_mono_ns.into(),
+            life.payload_bytes.into(),
+            life.calls_count.into(),
+            life.short_calls_count.into(),
+            life.other_calls_count.into(),
+            ended.into(),
+        ])?;
+        Ok(())
+    }
+
+    /// How much too late the worst sample was, in ns.
+    pub fn worst_late_ns(&self) -> u64 {
+        self.worst_late_ns
+    }
+
+    /// Why there are no PMU cycles, if there are none.
+    pub fn pmu_missing(&self) -> Option<&str> {
+        self.cpu_probe.pmu_missing()
+    }
+
+    /// The tables.
+    pub fn into_tables(self) -> [TableBuilder; 6] {
+        [self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices]
+    }
+}

@@ -1,0 +1,24 @@
+"""Runs a plan: pipes, agents, testbed, trials. The only package that talks to a measured host."""
+
+from whyperf.run.errors import AgentFailure, Fault, PipeClosed, RunError
+from whyperf.run.experiment import GoodputOf, run_plan
+from whyperf.run.leftovers import clean
+from whyperf.run.observer import Observer
+from whyperf.run.session import Session, allowed_kind, describe_host
+from whyperf.run.target import Kind, Target
+
+__all__ = [
+    "AgentFailure",
+    "Fault",
+    "GoodputOf",
+    "Kind",
+    "Observer",
+    "PipeClosed",
+    "RunError",
+    "Session",
+    "Target",
+    "allowed_kind",
+    "clean",
+    "describe_host",
+    "run_plan",
+]

@@ -1,0 +1,207 @@
+"""A conversation with one agent: requests out, replies and tables in."""
+
+import json
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Any, Self
+
+from whyperf import __version__
+from whyperf.run import frames
+from whyperf.run.errors import AgentFailure, Fault, PipeClosed, RunError
+
+Message = dict[str, Any]
+
+DEFAULT_TIMEOUT_S = 30.0
+"""How long a reply may take where nothing else is said."""
+
+_EXIT_GRACE_S = 3.0
+_CLOCK_EXCHANGES = 8
+
+
+@dataclass(frozen=True)
+class Clock:
+    """An agent's CLOCK_MONOTONIC against the controller's, and against real time.
+
+    ``offset_ns`` is the agent's minus the controller's, right within ``uncertainty_ns``: half of the shortest of
+    several round trips (Cristian 1989).
+    """
+
+    offset_ns: int
+    uncertainty_ns: int
+    mono_ns: int
+    realtime_ns: int
+
+
+@dataclass(frozen=True)
+class TablePiece:
+    """A piece of a table's Parquet file."""
+
+    name: str
+    data: bytes
+
+
+class Agent:
+    """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
+
+    def __init__(self, label: str, argv: list[str], *, shares_clock: bool) -> None:
+        """Start ``argv``, which must become ``whyperf-agent serve``, and greet it.
+
+        ``shares_clock`` says that the agent runs under the same kernel, so that both read the same CLOCK_MONOTONIC.
+
+        Raises:
+            RunError: it does not start, or is of another version.
+        """
+        self.label = label
+        self.shares_clock = shares_clock
+        self._next_id = 1
+        self._replies: queue.Queue[tuple[int, Message] | TablePiece | Exception] = queue.Queue()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        try:
+            self._process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
+            )
+        except OSError as error:
+            raise RunError(f"starting {argv[0]}: {error.strerror}") from error
+        self._reader = threading.Thread(target=self._read, name=f"agent-{label}", daemon=True)
+        self._reader.start()
+        try:
+            self.version: str = self.call({"request": "hello", "version": __version__})["version"]
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Process id of the pipe's local end: the agent itself, or ssh."""
+        return self._process.pid
+
+    def call(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Message:
+        """Send a request and return its one reply.
+
+        Raises:
+            AgentFailure: the agent refuses.
+            PipeClosed: the agent is gone.
+        """
+        for reply in self.stream(request, timeout_s):
+            if isinstance(reply, dict):
+                return reply
+        raise PipeClosed(f"the {self.label} agent ended without an answer")
+
+    def stream(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[Message | TablePiece]:
+        """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies."""
+        identifier = self._next_id
+        self._next_id += 1
+        self._send({"id": identifier, "body": request})
+        while True:
+            yield self._receive(identifier, request["request"], timeout_s)
+
+    def clock(self) -> Clock:
+        """Compare the agent's clocks with the controller's."""
+        best: Clock | None = None
+        for _ in range(1 if self.shares_clock else _CLOCK_EXCHANGES):
+            before_ns = time.monotonic_ns()
+            reply = self.call({"request": "clock"})
+            after_ns = time.monotonic_ns()
+            middle_ns = (before_ns + after_ns) // 2
+            offset_ns, uncertainty_ns = reply["mono_ns"] - middle_ns, (after_ns - before_ns) // 2
+            if self.shares_clock:
+                offset_ns, uncertainty_ns = 0, 0
+            if best is None or uncertainty_ns < best.uncertainty_ns:
+                best = Clock(offset_ns, uncertainty_ns, reply["mono_ns"], reply["realtime_ns"])
+        assert best is not None
+        return best
+
+    def close(self) -> None:
+        """Close the pipe and wait until the agent is gone."""
+        try:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        except OSError:
+            pass
+        try:
+            self._process.wait(_EXIT_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(_EXIT_GRACE_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._errors.close()
+
+    def __enter__(self) -> Self:
+        """Use the agent in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the pipe."""
+        self.close()
+
+    def _send(self, message: Message) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(frames.encode(json.dumps(message).encode()))
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise self._gone() from error
+
+    def _receive(self, identifier: int, what: str, timeout_s: float) -> Message | TablePiece:
+        while True:
+            try:
+                item = self._replies.get(timeout=timeout_s)
+            except queue.Empty:
+                raise RunError(f"the {self.label} agent did not answer {what} within {timeout_s:.0f} s") from None
+            if isinstance(item, Exception):
+                self._replies.put(item)
+                raise item
+            if isinstance(item, TablePiece):
+                return item
+            answered, reply = item
+            if reply["reply"] == "error" and answered in {identifier, 0}:
+                raise AgentFailure(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
+            # Replies to an earlier request that was given up are not for this one.
+            if answered == identifier:
+                return reply
+
+    def _read(self) -> None:
+        """Read frames until the pipe ends; the last item in the queue is why."""
+        stream = self._process.stdout
+        assert stream is not None
+        table = ""
+        try:
+            while (frame := frames.read(stream)) is not None:  # type: ignore[arg-type]
+                if frame.kind == frames.KIND_TABLE:
+                    self._replies.put(TablePiece(table, frame.payload))
+                    continue
+                message = json.loads(frame.payload)
+                if message["body"]["reply"] == "table":
+                    table = message["body"]["name"]
+                self._replies.put((message["id"], message["body"]))
+            self._replies.put(self._gone())
+        except (RunError, ValueError, OSError) as error:
+            self._replies.put(error if isinstance(error, RunError) and not isinstance(error, PipeClosed) else self._gone())
+
+    def _gone(self) -> PipeClosed:
+        """Say how the agent ended, in its own words where it left some."""
+        try:
+            status = self._process.wait(_EXIT_GRACE_S)
+        except subprocess.TimeoutExpired:
+            return PipeClosed(f"the {self.label} agent closed its pipe")
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        said = self._last_words()
+        return PipeClosed(f"the {self.label} agent {how}" + (f": {said}" if said else ""))
+
+    def _last_words(self) -> str:
+        try:
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        except ValueError:
+            return ""
+        return " ".join(line.strip() for line in lines[-3:])

@@ -1,0 +1,79 @@
+"""The two ends of an experiment: which agents, which CPUs, which addresses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from whyperf.run.agent import Agent
+from whyperf.run.errors import Fault, RunError
+from whyperf.run.target import Kind
+
+NEAR, FAR = "near", "far"
+"""The end that opens the connections, and the one that listens."""
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class End:
+    """One end, ready for trials."""
+
+    agent: Agent
+    facts: Facts
+    #: Address of the far end for data connections, by IP version; both empty at the near end.
+    addresses: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Cpus:
+    """CPUs of one end's load; ``pin`` empty leaves the choice to the scheduler."""
+
+    pin: tuple[int, ...]
+    #: CPUs whose time counts as this end's.
+    own: tuple[int, ...]
+    #: Whether no other end shares them.
+    exclusive: bool
+
+
+def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts]) -> dict[str, Cpus]:
+    """Give each end its CPUs as the factors ``near_cpus`` and ``far_cpus`` ask.
+
+    ``auto`` splits a machine that holds both ends into halves; between two hosts it pins nothing, and each end has its
+    host to itself.
+
+    Raises:
+        RunError: a CPU that the host does not have.
+    """
+    together = kind is not Kind.NETWORK
+    chosen: dict[str, tuple[int, ...]] = {}
+    for label in (NEAR, FAR):
+        online = tuple(facts[label]["cpus"])
+        asked = str(factors[f"{label}_cpus"])
+        if asked == "auto":
+            chosen[label] = _half(online, label) if together and len(online) > 1 else ()
+        else:
+            chosen[label] = () if asked == "any" else _parse(asked, online, label)
+    shares = {}
+    for label, other in ((NEAR, FAR), (FAR, NEAR)):
+        own = chosen[label] or tuple(facts[label]["cpus"])
+        others = chosen[other] or tuple(facts[other]["cpus"])
+        shares[label] = Cpus(chosen[label], own, not together or not set(own) & set(others))
+    return shares
+
+
+def _half(online: tuple[int, ...], label: str) -> tuple[int, ...]:
+    middle = len(online) // 2
+    return online[:middle] if label == NEAR else online[middle:]
+
+
+def _parse(text: str, online: tuple[int, ...], label: str) -> tuple[int, ...]:
+    """Read a CPU list such as ``0,2-3``, the form of the kernel's cpuset files."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    missing = [cpu for cpu in cpus if cpu not in online]
+    if missing:
+        have = ", ".join(map(str, online))
+        raise RunError(f"{label}_cpus: the {label} host has no CPU {missing[0]} to use; it has {have}", Fault.USAGE)
+    return tuple(dict.fromkeys(cpus))

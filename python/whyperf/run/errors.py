@@ -1,0 +1,29 @@
+"""What can go wrong while measuring."""
+
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """Whose fault a failure is, as the agent names it (crates/schema/src/message.rs)."""
+
+    USAGE = "usage"
+    HOST = "host"
+    PEER = "peer"
+    INTERNAL = "internal"
+
+
+class RunError(Exception):
+    """A measurement that cannot go on: one sentence that names the thing and the way out."""
+
+    def __init__(self, text: str, fault: Fault = Fault.HOST) -> None:
+        """Keep the sentence and whose fault it is."""
+        super().__init__(text)
+        self.fault = fault
+
+
+class AgentFailure(RunError):
+    """A request that an agent refused; the agent itself goes on."""
+
+
+class PipeClosed(RunError):
+    """An agent that is gone, with whatever it last said on standard error."""

@@ -1,0 +1,74 @@
+"""Runs a plan's missing trials in order, and decides nothing but when to give up."""
+
+import time
+from collections.abc import Callable
+
+from whyperf.plan import Plan, cells_wanting
+from whyperf.record import Experiment
+from whyperf.run.errors import RunError
+from whyperf.run.observer import Observer
+from whyperf.run.session import Session
+from whyperf.run.trial import run_trial
+
+GoodputOf = Callable[[str], float | None]
+"""Goodput of a recorded trial in bit/s, for the stop rule; None where it has none."""
+
+_GIVE_UP_AFTER = 5
+"""Failures in a row, each at its first trial of the session, after which the experiment stops."""
+
+
+def run_plan(session: Session, experiment: Experiment, observer: Observer, goodput_of: GoodputOf) -> None:
+    """Run every trial that the record lacks and the stop rule wants.
+
+    Raises:
+        RunError: an agent is gone, or nothing works; everything recorded so far stays.
+        RecordError: the record cannot be written; the trial under way is void.
+    """
+    plan = session.plan
+    missing = set(experiment.missing_trials())
+    progress = _Progress(plan, experiment, goodput_of)
+    failed_in_row = 0
+    for planned in plan.trials():
+        if planned.id not in missing or not progress.wants(planned.cell):
+            continue
+        observer.on_trial_started(planned.id, planned.cell, progress.done, plan.trials_count)
+        with experiment.begin_trial(planned.id) as writer:
+            manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
+            writer.commit(manifest)
+        progress.on_trial(planned.id, planned.cell)
+        observer.on_trial_finished(planned.id, manifest)
+        failed_in_row = failed_in_row + 1 if manifest["status"] == "failed" else 0
+        if failed_in_row >= _GIVE_UP_AFTER:
+            raise RunError(f"{failed_in_row} trials in a row failed, the last with: {manifest['reason']}")
+        time.sleep(plan.pause_ms / 1000)
+
+
+class _Progress:
+    """Which cells still want trials."""
+
+    def __init__(self, plan: Plan, experiment: Experiment, goodput_of: GoodputOf) -> None:
+        self._plan = plan
+        self._goodput_of = goodput_of
+        self._goodputs: dict[str, list[float]] = {}
+        self._tried: dict[str, int] = {}
+        self.done = 0
+        for planned in plan.trials():
+            if planned.id in experiment.finished_trials():
+                self.on_trial(planned.id, planned.cell)
+
+    @property
+    def _sequential(self) -> bool:
+        return self._plan.stop.interval_width is not None
+
+    def on_trial(self, trial: str, cell: str) -> None:
+        self.done += 1
+        self._tried[cell] = self._tried.get(cell, 0) + 1
+        goodput = self._goodput_of(trial) if self._sequential else None
+        if goodput is not None:
+            self._goodputs.setdefault(cell, []).append(goodput)
+
+    def wants(self, cell: str) -> bool:
+        if not self._sequential:
+            return True
+        return cell in cells_wanting(self._plan, self._goodputs, self._tried)
+

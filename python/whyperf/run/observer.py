@@ -1,0 +1,19 @@
+"""Who watches an experiment run."""
+
+from typing import Any, Protocol
+
+
+class Observer(Protocol):
+    """Told what happens, in order, from one thread at a time. Implementations must not raise."""
+
+    def on_message(self, text: str) -> None:
+        """Note a fact worth a line, such as the testbed being the loopback."""
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """Note the start of a trial: ``done`` of at most ``total`` trials are recorded."""
+
+    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+        """Note an interval of the running trial at one end (Progress in crates/schema/src/message.rs)."""
+
+    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+        """Note a recorded trial."""

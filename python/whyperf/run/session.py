@@ -1,0 +1,185 @@
+"""A session: the agents, the testbed, and everything found out before the first trial."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from whyperf.plan import Plan
+from whyperf.run import pipes
+from whyperf.run.agent import Agent
+from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, share_cpus
+from whyperf.run.errors import Fault, RunError
+from whyperf.run.target import Kind, Target
+
+LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
+ANY_ADDRESSES = {4: "0.0.0.0", 6: "::"}
+_TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro", "near_cpus", "far_cpus")
+
+
+class Session:
+    """Agents at both ends of a plan's target. Leaving it ends them and removes what they built.
+
+    The testbed is held by an agent of its own, in the host's namespace; the two ends' agents live inside. It is built
+    anew when a cell asks for another MTU, other offloads or other CPUs.
+    """
+
+    def __init__(self, plan: Plan, target: Target) -> None:
+        """Start the agents and check the plan against the hosts; nothing is recorded yet.
+
+        Raises:
+            RunError: a host cannot be reached, or cannot do what the plan asks.
+        """
+        self.plan = plan
+        self.target = target
+        self.kind = Kind(plan.testbed.kind)
+        self.testbed: Facts | None = None
+        self._testbed_key: tuple[Any, ...] | None = None
+        self._holder: Agent | None = None
+        self._ends: dict[str, End] = {}
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def facts(self) -> dict[str, Facts]:
+        """HostFacts by end (crates/schema/src/host.rs)."""
+        return {label: end.facts for label, end in self._ends.items()}
+
+    def ends_for(self, factors: Mapping[str, Any]) -> dict[str, End]:
+        """Both ends, on a testbed that is as these factors ask.
+
+        Raises:
+            RunError: the testbed cannot be built so.
+        """
+        if self.kind is Kind.VETH:
+            self._build_testbed(factors)
+        return self._ends
+
+    def cpus_for(self, factors: Mapping[str, Any]) -> dict[str, Cpus]:
+        """Each end's CPUs as these factors ask."""
+        return share_cpus(self.kind, factors, self.facts)
+
+    def addresses(self, factors: Mapping[str, Any]) -> tuple[str, str]:
+        """Address that the near end connects to, and that the far end listens on."""
+        version = factors["ip_version"]
+        address = self._ends[FAR].addresses.get(version)
+        if not address:
+            raise RunError(f"the far end has no IPv{version} address", Fault.USAGE)
+        return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
+
+    def agents(self) -> list[Agent]:
+        """The agents of both ends that are there."""
+        return [end.agent for end in self._ends.values()]
+
+    def close(self) -> None:
+        """End all agents; the testbed goes with the one that holds it."""
+        self._close_ends()
+        if self._holder is not None:
+            self._holder.close()
+            self._holder = None
+
+    def __enter__(self) -> Self:
+        """Use the session in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _open(self) -> None:
+        first = self.plan.cells[0].factors
+        if self.kind is Kind.VETH:
+            self._holder = Agent("testbed", pipes.local(), shares_clock=True)
+            host = self._holder.call({"request": "describe_host"})
+            self._check({NEAR: host, FAR: host})
+            self._build_testbed(first)
+            return
+        near = Agent(NEAR, pipes.local(), shares_clock=True)
+        self._ends[NEAR] = End(near, near.call({"request": "describe_host"}), {})
+        if self.kind is Kind.LOOPBACK:
+            far, addresses = Agent(FAR, pipes.local(), shares_clock=True), LOOPBACK_ADDRESSES
+        else:
+            assert self.target.host is not None
+            far = Agent(FAR, pipes.ssh(self.target.host), shares_clock=False)
+            addresses = {}
+        self._ends[FAR] = End(far, far.call({"request": "describe_host"}), addresses)
+        if self.kind is Kind.NETWORK:
+            self._ends[FAR] = End(far, self._ends[FAR].facts, self._far_addresses())
+        self._check(self.facts)
+
+    def _far_addresses(self) -> dict[int, str]:
+        assert self.target.host is not None
+        versions = {int(cell.factors["ip_version"]) for cell in self.plan.cells}
+        if self.target.address is not None:
+            return dict.fromkeys(versions, self.target.address)
+        return {version: pipes.address_of(self.target.host, version) for version in versions}
+
+    def _check(self, facts: Mapping[str, Facts]) -> None:
+        """Refuse now what every trial of a cell would be refused for."""
+        for cell in self.plan.cells:
+            share_cpus(self.kind, cell.factors, facts)
+            wanted = str(cell.factors["congestion_control"])
+            for label in (NEAR, FAR):
+                have = facts[label]["congestion_controls"]
+                if wanted not in have:
+                    raise RunError(
+                        f'congestion_control "{wanted}" is not available on the {label} host; it has {", ".join(have)}',
+                        Fault.USAGE,
+                    )
+
+    def _build_testbed(self, factors: Mapping[str, Any]) -> None:
+        key = tuple(factors[name] for name in _TESTBED_FACTORS)
+        if key == self._testbed_key and self._ends:
+            return
+        assert self._holder is not None
+        self._close_ends()
+        self._testbed_key = None
+        host = self._holder.call({"request": "describe_host"}) if self.testbed is None else self.testbed["host"]
+        cpus = share_cpus(self.kind, factors, {NEAR: host, FAR: host})
+        spec = {name: factors[name] for name in ("mtu_bytes", "tso", "gso", "gro")} | {
+            "near_rps_cpus": list(cpus[NEAR].own),
+            "far_rps_cpus": list(cpus[FAR].own),
+        }
+        built = self._holder.call({"request": "build_testbed"} | spec)
+        self.testbed = {"host": host, "spec": spec, "near": built["near"], "far": built["far"]}
+        for label in (NEAR, FAR):
+            agent = Agent(label, pipes.local(built[label]["netns"]), shares_clock=True)
+            addresses = {4: built[label]["ipv4"], 6: built[label]["ipv6"]} if label == FAR else {}
+            self._ends[label] = End(agent, {}, addresses)
+            self._ends[label] = End(agent, agent.call({"request": "describe_host"}), addresses)
+        self._testbed_key = key
+
+    def _close_ends(self) -> None:
+        for end in self._ends.values():
+            end.agent.close()
+        self._ends.clear()
+
+
+def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
+    """The kind of testbed this host allows, and why it is not the veth testbed if it is not.
+
+    Raises:
+        RunError: ``veth`` is asked for by name and not allowed.
+    """
+    if wanted is Kind.LOOPBACK:
+        return Kind.LOOPBACK, None
+    abilities = {ability["name"]: ability for ability in describe_host(None)["abilities"]}
+    namespaces = abilities["network_namespaces"]
+    if namespaces["can"]:
+        return Kind.VETH, None
+    if wanted is Kind.VETH:
+        raise RunError(f"no veth testbed: {namespaces['reason']}; run as root, or use --testbed loopback")
+    return Kind.LOOPBACK, str(namespaces["reason"])
+
+
+def describe_host(host: str | None) -> Facts:
+    """HostFacts of this host, or of one reached by ssh."""
+    argv = pipes.local() if host is None else pipes.ssh(host)
+    with Agent(host or "local", argv, shares_clock=host is None) as agent:
+        return agent.call({"request": "describe_host"})
+
+

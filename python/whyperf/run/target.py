@@ -1,0 +1,34 @@
+"""Where an experiment runs."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How the two ends are joined."""
+
+    VETH = "veth"
+    LOOPBACK = "loopback"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which two ends: the embedded testbed (or the loopback), or this host and another.
+
+    ``kind`` None on the embedded testbed takes the veth testbed where the host allows it and the loopback where not.
+    ``address`` is the far host's numeric address for data connections, found by its ssh name when absent; ``port`` is
+    the port it listens on, 0 for any.
+    """
+
+    kind: Kind | None = None
+    host: str | None = None
+    address: str | None = None
+    port: int = 0
+
+    @property
+    def name(self) -> str:
+        """The target as the plan names it."""
+        if self.host is not None:
+            return self.host
+        return "loopback" if self.kind is Kind.LOOPBACK else "testbed"

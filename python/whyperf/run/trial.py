@@ -1,0 +1,158 @@
+"""One trial: prepare both ends, connect, start together, collect the tables, write the manifest."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from whyperf import __version__
+from whyperf.plan import Cell, PlannedTrial
+from whyperf.record import RECORD_VERSION, TrialWriter
+from whyperf.run.agent import Agent, Clock, TablePiece
+from whyperf.run.ends import FAR, NEAR, Cpus, End
+from whyperf.run.errors import AgentFailure, PipeClosed, RunError
+from whyperf.run.session import Session
+from whyperf.run.spec import Spec, trial_specs
+
+Progress = Callable[[str, dict[str, Any]], None]
+Manifest = dict[str, Any]
+
+_LEAD_NS = 15_000_000
+"""Time between telling the ends to start and the start, beside the way there."""
+_REPLY_GRACE_S = 15.0
+"""How much longer than its deadline a trial's replies may take."""
+
+
+def run_trial(session: Session, planned: PlannedTrial, cell: Cell, writer: TrialWriter, on_progress: Progress) -> Manifest:
+    """Run a trial and return its manifest, with its tables written; the caller commits.
+
+    A trial that an end refuses or that fails under way is a result too: its manifest says why.
+
+    Raises:
+        PipeClosed: an agent is gone; the trial is void.
+    """
+    started = datetime.now(UTC)
+    manifest = _blank_manifest(session, planned, cell, started)
+    try:
+        ends = session.ends_for(cell.factors)
+        manifest["versions"] |= {label: end.agent.version for label, end in ends.items()}
+        cpus = session.cpus_for(cell.factors)
+        address, listen_address = session.addresses(cell.factors)
+        specs = trial_specs(planned.id, cell.factors, cpus, listen_address, session.target.port)
+        _measure(ends, specs, cpus, address, writer, on_progress, manifest)
+    except PipeClosed:
+        raise
+    except RunError as error:
+        manifest["status"], manifest["reason"] = "failed", str(error)
+        _abort(session)
+    return manifest
+
+
+def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started: datetime) -> Manifest:
+    return {
+        "record_version": RECORD_VERSION,
+        "trial": planned.id,
+        "cell": planned.cell,
+        "block": planned.block,
+        "status": "complete",
+        "reason": None,
+        "origin": "host",
+        "testbed": session.kind.value,
+        "started_realtime": started.isoformat(),
+        "versions": {"controller": __version__},
+        "factors": dict(cell.factors),
+        "hosts": {},
+        "warnings": [],
+    }
+
+
+def _measure(
+    ends: dict[str, End],
+    specs: dict[str, Spec],
+    cpus: dict[str, Cpus],
+    address: str,
+    writer: TrialWriter,
+    on_progress: Progress,
+    manifest: Manifest,
+) -> None:
+    agents = {label: end.agent for label, end in ends.items()}
+    port = agents[FAR].call({"request": "prepare"} | specs[FAR])["port"]
+    agents[NEAR].call({"request": "prepare"} | specs[NEAR])
+    agents[NEAR].call({"request": "connect", "address": address, "port": port})
+    clocks = {label: agent.clock() for label, agent in agents.items()}
+    start_mono_ns = time.monotonic_ns() + _LEAD_NS + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+
+    def collect(label: str) -> dict[str, Any]:
+        at_mono_ns = start_mono_ns + clocks[label].offset_ns
+        return _collect(agents[label], specs[label], at_mono_ns, writer, on_progress)
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = {label: pool.submit(collect, label) for label in (NEAR, FAR)}
+        finished = {label: future.result() for label, future in futures.items()}
+    for label in (NEAR, FAR):
+        manifest["hosts"][label] = _host_entry(ends[label], specs[label], cpus[label], clocks[label], finished[label])
+    manifest["status"], manifest["reason"] = _status(finished)
+
+
+def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_progress: Progress) -> dict[str, Any]:
+    """Start one end's load and take in all it tells, tables straight to their files."""
+    finished: dict[str, Any] = {}
+    timeout_s = spec["deadline_ns"] / 1e9 + _REPLY_GRACE_S
+    with ExitStack() as files:
+        table_files: dict[str, Any] = {}
+        for reply in agent.stream({"request": "start", "at_mono_ns": at_mono_ns}, timeout_s):
+            if isinstance(reply, TablePiece):
+                table_files[reply.name].write(reply.data)
+            elif reply["reply"] == "table":
+                table_files[reply["name"]] = files.enter_context(writer.open_table(reply["name"], agent.label))
+            elif reply["reply"] == "progress":
+                on_progress(agent.label, reply)
+            elif reply["reply"] == "finished":
+                finished = reply
+            elif reply["reply"] == "done":
+                break
+    return finished
+
+
+def _host_entry(end: End, spec: Spec, cpus: Cpus, clock: Clock, finished: dict[str, Any]) -> dict[str, Any]:
+    times = asdict(clock)
+    pair = {"mono_ns": times.pop("mono_ns"), "realtime_ns": times.pop("realtime_ns")}
+    return {
+        "role": spec["role"],
+        "outcome": finished["outcome"],
+        "payload_bytes": finished["payload_bytes"],
+        "notes": finished["notes"],
+        "clock": times | {"pairs": [pair]},
+        "own_cpus": list(cpus.own),
+        "own_cpus_exclusive": cpus.exclusive,
+        "tsc_hz": end.facts["tsc_hz"],
+        "spec": {key: value for key, value in spec.items() if key != "token"},
+    }
+
+
+def _status(finished: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
+    """The trial's status: failed where an end failed, cut where one was cut."""
+    outcomes = {label: reply["outcome"] for label, reply in finished.items()}
+    for label, outcome in outcomes.items():
+        if outcome["ended"] == "failed":
+            return "failed", f"{label}: {outcome['reason']}"
+    for label, outcome in outcomes.items():
+        if outcome["ended"] == "aborted":
+            return "failed", f"{label}: aborted"
+    if any(outcome["ended"] == "deadline" for outcome in outcomes.values()):
+        return "deadline", "the load was cut at its deadline; what had moved until then is the result"
+    return "complete", None
+
+
+def _abort(session: Session) -> None:
+    """Bring both ends back to where they take the next trial."""
+    for agent in session.agents():
+        try:
+            agent.call({"request": "abort"})
+        except AgentFailure:
+            continue
+
+

@@ -1,0 +1,24 @@
+"""The record: append-only, atomic, resumable."""
+
+from whyperf.record.errors import RecordError
+from whyperf.record.experiment import Experiment, Trials
+from whyperf.record.manifest import RECORD_VERSION, Damaged, Manifest
+from whyperf.record.naming import planned_folder, quick_folder
+from whyperf.record.tables import TableRead, manifests_frame, read_table
+from whyperf.record.writer import TableFile, TrialWriter
+
+__all__ = [
+    "RECORD_VERSION",
+    "Damaged",
+    "Experiment",
+    "Manifest",
+    "RecordError",
+    "TableFile",
+    "TableRead",
+    "TrialWriter",
+    "Trials",
+    "manifests_frame",
+    "planned_folder",
+    "quick_folder",
+    "read_table",
+]

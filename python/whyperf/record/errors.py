@@ -1,0 +1,38 @@
+"""What can go wrong with files, in one sentence."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class RecordError(Exception):
+    """A record cannot be written or read. The text is one sentence: what, why, the way out."""
+
+
+#: The way out, by the kernel's reason.
+ADVICE = {
+    errno.ENOSPC: "free some space and run the same command again: it resumes",
+    errno.EDQUOT: "free some of the quota and run the same command again: it resumes",
+    errno.EACCES: "choose another folder with --out",
+    errno.EPERM: "choose another folder with --out",
+    errno.EROFS: "choose another folder with --out",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EFBIG: "raise the limit of file size (ulimit -f)",
+}
+
+
+@contextmanager
+def told(action: str, path: Path) -> Iterator[None]:
+    """Turns an OSError inside into a RecordError: `cannot write results/x/plan.json: no space …`."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(action, path, error) from error
+
+
+def failure(action: str, path: Path, error: OSError) -> RecordError:
+    """The sentence for a failed file operation."""
+    reason = (error.strerror or str(error)).rstrip(".")
+    advice = ADVICE.get(error.errno or 0)
+    return RecordError(f"cannot {action} {path}: {reason[:1].lower()}{reason[1:]}" + (f"; {advice}" if advice else ""))

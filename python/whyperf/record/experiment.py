@@ -1,0 +1,253 @@
+"""An experiment's folder: opened by one writer at a time, resumed where it was left, read by anyone."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from pydantic import ValidationError
+
+from whyperf.plan import Plan, PlannedTrial
+from whyperf.profile import ProfileError
+from whyperf.record.durable import write_file
+from whyperf.record.errors import RecordError, told
+from whyperf.record.lock import Lock
+from whyperf.record.manifest import Damaged, Manifest
+from whyperf.record.writer import TrialWriter
+
+TRIAL_NAME = re.compile(r"\d{3,}-c\d{4,}")
+HOST_NAMES = ("near", "far")
+#: What a folder may hold when a run was killed before it wrote plan.json.
+UNFINISHED_CREATION = {".lock", "trials", "profile.toml", ".profile.toml.partial", ".plan.json.partial"}
+
+
+class Trials(NamedTuple):
+    """The trials of an experiment: the manifests by trial, in the order of names, and what cannot be read."""
+
+    manifests: dict[str, Manifest]
+    damaged: list[Damaged]
+
+
+class Experiment:
+    """`results/<experiment>`: what was asked, planned, found and measured."""
+
+    def __init__(self, folder: Path, plan: Plan, lock: Lock | None = None, *, retry_failed: bool = False) -> None:
+        """Use `create` or `open`."""
+        self.folder = folder
+        self.plan = plan
+        self.retry_failed = retry_failed
+        self._lock = lock
+        #: Trials recorded by this process: a retried trial that fails again is not tried for ever.
+        self._recorded: set[str] = set()
+
+    @classmethod
+    def create(cls, folder: Path, plan: Plan, profile_text: str, *, retry_failed: bool = False) -> Self:
+        """Starts the experiment, or resumes it when the folder already has this plan; locks it.
+
+        Raises:
+            RecordError: another process measures there, the folder is of another plan or not an
+                experiment's, or it cannot be written; nothing was changed then.
+        """
+        plan = plan.named(folder.name)
+        _refuse_other_content(folder, plan)
+        fresh = not folder.exists()
+        with told("create", folder):
+            (folder / "trials").mkdir(parents=True, exist_ok=True)
+        lock = Lock(folder)
+        try:
+            # Again under the lock: a second process may have come first.
+            _refuse_other_content(folder, plan)
+            with told("clean up", folder):
+                _remove_partial_trials(folder / "trials")
+            if not (folder / "plan.json").exists():
+                with told("write to", folder):
+                    write_file(folder / "profile.toml", profile_text.encode())
+                    write_file(folder / "plan.json", plan.to_json().encode())
+        except BaseException:
+            if fresh:
+                shutil.rmtree(folder, ignore_errors=True)
+            lock.release()
+            raise
+        return cls(folder, plan, lock, retry_failed=retry_failed)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Opens it for reading, also while it is being measured.
+
+        Raises:
+            RecordError: there is no experiment, or its plan cannot be read.
+        """
+        return cls(folder, _read_plan(folder))
+
+    @property
+    def name(self) -> str:
+        """The experiment's name: its folder's."""
+        return self.folder.name
+
+    @property
+    def profile_text(self) -> str:
+        """The profile as it was asked."""
+        with told("read", self.folder / "profile.toml"):
+            return (self.folder / "profile.toml").read_text(encoding="utf-8")
+
+    def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
+        """The planned trials still to be made, in the plan's order.
+
+        Failed trials count as made unless the experiment was opened with `retry_failed`; damaged
+        ones do not. A stop rule may need fewer.
+        """
+        made = {
+            name
+            for name, manifest in self.trials().manifests.items()
+            if manifest.status != "failed" or not self.retry_failed or name in self._recorded
+        }
+        return [trial for trial in (plan or self.plan).trials() if trial.id not in made]
+
+    def begin_trial(self, trial: str) -> TrialWriter:
+        """A writer for a trial of the plan.
+
+        Raises:
+            RecordError: the experiment was opened for reading, or the disk refuses.
+        """
+        if self._lock is None:
+            raise RecordError(f"{self.folder} is open for reading only")
+        if not TRIAL_NAME.fullmatch(trial):
+            raise RecordError(f'"{trial}" is no name of a trial')
+        trials = self.folder / "trials"
+
+        def clear_final() -> None:
+            self._recorded.add(trial)
+            if (trials / trial).exists():
+                self._set_aside(trial)
+
+        return TrialWriter(trials / f".{trial}.partial", trials / trial, clear_final)
+
+    def trials(self) -> Trials:
+        """Reads every manifest and checks that its tables are there; takes about 0.1 ms a trial."""
+        manifests: dict[str, Manifest] = {}
+        damaged: list[Damaged] = []
+        with told("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
+            names = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
+        for name in names:
+            found = _read_trial(self.folder / "trials" / name)
+            if isinstance(found, Manifest):
+                manifests[name] = found
+            else:
+                damaged.append(found)
+        return Trials(manifests, damaged)
+
+    def write_host(self, host: str, facts: Mapping[str, Any]) -> None:
+        """Keeps what a host is: `hosts/near.json` or `hosts/far.json`."""
+        self._write_json(self.folder / "hosts" / f"{host}.json", facts)
+
+    def hosts(self) -> dict[str, dict[str, Any]]:
+        """What the hosts are, as far as it is known."""
+        found = {host: self._read_json(self.folder / "hosts" / f"{host}.json") for host in HOST_NAMES}
+        return {host: facts for host, facts in found.items() if facts is not None}
+
+    def write_testbed(self, testbed: Mapping[str, Any]) -> None:
+        """Keeps what the testbed looked like when it was read back."""
+        self._write_json(self.folder / "testbed.json", testbed)
+
+    def testbed(self) -> dict[str, Any] | None:
+        """What the testbed looked like; None without one."""
+        return self._read_json(self.folder / "testbed.json")
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        """The experiment itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the lock back."""
+        self.close()
+
+    def _set_aside(self, trial: str) -> None:
+        """Moves an earlier, failed or damaged, trial to `set-aside/`: nothing recorded is removed."""
+        aside = self.folder / "set-aside"
+        aside.mkdir(exist_ok=True)
+        number = 1
+        while (aside / f"{trial}-{number}").exists():
+            number += 1
+        (self.folder / "trials" / trial).rename(aside / f"{trial}-{number}")
+
+    def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
+        with told("write", path):
+            path.parent.mkdir(exist_ok=True)
+            write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+    @staticmethod
+    def _read_json(path: Path) -> dict[str, Any] | None:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RecordError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError:
+            raise RecordError(f"{path} is damaged; remove it, and the next run writes it again") from None
+        return content if isinstance(content, dict) else None
+
+
+def _refuse_other_content(folder: Path, plan: Plan) -> None:
+    """Refuses a folder that is not this plan's, so that results never mix."""
+    with told("read", folder):
+        if not folder.exists():
+            return
+        if (folder / "plan.json").exists():
+            there = _read_plan(folder)
+            if there.id != plan.id:
+                text = (
+                    f"{folder} holds plan {there.id} (profile {there.profile}), not plan {plan.id}; "
+                    "name another folder with --out, or leave --out away"
+                )
+                raise RecordError(text)
+        elif {path.name for path in folder.iterdir()} - UNFINISHED_CREATION:
+            raise RecordError(f"{folder} has files that are not an experiment's; name another folder with --out")
+
+
+def _read_plan(folder: Path) -> Plan:
+    path = folder / "plan.json"
+    try:
+        return Plan.from_json(path.read_text(encoding="utf-8"), str(path)).named(folder.name)
+    except (FileNotFoundError, NotADirectoryError):
+        raise RecordError(f"{folder} is not an experiment: it has no plan.json; look into results/") from None
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from None
+    except (ProfileError, UnicodeDecodeError) as error:
+        raise RecordError(str(error)) from None
+
+
+def _remove_partial_trials(trials: Path) -> None:
+    """What a killed run left; a trial that is whole has no such name."""
+    for partial in trials.glob(".*.partial"):
+        shutil.rmtree(partial)
+
+
+def _read_trial(folder: Path) -> Manifest | Damaged:
+    try:
+        manifest = Manifest.model_validate_json((folder / "manifest.json").read_bytes())
+        with os.scandir(folder) as entries:
+            sizes = {entry.name: entry.stat().st_size for entry in entries}
+    except FileNotFoundError:
+        return Damaged(folder.name, "it has no manifest.json")
+    except OSError as error:
+        return Damaged(folder.name, f"it cannot be read: {error.strerror}")
+    except ValidationError as error:
+        finding = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in finding["loc"])
+        return Damaged(folder.name, f"its manifest is damaged: {key} {finding['msg']}".replace("  ", " "))
+    if manifest.trial != folder.name:
+        return Damaged(folder.name, f"its manifest is of trial {manifest.trial}")
+    for name, size in manifest.tables.items():
+        if sizes.get(name) != size:
+            state = f"has {sizes[name]} of {size} bytes" if name in sizes else "is missing"
+            return Damaged(folder.name, f"its table {name} {state}")
+    return manifest

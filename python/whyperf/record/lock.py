@@ -1,0 +1,54 @@
+"""One process writes to an experiment at a time."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+from whyperf.record.errors import RecordError, told
+
+NAME = ".lock"
+
+
+class Lock:
+    """An exclusive flock on the experiment's `.lock`; the kernel drops it when the process dies.
+
+    The file stays and holds the process id of the last writer, for the message to the next.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the lock; RecordError naming the process that has it."""
+        path = folder / NAME
+        with told("lock", path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(self._descriptor, 32).decode(errors="replace").strip()
+                self.release()
+                who = f"process {holder}" if holder.isdigit() else "another process"
+                text = f"{folder} is being measured by {who}; wait until it ends, or choose another folder with --out"
+                raise RecordError(text) from None
+            except OSError:
+                self.release()
+                raise
+            try:
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+            except OSError:
+                self.release()
+                raise
+
+    def release(self) -> None:
+        """Gives the lock back; more than once does no harm."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        """Already taken."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the lock back."""
+        self.release()

@@ -1,0 +1,81 @@
+"""What a trial's manifest holds, checked when it is written and when it is read."""
+
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from whyperf.profile import Factors
+
+RECORD_VERSION: Literal[1] = 1
+Status = Literal["complete", "deadline", "failed"]
+
+
+class Part(BaseModel):
+    """A part of the manifest. Keys of a later version pass unread and are kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+
+class ClockPair(Part):
+    """CLOCK_MONOTONIC and CLOCK_REALTIME of one host, read together."""
+
+    mono_ns: int
+    realtime_ns: int
+
+
+class Clock(Part):
+    """A host's CLOCK_MONOTONIC minus the controller's, with the bound of its error."""
+
+    offset_ns: int
+    uncertainty_ns: int
+    pairs: list[ClockPair] = []
+
+
+class End(Part):
+    """One end's part of a trial. A trial that failed early may lack all but the role."""
+
+    role: Literal["sender", "receiver"]
+    outcome: dict[str, Any] | None = None
+    payload_bytes: int | None = None
+    notes: list[dict[str, Any]] = []
+    clock: Clock | None = None
+    own_cpus: list[int] = []
+    own_cpus_exclusive: bool = False
+    tsc_hz: int | None = None
+    spec: dict[str, Any] = {}
+
+
+class Manifest(Part):
+    """One trial: what was asked, how it ended, and the files it should have."""
+
+    record_version: Literal[1] = RECORD_VERSION
+    trial: str
+    cell: str
+    block: int = Field(ge=1)
+    status: Status
+    reason: str | None = None
+    origin: Literal["host", "sim"] = "host"
+    testbed: str
+    started_realtime: str
+    versions: dict[str, str | None] = {}
+    factors: Factors
+    hosts: dict[str, End] = {}
+    warnings: list[Any] = []
+    #: Length in bytes of every table written, by file name; the writer fills it in.
+    tables: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _complete_trials_have_both_ends(self) -> Self:
+        if self.status == "complete":
+            for host in ("near", "far"):
+                end = self.hosts.get(host)
+                if end is None or end.outcome is None or end.clock is None:
+                    raise ValueError(f"the trial is complete but lacks the outcome or clock of {host}")
+        return self
+
+
+class Damaged(NamedTuple):
+    """A trial that cannot be read: its name and why, in a sentence."""
+
+    trial: str
+    reason: str

@@ -1,0 +1,23 @@
+"""Where results go when the user names no folder."""
+
+from datetime import datetime
+from pathlib import Path
+
+from whyperf.plan import Plan
+
+RESULTS = Path("results")
+
+
+def planned_folder(plan: Plan, results: Path = RESULTS) -> Path:
+    """`results/<profile>-<6 digits of the plan's id>`: the same plan resumes, another never collides."""
+    return results / f"{plan.profile}-{plan.id[:6]}"
+
+
+def quick_folder(now: datetime, results: Path = RESULTS) -> Path:
+    """`results/quick-YYYYmmdd-HHMMSS`, with a number after it when two start in the same second."""
+    first = results / now.strftime("quick-%Y%m%d-%H%M%S")
+    folder, number = first, 2
+    while folder.exists():
+        folder = first.with_name(f"{first.name}-{number}")
+        number += 1
+    return folder

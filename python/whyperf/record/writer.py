@@ -1,0 +1,140 @@
+"""Writes one trial beside the others and moves it into place when it is whole."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from pydantic import ValidationError
+
+from whyperf.record.durable import sync
+from whyperf.record.errors import RecordError, failure, told
+from whyperf.record.manifest import Manifest
+
+#: Names come from an agent on another host and become file names.
+SAFE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class TableFile:
+    """A table being received. A write that fails takes the whole partial trial with it."""
+
+    def __init__(self, path: Path, file: BinaryIO, on_failure: Callable[[], None]) -> None:
+        """Wraps an open file."""
+        self._path = path
+        self._file = file
+        self._on_failure = on_failure
+
+    def write(self, data: bytes) -> int:
+        """Appends bytes; RecordError when there is no space."""
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self._on_failure()
+            raise failure("write", self._path, error) from error
+
+    def close(self) -> None:
+        """Ends the table; what the system still held back is written here."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self._on_failure()
+            raise failure("write", self._path, error) from error
+
+    def __enter__(self) -> Self:
+        """The file itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the table."""
+        self.close()
+
+
+class TrialWriter:
+    """Collects a trial in `trials/.<trial>.partial`; `commit` renames it, `abandon` removes it.
+
+    As a context manager it abandons what was not committed.
+    """
+
+    def __init__(self, partial: Path, final: Path, clear_final: Callable[[], None]) -> None:
+        """Starts an empty partial folder; `clear_final` moves an earlier trial of that name aside."""
+        self._partial = partial
+        self._final = final
+        self._clear_final = clear_final
+        self._open: list[BinaryIO] = []
+        with told("create", partial):
+            if partial.exists():
+                shutil.rmtree(partial)
+            partial.mkdir()
+
+    def open_table(self, name: str, host: str) -> TableFile:
+        """A new table of that host (`near` or `far`), to be written and closed."""
+        for part in (name, host):
+            if not SAFE_NAME.fullmatch(part):
+                self.abandon()
+                raise RecordError(f"the agent sent a table named {name!r}; install the same whyperf on both hosts")
+        path = self._partial / f"{name}.{host}.parquet"
+        try:
+            file = path.open("xb")
+        except OSError as error:
+            self.abandon()
+            raise failure("create", path, error) from error
+        self._open.append(file)
+        return TableFile(path, file, self.abandon)
+
+    def commit(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Writes the manifest and moves the trial into place; afterwards it survives a power cut.
+
+        Returns the manifest as written, with the list of tables.
+
+        Raises:
+            RecordError: the manifest is not one, or the disk refuses; the partial trial is gone then.
+        """
+        try:
+            return self._commit(manifest)
+        except OSError as error:
+            self.abandon()
+            raise failure("write", self._final, error) from error
+        except ValidationError as error:
+            self.abandon()
+            finding = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in finding["loc"])
+            text = f"the manifest of trial {self._final.name} cannot be written: {key} {finding['msg']}"
+            raise RecordError(text) from None
+
+    def _commit(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        while self._open:
+            self._open.pop().close()
+        tables = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
+        whole = {**manifest, "tables": tables}
+        text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+        Manifest.model_validate_json(text)
+        (self._partial / "manifest.json").write_text(text, encoding="utf-8")
+        for path in self._partial.iterdir():
+            sync(path)
+        sync(self._partial)
+        self._clear_final()
+        self._partial.rename(self._final)
+        sync(self._final.parent)
+        return whole
+
+    def abandon(self) -> None:
+        """Removes what was written; more than once does no harm."""
+        # Closing may fail for the reason the trial is abandoned: what is lost was to be removed anyway.
+        while self._open:
+            with suppress(OSError):
+                self._open.pop().close()
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes the partial folder unless it was moved into place."""
+        self.abandon()

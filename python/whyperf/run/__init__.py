@@ -1,6 +1,6 @@
 """Runs a plan: pipes, agents, testbed, trials. The only package that talks to a measured host."""
 
-from whyperf.run.errors import AgentFailure, Fault, PipeClosed, RunError
+from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.experiment import GoodputOf, run_plan
 from whyperf.run.leftovers import clean
 from whyperf.run.observer import Observer
@@ -8,12 +8,12 @@ from whyperf.run.session import Session, allowed_kind, describe_host
 from whyperf.run.target import Kind, Target
 
 __all__ = [
-    "AgentFailure",
+    "AgentError",
     "Fault",
     "GoodputOf",
     "Kind",
     "Observer",
-    "PipeClosed",
+    "PipeClosedError",
     "RunError",
     "Session",
     "Target",

@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 from whyperf import __version__
 from whyperf.run import frames
-from whyperf.run.errors import AgentFailure, Fault, PipeClosed, RunError
+from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 
 Message = dict[str, Any]
 
@@ -60,6 +60,7 @@ class Agent:
         self.label = label
         self.shares_clock = shares_clock
         self._next_id = 1
+        self._lock = threading.Lock()
         self._replies: queue.Queue[tuple[int, Message] | TablePiece | Exception] = queue.Queue()
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         try:
@@ -85,21 +86,27 @@ class Agent:
         """Send a request and return its one reply.
 
         Raises:
-            AgentFailure: the agent refuses.
-            PipeClosed: the agent is gone.
+            AgentError: the agent refuses.
+            PipeClosedError: the agent is gone.
         """
         for reply in self.stream(request, timeout_s):
             if isinstance(reply, dict):
                 return reply
-        raise PipeClosed(f"the {self.label} agent ended without an answer")
+        raise PipeClosedError(f"the {self.label} agent ended without an answer")
 
     def stream(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[Message | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies."""
-        identifier = self._next_id
-        self._next_id += 1
+        identifier = self._take_id()
         self._send({"id": identifier, "body": request})
         while True:
             yield self._receive(identifier, request["request"], timeout_s)
+
+    def post(self, request: Message) -> None:
+        """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""
+        try:
+            self._send({"id": self._take_id(), "body": request})
+        except PipeClosedError:
+            return
 
     def clock(self) -> Clock:
         """Compare the agent's clocks with the controller's."""
@@ -144,6 +151,12 @@ class Agent:
         """Close the pipe."""
         self.close()
 
+    def _take_id(self) -> int:
+        with self._lock:
+            identifier = self._next_id
+            self._next_id += 1
+        return identifier
+
     def _send(self, message: Message) -> None:
         assert self._process.stdin is not None
         try:
@@ -165,7 +178,7 @@ class Agent:
                 return item
             answered, reply = item
             if reply["reply"] == "error" and answered in {identifier, 0}:
-                raise AgentFailure(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
+                raise AgentError(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
             # Replies to an earlier request that was given up are not for this one.
             if answered == identifier:
                 return reply
@@ -186,17 +199,19 @@ class Agent:
                 self._replies.put((message["id"], message["body"]))
             self._replies.put(self._gone())
         except (RunError, ValueError, OSError) as error:
-            self._replies.put(error if isinstance(error, RunError) and not isinstance(error, PipeClosed) else self._gone())
+            self._replies.put(
+                error if isinstance(error, RunError) and not isinstance(error, PipeClosedError) else self._gone()
+            )
 
-    def _gone(self) -> PipeClosed:
+    def _gone(self) -> PipeClosedError:
         """Say how the agent ended, in its own words where it left some."""
         try:
             status = self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
-            return PipeClosed(f"the {self.label} agent closed its pipe")
+            return PipeClosedError(f"the {self.label} agent closed its pipe")
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         said = self._last_words()
-        return PipeClosed(f"the {self.label} agent {how}" + (f": {said}" if said else ""))
+        return PipeClosedError(f"the {self.label} agent {how}" + (f": {said}" if said else ""))
 
     def _last_words(self) -> str:
         try:

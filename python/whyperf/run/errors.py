@@ -21,9 +21,9 @@ class RunError(Exception):
         self.fault = fault
 
 
-class AgentFailure(RunError):
+class AgentError(RunError):
     """A request that an agent refused; the agent itself goes on."""
 
 
-class PipeClosed(RunError):
+class PipeClosedError(RunError):
     """An agent that is gone, with whatever it last said on standard error."""

@@ -1,9 +1,9 @@
 """Runs a plan's missing trials in order, and decides nothing but when to give up."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from whyperf.plan import Plan, cells_wanting
+from whyperf.plan import Plan, PlannedTrial, cells_wanting
 from whyperf.record import Experiment
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
@@ -25,16 +25,16 @@ def run_plan(session: Session, experiment: Experiment, observer: Observer, goodp
         RecordError: the record cannot be written; the trial under way is void.
     """
     plan = session.plan
-    missing = set(experiment.missing_trials())
-    progress = _Progress(plan, experiment, goodput_of)
+    missing = experiment.missing_trials()
+    progress = _Progress(plan, missing, goodput_of)
     failed_in_row = 0
-    for planned in plan.trials():
-        if planned.id not in missing or not progress.wants(planned.cell):
+    for planned in missing:
+        if not progress.wants(planned.cell):
             continue
         observer.on_trial_started(planned.id, planned.cell, progress.done, plan.trials_count)
         with experiment.begin_trial(planned.id) as writer:
             manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
-            writer.commit(manifest)
+            manifest = writer.commit(manifest)
         progress.on_trial(planned.id, planned.cell)
         observer.on_trial_finished(planned.id, manifest)
         failed_in_row = failed_in_row + 1 if manifest["status"] == "failed" else 0
@@ -46,14 +46,15 @@ def run_plan(session: Session, experiment: Experiment, observer: Observer, goodp
 class _Progress:
     """Which cells still want trials."""
 
-    def __init__(self, plan: Plan, experiment: Experiment, goodput_of: GoodputOf) -> None:
+    def __init__(self, plan: Plan, missing: Sequence[PlannedTrial], goodput_of: GoodputOf) -> None:
         self._plan = plan
         self._goodput_of = goodput_of
         self._goodputs: dict[str, list[float]] = {}
         self._tried: dict[str, int] = {}
         self.done = 0
+        to_do = {planned.id for planned in missing}
         for planned in plan.trials():
-            if planned.id in experiment.finished_trials():
+            if planned.id not in to_do:
                 self.on_trial(planned.id, planned.cell)
 
     @property
@@ -71,4 +72,3 @@ class _Progress:
         if not self._sequential:
             return True
         return cell in cells_wanting(self._plan, self._goodputs, self._tried)
-

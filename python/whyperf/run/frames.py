@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from whyperf.run.errors import Fault, PipeClosed, RunError
+from whyperf.run.errors import Fault, PipeClosedError, RunError
 
 PROTOCOL_VERSION = 1
 MAX_PAYLOAD_BYTES = 4 << 20
@@ -38,7 +38,7 @@ def read(stream: BinaryIO) -> Frame | None:
 
     Raises:
         RunError: something else than whyperf's protocol came.
-        PipeClosed: the pipe ended inside a frame.
+        PipeClosedError: the pipe ended inside a frame.
     """
     header = stream.read(_HEADER.size)
     if not header:
@@ -49,7 +49,7 @@ def read(stream: BinaryIO) -> Frame | None:
             f"the pipe carries something that is not whyperf's protocol: {shown!r} (does the remote shell print a greeting?)"
         )
     if len(header) < _HEADER.size:
-        raise PipeClosed("the pipe closed inside a frame")
+        raise PipeClosedError("the pipe closed inside a frame")
     _, version, kind, length = _HEADER.unpack(header)
     if version != PROTOCOL_VERSION:
         raise RunError(
@@ -60,7 +60,7 @@ def read(stream: BinaryIO) -> Frame | None:
         raise RunError(f"the agent sent a frame of kind {kind} and {length} bytes, which no version of whyperf does")
     payload = stream.read(length)
     if len(payload) < length:
-        raise PipeClosed("the pipe closed inside a frame")
+        raise PipeClosedError("the pipe closed inside a frame")
     return Frame(kind, payload)
 
 

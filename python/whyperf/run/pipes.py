@@ -111,7 +111,8 @@ def _push(host: str) -> str:
     there = _remote(host, "uname -sm").strip().splitlines()[-1:]
     if there != [here]:
         raise RunError(
-            f"{host} is {' '.join(there) or 'unknown'}, this host {here}; install whyperf-agent {__version__} there", Fault.HOST
+            f"{host} is {' '.join(there) or 'unknown'}, this host {here}; install whyperf-agent {__version__} there",
+            Fault.HOST,
         )
     folder = '"${XDG_CACHE_HOME:-$HOME/.cache}/whyperf"'
     name = f"agent-{__version__}-{digest[:16]}"

@@ -181,5 +181,3 @@ def describe_host(host: str | None) -> Facts:
     argv = pipes.local() if host is None else pipes.ssh(host)
     with Agent(host or "local", argv, shares_clock=host is None) as agent:
         return agent.call({"request": "describe_host"})
-
-

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION, TrialWriter
 from whyperf.run.agent import Agent, Clock, TablePiece
 from whyperf.run.ends import FAR, NEAR, Cpus, End
-from whyperf.run.errors import AgentFailure, PipeClosed, RunError
+from whyperf.run.errors import AgentError, PipeClosedError, RunError
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
 
@@ -26,13 +26,15 @@ _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
 
 
-def run_trial(session: Session, planned: PlannedTrial, cell: Cell, writer: TrialWriter, on_progress: Progress) -> Manifest:
+def run_trial(
+    session: Session, planned: PlannedTrial, cell: Cell, writer: TrialWriter, on_progress: Progress
+) -> Manifest:
     """Run a trial and return its manifest, with its tables written; the caller commits.
 
     A trial that an end refuses or that fails under way is a result too: its manifest says why.
 
     Raises:
-        PipeClosed: an agent is gone; the trial is void.
+        PipeClosedError: an agent is gone; the trial is void.
     """
     started = datetime.now(UTC)
     manifest = _blank_manifest(session, planned, cell, started)
@@ -43,7 +45,7 @@ def run_trial(session: Session, planned: PlannedTrial, cell: Cell, writer: Trial
         address, listen_address = session.addresses(cell.factors)
         specs = trial_specs(planned.id, cell.factors, cpus, listen_address, session.target.port)
         _measure(ends, specs, cpus, address, writer, on_progress, manifest)
-    except PipeClosed:
+    except PipeClosedError:
         raise
     except RunError as error:
         manifest["status"], manifest["reason"] = "failed", str(error)
@@ -89,12 +91,28 @@ def _measure(
         at_mono_ns = start_mono_ns + clocks[label].offset_ns
         return _collect(agents[label], specs[label], at_mono_ns, writer, on_progress)
 
-    with ThreadPoolExecutor(2) as pool:
-        futures = {label: pool.submit(collect, label) for label in (NEAR, FAR)}
-        finished = {label: future.result() for label, future in futures.items()}
+    finished = _both(collect, agents)
     for label in (NEAR, FAR):
         manifest["hosts"][label] = _host_entry(ends[label], specs[label], cpus[label], clocks[label], finished[label])
     manifest["status"], manifest["reason"] = _status(finished)
+
+
+def _both(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
+    """Collect from both ends at once; when one fails, or the user interrupts, end the other too."""
+    pool = ThreadPoolExecutor(len(agents))
+    try:
+        futures = {label: pool.submit(collect, label) for label in agents}
+        wait(futures.values(), return_when=FIRST_EXCEPTION)
+        if any(future.done() and future.exception() for future in futures.values()):
+            for agent in agents.values():
+                agent.post({"request": "abort"})
+        return {label: future.result() for label, future in futures.items()}
+    except KeyboardInterrupt:
+        for agent in agents.values():
+            agent.close()
+        raise
+    finally:
+        pool.shutdown()
 
 
 def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_progress: Progress) -> dict[str, Any]:
@@ -152,7 +170,5 @@ def _abort(session: Session) -> None:
     for agent in session.agents():
         try:
             agent.call({"request": "abort"})
-        except AgentFailure:
+        except AgentError:
             continue
-
-

@@ -62,7 +62,7 @@ class Agent:
         self._next_id = 1
         self._lock = threading.Lock()
         self._replies: queue.Queue[tuple[int, Message] | TablePiece | Exception] = queue.Queue()
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         try:
             self._process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
@@ -198,10 +198,12 @@ class Agent:
                     table = message["body"]["name"]
                 self._replies.put((message["id"], message["body"]))
             self._replies.put(self._gone())
-        except (RunError, ValueError, OSError) as error:
-            self._replies.put(
-                error if isinstance(error, RunError) and not isinstance(error, PipeClosedError) else self._gone()
-            )
+        except PipeClosedError:
+            self._replies.put(self._gone())
+        except RunError as error:
+            self._replies.put(error)
+        except (ValueError, OSError):
+            self._replies.put(self._gone())
 
     def _gone(self) -> PipeClosedError:
         """Say how the agent ended, in its own words where it left some."""

@@ -46,7 +46,8 @@ def read(stream: BinaryIO) -> Frame | None:
     if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
         shown = (header + _rest_of_line(stream)).decode(errors="replace").strip()
         raise RunError(
-            f"the pipe carries something that is not whyperf's protocol: {shown!r} (does the remote shell print a greeting?)"
+            f"the pipe carries something that is not whyperf's protocol: {shown!r} "
+            "(does the remote shell print a greeting?)"
         )
     if len(header) < _HEADER.size:
         raise PipeClosedError("the pipe closed inside a frame")

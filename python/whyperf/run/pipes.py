@@ -87,8 +87,7 @@ def _run(argv: list[str], data: bytes | None = None, host: str | None = None) ->
         done = subprocess.run(
             argv,
             input=data if data is not None else b"",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=_SSH_TIMEOUT_S,
             check=False,
         )

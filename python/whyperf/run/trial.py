@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,7 +44,7 @@ def run_trial(
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
         specs = trial_specs(planned.id, cell.factors, cpus, listen_address, session.target.port)
-        _measure(ends, specs, cpus, address, writer, on_progress, manifest)
+        manifest |= _Trial(ends, specs, cpus, address).measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -71,30 +71,48 @@ def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started
     }
 
 
-def _measure(
-    ends: dict[str, End],
-    specs: dict[str, Spec],
-    cpus: dict[str, Cpus],
-    address: str,
-    writer: TrialWriter,
-    on_progress: Progress,
-    manifest: Manifest,
-) -> None:
-    agents = {label: end.agent for label, end in ends.items()}
-    port = agents[FAR].call({"request": "prepare"} | specs[FAR])["port"]
-    agents[NEAR].call({"request": "prepare"} | specs[NEAR])
-    agents[NEAR].call({"request": "connect", "address": address, "port": port})
-    clocks = {label: agent.clock() for label, agent in agents.items()}
-    start_mono_ns = time.monotonic_ns() + _LEAD_NS + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+@dataclass(frozen=True)
+class _Trial:
+    """Both ends of a trial, by label, and the address that the near one connects to."""
 
-    def collect(label: str) -> dict[str, Any]:
-        at_mono_ns = start_mono_ns + clocks[label].offset_ns
-        return _collect(agents[label], specs[label], at_mono_ns, writer, on_progress)
+    ends: dict[str, End]
+    specs: dict[str, Spec]
+    cpus: dict[str, Cpus]
+    address: str
 
-    finished = _both(collect, agents)
-    for label in (NEAR, FAR):
-        manifest["hosts"][label] = _host_entry(ends[label], specs[label], cpus[label], clocks[label], finished[label])
-    manifest["status"], manifest["reason"] = _status(finished)
+    def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
+        """Run the load and return what the manifest gets from it."""
+        agents = {label: end.agent for label, end in self.ends.items()}
+        port = agents[FAR].call({"request": "prepare"} | self.specs[FAR])["port"]
+        agents[NEAR].call({"request": "prepare"} | self.specs[NEAR])
+        agents[NEAR].call({"request": "connect", "address": self.address, "port": port})
+        clocks = {label: agent.clock() for label, agent in agents.items()}
+        start_mono_ns = time.monotonic_ns() + _LEAD_NS + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+
+        def collect(label: str) -> dict[str, Any]:
+            at_mono_ns = start_mono_ns + clocks[label].offset_ns
+            return _collect(agents[label], self.specs[label], at_mono_ns, writer, on_progress)
+
+        finished = _both(collect, agents)
+        status, reason = _status(finished)
+        hosts = {label: self._host_entry(label, clocks[label], finished[label]) for label in agents}
+        return {"status": status, "reason": reason, "hosts": hosts}
+
+    def _host_entry(self, label: str, clock: Clock, finished: dict[str, Any]) -> dict[str, Any]:
+        times = asdict(clock)
+        pair = {"mono_ns": times.pop("mono_ns"), "realtime_ns": times.pop("realtime_ns")}
+        spec, cpus = self.specs[label], self.cpus[label]
+        return {
+            "role": spec["role"],
+            "outcome": finished["outcome"],
+            "payload_bytes": finished["payload_bytes"],
+            "notes": finished["notes"],
+            "clock": times | {"pairs": [pair]},
+            "own_cpus": list(cpus.own),
+            "own_cpus_exclusive": cpus.exclusive,
+            "tsc_hz": self.ends[label].facts["tsc_hz"],
+            "spec": {key: value for key, value in spec.items() if key != "token"},
+        }
 
 
 def _both(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
@@ -133,22 +151,6 @@ def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_
             elif reply["reply"] == "done":
                 break
     return finished
-
-
-def _host_entry(end: End, spec: Spec, cpus: Cpus, clock: Clock, finished: dict[str, Any]) -> dict[str, Any]:
-    times = asdict(clock)
-    pair = {"mono_ns": times.pop("mono_ns"), "realtime_ns": times.pop("realtime_ns")}
-    return {
-        "role": spec["role"],
-        "outcome": finished["outcome"],
-        "payload_bytes": finished["payload_bytes"],
-        "notes": finished["notes"],
-        "clock": times | {"pairs": [pair]},
-        "own_cpus": list(cpus.own),
-        "own_cpus_exclusive": cpus.exclusive,
-        "tsc_hz": end.facts["tsc_hz"],
-        "spec": {key: value for key, value in spec.items() if key != "token"},
-    }
 
 
 def _status(finished: dict[str, dict[str, Any]]) -> tuple[str, str | None]:

@@ -58,8 +58,21 @@ fn parse(text: &str) -> BTreeMap<String, DeviceCounters> {
 fn parse_line(line: &str) -> Option<(String, DeviceCounters)> {
     let (name, numbers) = line.rsplit_once(':')?;
     let numbers: Vec<u64> = numbers.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
-    let [rx_bytes, rx_packets, rx_errors_count, rx_dropped_packets, _, _, _, _, tx_bytes, tx_packets, tx_errors_count, tx_dropped_packets, ..] =
-        numbers[..]
+    let [
+        rx_bytes,
+        rx_packets,
+        rx_errors_count,
+        rx_dropped_packets,
+        _,
+        _,
+        _,
+        _,
+        tx_bytes,
+        tx_packets,
+        tx_errors_count,
+        tx_dropped_packets,
+        ..,
+    ] = numbers[..]
     else {
         return None;
     };

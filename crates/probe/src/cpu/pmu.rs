@@ -1,4 +1,4 @@
-//! Core cycles of each CPU by perf_event_open, all contexts, interrupts included.
+//! Core cycles of each CPU by `perf_event_open`, all contexts, interrupts included.
 
 use perf_event::Builder;
 use perf_event::Counter;

@@ -30,8 +30,9 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less)
 	$(BIN)/python -m bench $(BENCH)
 
-schemas: setup-run    ## writes the JSON Schemas anew from the Rust types
+schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and the tables of docs/
 	$(BIN)/whyperf-agent schema --out schemas
+	$(BIN)/python scripts/doc_tables.py
 
 setup: setup-run setup-test setup-bench    ## everything the other targets install
 

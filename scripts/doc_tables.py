@@ -43,23 +43,15 @@ def table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def factors() -> str:
     """Every factor with its levels and default."""
-    return table(
-        ("Factor", "Levels", "Default", "Meaning"),
-        (
-            (
-                f"`{factor.name}`",
-                factor.allowed(),
-                _shown(factor.default),
-                _meaning(factor.help, factor.unit, factor.testbed),
-            )
-            for factor in FACTORS
-        ),
+    rows = (
+        (f"`{factor.name}`", factor.allowed(), _shown(factor.default), factor.help + _only(testbed=factor.testbed))
+        for factor in FACTORS
     )
+    return table(("Factor", "Levels", "Default", "Meaning"), rows)
 
 
-def _meaning(text: str, unit: str, testbed: bool) -> str:
-    known = f" In {unit}." if unit and unit != "connections" and unit not in text.lower() else ""
-    return text + known + (" Embedded testbed only." if testbed and "testbed" not in text else "")
+def _only(*, testbed: bool) -> str:
+    return " Embedded testbed only." if testbed else ""
 
 
 def _shown(level: object) -> str:

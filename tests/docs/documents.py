@@ -1,0 +1,48 @@
+"""Reads the project's Markdown files: links, headings, and the commands they show."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+RUNNABLE = re.compile(r"<!-- run(?: (?P<words>[^>]*?))? -->\n```console\n(?P<block>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block of commands a document says can be run: `<!-- run -->` before it, or `<!-- run exit=3 -->`.
+
+    `exit_code` is what its last command ends with; the others end with 0.
+    """
+
+    document: str
+    commands: tuple[list[str], ...]
+    exit_code: int
+
+
+def links(text: str) -> list[str]:
+    """Targets of all links outside of code blocks."""
+    return LINK.findall(FENCE.sub("", text))
+
+
+def anchors(text: str) -> set[str]:
+    """The names by which headings are linked, as GitHub makes them."""
+    headings = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def examples() -> Iterator[Example]:
+    """All runnable blocks of all documents, in order."""
+    for document in DOCUMENTS:
+        for found in RUNNABLE.finditer(document.read_text()):
+            lines = [line.removeprefix("$ ") for line in found["block"].splitlines() if line.startswith("$ ")]
+            commands = tuple(shlex.split(line, comments=True) for line in lines)
+            words = dict(word.split("=") for word in (found["words"] or "").split())
+            yield Example(document.name, commands, int(words.get("exit", 0)))

@@ -1,0 +1,68 @@
+"""The documents say what is there: links, generated tables, fields of the result, words of the factors."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from scripts.doc_tables import filled
+from tests.docs.documents import DOCUMENTS, ROOT, anchors, links
+from whyperf.analyze import Summary
+from whyperf.profile import FACTORS
+from whyperf.profile.find import shipped_names
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for link in links(document.read_text()):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        file = (document.parent / target).resolve() if target else document
+        assert file.exists(), f"{document.name} links to {link}"
+        if anchor:
+            assert anchor in anchors(file.read_text()), f"{document.name} links to {link}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_generated_tables_are_current(document: Path) -> None:
+    text = document.read_text()
+    assert filled(text) == text, "run make schemas"
+
+
+def test_every_factor_is_documented() -> None:
+    text = (ROOT / "docs/profiles.md").read_text()
+    assert [factor.name for factor in FACTORS if f"| `{factor.name}` |" not in text] == []
+
+
+def test_every_shipped_profile_is_documented() -> None:
+    text = (ROOT / "docs/profiles.md").read_text()
+    assert [name for name in shipped_names() if f"| `{name}` |" not in text] == []
+
+
+def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every field of the result by its path, such as `cells[].goodput_bps.median`."""
+    found = []
+    for name, field in model.model_fields.items():
+        path = f"{prefix}{name}"
+        found.append(path)
+        for part in _models(field.annotation):
+            repeated = "[]" if "list[" in str(field.annotation) else ""
+            found += fields(part, f"{path}{repeated}.")
+    return found
+
+
+def _models(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _models(part)]
+
+
+def test_every_field_of_the_result_is_documented() -> None:
+    text = (ROOT / "docs/result-json.md").read_text()
+    documented = {
+        name.replace("<end>", end) for name in re.findall(r"`([^`\s]+)`", text) for end in ("sender", "receiver")
+    }
+    missing = [field for field in fields(Summary) if field.removeprefix("cells[].") not in documented]
+    assert missing == []

@@ -1,0 +1,148 @@
+"""Columns of data for charts, from cells in the order of an axis."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import bit_rate, percent, significant
+from whyperf.analyze.summary import CellResult
+from whyperf.report.words import level_with_unit
+
+Point = tuple[float, object, CellResult | None]
+"""Position on the x axis, level there, and the cell."""
+
+_PREFIXES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+@dataclass(frozen=True)
+class RateUnit:
+    """The unit of all rates of a chart or table."""
+
+    bps: float
+    name: str
+
+
+def rate_unit(cells: Sequence[CellResult]) -> RateUnit:
+    """The unit in which the largest goodput of `cells` is at least 1."""
+    most = max((cell.goodput_bps.median or 0.0 for cell in cells), default=0.0)
+    return rate_unit_for(most)
+
+
+def rate_unit_for(bps: float) -> RateUnit:
+    """The unit in which `bps` is at least 1."""
+    return next((RateUnit(scale, name) for scale, name in _PREFIXES if bps >= scale), RateUnit(1.0, "bit/s"))
+
+
+def goodput(points: Sequence[Point], factor: str, unit: RateUnit, line: str) -> dict[str, list[object]]:
+    """Medians with interval: x, y, low, high, `mark` (y of cells with restless trials), told columns."""
+    have = [(x, level, cell) for x, level, cell in points if cell is not None and cell.goodput_bps.median is not None]
+
+    def scaled(value: float | None, fallback: float | None) -> float | None:
+        chosen = fallback if value is None else value
+        return None if chosen is None else _short(chosen / unit.bps)
+
+    spreads = [cell.goodput_bps for _, _, cell in have]
+    medians = [scaled(spread.median, None) for spread in spreads]
+    return {
+        "x": [x for x, _, _ in have],
+        "y": list(medians),
+        "low": [scaled(spread.low, spread.median) for spread in spreads],
+        "high": [scaled(spread.high, spread.median) for spread in spreads],
+        "mark": [y if cell.unsteady_trials else None for y, (_, _, cell) in zip(medians, have, strict=True)],
+        "at": [level_with_unit(factor, level) for _, level, _ in have],
+        "line": [line] * len(have),
+        "told": [spread_text(cell) for _, _, cell in have],
+        "trials": [trials_text(cell) for _, _, cell in have],
+    }
+
+
+def values(
+    points: Sequence[Point],
+    factor: str,
+    line: str,
+    value: Callable[[CellResult], float | None],
+    told: Callable[[CellResult], str],
+) -> dict[str, list[object]]:
+    """One figure per cell: x, y, told columns; cells without it are left out."""
+    have = [(x, level, cell, value(cell)) for x, level, cell in points if cell is not None]
+    known = [(x, level, cell, y) for x, level, cell, y in have if y is not None]
+    return {
+        "x": [x for x, _, _, _ in known],
+        "y": [_short(y) for _, _, _, y in known],
+        "at": [level_with_unit(factor, level) for _, level, _, _ in known],
+        "line": [line] * len(known),
+        "told": [told(cell) for _, _, cell, _ in known],
+    }
+
+
+def spread_text(cell: CellResult) -> str:
+    """A goodput with its interval: `9.14 Gbit/s (9.02 to 9.20)`."""
+    spread = cell.goodput_bps
+    if spread.median is None:
+        return "none"
+    if spread.low is None or spread.high is None:
+        return bit_rate(spread.median)
+    unit = rate_unit_for(spread.median)
+    return f"{bit_rate(spread.median)} ({significant(spread.low / unit.bps)} to {significant(spread.high / unit.bps)})"
+
+
+def trials_text(cell: CellResult) -> str:
+    """`25`, or `25, 2 without steady state, 1 failed`."""
+    extra: Mapping[str, int] = {
+        "without steady state": cell.unsteady_trials,
+        "failed": cell.failed_trials,
+        "cut at the deadline": cell.deadline_trials,
+    }
+    return ", ".join([str(cell.trials), *(f"{number} {what}" for what, number in extra.items() if number)])
+
+
+def busy(end: str) -> Callable[[CellResult], float | None]:
+    """CPU of an end in percent: all of its CPUs' busy time where they are its alone, else its threads'."""
+
+    def value(cell: CellResult) -> float | None:
+        cpu = getattr(cell.cpu, end)
+        if cpu is None:
+            return None
+        ratio = cpu.busy_ratio if cpu.busy_ratio is not None else cpu.load_threads_ratio
+        return None if ratio is None else ratio * 100
+
+    return value
+
+
+def busy_text(end: str) -> Callable[[CellResult], str]:
+    """The same in words."""
+    value = busy(end)
+
+    def told(cell: CellResult) -> str:
+        number = value(cell)
+        return "unknown" if number is None else percent(number / 100)
+
+    return told
+
+
+def cost(end: str) -> Callable[[CellResult], float | None]:
+    """Cycles per KByte of an end."""
+
+    def value(cell: CellResult) -> float | None:
+        number: float | None = getattr(cell.cycles_per_kbyte, end)
+        return number
+
+    return value
+
+
+def cost_text(end: str) -> Callable[[CellResult], str]:
+    """The same in words, with its interval."""
+
+    def told(cell: CellResult) -> str:
+        cycles = cell.cycles_per_kbyte
+        middle, low, high = (getattr(cycles, f"{end}{suffix}") for suffix in ("", "_low", "_high"))
+        if middle is None:
+            return "unknown"
+        interval = f" ({significant(low)} to {significant(high)})" if low is not None else ""
+        return f"{significant(middle)} {cycles.unit}{interval}"
+
+    return told
+
+
+def _short(value: float) -> float:
+    """Five significant digits: finer than a pixel, and half the page."""
+    return float(f"{value:.5g}")

@@ -1,0 +1,127 @@
+"""Blank charts and the marks put on them, all in the page's style.
+
+Every model whose color depends on the page being light or dark carries a `paint` tag, which the
+page's script reads; models of one line carry its `line` tag, which the legend's buttons switch.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from bokeh.models import BasicTicker, ColumnDataSource, DataRange1d, FixedTicker, HoverTool, NumeralTickFormatter
+from bokeh.models.renderers import GlyphRenderer
+from bokeh.plotting import figure
+
+from whyperf.report.layout import Axis
+from whyperf.report.paint import FAINT, GRID, INK, Paint, tag
+from whyperf.report.ticks import axis_ticks
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+HEIGHT = 340
+
+Figure: TypeAlias = figure
+Drawn: TypeAlias = "GlyphRenderer[Any]"
+
+
+def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIGHT, zero: bool = True) -> Figure:
+    """An empty chart as wide as its place; the y axis starts at 0 unless `zero` is false."""
+    made = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        x_axis_type="log" if log_x else "linear",
+        y_axis_type="linear",
+        tools="box_zoom,reset,save",
+        toolbar_location="above",
+        x_axis_label=x_title,
+        y_axis_label=y_title,
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        min_border=0,
+        min_border_right=12,
+        output_backend="canvas",
+    )
+    made.toolbar.autohide = True
+    made.toolbar.logo = None
+    made.y_range = DataRange1d(start=0, range_padding=0.06) if zero else DataRange1d(range_padding=0.06)
+    made.y_range.only_visible = True
+    for axis in (*made.xaxis, *made.yaxis):
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_font_size = "13px"
+        axis.major_label_text_font_size = "12px"
+        axis.axis_label_text_color = FAINT[0]
+        axis.major_label_text_color = INK[0]
+        axis.axis_line_color = axis.major_tick_line_color = GRID[0]
+        axis.minor_tick_line_color = None
+        axis.axis_label_standoff = 10
+    made.yaxis.axis_line_color = None
+    made.yaxis.major_tick_line_color = None
+    made.xgrid.grid_line_color = None
+    made.ygrid.grid_line_color = GRID[0]
+    made.yaxis.ticker = BasicTicker(desired_num_ticks=5)
+    return made
+
+
+def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT) -> Figure:
+    """An empty chart with a factor on the x axis."""
+    made = chart(axis.title, y_title, log_x=axis.geometric, height=height)
+    ticks, labels = axis_ticks(axis)
+    made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
+    label(made, labels)
+    if not axis.numeric:
+        made.x_range = DataRange1d(start=-0.5, end=len(axis.levels) - 0.5)
+    return made
+
+
+def label(made: Figure, labels: Mapping[float, str]) -> None:
+    """Says what stands at some ticks of the x axis."""
+    made.xaxis.major_label_overrides = {position: text for position, text in labels.items()}  # noqa: C416
+
+
+def _painted(renderer: Drawn, paint: Paint, line: str) -> Drawn:
+    renderer.tags = [tag(paint), *([f"line|{line}"] if line else [])]
+    return renderer
+
+
+def add_line(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+    """A line through the columns `x` and `y`."""
+    _painted(made.line("x", "y", source=source, color=paint[0], line_width=2, line_join="round"), paint, line)
+
+
+def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+    """A translucent band between the columns `low` and `high`."""
+    band = made.varea("x", "low", "high", source=source, fill_color=paint[0], fill_alpha=0.16, level="underlay")
+    _painted(band, paint, line)
+
+
+def add_whiskers(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
+    """A vertical line from `low` to `high` at each point."""
+    whiskers = made.segment("x", "low", "x", "high", source=source, color=paint[0], line_width=1.5, line_alpha=0.7)
+    _painted(whiskers, paint, line)
+
+
+def add_points(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "", *, size: float = 6) -> Drawn:
+    """A disc at each point; returns it so that a tooltip can be hung on it."""
+    points = made.scatter("x", "y", source=source, color=paint[0], size=size, marker="circle")
+    return _painted(points, paint, line)
+
+
+def add_crosses(made: Figure, source: ColumnDataSource, line: str = "") -> None:
+    """A cross where the column `mark` is not null: a cell or trial without steady state."""
+    crosses = made.scatter(
+        "x", "mark", source=source, marker="x", size=12, line_width=2, line_color=INK[0], fill_color=None
+    )
+    _painted(crosses, INK, line)
+
+
+def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
+    """A tooltip for `renderers`: label -> column."""
+    tooltips = [(label, f"@{{{column}}}") for label, column in rows.items()]
+    made.add_tools(
+        HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data")
+    )
+
+
+def si_formatter() -> NumeralTickFormatter:
+    """Ticks such as 64k and 1.5m, for axes of bytes."""
+    return NumeralTickFormatter(format="0[.]0a")

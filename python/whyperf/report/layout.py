@@ -1,0 +1,132 @@
+"""Which factor goes on the x axis, which makes the lines, and which are chosen from a list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from whyperf.analyze.summary import CellResult
+from whyperf.report.words import factor_title, level_text
+
+MOST_LINES = 8
+"""More lines than this cannot be told apart."""
+
+X_FIRST = ("write_size_bytes", "read_size_bytes", "window_bytes")
+"""Who gets the x axis among factors with equally many levels."""
+
+LINES_FIRST = ("window_bytes",)
+
+Level = object
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A varied factor with its levels in order; `aliases` are factors that vary exactly with it."""
+
+    factor: str
+    levels: tuple[Level, ...]
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether levels have a distance."""
+        return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
+
+    @property
+    def geometric(self) -> bool:
+        """Whether levels are spread by ratio rather than by difference."""
+        values = self.values()
+        if not self.numeric or len(values) < 3 or min(values) <= 0 or max(values) < 8 * min(values):
+            return False
+        ratios = sorted(later / earlier for earlier, later in pairwise(values))
+        return ratios[len(ratios) // 2] >= 1.4
+
+    @property
+    def title(self) -> str:
+        """The axis label."""
+        names = [factor_title(self.factor).partition(" (")[0], *(factor_title(name) for name in self.aliases)]
+        return (
+            " = ".join([names[0], *(name[:1].lower() + name[1:] for name in names[1:])])
+            if self.aliases
+            else (factor_title(self.factor))
+        )
+
+    def values(self) -> list[float]:
+        """Positions of the levels on an axis: themselves, or 0, 1, 2, … where they have no distance."""
+        if self.numeric:
+            return [float(level) for level in self.levels if isinstance(level, int | float)]
+        return [float(index) for index in range(len(self.levels))]
+
+    def thinned(self, most: int) -> tuple[Level, ...]:
+        """At most `most` levels, evenly picked, both ends among them."""
+        count = len(self.levels)
+        if count <= most:
+            return self.levels
+        return tuple(self.levels[round(index * (count - 1) / (most - 1))] for index in range(most))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a sweep's factors are shown, and its cells by level of x, lines and panels."""
+
+    x: Axis
+    lines: Axis | None
+    panels: tuple[Axis, ...]
+    cells: Mapping[tuple[str, ...], CellResult] = field(repr=False)
+
+    def cell(self, x: Level, line: Level | None, panel: Sequence[Level]) -> CellResult | None:
+        """The cell at these levels; None when the plan has none."""
+        levels = [x, *([] if self.lines is None else [line]), *panel]
+        return self.cells.get(tuple(level_text(level) for level in levels))
+
+
+def choose(cells: Sequence[CellResult]) -> Layout | None:
+    """The layout for the cells of one sweep; None when nothing varies."""
+    axes = _axes(cells)
+    if not axes:
+        return None
+    numeric = [axis for axis in axes if axis.numeric] or axes
+    x = max(numeric, key=lambda axis: (len(axis.levels), -_rank(axis.factor, X_FIRST)))
+    rest = [axis for axis in axes if axis is not x]
+    lines = max(
+        rest,
+        key=lambda axis: (axis.factor in LINES_FIRST, len(axis.levels) <= MOST_LINES, len(axis.levels)),
+        default=None,
+    )
+    panels = tuple(axis for axis in rest if axis is not lines)
+    order = [x, *([] if lines is None else [lines]), *panels]
+    found = {tuple(level_text(cell.factors.get(axis.factor)) for axis in order): cell for cell in cells}
+    return Layout(x, lines, panels, found)
+
+
+def _axes(cells: Sequence[CellResult]) -> list[Axis]:
+    """The varied factors, without those that another one decides."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell.factors))
+    columns = {name: [level_text(cell.factors.get(name)) for cell in cells] for name in names}
+    varied = [name for name in names if len(set(columns[name])) > 1]
+    varied.sort(key=lambda name: -len(set(columns[name])))
+    kept: list[str] = []
+    aliases: dict[str, list[str]] = {}
+    for name in varied:
+        master = next((other for other in kept if _decides(columns[other], columns[name])), None)
+        if master is None:
+            kept.append(name)
+        elif _decides(columns[name], columns[master]):
+            aliases.setdefault(master, []).append(name)
+    kept.sort(key=names.index)
+    return [Axis(name, _levels(cells, name), tuple(aliases.get(name, ()))) for name in kept]
+
+
+def _decides(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether each level of `one` goes with a single level of `other`."""
+    return len(set(zip(one, other, strict=True))) == len(set(one))
+
+
+def _levels(cells: Sequence[CellResult], name: str) -> tuple[Level, ...]:
+    levels = {level_text(cell.factors.get(name)): cell.factors.get(name) for cell in cells}.values()
+    numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
+    words = [level for level in levels if level not in numbers or isinstance(level, bool)]
+    return (*sorted(words, key=level_text), *sorted(numbers))
+
+
+def _rank(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)

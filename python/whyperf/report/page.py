@@ -1,0 +1,102 @@
+"""Puts the page together: template, style, script, charts."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+import jinja2
+from bokeh.embed import components
+from bokeh.model import Model
+from bokeh.resources import Resources
+from markupsafe import Markup
+
+from whyperf import __version__
+from whyperf.analyze.intervals import RESAMPLES
+from whyperf.analyze.summary import Summary
+from whyperf.plan import Plan
+from whyperf.report import facts
+from whyperf.report.blocks import Section
+from whyperf.report.headline import headline, key_figures
+from whyperf.report.repeat import command
+from whyperf.report.switchboard import Switchboard
+from whyperf.report.table import cells_table
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found on the hosts and read back from the testbed, and where the record is."""
+
+    hosts: dict[str, facts.Document]
+    testbed: facts.Document | None
+    folder: str
+
+
+def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], board: Switchboard) -> str:
+    """The page as text."""
+    charts: dict[str, Model] = {
+        chart.id: chart.figure for section in sections for group in section.groups for chart in group.charts
+    }
+    script, divs = components(charts) if charts else ("", {})
+    table = cells_table(summary)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string(_asset("page.html.j2"))
+    return template.render(
+        version=__version__,
+        summary=summary,
+        headline=headline(summary, plan.varied),
+        about=plan.about.strip(),
+        figures=key_figures(summary),
+        plan_warnings=plan.warnings,
+        sections=sections,
+        divs=divs,
+        table=table,
+        starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
+        hosts=_hosts(found),
+        testbed=[
+            {"title": title, "facts": facts.testbed_facts(found.testbed[end])}
+            for end, title in (("near", "Near end"), ("far", "Far end"))
+            if end in found.testbed
+        ]
+        if found.testbed
+        else [],
+        plan_facts=facts.plan_facts(plan, summary),
+        constant=facts.constant_factors(plan),
+        command=command(plan),
+        raw=found.folder,
+        remake=f"whyperf report {found.folder}",
+        resamples=f"{RESAMPLES:,}",
+        switched=board.to_json(),
+        bokeh=_bokeh() if charts else "window.Bokeh = { documents: [] };",
+        script=script,
+        css=Markup(_asset("page.css")),
+        js=_asset("page.js"),
+    )
+
+
+def _hosts(found: Found) -> list[dict[str, object]]:
+    """The hosts' facts; one card where both ends are the same machine."""
+    titles = {"near": "Near host", "far": "Far host"}
+    hosts = dict(found.hosts)
+    same = ("hostname", "kernel", "cpu_model", "memory_bytes")
+    if {"near", "far"} <= hosts.keys() and all(hosts["near"].get(key) == hosts["far"].get(key) for key in same):
+        hosts = {"near": hosts["near"]}
+        titles["near"] = "One host, both ends"
+    return [
+        {
+            "title": titles.get(name, name),
+            "facts": facts.host_facts(host),
+            "devices": facts.devices(host),
+            "lacks": facts.abilities(host),
+            "sysctls": sorted(host.get("sysctls", {}).items()),
+        }
+        for name, host in hosts.items()
+    ]
+
+
+def _asset(name: str) -> str:
+    return files("whyperf.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _bokeh() -> str:
+    """BokehJS without widgets, tables and WebGL, ready to stand in a script element."""
+    resources = Resources(mode="inline", components=["bokeh"], minified=True)
+    return "\n".join(resources.js_raw).replace("</script", "<\\/script")

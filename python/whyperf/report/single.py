@@ -1,0 +1,58 @@
+"""The section of an experiment with one cell: trials, courses over time, CPU split."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bokeh.models import ColumnDataSource, FixedTicker
+
+from whyperf.analyze.course import Course
+from whyperf.analyze.quantity import bit_rate
+from whyperf.analyze.summary import CellResult
+from whyperf.report import figures
+from whyperf.report.blocks import Chart, Group, Section
+from whyperf.report.columns import rate_unit
+from whyperf.report.courses import add_courses
+from whyperf.report.paint import CATEGORIES
+from whyperf.report.split import NOTE, kinds_legend, single_split
+from whyperf.report.switchboard import Switchboard
+
+
+def single_section(
+    cell: CellResult, trials: Sequence[Mapping[str, Any]], courses: Sequence[Course], board: Switchboard
+) -> Section:
+    """The section for `cell`; `trials` are rows of `goodput.measure` in order."""
+    section = Section("single", "The measurement")
+    add_courses(section, courses, board)
+    measured = [row for row in trials if row["goodput_bps"] is not None]
+    if len(measured) > 1:
+        section.groups.append(_trials(cell, measured))
+    split = single_split(cell, board)
+    if split:
+        section.groups.append(Group("CPU time by kind", (split,), NOTE, kinds_legend()))
+    else:
+        section.left_out.append(
+            "The split of CPU time is left out: it was not recorded, or both ends share their CPUs."
+        )
+    return section
+
+
+def _trials(cell: CellResult, measured: Sequence[Mapping[str, Any]]) -> Group:
+    """Goodput of each trial in the order of blocks."""
+    unit = rate_unit([cell])
+    made = figures.chart("Trial, in the order of execution", f"Goodput ({unit.name})", height=280)
+    values = [row["goodput_bps"] / unit.bps for row in measured]
+    source = ColumnDataSource(
+        {
+            "x": list(range(1, len(measured) + 1)),
+            "y": values,
+            "mark": [value if row["steady"] is False else None for value, row in zip(values, measured, strict=True)],
+            "at": [row["trial"] for row in measured],
+            "told": [bit_rate(row["goodput_bps"]) for row in measured],
+        }
+    )
+    figures.hover(made, [figures.add_points(made, source, CATEGORIES[0], size=8)], {"Trial": "at", "Goodput": "told"})
+    figures.add_crosses(made, source)
+    if len(measured) <= 10:
+        made.xaxis.ticker = FixedTicker(ticks=list(range(1, len(measured) + 1)))
+    note = "A cross marks trials without steady state." if cell.unsteady_trials else ""
+    return Group("Trials", (Chart("trials", "", made, "Goodput of each trial."),), note)

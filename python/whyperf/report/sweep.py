@@ -1,0 +1,267 @@
+"""The charts of one sweep, chosen by what varied."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from bokeh.models import ColumnDataSource
+
+from whyperf.analyze.summary import CellResult
+from whyperf.report import columns as data
+from whyperf.report import figures
+from whyperf.report.blocks import Chart, Group, Key, Legend, Section
+from whyperf.report.layout import MOST_LINES, Axis, Layout, choose
+from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
+from whyperf.report.split import split_group
+from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
+from whyperf.report.words import factor_name, level_text, level_with_unit
+
+DENSE = 12
+"""From so many points on intervals are drawn as a band, below as whiskers."""
+
+USUAL_SIZE = 8192
+"""The user data size at which the ATM study compares windows."""
+
+Get = Callable[[CellResult], float | None]
+Told = Callable[[CellResult], str]
+
+
+def sweep_section(name: str, cells: Sequence[CellResult], board: Switchboard) -> Section:
+    """The section of sweep `name`, whose `cells` differ in at least one factor."""
+    layout = choose(cells)
+    section = Section(f"sweep-{name}", name)
+    if layout is None:
+        section.left_out.append("Nothing varied in this sweep, so there is nothing to draw; see the table.")
+        return section
+    if not any(cell.goodput_bps.median for cell in cells):
+        section.left_out.append("No trial of this sweep has a goodput yet, so there is nothing to draw.")
+        return section
+    drawer = _Drawer(f"sweep-{name}", layout, cells, board)
+    section.choices = drawer.panels
+    section.groups.append(drawer.goodput())
+    if any(data.busy(end)(cell) is not None for cell in cells for end in ENDS):
+        section.groups += drawer.cpu()
+        split = split_group(drawer.id, layout, board, drawer.panels, drawer.at)
+        if split:
+            section.groups.append(split)
+        else:
+            section.left_out.append(
+                "The split of CPU time is left out: both ends share their CPUs, so only the load's threads are known."
+            )
+    else:
+        section.left_out.append("CPU charts are left out: no trial recorded CPU time.")
+    if any(data.cost(end)(cell) is not None for cell in cells for end in ENDS):
+        section.groups.append(drawer.cost())
+    else:
+        section.left_out.append("Cycles per KByte are left out: the hosts have neither a PMU nor a time stamp counter.")
+    return section
+
+
+class _Drawer:
+    """Draws the charts of one sweep; they share axes, colors and choices."""
+
+    def __init__(self, prefix: str, layout: Layout, cells: Sequence[CellResult], board: Switchboard) -> None:
+        self.id = prefix
+        self._layout = layout
+        self._board = board
+        self._unit = data.rate_unit(cells)
+        self._cells = cells
+        self.panels = tuple(
+            choice(prefix, axis.factor, _label(axis), axis.levels, axis.levels[0]) for axis in layout.panels
+        )
+        lines = layout.lines
+        self._levels: tuple[object, ...] = lines.thinned(MOST_LINES) if lines else (None,)
+        self._paints = _paints(lines, len(self._levels))
+        chosen = layout.x.levels[len(layout.x.levels) // 2]
+        usual = USUAL_SIZE if USUAL_SIZE in layout.x.levels else chosen
+        #: Where on the x axis the charts against the lines' factor are taken.
+        self.at: Choice | None = None
+        if lines and lines.numeric and len(lines.levels) >= 3:
+            self.at = choice(f"{prefix}-at", layout.x.factor, _label(layout.x), layout.x.levels, usual)
+
+    def goodput(self) -> Group:
+        """Goodput against the x factor, a line per level of the second factor."""
+        axis = self._layout.x
+        made = figures.factor_chart(axis, f"Goodput ({self._unit.name})", height=400)
+        points = []
+        for index, level in enumerate(self._levels):
+            source = self._source(level, lambda rows, line: data.goodput(rows, axis.factor, self._unit, line))
+            points.append(self._draw(made, source, axis, index, interval=True))
+        figures.hover(made, points, self._rows(axis, "Goodput") | {"Trials": "trials"})
+        heading = f"Goodput against {_names(axis)}"
+        words = f"{heading}, medians with 95 % intervals{self._lines_words()}."
+        note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
+        if any(cell.unsteady_trials for cell in self._cells):
+            note += " A cross marks cells with trials that had no steady state."
+        if self._layout.lines and len(self._levels) < len(self._layout.lines.levels):
+            note += f" {len(self._levels)} of {len(self._layout.lines.levels)} levels are drawn; the table has all."
+        chart = Chart(f"{self.id}-goodput", "", made, words)
+        return Group(heading, (chart,), note, self._legend())
+
+    def cpu(self) -> list[Group]:
+        """CPU: against the lines' factor at one level of x, with goodput beside it; or against x."""
+        lines = self._layout.lines
+        if lines and self.at:
+            goodput = self._against_lines(lines, self.at)
+            heading = f"Goodput and CPU against {_names(lines)}"
+            return [Group(heading, goodput, "", _ends_legend(f"{self.id}-end"), (self.at,))]
+        if lines:
+            charts = self._per_end("cpu", "CPU busy (%)", data.busy, data.busy_text)
+            return [Group(f"CPU against {_names(self._layout.x)}", charts, CPU_NOTE, self._legend())]
+        chart = self._both_ends(self._layout.x, (), {}, "CPU")
+        return [Group(f"CPU against {_names(self._layout.x)}", (chart,), CPU_NOTE, _ends_legend(f"{self.id}-end"))]
+
+    def cost(self) -> Group:
+        """Cycles per KByte against x."""
+        unit = next((cell.cycles_per_kbyte.unit for cell in self._cells if cell.cycles_per_kbyte.unit), "cycles")
+        charts = self._per_end("cost", f"{unit} per KByte", data.cost, data.cost_text)
+        note = f"{unit} per 1,024 bytes of payload, median of the trials: what moving data costs, whatever the rate."
+        return Group("Cycles per KByte", charts, note, self._legend())
+
+    def _against_lines(self, lines: Axis, at: Choice) -> tuple[Chart, ...]:
+        """Goodput, and CPU of both ends, against the factor that makes the lines elsewhere."""
+        combos = self._at_combos()
+        made = figures.factor_chart(lines, f"Goodput ({self._unit.name})")
+        columns: dict[tuple[str, ...], Columns] = {}
+        for key, (x, panel) in combos.items():
+            rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(lines)]
+            columns[key] = data.goodput(rows, lines.factor, self._unit, "")
+        source = self._board.source([*self.panels, at], columns)
+        paint = CATEGORIES[2]
+        figures.add_whiskers(made, source, paint)
+        figures.add_line(made, source, paint)
+        figures.hover(made, [figures.add_points(made, source, paint)], {_label(lines): "at", "Goodput": "told"})
+        figures.add_crosses(made, source)
+        words = f"Goodput against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
+        cpu = self._both_ends(lines, (at,), combos, "CPU")
+        return (Chart(f"{self.id}-lines-goodput", "Goodput", made, words), cpu)
+
+    def _both_ends(
+        self,
+        axis: Axis,
+        at: tuple[Choice, ...],
+        combos: dict[tuple[str, ...], tuple[object, tuple[object, ...]]],
+        head: str,
+    ) -> Chart:
+        """CPU of sender and receiver against `axis`."""
+        made = figures.factor_chart(axis, "CPU busy (%)")
+        points = []
+        for end, paint in ENDS.items():
+            columns: dict[tuple[str, ...], Columns] = {}
+            if at:
+                for key, (x, panel) in combos.items():
+                    rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
+                    columns[key] = data.values(rows, axis.factor, end, data.busy(end), data.busy_text(end))
+            else:
+                for key, panel in self._panel_combos().items():
+                    rows = [(pos, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)]
+                    columns[key] = data.values(rows, axis.factor, end, data.busy(end), data.busy_text(end))
+            source = self._board.source([*self.panels, *at], columns)
+            figures.add_line(made, source, paint, f"{self.id}-end-{end}")
+            points.append(figures.add_points(made, source, paint, f"{self.id}-end-{end}"))
+        figures.hover(made, points, {_label(axis): "at", "End": "line", "CPU busy": "told"})
+        return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
+
+    def _per_end(
+        self, kind: str, title: str, value: Callable[[str], Get], told: Callable[[str], Told]
+    ) -> tuple[Chart, ...]:
+        """A figure against x with a line per level, one chart an end."""
+        axis = self._layout.x
+        charts = []
+        for end in ENDS:
+            made = figures.factor_chart(axis, title)
+            points = []
+            for index, level in enumerate(self._levels):
+                source = self._source(
+                    level,
+                    lambda rows, line, end=end: data.values(rows, axis.factor, line, value(end), told(end)),  # type: ignore[misc]
+                )
+                points.append(self._draw(made, source, axis, index, interval=False))
+            figures.hover(made, points, self._rows(axis, title.partition(" (")[0]))
+            words = f"{title} of the {end} against {_names(axis)}{self._lines_words()}."
+            charts.append(Chart(f"{self.id}-{kind}-{end}", end.capitalize(), made, words))
+        return tuple(charts)
+
+    def _source(
+        self, level: object, make: Callable[[Sequence[data.Point], str], dict[str, list[object]]]
+    ) -> ColumnDataSource:
+        """A line's source: its data for every combination of panels."""
+        axis, lines = self._layout.x, self._layout.lines
+        told = level_with_unit(lines.factor, level) if lines else ""
+        columns: dict[tuple[str, ...], Columns] = {}
+        for key, panel in self._panel_combos().items():
+            rows = [(pos, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
+            columns[key] = make(rows, told)
+        return self._board.source(self.panels, columns)
+
+    def _draw(
+        self, made: figures.Figure, source: ColumnDataSource, axis: Axis, index: int, *, interval: bool
+    ) -> figures.Drawn:
+        paint, line = self._paints[index], f"{self.id}-line-{index}"
+        dense = self._dense(axis)
+        if interval:
+            (figures.add_band if dense else figures.add_whiskers)(made, source, paint, line)
+        if axis.numeric:
+            figures.add_line(made, source, paint, line)
+        points = figures.add_points(made, source, paint, line, size=4 if dense else 7)
+        if interval:
+            figures.add_crosses(made, source, line)
+        return points
+
+    def _panel_combos(self) -> dict[tuple[str, ...], tuple[object, ...]]:
+        combos = product(*(axis.levels for axis in self._layout.panels))
+        return {tuple(level_text(level) for level in combo): combo for combo in combos}
+
+    def _at_combos(self) -> dict[tuple[str, ...], tuple[object, tuple[object, ...]]]:
+        """Choices' options -> level of x and levels of the panels."""
+        return {
+            (*key, level_text(level)): (level, panel)
+            for key, panel in self._panel_combos().items()
+            for level in self._layout.x.levels
+        }
+
+    def _legend(self) -> Legend | None:
+        lines = self._layout.lines
+        if lines is None:
+            return None
+        keys = [
+            Key(level_text(level), paint, f"{self.id}-line-{index}")
+            for index, (level, paint) in enumerate(zip(self._levels, self._paints, strict=True))
+        ]
+        return Legend(lines.title, tuple(keys))
+
+    def _lines_words(self) -> str:
+        lines = self._layout.lines
+        return f", a line per {factor_name(lines.factor)}" if lines else ""
+
+    def _rows(self, axis: Axis, what: str) -> dict[str, str]:
+        lines = self._layout.lines
+        return {_label(axis): "at", **({_label(lines): "line"} if lines else {}), what: "told"}
+
+    def _dense(self, axis: Axis) -> bool:
+        return axis.numeric and len(axis.levels) >= DENSE
+
+
+CPU_NOTE = "User, system and interrupt time of the end's own CPUs, as part of wall time."
+
+
+def _ends_legend(prefix: str) -> Legend:
+    keys = tuple(Key(end.capitalize(), paint, f"{prefix}-{end}") for end, paint in ENDS.items())
+    return Legend("CPU of", keys)
+
+
+def _paints(lines: Axis | None, count: int) -> Sequence[Paint]:
+    if lines is None:
+        return (CATEGORIES[0],)
+    return ordered(count) if lines.numeric and count > 2 else CATEGORIES[:count]
+
+
+def _positions(axis: Axis) -> list[tuple[float, object]]:
+    return list(zip(axis.values(), axis.levels, strict=True))
+
+
+def _label(axis: Axis) -> str:
+    return factor_name(axis.factor).capitalize() if axis.factor not in {"tso", "gso", "gro"} else axis.factor.upper()
+
+
+def _names(axis: Axis) -> str:
+    return " and ".join(factor_name(name) for name in (axis.factor, *axis.aliases))

@@ -1,0 +1,54 @@
+"""Factors and levels in words."""
+
+from whyperf.analyze.quantity import significant
+from whyperf.profile.factors import BY_NAME
+
+ENDS = ("sender", "receiver")
+
+_UNITS = ("_bytes", "_ms", "_s", "_cpus")
+
+
+def factor_name(factor: str) -> str:
+    """`write_size_bytes` -> `write size`; units are told with the levels."""
+    unit = next((unit for unit in _UNITS if factor.endswith(unit) and unit != "_cpus"), "")
+    name = factor.removesuffix(unit).replace("_", " ")
+    return {"tso": "TSO", "gso": "GSO", "gro": "GRO", "mtu": "MTU", "mss": "MSS", "ip version": "IP version"}.get(
+        name, name
+    )
+
+
+def factor_unit(factor: str) -> str:
+    """The unit of a factor's levels, empty for none and for plain counts."""
+    known = BY_NAME.get(factor)
+    unit = known.unit if known else ""
+    return "" if unit == "connections" else unit
+
+
+def factor_title(factor: str) -> str:
+    """A factor as an axis label: `Write size (bytes)`."""
+    unit = factor_unit(factor)
+    name = factor_name(factor)
+    return f"{name[:1].upper()}{name[1:]}" + (f" ({unit})" if unit else "")
+
+
+def level_text(level: object) -> str:
+    """A level as it is read: numbers with separators, switches as on and off."""
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    if isinstance(level, int):
+        return f"{level:,}"
+    if isinstance(level, float):
+        return f"{int(level):,}" if level.is_integer() else significant(level)
+    return str(level)
+
+
+def level_with_unit(factor: str, level: object) -> str:
+    """A level with its unit: `8,192 bytes`, `on`."""
+    unit = factor_unit(factor)
+    number = isinstance(level, int | float) and not isinstance(level, bool)
+    return f"{level_text(level)} {unit}" if unit and number else level_text(level)
+
+
+def setting(factors: dict[str, object], names: list[str]) -> str:
+    """Some factors of a cell in a phrase: `window 8,192 bytes, write size 512 bytes`."""
+    return ", ".join(f"{factor_name(name)} {level_with_unit(name, factors.get(name))}" for name in names)

@@ -23,6 +23,18 @@ find_python() {
     return 1
 }
 
+# Prints the path of the first uv that is new enough: one on PATH, or the one installed here.
+find_uv() {
+    local candidate
+    for candidate in "$(command -v uv || true)" "$(dirname "${BASH_SOURCE[0]}")/../.tools/uv/bin/uv"; do
+        if [ -n "$candidate" ] && at_least "$UV_MINIMUM" "$("$candidate" --version 2>/dev/null | awk '{print $2}')"; then
+            echo "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
 # The oldest Rust the workspace states.
 rust_minimum() {
     sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../Cargo.toml"

@@ -49,8 +49,8 @@ install_packages() {
     root=$(as_root) || return 1
     say "installing $*"
     hold_services "$root"
-    $root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || warn "apt-get update failed; trying with the package lists at hand"
-    if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2; then
+    $root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || warn "apt-get update failed; trying with the package lists at hand"
+    if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null; then
         release_services "$root"
         return 1
     fi

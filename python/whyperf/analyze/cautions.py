@@ -149,6 +149,6 @@ def told_once(cells: Iterable[Iterable[Caution]]) -> list[tuple[Caution, str]]:
         if code in found:
             concerned = found[code]
             first = concerned[0]
-            many = f"{count(len(concerned), 'cell')} of {len(lists):,}. For example: {first.text}"
+            many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
             told.append((first, first.text if len(lists) == 1 else many))
     return told

@@ -33,7 +33,7 @@ def rate_unit_for(bps: float) -> RateUnit:
 
 
 def goodput(points: Sequence[Point], factor: str, unit: RateUnit, line: str) -> dict[str, list[object]]:
-    """Medians with interval: x, y, low, high, `mark` (y of cells with restless trials), told columns."""
+    """Medians with interval: x, y, low, high, told columns."""
     have = [(x, level, cell) for x, level, cell in points if cell is not None and cell.goodput_bps.median is not None]
 
     def scaled(value: float | None, fallback: float | None) -> float | None:
@@ -47,12 +47,18 @@ def goodput(points: Sequence[Point], factor: str, unit: RateUnit, line: str) -> 
         "y": list(medians),
         "low": [scaled(spread.low, spread.median) for spread in spreads],
         "high": [scaled(spread.high, spread.median) for spread in spreads],
-        "mark": [y if cell.unsteady_trials else None for y, (_, _, cell) in zip(medians, have, strict=True)],
         "at": [level_with_unit(factor, level) for _, level, _ in have],
         "line": [line] * len(have),
         "told": [spread_text(cell) for _, _, cell in have],
         "trials": [trials_text(cell) for _, _, cell in have],
     }
+
+
+def restless(points: Sequence[Point], unit: RateUnit) -> dict[str, list[object]]:
+    """Medians of cells with trials that had no steady state: x, y."""
+    marked = [(x, cell) for x, _, cell in points if cell is not None and cell.unsteady_trials]
+    known = [(x, cell.goodput_bps.median) for x, cell in marked if cell.goodput_bps.median is not None]
+    return {"x": [x for x, _ in known], "y": [_short(median / unit.bps) for _, median in known]}
 
 
 def values(

@@ -75,6 +75,7 @@ class _Drawer:
 
     def _cpu(self) -> Chart:
         made = figures.chart(TIME, "CPU busy (%)")
+        figures.full_percent(made)
         frames = {
             key: one.cpu.select(
                 "role",
@@ -95,7 +96,7 @@ class _Drawer:
         ):
             frames = {key: self._transport(one, column, "bytes") for key, one in self._courses.items()}
             self._line(made, frames, paint, title, f"course-{'sender' if column == 'cwnd_bytes' else 'receiver'}")
-        made.yaxis.formatter = figures.si_formatter()
+        figures.full_numbers(made)
         words = "Congestion window and announced window over time."
         return self._finish(made, "windows", "Congestion window (sender) and announced window (receiver)", words)
 

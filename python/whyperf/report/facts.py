@@ -107,13 +107,20 @@ def stop_text(plan: Plan) -> str:
     return f"{count(stop.trials or 0, 'trial')} a cell" + (f" ({own})" if own else "")
 
 
-def abilities(host: Document) -> list[tuple[str, str, str]]:
-    """What the host does not allow: name, reason, what is lost."""
+def abilities(host: Document) -> list[tuple[str, str]]:
+    """What the host does not allow: name; reason and what is lost."""
     return [
-        (str(one.get("name", "")).replace("_", " "), str(one.get("reason", "")), str(one.get("lost_without", "")))
+        (
+            str(one.get("name", "")).replace("_", " "),
+            " ".join(_sentence(str(one[key])) for key in ("reason", "lost_without") if one.get(key)),
+        )
         for one in host.get("abilities", ())
         if not one.get("can")
     ]
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _levels(plan: Plan, name: str) -> str:

@@ -7,7 +7,15 @@ page's script reads; models of one line carry its `line` tag, which the legend's
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from bokeh.models import BasicTicker, ColumnDataSource, DataRange1d, FixedTicker, HoverTool, NumeralTickFormatter
+from bokeh.models import (
+    BasicTicker,
+    ColumnDataSource,
+    DataRange1d,
+    FixedTicker,
+    HoverTool,
+    NumeralTickFormatter,
+    Range1d,
+)
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 
@@ -31,6 +39,7 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
         y_axis_type="linear",
         tools="box_zoom,reset,save",
         toolbar_location="above",
+        toolbar_inner=True,
         x_axis_label=x_title,
         y_axis_label=y_title,
         background_fill_color=None,
@@ -38,6 +47,7 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
         outline_line_color=None,
         min_border=0,
         min_border_right=12,
+        min_border_top=10,
         output_backend="canvas",
     )
     made.toolbar.autohide = True
@@ -54,6 +64,7 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
         axis.axis_line_color = axis.major_tick_line_color = GRID[0]
         axis.minor_tick_line_color = None
         axis.axis_label_standoff = 10
+        axis.major_tick_in = 0
     made.yaxis.axis_line_color = None
     made.yaxis.major_tick_line_color = None
     made.xgrid.grid_line_color = None
@@ -106,22 +117,25 @@ def add_points(made: Figure, source: ColumnDataSource, paint: Paint, line: str =
     return _painted(points, paint, line)
 
 
-def add_crosses(made: Figure, source: ColumnDataSource, line: str = "") -> None:
-    """A cross where the column `mark` is not null: a cell or trial without steady state."""
-    crosses = made.scatter(
-        "x", "mark", source=source, marker="x", size=12, line_width=2, line_color=INK[0], fill_color=None
+def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:
+    """A ring around each point: a cell or trial without steady state."""
+    rings = made.scatter(
+        "x", "y", source=source, marker="circle", size=15, line_width=1.8, line_color=INK[0], fill_color=None
     )
-    _painted(crosses, INK, line)
+    _painted(rings, INK, line)
 
 
 def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
     """A tooltip for `renderers`: label -> column."""
     tooltips = [(label, f"@{{{column}}}") for label, column in rows.items()]
-    made.add_tools(
-        HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data")
-    )
+    made.add_tools(HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data"))
 
 
-def si_formatter() -> NumeralTickFormatter:
-    """Ticks such as 64k and 1.5m, for axes of bytes."""
-    return NumeralTickFormatter(format="0[.]0a")
+def full_numbers(made: Figure) -> None:
+    """Thousands separated on the y axis: 15,000."""
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0[.]00")
+
+
+def full_percent(made: Figure) -> None:
+    """A y axis from 0 to 100 %; a little more, since ticks may count too much."""
+    made.y_range = Range1d(start=0, end=104)

@@ -1,11 +1,11 @@
 """The main result in plain words, and the key numbers beside it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.quantity import bit_rate, count, octets, percent, significant
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.report.columns import rate_unit_for
+from whyperf.report.layout import varied_axes
 from whyperf.report.words import ENDS, setting
 
 WHERE = {
@@ -25,7 +25,7 @@ class Figure:
     remark: str = ""
 
 
-def headline(summary: Summary, varied: Sequence[str]) -> str:
+def headline(summary: Summary) -> str:
     """One or two sentences: what was reached, where, and what bounds it."""
     measured = [cell for cell in summary.cells if cell.goodput_bps.median is not None]
     if not measured:
@@ -35,7 +35,7 @@ def headline(summary: Summary, varied: Sequence[str]) -> str:
     if len(summary.cells) == 1:
         return f"{bit_rate(_median(best))} {_way(best)} {where}. {_cpu_sentence(best)}".strip()
     worst = min(measured, key=_median)
-    names = [name for name in varied if name in best.factors]
+    names = [axis.factor for axis in varied_axes(summary.cells)]
     lead = f"Goodput reached {bit_rate(_median(best))} {where}, with {setting(best.factors, names)}."
     if _median(worst) <= 0 or best is worst:
         return lead

@@ -1,8 +1,10 @@
 """Which factor goes on the x axis, which makes the lines, and which are chosen from a list."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import fmean, pstdev
 
 from whyperf.analyze.summary import CellResult
 from whyperf.report.words import factor_title, level_text
@@ -37,8 +39,9 @@ class Axis:
         values = self.values()
         if not self.numeric or len(values) < 3 or min(values) <= 0 or max(values) < 8 * min(values):
             return False
-        ratios = sorted(later / earlier for earlier, later in pairwise(values))
-        return ratios[len(ratios) // 2] >= 1.4
+        steps = [later - earlier for earlier, later in pairwise(values)]
+        ratios = [math.log(later / earlier) for earlier, later in pairwise(values)]
+        return _unevenness(ratios) < _unevenness(steps)
 
     @property
     def title(self) -> str:
@@ -81,7 +84,7 @@ class Layout:
 
 def choose(cells: Sequence[CellResult]) -> Layout | None:
     """The layout for the cells of one sweep; None when nothing varies."""
-    axes = _axes(cells)
+    axes = varied_axes(cells)
     if not axes:
         return None
     numeric = [axis for axis in axes if axis.numeric] or axes
@@ -98,8 +101,8 @@ def choose(cells: Sequence[CellResult]) -> Layout | None:
     return Layout(x, lines, panels, found)
 
 
-def _axes(cells: Sequence[CellResult]) -> list[Axis]:
-    """The varied factors, without those that another one decides."""
+def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
+    """The varied factors of `cells`, without those that another one decides."""
     names = list(dict.fromkeys(name for cell in cells for name in cell.factors))
     columns = {name: [level_text(cell.factors.get(name)) for cell in cells] for name in names}
     varied = [name for name in names if len(set(columns[name])) > 1]
@@ -125,7 +128,12 @@ def _levels(cells: Sequence[CellResult], name: str) -> tuple[Level, ...]:
     levels = {level_text(cell.factors.get(name)): cell.factors.get(name) for cell in cells}.values()
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     words = [level for level in levels if level not in numbers or isinstance(level, bool)]
-    return (*sorted(words, key=level_text), *sorted(numbers))
+    return (*words, *sorted(numbers))
+
+
+def _unevenness(steps: Sequence[float]) -> float:
+    """Deviation of `steps` as part of their mean."""
+    return pstdev(steps) / fmean(steps)
 
 
 def _rank(name: str, order: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """Puts the page together: template, style, script, charts."""
 
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -20,6 +21,8 @@ from whyperf.report.repeat import command
 from whyperf.report.switchboard import Switchboard
 from whyperf.report.table import cells_table
 
+NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
+
 
 @dataclass(frozen=True)
 class Found:
@@ -38,11 +41,12 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     script, divs = components(charts) if charts else ("", {})
     table = cells_table(summary)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["together"] = together
     template = environment.from_string(_asset("page.html.j2"))
     return template.render(
         version=__version__,
         summary=summary,
-        headline=headline(summary, plan.varied),
+        headline=headline(summary),
         about=plan.about.strip(),
         figures=key_figures(summary),
         plan_warnings=plan.warnings,
@@ -70,6 +74,11 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         css=Markup(_asset("page.css")),
         js=_asset("page.js"),
     )
+
+
+def together(text: str) -> str:
+    """Keeps numbers and their units on one line with no-break spaces."""
+    return NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
 
 
 def _hosts(found: Found) -> list[dict[str, object]]:

@@ -45,14 +45,14 @@ def _trials(cell: CellResult, measured: Sequence[Mapping[str, Any]]) -> Group:
         {
             "x": list(range(1, len(measured) + 1)),
             "y": values,
-            "mark": [value if row["steady"] is False else None for value, row in zip(values, measured, strict=True)],
             "at": [row["trial"] for row in measured],
             "told": [bit_rate(row["goodput_bps"]) for row in measured],
         }
     )
     figures.hover(made, [figures.add_points(made, source, CATEGORIES[0], size=8)], {"Trial": "at", "Goodput": "told"})
-    figures.add_crosses(made, source)
+    marked = [(x, y) for x, (y, row) in enumerate(zip(values, measured, strict=True), 1) if row["steady"] is False]
+    figures.add_rings(made, ColumnDataSource({"x": [x for x, _ in marked], "y": [y for _, y in marked]}))
     if len(measured) <= 10:
         made.xaxis.ticker = FixedTicker(ticks=list(range(1, len(measured) + 1)))
-    note = "A cross marks trials without steady state." if cell.unsteady_trials else ""
+    note = "A ring marks trials without steady state." if cell.unsteady_trials else ""
     return Group("Trials", (Chart("trials", "", made, "Goodput of each trial."),), note)

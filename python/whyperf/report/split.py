@@ -88,6 +88,7 @@ def _empty(title: str, labels: list[str]) -> figures.Figure:
     made = figures.chart(title, "CPU time (% of wall)", height=320)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
     figures.label(made, dict(enumerate(labels)))
+    figures.full_percent(made)
     made.x_range = Range1d(start=-0.6, end=len(labels) - 0.4)
     return made
 

@@ -28,7 +28,7 @@ Told = Callable[[CellResult], str]
 def sweep_section(name: str, cells: Sequence[CellResult], board: Switchboard) -> Section:
     """The section of sweep `name`, whose `cells` differ in at least one factor."""
     layout = choose(cells)
-    section = Section(f"sweep-{name}", name)
+    section = Section(f"sweep-{name}", name.replace("-", " ").capitalize())
     if layout is None:
         section.left_out.append("Nothing varied in this sweep, so there is nothing to draw; see the table.")
         return section
@@ -91,7 +91,7 @@ class _Drawer:
         words = f"{heading}, medians with 95 % intervals{self._lines_words()}."
         note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
         if any(cell.unsteady_trials for cell in self._cells):
-            note += " A cross marks cells with trials that had no steady state."
+            note += " A ring marks cells with trials that had no steady state."
         if self._layout.lines and len(self._levels) < len(self._layout.lines.levels):
             note += f" {len(self._levels)} of {len(self._layout.lines.levels)} levels are drawn; the table has all."
         chart = Chart(f"{self.id}-goodput", "", made, words)
@@ -130,7 +130,6 @@ class _Drawer:
         figures.add_whiskers(made, source, paint)
         figures.add_line(made, source, paint)
         figures.hover(made, [figures.add_points(made, source, paint)], {_label(lines): "at", "Goodput": "told"})
-        figures.add_crosses(made, source)
         words = f"Goodput against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
         cpu = self._both_ends(lines, (at,), combos, "CPU")
         return (Chart(f"{self.id}-lines-goodput", "Goodput", made, words), cpu)
@@ -144,6 +143,7 @@ class _Drawer:
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
         made = figures.factor_chart(axis, "CPU busy (%)")
+        figures.full_percent(made)
         points = []
         for end, paint in ENDS.items():
             columns: dict[tuple[str, ...], Columns] = {}
@@ -169,6 +169,7 @@ class _Drawer:
         charts = []
         for end in ENDS:
             made = figures.factor_chart(axis, title)
+            (figures.full_percent if kind == "cpu" else figures.full_numbers)(made)
             points = []
             for index, level in enumerate(self._levels):
                 source = self._source(
@@ -203,8 +204,9 @@ class _Drawer:
         if axis.numeric:
             figures.add_line(made, source, paint, line)
         points = figures.add_points(made, source, paint, line, size=4 if dense else 7)
-        if interval:
-            figures.add_crosses(made, source, line)
+        if interval and any(cell.unsteady_trials for cell in self._cells):
+            level = self._levels[index]
+            figures.add_rings(made, self._source(level, lambda rows, _: data.restless(rows, self._unit)), line)
         return points
 
     def _panel_combos(self) -> dict[tuple[str, ...], tuple[object, ...]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.report.columns import RateUnit, rate_unit
-from whyperf.report.words import ENDS, factor_title, level_text
+from whyperf.report.layout import varied_axes
+from whyperf.report.words import ENDS, level_text
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def cells_table(summary: Summary) -> Table:
     columns: list[tuple[Column, Callable[[CellResult], Entry]]] = []
     if len({cell.sweep for cell in summary.cells}) > 1:
         columns.append((Column("Sweep", number=False), lambda cell: Entry(cell.sweep, cell.sweep)))
-    columns += [(Column(factor_title(name)), _factor(name)) for name in _varied(summary)]
+    columns += [(Column(axis.title), _factor(axis.factor)) for axis in varied_axes(summary.cells)]
     columns += _measured(unit)
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [
@@ -51,12 +52,6 @@ def cells_table(summary: Summary) -> Table:
         tuple(columns[index][0] for index in kept),
         tuple(tuple(row[index] for index in kept) for row in rows),
     )
-
-
-def _varied(summary: Summary) -> list[str]:
-    """Varied factors; for a single cell none, since the plan tells them all."""
-    names = dict.fromkeys(name for cell in summary.cells for name in cell.factors)
-    return [name for name in names if len({str(cell.factors.get(name)) for cell in summary.cells}) > 1]
 
 
 def _measured(unit: RateUnit) -> list[tuple[Column, Callable[[CellResult], Entry]]]:

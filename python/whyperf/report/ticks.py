@@ -5,7 +5,7 @@ import math
 from whyperf.report.layout import Axis
 from whyperf.report.words import factor_unit, level_text
 
-MOST = 7
+MOST = 8
 """Labels that fit a chart 340 pixels wide."""
 
 

@@ -128,7 +128,7 @@ def test_cautions_of_many_cells_are_told_once() -> None:
     trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
     told = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
     assert len(told) == 1
-    assert told[0].text.startswith("4 cells of 4")
+    assert told[0].text.startswith("In 4 of 4 cells")
 
 
 def test_every_kind_has_advice_for_every_testbed() -> None:

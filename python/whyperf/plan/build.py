@@ -69,6 +69,7 @@ def build(
         pause_ms=profile.design.pause_ms,
         overrides=profile.overrides,
         only=tuple(only),
+        asked_trials=trials,
         warnings=warnings,
     )
     identifier = identify(plan)

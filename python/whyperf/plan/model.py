@@ -74,9 +74,10 @@ class Plan(Table):
     blocks: tuple[tuple[str, ...], ...]
     stop: StopRule
     pause_ms: int = 0
-    #: What the command line changed: factors set, and the parts of the profile kept.
+    #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
     overrides: Factors = Field(default_factory=dict)
     only: tuple[str, ...] = ()
+    asked_trials: int | None = None
     #: Sentences a user should know about the plan, such as factors that the target cannot set.
     warnings: tuple[str, ...] = ()
 

@@ -40,6 +40,8 @@ class Experiment:
         self.plan = plan
         self.retry_failed = retry_failed
         self._lock = lock
+        #: Whether this process made the folder.
+        self._fresh = False
         #: Trials recorded by this process: a retried trial that fails again is not tried for ever.
         self._recorded: set[str] = set()
 
@@ -71,7 +73,9 @@ class Experiment:
                 shutil.rmtree(folder, ignore_errors=True)
             lock.release()
             raise
-        return cls(folder, plan, lock, retry_failed=retry_failed)
+        experiment = cls(folder, plan, lock, retry_failed=retry_failed)
+        experiment._fresh = fresh
+        return experiment
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -139,6 +143,10 @@ class Experiment:
                 damaged.append(found)
         return Trials(manifests, damaged)
 
+    def trial(self, name: str) -> Manifest | Damaged:
+        """Reads one trial's manifest."""
+        return _read_trial(self.folder / "trials" / name)
+
     def write_host(self, host: str, facts: Mapping[str, Any]) -> None:
         """Keeps what a host is: `hosts/near.json` or `hosts/far.json`."""
         self._write_json(self.folder / "hosts" / f"{host}.json", facts)
@@ -155,6 +163,14 @@ class Experiment:
     def testbed(self) -> dict[str, Any] | None:
         """What the testbed looked like; None without one."""
         return self._read_json(self.folder / "testbed.json")
+
+    def discard_if_empty(self) -> bool:
+        """Removes the folder when this process made it and no trial was recorded; says whether it did."""
+        with told("remove", self.folder):
+            if not self._fresh or any((self.folder / "trials").iterdir()):
+                return False
+            shutil.rmtree(self.folder)
+        return True
 
     def close(self) -> None:
         """Gives the lock back."""

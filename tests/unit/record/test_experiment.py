@@ -180,3 +180,15 @@ def test_the_manifest_lists_its_tables(tmp_path: Path) -> None:
         listed = json.loads((trial / "manifest.json").read_text())["tables"]
         assert listed == {path.name: path.stat().st_size for path in trial.glob("*.parquet")}
         assert len(listed) == 2
+
+
+def test_an_experiment_without_a_trial_leaves_no_folder(tmp_path: Path) -> None:
+    with created(tmp_path / "empty") as experiment:
+        assert experiment.discard_if_empty()
+    assert list(tmp_path.iterdir()) == []
+    with created(tmp_path / "sample") as experiment:
+        record(experiment, TRIALS[0])
+        assert not experiment.discard_if_empty()
+    created(tmp_path / "resumed").close()
+    with created(tmp_path / "resumed") as experiment:
+        assert not experiment.discard_if_empty()

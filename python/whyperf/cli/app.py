@@ -1,0 +1,74 @@
+"""The verbs, and the way in: parse, call, turn errors into a sentence and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from whyperf import __version__
+from whyperf.cli import doctor, list_, report, run, show
+from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
+
+#: Typer carries its own copy of click; these are the public names' base classes.
+_BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
+_BAD_CLICK: type[Exception] = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="whyperf",
+    help="Says how fast a pair of hosts moves data, and what it costs them.",
+    epilog="Example: whyperf run window-sweep --only window_bytes=4096,8192 --trials 3",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (run, show, report, list_, doctor):
+    app.command(name=verb.NAME, epilog=verb.EXAMPLE)(verb.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"whyperf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts."""
+    try:
+        code: Any = app(args=arguments, prog_name="whyperf", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; nothing is left to be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except _BAD_USAGE as error:
+        say(f"whyperf: {_usage(error)}")
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        say("whyperf: stopped")
+        return FAILED
+    except Exception as error:
+        if wants_traceback():
+            raise
+        failed, text = explain(error)
+        say(f"whyperf: {text}")
+        return failed
+    return code if isinstance(code, int) else DONE
+
+
+def _usage(error: Exception) -> str:
+    """Click's message in one line, with the way to the help."""
+    message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "whyperf"
+    return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"

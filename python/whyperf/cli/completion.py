@@ -1,0 +1,29 @@
+"""What the shell offers when Tab is pressed."""
+
+from pathlib import Path
+
+from whyperf.profile import BY_NAME, shipped_names
+
+
+def profiles(incomplete: str) -> list[str]:
+    """Shipped profiles, and profile files of this folder."""
+    files = [str(path) for path in Path().glob("*.toml")]
+    return [name for name in [*shipped_names(), *files] if name.startswith(incomplete)]
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Experiments under `results/`."""
+    found = sorted(path.parent.name for path in Path("results").glob("*/plan.json"))
+    return [name for name in found if name.startswith(incomplete)]
+
+
+def assignments(incomplete: str) -> list[str]:
+    """`factor=`, and the levels of factors that have few."""
+    name, equals, level = incomplete.partition("=")
+    factor = BY_NAME.get(name)
+    if not equals or factor is None:
+        return [f"{factor}=" for factor in BY_NAME if factor.startswith(name)]
+    levels = (
+        ["true", "false"] if factor.kind == "bool" else [str(choice) for choice in (*factor.choices, *factor.words)]
+    )
+    return [f"{name}={choice}" for choice in levels if choice.startswith(level)]

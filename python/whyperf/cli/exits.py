@@ -1,0 +1,52 @@
+"""Exit codes, and the one sentence for everything that goes wrong."""
+
+import errno
+import os
+import sys
+
+from whyperf.profile import ProfileError
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+#: Done, but a check did not hold: a trial failed or could not be used.
+DOUBTFUL = 3
+
+
+class UsageError(Exception):
+    """An argument or an option that cannot be used; the text says the way out."""
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """The exit code and the sentence for an error that reached the top."""
+    # Imported here: completing a word should not load what only a measurement needs.
+    from whyperf.record import RecordError  # noqa: PLC0415
+    from whyperf.run import Fault, RunError  # noqa: PLC0415
+
+    match error:
+        case ProfileError() | UsageError():
+            return USAGE, str(error)
+        case RunError():
+            return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
+        case RecordError():
+            return FAILED, str(error)
+        case OSError(errno=errno.ENOSPC):
+            return FAILED, "no space left on the device; free some and run the same command again: it resumes"
+        case MemoryError():
+            return FAILED, "out of memory; take a part of the experiment with --only"
+    name = type(error).__name__
+    return FAILED, f"internal error ({name}: {_first_line(error)}); WHYPERF_DEBUG=1 shows where, please report it"
+
+
+def wants_traceback() -> bool:
+    """Whether WHYPERF_DEBUG asks for errors as Python shows them."""
+    return os.environ.get("WHYPERF_DEBUG", "") not in {"", "0"}
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

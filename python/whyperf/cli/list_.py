@@ -1,0 +1,92 @@
+"""`whyperf list`: the shipped profiles, and the factors."""
+
+import json as json_format
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.cli.exits import DONE
+
+NAME = "list"
+EXAMPLE = "Examples: whyperf list · whyperf list --factors"
+
+
+def command(
+    factors: Annotated[bool, typer.Option("--factors", help="The factors instead: what a profile may set.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Lists the shipped profiles: what they ask, how large they are, how long they take."""
+    rows = _factors() if factors else _profiles()
+    if json:
+        typer.echo(json_format.dumps(rows, indent=1, ensure_ascii=False))
+    elif factors:
+        _print(rows, {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"})
+    else:
+        _print(rows, {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"})
+    return DONE
+
+
+def _profiles() -> list[dict[str, Any]]:
+    from whyperf.cli.progress import duration  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.plan import build, estimate  # noqa: PLC0415
+    from whyperf.profile import find, shipped_names  # noqa: PLC0415
+
+    rows = []
+    for name in shipped_names():
+        profile = find(name)
+        size = estimate(build(profile))
+        rows.append(
+            {
+                "name": name,
+                "about": profile.about.replace("\n", " "),
+                "asks": _first_sentence(profile.about),
+                "cells": size.cells,
+                "trials": size.trials,
+                "payload_bytes": size.payload_bytes or None,
+                "seconds": round(size.seconds),
+                "time": duration(size.seconds),
+            }
+        )
+    return rows
+
+
+def _first_sentence(text: str) -> str:
+    """Up to the first full stop that ends a line or stands before a space and a capital."""
+    return re.split(r"(?<=[.:])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
+
+
+def _factors() -> list[dict[str, Any]]:
+    from whyperf.profile import FACTORS  # noqa: PLC0415
+
+    return [
+        {
+            "name": factor.name,
+            "default": factor.default,
+            "unit": factor.unit,
+            "levels": factor.allowed(),
+            "testbed": factor.testbed,
+            "help": factor.help,
+        }
+        for factor in FACTORS
+    ]
+
+
+def _print(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for key, heading in columns.items():
+        number = bool(rows) and isinstance(rows[0][key], int) and key != "default"
+        table.add_column(heading, justify="right" if number else "left", no_wrap=key in {"name", "time"})
+    for row in rows:
+        table.add_row(*(_text(row[key]) for key in columns))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else str(value)

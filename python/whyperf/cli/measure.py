@@ -1,0 +1,116 @@
+"""The way of a measurement: understand, plan, record, judge, tell."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from whyperf.cli import dry_run, interrupts
+from whyperf.cli.exits import FAILED, UsageError, say
+from whyperf.cli.goodput import trial_goodput
+from whyperf.cli.question import QUICK, understand
+from whyperf.plan import build
+from whyperf.profile import Factors, Profile
+from whyperf.record import Experiment, planned_folder, quick_folder
+from whyperf.run import Kind, Session, Target, allowed_kind, run_plan
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything the command line asked of `whyperf run`."""
+
+    question: str | None
+    host: str | None
+    address: str | None
+    port: int
+    testbed: str
+    overrides: Factors
+    only: tuple[str, ...]
+    trials: int | None
+    seed: int | None
+    out: Path | None
+    dry_run: bool
+    retry_failed: bool
+    json: bool
+
+
+def measure(order: Order) -> int:
+    """Does what was ordered; returns the exit code."""
+    profile, host = understand(order.question, order.host)
+    target = _target(order, profile, host)
+    plan = build(
+        profile,
+        only=order.only,
+        seed=order.seed,
+        trials=order.trials,
+        target=target.name,
+        overrides=order.overrides,
+    )
+    if order.dry_run:
+        return dry_run.show(plan, as_json=order.json)
+    for warning in plan.warnings:
+        say(warning)
+    folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
+    with Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment:
+        if not _make_missing_trials(experiment, target, as_json=order.json):
+            return FAILED
+        # Imported here: judging needs libraries that load for a second; a mistake is answered before.
+        from whyperf.cli import result  # noqa: PLC0415
+
+        return result.tell(experiment, as_json=order.json)
+
+
+def _target(order: Order, profile: Profile, host: str | None) -> Target:
+    """Where to measure; says so when the embedded testbed is not what was hoped for."""
+    if host is not None:
+        if order.testbed != "auto":
+            raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or {host}")
+        return Target(Kind.NETWORK, host, order.address, order.port)
+    if order.address is not None:
+        raise UsageError("--address is the far host's; name the host too (--host)")
+    wanted = profile.kind if order.testbed == "auto" else order.testbed
+    kind, reason = allowed_kind(None if wanted == "auto" else Kind(wanted))
+    if reason is not None:
+        say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
+    return Target(kind, port=order.port)
+
+
+def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> bool:
+    """Measures what the record lacks; False when the user stopped it. A folder without a trial is removed."""
+    missing = experiment.missing_trials()
+    made = experiment.plan.trials_count - len(missing)
+    if made:
+        to_go = f"{len(missing)} to go" if missing else "nothing is missing"
+        say(f"{experiment.folder} has {made} of {experiment.plan.trials_count} trials; {to_go}")
+    if not missing:
+        return True
+    # Imported here, as above.
+    from whyperf.cli.watch import watcher_for  # noqa: PLC0415
+
+    try:
+        with interrupts.handled(), Session(experiment.plan, target) as session:
+            for host, facts in session.facts.items():
+                experiment.write_host(host, facts)
+            if session.testbed is not None:
+                experiment.write_testbed(session.testbed)
+            with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
+                run_plan(session, experiment, watcher, lambda trial: trial_goodput(experiment, trial))
+    except KeyboardInterrupt:
+        _say_how_to_resume(experiment)
+        return False
+    except BaseException:
+        experiment.discard_if_empty()
+        raise
+    return True
+
+
+def _say_how_to_resume(experiment: Experiment) -> None:
+    if experiment.discard_if_empty():
+        say("whyperf: stopped before the first trial was done; nothing is left behind")
+        return
+    made = len(experiment.trials().manifests)
+    folder = experiment.folder
+    say(
+        f"whyperf: stopped; {made} of {experiment.plan.trials_count} trials are recorded in {folder}. "
+        f"The same command resumes (add --out {folder} if it did not name a folder); "
+        f"`whyperf show {folder}` shows what there is"
+    )

@@ -1,0 +1,47 @@
+"""Options that set a factor, and `--set factor=value`."""
+
+from collections.abc import Iterable, Mapping
+
+from whyperf.profile import Factors, Level, ProfileError, factor_named
+
+#: The options of `run` that stand for a factor, by the factor's name. iperf3 has most of them.
+OPTIONS: dict[str, str] = {
+    "duration_s": "--time",
+    "transfer_bytes": "--bytes",
+    "connections": "--connections",
+    "window_bytes": "--window",
+    "write_size_bytes": "--write-size",
+    "direction": "--reverse",
+    "congestion_control": "--congestion",
+    "ip_version": "--ipv6",
+    "no_delay": "--no-delay",
+}
+
+
+def overrides(options: Mapping[str, str | None], assignments: Iterable[str]) -> Factors:
+    """The factors that the command line sets; `options` maps factors to what was given, None for nothing.
+
+    Raises:
+        ProfileError: naming the option.
+    """
+    found: Factors = {}
+    for name, text in options.items():
+        if text is not None:
+            found[name] = _level(name, text, OPTIONS[name])
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals or not text:
+            raise ProfileError("--set", assignment, "write factor=level, for example mtu_bytes=9000")
+        if name in found:
+            raise ProfileError(
+                "--set", name, f"the factor is set twice; keep one ({OPTIONS.get(name, '--set')} sets it too)"
+            )
+        found[name] = _level(name, text, "--set")
+    return found
+
+
+def _level(name: str, text: str, option: str) -> Level:
+    try:
+        return factor_named(name).parse(text)
+    except ProfileError as error:
+        raise error.at(option) from None

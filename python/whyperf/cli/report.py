@@ -1,0 +1,34 @@
+"""`whyperf report`: write an experiment's report anew."""
+
+from typing import Annotated
+
+import typer
+
+from whyperf.cli import completion
+
+NAME = "report"
+EXAMPLE = "Example: whyperf report results/window-sweep-4f69ee"
+
+
+def command(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The report's path as JSON.")] = False,
+) -> int:
+    """Writes the report, one HTML page that needs no network, and prints its path."""
+    import json as json_format  # noqa: PLC0415
+
+    from whyperf.analyze import summarize  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.experiments import find_experiment  # noqa: PLC0415
+    from whyperf.cli.result import verdict  # noqa: PLC0415
+    from whyperf.report import write  # noqa: PLC0415
+
+    found = find_experiment(experiment)
+    summary = summarize(found)
+    path = str(write(found, summary))
+    typer.echo(json_format.dumps({"experiment": found.name, "report": path}) if json else path)
+    return verdict(summary)

@@ -1,0 +1,63 @@
+"""Tells a result: tables or JSON on standard output, the report beside, the exit code."""
+
+import json
+import sys
+
+from rich.console import Console
+
+from whyperf.analyze import Summary, summarize
+from whyperf.analyze.summary import Advice
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say
+from whyperf.cli.single import single_lines
+from whyperf.cli.tables import sweep_tables
+from whyperf.record import Experiment
+from whyperf.report import write
+from whyperf.report.headline import headline
+
+#: Width of tables where standard output is no terminal.
+PLAIN_WIDTH = 160
+
+
+def tell(experiment: Experiment, *, as_json: bool, report: bool = True) -> int:
+    """Judges the experiment, writes its report, prints its result; returns the exit code."""
+    summary = summarize(experiment)
+    if as_json:
+        print(json.dumps(summary.model_dump(mode="json"), indent=1, ensure_ascii=False))  # noqa: T201
+    else:
+        _print(summary)
+    if report:
+        path = write(experiment, summary)
+        if as_json:
+            say(f"report: {path}")
+        else:
+            print(f"\nReport: {path}")  # noqa: T201
+    return verdict(summary)
+
+
+def verdict(summary: Summary) -> int:
+    """3 when a trial failed, was cut, could not be used or cannot be read; 1 when nothing has a result."""
+    if all(cell.goodput_bps.median is None for cell in summary.cells):
+        return FAILED
+    lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
+    damaged = any(advice.code == "damaged_trials" for advice in summary.warnings)
+    return DOUBTFUL if lost or damaged else DONE
+
+
+def _print(summary: Summary) -> None:
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console.print()
+    if len(summary.cells) == 1:
+        for line in single_lines(summary.cells[0]):
+            console.print(line, soft_wrap=True)
+    else:
+        for table in sweep_tables(summary):
+            console.print(table)
+        console.print(headline(summary), soft_wrap=True)
+    for advice in summary.warnings:
+        console.print(_warning(advice), soft_wrap=True)
+    for fact in summary.facts:
+        console.print(f"Note: {fact.text}", soft_wrap=True)
+
+
+def _warning(advice: Advice) -> str:
+    return f"Warning: {advice.text} {advice.advice}".rstrip()

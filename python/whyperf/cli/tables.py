@@ -1,0 +1,77 @@
+"""Results as tables for a terminal."""
+
+from rich import box
+from rich.table import Table
+
+from whyperf.analyze.quantity import significant
+from whyperf.analyze.summary import CellResult, Summary
+from whyperf.report.columns import rate_unit
+from whyperf.report.layout import Axis, choose
+from whyperf.report.table import cells_table
+from whyperf.report.words import factor_title, level_text
+
+#: A sweep of two factors with more cells than this is shown as a matrix of medians.
+MOST_ROWS = 24
+
+
+def sweep_tables(summary: Summary) -> list[Table]:
+    """A table for each sweep: a row a cell, or a matrix where that would be long."""
+    sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
+    tables = []
+    for sweep in sweeps:
+        cells = [cell for cell in summary.cells if cell.sweep == sweep]
+        layout = choose(cells)
+        title = sweep if len(sweeps) > 1 else None
+        if len(cells) > MOST_ROWS and layout is not None and layout.lines is not None and not layout.panels:
+            tables.append(_matrix(cells, layout.x, layout.lines, title))
+        else:
+            tables.append(_rows(summary, cells, title))
+    return tables
+
+
+def _rows(summary: Summary, cells: list[CellResult], title: str | None) -> Table:
+    content = cells_table(summary.model_copy(update={"cells": cells}))
+    table = _table(title)
+    for column in content.columns:
+        table.add_column(column.heading, justify="right" if column.number else "left")
+    for row in content.rows:
+        table.add_row(*(entry.text for entry in row))
+    return table
+
+
+def _matrix(cells: list[CellResult], down: Axis, across: Axis, title: str | None) -> Table:
+    """Median goodput; `*` marks cells with trials that failed, were cut or did not get steady."""
+    unit = rate_unit(cells)
+    found = {(_level(cell, down), _level(cell, across)): cell for cell in cells}
+    caption = f"Median goodput, {unit.name}; columns: {factor_title(across.factor).lower()}"
+    if any(_doubtful(cell) for cell in cells):
+        caption += "; * failed, cut or unsteady trials"
+    table = _table(title, caption)
+    table.add_column(down.title, justify="right")
+    for level in across.levels:
+        table.add_column(level_text(level), justify="right")
+    for row_level in down.levels:
+        row = [found.get((level_text(row_level), level_text(level))) for level in across.levels]
+        table.add_row(level_text(row_level), *(_median(cell, unit.bps) for cell in row))
+    return table
+
+
+def _table(title: str | None, caption: str | None = None) -> Table:
+    return Table(
+        title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False
+    )
+
+
+def _level(cell: CellResult, axis: Axis) -> str:
+    return level_text(cell.factors.get(axis.factor))
+
+
+def _median(cell: CellResult | None, bps: float) -> str:
+    if cell is None:
+        return ""
+    median = cell.goodput_bps.median
+    return ("none" if median is None else significant(median / bps)) + ("*" if _doubtful(cell) else "")
+
+
+def _doubtful(cell: CellResult) -> bool:
+    return bool(cell.failed_trials + cell.deadline_trials + cell.unusable_trials + cell.unsteady_trials)

@@ -10,10 +10,10 @@ use crate::running::{Ended, Life, Task};
 /// Length of the receiver's closing report: its count of the payload, big-endian.
 pub(crate) const REPORT_BYTES: usize = 8;
 
-/// Reads to the end of the stream and reports the count to the sender.
-pub(crate) fn carry(task: &mut Task) -> Life {
+/// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
+pub(crate) fn carry(task: &mut Task, buffer: &mut [u8]) -> Life {
     let mut life = Life::new(task.number);
-    let ended = read_all(task, &mut life).and_then(|()| confirm(task, &life));
+    let ended = read_all(task, buffer, &mut life).and_then(|()| confirm(task, &life));
     life.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -22,10 +22,10 @@ pub(crate) fn carry(task: &mut Task) -> Life {
     life
 }
 
-fn read_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
-    let ask = task.buffer.len();
+fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<()> {
+    let ask = buffer.len();
     loop {
-        let moved = match (&*task.socket).read(&mut task.buffer) {
+        let moved = match (&*task.socket).read(buffer) {
             Ok(0) => break,
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,

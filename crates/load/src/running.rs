@@ -120,7 +120,6 @@ pub(crate) struct Task {
     pub counter: Arc<Counter>,
     pub control: Arc<Control>,
     pub transfer: Transfer,
-    pub buffer: Vec<u8>,
     /// Payload the connection is to carry; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
     pub quick_ack: bool,
@@ -183,10 +182,11 @@ impl Load {
     /// A thread cannot be made, or not pinned as asked.
     pub fn start(spec: &TrialSpec, connections: Vec<Connection>, start_mono_ns: u64) -> Result<Self, LoadError> {
         let control = Arc::new(Control::default());
+        let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
         let (done_sender, done) = channel();
         let mut load = Self { flows: Vec::new(), control, workers: Vec::new(), done, done_count: 0 };
         for connection in connections {
-            if let Err(error) = load.add(spec, connection, start_mono_ns, done_sender.clone()) {
+            if let Err(error) = load.add(spec, connection, &source, start_mono_ns, done_sender.clone()) {
                 load.cutter().cut(Cut::Aborted);
                 return Err(error);
             }
@@ -194,11 +194,14 @@ impl Load {
         Ok(load)
     }
 
-    fn add(&mut self, spec: &TrialSpec, connection: Connection, start_mono_ns: u64, done: Sender<()>) -> Result<(), LoadError> {
-        let (call_bytes, carry): (u32, fn(&mut Task) -> Life) = match spec.role {
-            Role::Sender => (spec.write_size_bytes, sender::carry),
-            Role::Receiver => (spec.read_size_bytes, receiver::carry),
-        };
+    fn add(
+        &mut self,
+        spec: &TrialSpec,
+        connection: Connection,
+        source: &Arc<[u8]>,
+        start_mono_ns: u64,
+        done: Sender<()>,
+    ) -> Result<(), LoadError> {
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } => None,
@@ -210,12 +213,12 @@ impl Load {
             socket: Arc::clone(&flow_socket),
             counter: Arc::clone(&counter),
             control: Arc::clone(&self.control),
-            transfer: Transfer::new(call_bytes, &spec.stop),
-            buffer: pattern(call_bytes),
+            transfer: Transfer::new(call_bytes(spec), &spec.stop),
             planned_bytes,
             quick_ack: spec.socket.quick_ack,
             window_bytes: spec.socket.window_bytes,
         };
+        let (role, source) = (spec.role, Arc::clone(source));
         let pin_cpus = spec.pin_cpus.clone();
         let (ready_sender, ready) = channel();
         let worker = thread::Builder::new()
@@ -228,7 +231,10 @@ impl Load {
                     return Life::new(task.number);
                 }
                 sleep_until(start_mono_ns);
-                let mut life = carry(&mut task);
+                let mut life = match role {
+                    Role::Sender => sender::carry(&mut task, &source),
+                    Role::Receiver => receiver::carry(&mut task, &mut source.to_vec()),
+                };
                 life.thread_end = thread_end();
                 let _ = done.send(());
                 life
@@ -277,6 +283,14 @@ impl Load {
         let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
         let workers = std::mem::take(&mut self.workers);
         workers.into_iter().zip(&self.flows).map(|(worker, flow)| worker.join().unwrap_or_else(|_| broken(flow.number))).collect()
+    }
+}
+
+/// Bytes a call of this end asks for.
+fn call_bytes(spec: &TrialSpec) -> u32 {
+    match spec.role {
+        Role::Sender => spec.write_size_bytes,
+        Role::Receiver => spec.read_size_bytes,
     }
 }
 

@@ -8,12 +8,12 @@ use crate::counter::Counts;
 use crate::receiver::REPORT_BYTES;
 use crate::running::{Ended, Life, Task};
 
-/// Writes until the transfer is complete or stopped, closes the direction, and compares the
+/// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
-pub(crate) fn carry(task: &mut Task) -> Life {
+pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     let mut life = Life::new(task.number);
     life.first_call_mono_ns = Some(mono_ns());
-    let written = write_all(task, &mut life);
+    let written = write_all(task, source, &mut life);
     life.last_call_mono_ns = Some(mono_ns());
     let ended = written.and_then(|()| confirm(task, life.payload_bytes));
     life.ended = match (task.control.cut(), ended) {
@@ -24,13 +24,13 @@ pub(crate) fn carry(task: &mut Task) -> Life {
     life
 }
 
-fn write_all(task: &mut Task, life: &mut Life) -> io::Result<()> {
+fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> {
     loop {
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() {
             return Ok(());
         }
-        let moved = match task.socket.send_with_flags(&task.buffer[..ask], libc::MSG_NOSIGNAL) {
+        let moved = match task.socket.send_with_flags(&source[..ask], libc::MSG_NOSIGNAL) {
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),

@@ -123,7 +123,7 @@ pub(crate) fn quick_ack(socket: &impl AsFd) -> std::io::Result<()> {
 }
 
 /// Puts the window clamp back where the kernel has moved it: it computes the clamp anew from the
-/// buffer whenever the largest segment seen grows (`tcp_measure_rcv_mss`, net/ipv4/tcp_input.c).
+/// buffer whenever the largest segment seen grows (`tcp_measure_rcv_mss`, `net/ipv4/tcp_input.c`).
 pub(crate) fn keep_clamp(socket: &impl AsFd, window_bytes: u32) -> std::io::Result<()> {
     let wanted = libc::c_int::try_from(window_bytes).map_err(std::io::Error::other)?;
     if sockopt::get_tcp(socket, libc::TCP_WINDOW_CLAMP)? > wanted {

@@ -12,7 +12,7 @@
 //!
 //! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
 //! segment of the size last received, and then to a multiple of that size
-//! (`__tcp_select_window`, net/ipv4/tcp_output.c). After a preamble of 40 bytes a window of 4096
+//! (`__tcp_select_window`, `net/ipv4/tcp_output.c`). After a preamble of 40 bytes a window of 4096
 //! would stay at 4056 for good, and every write of 4096 bytes would go out as 4056 and 40. A
 //! preamble that divides the window leaves it whole.
 

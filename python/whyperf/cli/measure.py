@@ -52,6 +52,7 @@ def measure(order: Order) -> int:
     folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
     with Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment:
         if not _make_missing_trials(experiment, target, as_json=order.json):
+            _say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
             return FAILED
         # Imported here: judging needs libraries that load for a second; a mistake is answered before.
         from whyperf.cli import result  # noqa: PLC0415
@@ -95,7 +96,6 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
             with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
                 run_plan(session, experiment, watcher, lambda trial: trial_goodput(experiment, trial))
     except KeyboardInterrupt:
-        _say_how_to_resume(experiment)
         return False
     except BaseException:
         experiment.discard_if_empty()
@@ -103,14 +103,12 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
     return True
 
 
-def _say_how_to_resume(experiment: Experiment) -> None:
+def _say_how_to_resume(experiment: Experiment, *, named: bool) -> None:
+    """After an interruption. The same command finds a `named` folder again; a quick one has a time in its name."""
     if experiment.discard_if_empty():
         say("whyperf: stopped before the first trial was done; nothing is left behind")
         return
-    made = len(experiment.trials().manifests)
-    folder = experiment.folder
-    say(
-        f"whyperf: stopped; {made} of {experiment.plan.trials_count} trials are recorded in {folder}. "
-        f"The same command resumes (add --out {folder} if it did not name a folder); "
-        f"`whyperf show {folder}` shows what there is"
-    )
+    made, total, folder = len(experiment.trials().manifests), experiment.plan.trials_count, experiment.folder
+    how = "the same command resumes" if named else f"the same command with --out {folder} resumes"
+    shows = f"`whyperf show {folder}` shows what there is"
+    say(f"whyperf: stopped; {made} of {total} trials are in {folder}; {how}, {shows}")

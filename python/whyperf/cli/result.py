@@ -50,8 +50,9 @@ def _print(summary: Summary) -> None:
         for line in single_lines(summary.cells[0]):
             console.print(line, soft_wrap=True)
     else:
-        for table in sweep_tables(summary):
+        for table in sweep_tables(summary, console.width):
             console.print(table)
+            console.print()
         console.print(headline(summary), soft_wrap=True)
     for advice in summary.warnings:
         console.print(_warning(advice), soft_wrap=True)

@@ -1,5 +1,7 @@
 """Results as tables for a terminal."""
 
+from dataclasses import dataclass
+
 from rich import box
 from rich.table import Table
 
@@ -12,10 +14,16 @@ from whyperf.report.words import factor_title, level_text
 
 #: A sweep of two factors with more cells than this is shown as a matrix of medians.
 MOST_ROWS = 24
+#: Between two columns.
+GAP = 2
+#: Headings of the report's table that are long for a terminal.
+SHORTER = {"Retransmitted": "Retr", "Announced window": "Window announced"}
+#: What a narrow terminal does without, in this order.
+LEAVE_OUT = ("Trials", "Retr", "Window announced", "Cycles/KB receiver", "Cycles/KB sender", "95 % interval")
 
 
-def sweep_tables(summary: Summary) -> list[Table]:
-    """A table for each sweep: a row a cell, or a matrix where that would be long."""
+def sweep_tables(summary: Summary, width: int) -> list[Table]:
+    """A table for each sweep, `width` characters wide at most: a row a cell, or a matrix where that would be long."""
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
     tables = []
     for sweep in sweeps:
@@ -25,18 +33,50 @@ def sweep_tables(summary: Summary) -> list[Table]:
         if len(cells) > MOST_ROWS and layout is not None and layout.lines is not None and not layout.panels:
             tables.append(_matrix(cells, layout.x, layout.lines, title))
         else:
-            tables.append(_rows(summary, cells, title))
+            tables.append(_rows(summary, cells, title, width))
     return tables
 
 
-def _rows(summary: Summary, cells: list[CellResult], title: str | None) -> Table:
+def _rows(summary: Summary, cells: list[CellResult], title: str | None, width: int) -> Table:
     content = cells_table(summary.model_copy(update={"cells": cells}))
-    table = _table(title)
-    for column in content.columns:
-        table.add_column(column.heading, justify="right" if column.number else "left")
-    for row in content.rows:
-        table.add_row(*(entry.text for entry in row))
+    columns = [
+        TextColumn(
+            SHORTER.get(column.heading, column.heading), column.number, [row[index].text for row in content.rows]
+        )
+        for index, column in enumerate(content.columns)
+    ]
+    kept = _fitting(columns, width)
+    left_out = [column.heading for column in columns if column not in kept]
+    table = _table(title, f"Left out, the terminal is narrow: {', '.join(left_out)}" if left_out else None)
+    for column in kept:
+        table.add_column(column.heading, justify="right" if column.number else "left", width=column.width)
+    for row in zip(*(column.texts for column in kept), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _fitting(columns: list["TextColumn"], width: int) -> list["TextColumn"]:
+    """The columns that fit, the least telling left out first."""
+    kept = list(columns)
+    for heading in LEAVE_OUT:
+        if sum(column.width + GAP for column in kept) - GAP <= width:
+            break
+        kept = [column for column in kept if column.heading != heading]
+    return kept
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column as text."""
+
+    heading: str
+    number: bool
+    texts: list[str]
+
+    @property
+    def width(self) -> int:
+        """Narrowest width: texts stay whole, the heading may break between words."""
+        return max(map(len, [*self.heading.split(), *self.texts]))
 
 
 def _matrix(cells: list[CellResult], down: Axis, across: Axis, title: str | None) -> Table:
@@ -57,8 +97,16 @@ def _matrix(cells: list[CellResult], down: Axis, across: Axis, title: str | None
 
 
 def _table(title: str | None, caption: str | None = None) -> Table:
+    # Without edges and with padding on one side, columns are GAP apart.
     return Table(
-        title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False
+        title=title,
+        caption=caption,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
     )
 
 

@@ -1,0 +1,108 @@
+"""The command line from outside, as far as it goes without an agent."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from whyperf.cli import main
+from whyperf.plan import Plan, build
+from whyperf.profile import find
+from whyperf.record import Experiment
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WHYPERF_DEBUG", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "windowsweep"], "did you mean window-sweep?"),
+        (["run", "no.toml"], "no.toml: there is no such file"),
+        (["run", "--trials", "many"], "invalid value for '--trials'"),
+        (["run", "--no-such-option"], "no such option: --no-such-option"),
+        (["run", "quick", "-P", "0"], "--connections: connections: 0 is not a level"),
+        (["run", "host7", "--testbed", "veth"], "--testbed veth is for measurements without a host"),
+        (["run", "--address", "10.0.0.1"], "name the host too"),
+        (["run", "demo", "--testbed", "loopback", "--dry-run", "--only", "window_bytes=5"], "there are: 4096, 8192"),
+        (["run", "demo", "--testbed", "loopback", "--dry-run", "--trials", "0"], "--trials: 0 is not"),
+        (["show"], "there are no results"),
+        (["show", "nothing"], "there is no experiment nothing"),
+        (["report", "nothing"], "there is no experiment nothing"),
+        (["doctor", "-x"], "no such option"),
+        (["doctor", "host7", "--clean"], "--clean is for this host alone"),
+        (["compare"], "no such command 'compare'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(arguments) == 2
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert says in streams.err
+    assert streams.err.startswith("whyperf: ")
+    assert streams.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_dry_run_prints_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "window-sweep", "--testbed", "loopback", "--dry-run", "--json", "--seed", "7", "--trials", "3"]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == first
+    document = json.loads(first)
+    assert document["estimate"]["trials"] == 3 * 455
+    document.pop("estimate")
+    assert Plan.from_json(json.dumps(document), "plan.json").seed == 7
+
+
+def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    profiles = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert profiles["window-sweep"]["cells"] == 455
+    assert main(["list", "--factors", "--json"]) == 0
+    assert "window_bytes" in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
+
+
+def test_every_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ([], ["run"], ["show"], ["report"], ["list"], ["doctor"]):
+        assert main([*verb, "--help"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"whyperf {' '.join(verb)}".strip() in text
+        assert "Example" in text
+
+
+def test_an_experiment_without_trials_is_shown_and_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = find("quick")
+    plan = build(profile, target="loopback")
+    Experiment.create(Path("results/sample"), plan, profile.text).close()
+    assert main(["show", "sample"]) == 1
+    assert "no trial has a result" in capsys.readouterr().out
+    assert main(["show", "sample", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["plan_id"] == plan.id
+
+
+def test_a_folder_of_another_plan_is_refused_before_an_agent_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHYPERF_AGENT", "/bin/false")
+    profile = find("quick")
+    Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
+    assert main(["run", "-t", "1", "--testbed", "loopback", "--out", "results/sample"]) == 1
+    assert "holds plan" in capsys.readouterr().err
+
+
+def test_an_agent_that_does_not_work_is_said_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WHYPERF_AGENT", "/bin/false")
+    assert main(["run", "--testbed", "loopback", "--out", "here"]) == 1
+    streams = capsys.readouterr()
+    assert "agent" in streams.err
+    assert streams.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

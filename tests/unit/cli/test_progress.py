@@ -1,0 +1,55 @@
+"""Trials done and time left."""
+
+import pytest
+
+from whyperf.cli.progress import Progress, cell_words, duration
+from whyperf.plan import build
+from whyperf.profile import find
+
+PLAN = build(find("demo"), only=["sweep=throughput", "window_bytes=4096"], trials=2)
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_time_left_follows_the_trials_done() -> None:
+    clock = Clock()
+    trials = list(PLAN.trials())
+    progress = Progress(PLAN, trials, clock)
+    for number, trial in enumerate(trials, start=1):
+        progress.on_trial_started(trial.id, trial.cell, number - 1, len(trials))
+        clock.now += 3.0
+        progress.on_trial_finished(trial.id)
+        if number == len(PLAN.cells):
+            # Every cell was seen once and took 3 s.
+            assert progress.seconds_left() == pytest.approx(3.0 * (len(trials) - number))
+    assert progress.seconds_left() == 0.0
+
+
+def test_the_rate_is_the_receivers() -> None:
+    progress = Progress(PLAN, list(PLAN.trials()))
+    trial = next(PLAN.trials())
+    progress.on_trial_started(trial.id, trial.cell, 0, 1)
+    interval = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 125}
+    progress.on_progress("near", interval | {"payload_bytes": 999})
+    assert progress.rate_bps == 0.0
+    progress.on_progress("far", interval)
+    assert progress.rate_bps == 1000.0
+
+
+def test_cells_are_named_by_what_varies() -> None:
+    assert cell_words(PLAN, PLAN.cells[0].id) == "write_size_bytes=1024"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (59.6, "1 min 00 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

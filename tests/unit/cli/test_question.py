@@ -1,0 +1,49 @@
+"""What the argument of `run` means."""
+
+from pathlib import Path
+
+import pytest
+
+from whyperf.cli.exits import UsageError
+from whyperf.cli.question import understand
+from whyperf.profile import ProfileError
+
+
+def test_nothing_is_the_quick_profile_on_the_testbed() -> None:
+    profile, host = understand(None, None)
+    assert (profile.name, host) == ("quick", None)
+
+
+def test_a_shipped_name_and_a_path_are_profiles(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('about = "Mine."\n')
+    assert understand("window-sweep", None)[0].name == "window-sweep"
+    assert understand(str(tmp_path / "mine.toml"), "host7")[0].name == "mine"
+
+
+@pytest.mark.parametrize("host", ["host7", "user@host7.example.org", "10.0.0.1", "fe80::1%eth0", "[::1]"])
+def test_anything_else_is_a_host_for_the_quick_profile(host: str) -> None:
+    profile, found = understand(host, None)
+    assert (profile.name, found) == ("quick", host)
+
+
+def test_a_misspelled_profile_is_not_taken_for_a_host() -> None:
+    with pytest.raises(UsageError, match=r"did you mean window-sweep\? \(a host of that name: --host windowsweep\)"):
+        understand("windowsweep", None)
+    assert understand(None, "windowsweep")[1] == "windowsweep"
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "", "host;reboot", "$(id)"])
+def test_what_ssh_could_take_for_something_else_is_refused(host: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a host"):
+        understand(None, host)
+
+
+def test_a_host_and_an_unknown_profile() -> None:
+    with pytest.raises(ProfileError, match="no shipped profile of this name"):
+        understand("no-such-thing", "host7")
+
+
+def test_results_are_not_a_profile(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(UsageError, match="whyperf show"):
+        understand(str(tmp_path), None)

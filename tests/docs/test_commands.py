@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.documents import ROOT, Example, examples
+from tests.docs.documents import Example, examples
 
 EXAMPLES = list(examples())
 

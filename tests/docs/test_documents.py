@@ -41,6 +41,13 @@ def test_every_shipped_profile_is_documented() -> None:
     assert [name for name in shipped_names() if f"| `{name}` |" not in text] == []
 
 
+def test_make_targets_in_documents_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        named = set(re.findall(r"(?:^\$ |`)make ([a-z-]+)", document.read_text(), re.MULTILINE))
+        assert named <= targets, document.name
+
+
 def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
     """Every field of the result by its path, such as `cells[].goodput_bps.median`."""
     found = []

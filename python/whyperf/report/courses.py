@@ -101,19 +101,18 @@ class _Drawer:
         return self._finish(made, "windows", "Congestion window (sender) and announced window (receiver)", words)
 
     def _rtt(self) -> Chart:
-        made = figures.chart(TIME, "Smoothed round-trip time (ms)")
-        frames = {key: self._transport(one, "rtt_ms", "ms") for key, one in self._courses.items()}
+        most = max(float(one.transport["rtt_ms"].max() or 0) for one in self._courses.values())  # type: ignore[arg-type]
+        scale, unit = (1.0, "ms") if most >= 1 else (1000.0, "µs")
+        made = figures.chart(TIME, f"Smoothed round-trip time ({unit})")
+        frames = {key: self._transport(one, "rtt_ms", unit, scale) for key, one in self._courses.items()}
         self._line(made, frames, CATEGORIES[2], "Round-trip time", "")
         return self._finish(made, "rtt", "Round-trip time", "Smoothed round-trip time over time.")
 
-    def _transport(self, one: Course, column: str, unit: str) -> pl.DataFrame:
+    def _transport(self, one: Course, column: str, unit: str, scale: float = 1.0) -> pl.DataFrame:
         rows = one.transport.filter(pl.col("role") == "sender").drop_nulls(column)
-        tell = octets if unit == "bytes" else (lambda value: f"{significant(value)} ms")
-        return rows.select(
-            x=pl.col("at_s"),
-            y=pl.col(column).cast(pl.Float64),
-            told=pl.col(column).cast(pl.Float64).map_elements(tell, return_dtype=pl.String),
-        )
+        value = pl.col(column).cast(pl.Float64) * scale
+        tell = octets if unit == "bytes" else (lambda number: f"{significant(number)} {unit}")
+        return rows.select(x=pl.col("at_s"), y=value, told=value.map_elements(tell, return_dtype=pl.String))
 
     def _ends(self, made: figures.Figure, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
         for end, paint in ENDS.items():

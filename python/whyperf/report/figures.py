@@ -13,6 +13,7 @@ from bokeh.models import (
     DataRange1d,
     FixedTicker,
     HoverTool,
+    InlineStyleSheet,
     NumeralTickFormatter,
     Range1d,
 )
@@ -52,6 +53,7 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
     )
     made.toolbar.autohide = True
     made.toolbar.logo = None
+    made.toolbar.stylesheets = [InlineStyleSheet(css=":host(.bk-inner) { background: none; opacity: 1; }")]
     made.y_range = DataRange1d(start=0, range_padding=0.06) if zero else DataRange1d(range_padding=0.06)
     made.y_range.only_visible = True
     for axis in (*made.xaxis, *made.yaxis):
@@ -127,7 +129,10 @@ def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:
 
 def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
     """A tooltip for `renderers`: label -> column."""
-    tooltips = [(label, f"@{{{column}}}") for label, column in rows.items()]
+    told = "".join(
+        f'<span style="color:var(--faint)">{name}</span><span>@{{{column}}}</span>' for name, column in rows.items()
+    )
+    tooltips = f'<div style="display:grid;grid-template-columns:auto auto;gap:3px 12px">{told}</div>'
     made.add_tools(HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data"))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import bit_rate, count, octets, percent, significant
+from whyperf.analyze.quantity import bit_rate, octets, percent, significant
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.report.columns import rate_unit_for
 from whyperf.report.layout import varied_axes
@@ -26,7 +26,7 @@ class Figure:
 
 
 def headline(summary: Summary) -> str:
-    """One or two sentences: what was reached, where, and what bounds it."""
+    """One or two sentences: what was reached, where; of a sweep also what its slowest setting moved."""
     measured = [cell for cell in summary.cells if cell.goodput_bps.median is not None]
     if not measured:
         return "No trial has a result yet."
@@ -34,8 +34,9 @@ def headline(summary: Summary) -> str:
     best = max(measured, key=_median)
     if len(summary.cells) == 1:
         return f"{bit_rate(_median(best))} {_way(best)} {where}. {_cpu_sentence(best)}".strip()
-    worst = min(measured, key=_median)
-    names = [axis.factor for axis in varied_axes(summary.cells)]
+    sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
+    worst = min((cell for cell in measured if cell.sweep == best.sweep), key=_median)
+    names = [axis.factor for axis in varied_axes(sweep)]
     lead = f"Goodput reached {bit_rate(_median(best))} {where}, with {setting(best.factors, names)}."
     if _median(worst) <= 0 or best is worst:
         return lead
@@ -79,7 +80,9 @@ def key_figures(summary: Summary) -> list[Figure]:
 def _trials(summary: Summary) -> Figure:
     trials = sum(cell.trials for cell in summary.cells)
     failed = sum(cell.failed_trials + cell.unusable_trials for cell in summary.cells)
-    remark = f"in {count(len(summary.cells), 'cell')}" + (f", {failed:,} more failed" if failed else "")
+    parts = [f"in {len(summary.cells):,} cells"] if len(summary.cells) > 1 else []
+    parts += [f"{failed:,} more failed"] if failed else []
+    remark = ", ".join(parts)
     return Figure(f"{trials:,}", "", "Trial" if trials == 1 else "Trials", remark)
 
 

@@ -73,7 +73,7 @@ def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
     made = _empty("End", [end.capitalize() for end in ENDS])
     columns = _columns([(end.capitalize(), cell) for end in ENDS], list(ENDS))
     _draw(made, board.source((), {(): columns}), "End")
-    return Chart("split", "CPU time by kind", made, "CPU time by kind at both ends.")
+    return Chart("split", "", made, "CPU time by kind at both ends.")
 
 
 def _known(cell: CellResult) -> bool:

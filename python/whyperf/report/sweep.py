@@ -13,10 +13,13 @@ from whyperf.report.layout import MOST_LINES, Axis, Layout, choose
 from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.split import split_group
 from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
-from whyperf.report.words import factor_name, level_text, level_with_unit
+from whyperf.report.words import factor_name, level_text, level_with_unit, sweep_title
 
 DENSE = 12
 """From so many points on intervals are drawn as a band, below as whiskers."""
+
+SIDE_BY_SIDE = 0.08
+"""Distance of lines' points at one level of a factor without distances, as part of the levels' own."""
 
 USUAL_SIZE = 8192
 """The user data size at which the ATM study compares windows."""
@@ -28,7 +31,7 @@ Told = Callable[[CellResult], str]
 def sweep_section(name: str, cells: Sequence[CellResult], board: Switchboard) -> Section:
     """The section of sweep `name`, whose `cells` differ in at least one factor."""
     layout = choose(cells)
-    section = Section(f"sweep-{name}", name.replace("-", " ").capitalize())
+    section = Section(f"sweep-{name}", sweep_title(name))
     if layout is None:
         section.left_out.append("Nothing varied in this sweep, so there is nothing to draw; see the table.")
         return section
@@ -65,6 +68,9 @@ class _Drawer:
         self._board = board
         self._unit = data.rate_unit(cells)
         self._cells = cells
+        alone = any(cpu.busy_ratio is not None for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu)
+        self._cpu_title = "CPU busy (%)" if alone else "CPU of the load's threads (%)"
+        self._cpu_note = CPU_NOTE if alone else SHARED_NOTE
         self.panels = tuple(
             choice(prefix, axis.factor, _label(axis), axis.levels, axis.levels[0]) for axis in layout.panels
         )
@@ -105,10 +111,12 @@ class _Drawer:
             heading = f"Goodput and CPU against {_names(lines)}"
             return [Group(heading, goodput, "", _ends_legend(f"{self.id}-end"), (self.at,))]
         if lines:
-            charts = self._per_end("cpu", "CPU busy (%)", data.busy, data.busy_text)
-            return [Group(f"CPU against {_names(self._layout.x)}", charts, CPU_NOTE, self._legend())]
-        chart = self._both_ends(self._layout.x, (), {}, "CPU")
-        return [Group(f"CPU against {_names(self._layout.x)}", (chart,), CPU_NOTE, _ends_legend(f"{self.id}-end"))]
+            charts = self._per_end("cpu", self._cpu_title, data.busy, data.busy_text)
+            return [Group(f"CPU against {_names(self._layout.x)}", charts, self._cpu_note, self._legend())]
+        chart = self._both_ends(self._layout.x, (), {}, "")
+        return [
+            Group(f"CPU against {_names(self._layout.x)}", (chart,), self._cpu_note, _ends_legend(f"{self.id}-end"))
+        ]
 
     def cost(self) -> Group:
         """Cycles per KByte against x."""
@@ -142,7 +150,7 @@ class _Drawer:
         head: str,
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
-        made = figures.factor_chart(axis, "CPU busy (%)")
+        made = figures.factor_chart(axis, self._cpu_title)
         figures.full_percent(made)
         points = []
         for end, paint in ENDS.items():
@@ -188,9 +196,11 @@ class _Drawer:
         """A line's source: its data for every combination of panels."""
         axis, lines = self._layout.x, self._layout.lines
         told = level_with_unit(lines.factor, level) if lines else ""
+        # Levels without distance stand side by side, so that equal values do not hide each other.
+        shift = 0.0 if axis.numeric else (self._levels.index(level) - (len(self._levels) - 1) / 2) * SIDE_BY_SIDE
         columns: dict[tuple[str, ...], Columns] = {}
         for key, panel in self._panel_combos().items():
-            rows = [(pos, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
+            rows = [(pos + shift, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
             columns[key] = make(rows, told)
         return self._board.source(self.panels, columns)
 
@@ -243,6 +253,7 @@ class _Drawer:
         return axis.numeric and len(axis.levels) >= DENSE
 
 
+SHARED_NOTE = "Time of the load's own threads, as part of wall time: both ends share their CPUs."
 CPU_NOTE = "User, system and interrupt time of the end's own CPUs, as part of wall time."
 
 

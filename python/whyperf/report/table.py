@@ -7,7 +7,7 @@ from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.report.columns import RateUnit, rate_unit
 from whyperf.report.layout import varied_axes
-from whyperf.report.words import ENDS, level_text
+from whyperf.report.words import ENDS, factor_title, level_text
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,16 @@ def cells_table(summary: Summary) -> Table:
     """The table of all cells. Columns that say nothing in any cell are left out."""
     unit = rate_unit(summary.cells)
     columns: list[tuple[Column, Callable[[CellResult], Entry]]] = []
-    if len({cell.sweep for cell in summary.cells}) > 1:
+    sweeps = {cell.sweep: [other for other in summary.cells if other.sweep == cell.sweep] for cell in summary.cells}
+    if len(sweeps) > 1:
         columns.append((Column("Sweep", number=False), lambda cell: Entry(cell.sweep, cell.sweep)))
-    columns += [(Column(axis.title), _factor(axis.factor)) for axis in varied_axes(summary.cells)]
+    # Where factors vary together in one sweep they need not in another, so each has its own column then.
+    titles = {
+        axis.factor: axis.title if len(sweeps) == 1 else factor_title(axis.factor)
+        for cells in sweeps.values()
+        for axis in varied_axes(cells)
+    }
+    columns += [(Column(title), _factor(factor)) for factor, title in titles.items()]
     columns += _measured(unit)
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [

@@ -17,6 +17,12 @@ def factor_name(factor: str) -> str:
     )
 
 
+def sweep_title(name: str) -> str:
+    """A sweep's name as a heading: `cpu-cost` -> `CPU cost`."""
+    words = ["CPU" if word == "cpu" else word for word in name.split("-")]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+
+
 def factor_unit(factor: str) -> str:
     """The unit of a factor's levels, empty for none and for plain counts."""
     known = BY_NAME.get(factor)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
-from whyperf.cli.goodput import trial_goodput
+from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand
 from whyperf.plan import build
 from whyperf.profile import Factors, Profile
@@ -77,11 +77,13 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
 
 def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> bool:
     """Measures what the record lacks; False when the user stopped it. A folder without a trial is removed."""
-    missing = experiment.missing_trials()
-    made = experiment.plan.trials_count - len(missing)
-    if made:
+    total = experiment.plan.trials_count
+    not_made = experiment.missing_trials()
+    goodputs = Goodputs(experiment)
+    missing = goodputs.wanted(not_made)
+    if len(not_made) < total:
         to_go = f"{len(missing)} to go" if missing else "nothing is missing"
-        say(f"{experiment.folder} has {made} of {experiment.plan.trials_count} trials; {to_go}")
+        say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
     if not missing:
         return True
     # Imported here, as above.
@@ -94,7 +96,7 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
             if session.testbed is not None:
                 experiment.write_testbed(session.testbed)
             with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
-                run_plan(session, experiment, watcher, lambda trial: trial_goodput(experiment, trial))
+                run_plan(session, experiment, watcher, goodputs.of)
     except KeyboardInterrupt:
         return False
     except BaseException:

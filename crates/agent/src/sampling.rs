@@ -61,7 +61,7 @@ impl Sampler {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn open(spec: &TrialSpec, load: &Load, start_mono_ns: u64) -> anyhow::Result<Self> {
+    pub fn open(spec: &TrialSpec, load: &Load) -> anyhow::Result<Self> {
         let mut cpu_probe = CpuProbe::open()?;
         let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>()?;
         let cpus_before = (mono_ns(), cpu_probe.sample()?);
@@ -75,7 +75,7 @@ impl Sampler {
             threads: TableBuilder::new(&THREADS),
             devices: TableBuilder::new(&DEVICES),
             cpu_probe,
-            counts_before: vec![(start_mono_ns, Counts::default()); load.flows.len()],
+            counts_before: vec![(mono_ns(), Counts::default()); load.flows.len()],
             cpus_before,
             load_cpu_before_ns: threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum(),
             threads_before,
@@ -85,6 +85,13 @@ impl Sampler {
             worst_late_ns: 0,
             spec: spec.clone(),
         })
+    }
+
+    /// Notes when the load begins: the first interval starts there.
+    pub fn on_begin(&mut self, start_mono_ns: u64) {
+        for before in &mut self.counts_before {
+            before.0 = start_mono_ns;
+        }
     }
 
     /// Takes the sample at the end of an interval.

@@ -20,23 +20,21 @@ use std::time::{Duration, Instant};
 use crate::pipe::{Replies, Requests};
 use crate::trial::{self, Abort};
 
-/// How long a trial may take to end after the pipe closed.
+/// How long everything may take to end after the pipe closed.
 const END_GRACE: Duration = Duration::from_millis(1_500);
+/// How long a thread may take to be gone after its last reply.
+const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
 
 /// Where the agent stands with its trial.
 enum Stage {
     Idle,
     /// The near end, before it connects.
-    Ready(Box<TrialSpec>),
-    /// The far end, accepting in a thread.
-    Accepting {
-        spec: Box<TrialSpec>,
-        abort: Arc<AtomicBool>,
-        acceptor: JoinHandle<Result<Opened, LoadError>>,
-    },
-    Connected {
-        spec: Box<TrialSpec>,
-        opened: Opened,
+    Ready(Arc<TrialSpec>),
+    /// Either end, while its connections open and until the start.
+    Opening {
+        spec: Arc<TrialSpec>,
+        abort: Abort,
+        opener: JoinHandle<Result<Opened, Refusal>>,
     },
     Running {
         abort: Abort,
@@ -51,6 +49,7 @@ struct Server {
 }
 
 /// A request that failed.
+#[derive(Clone)]
 struct Refusal {
     fault: Fault,
     text: String,
@@ -96,10 +95,11 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::R
             }
         }
     };
-    server.end();
+    let end = Instant::now() + END_GRACE;
+    server.end_trial(end);
     // The writer ends when the last sender is gone; one that hangs on a full pipe is left behind.
     drop(server);
-    wait_for(&writer, END_GRACE);
+    wait_for(&writer, end);
     ended
 }
 
@@ -130,13 +130,16 @@ impl Server {
                 Reply::Done
             }
             Request::Prepare(spec) => Reply::Prepared { port: self.prepare(spec)? },
-            Request::Connect { address, port } => self.connect(&address, port)?,
+            Request::Connect { address, port } => {
+                self.connect(id, &address, port)?;
+                return Ok(None);
+            }
             Request::Start { at_mono_ns } => {
                 self.start(id, at_mono_ns)?;
                 return Ok(None);
             }
             Request::Abort => {
-                self.end_trial();
+                self.end_trial(Instant::now() + END_GRACE);
                 Reply::Done
             }
         };
@@ -149,86 +152,112 @@ impl Server {
             return Err(usage("a trial is under way; abort it first"));
         }
         open::check(&spec)?;
+        let spec = Arc::<TrialSpec>::from(spec);
         if spec.opening == Opening::Connect {
             self.stage = Stage::Ready(spec);
             return Ok(None);
         }
         let listening = Listening::open(&spec)?;
         let port = listening.port();
-        let abort = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&abort);
-        let acceptor = thread::spawn(move || listening.accept_all(&seen));
-        self.stage = Stage::Accepting { spec, abort, acceptor };
+        let abort = Abort::default();
+        let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
+        self.stage = Stage::Opening { spec, abort, opener };
         Ok(Some(port))
     }
 
-    fn connect(&mut self, address: &str, port: u16) -> Result<Reply, Refusal> {
-        let Stage::Ready(spec) = std::mem::replace(&mut self.stage, Stage::Idle) else {
+    fn connect(&mut self, id: u64, address: &str, port: u16) -> Result<(), Refusal> {
+        let Stage::Ready(spec) = &self.stage else {
             return Err(usage("connect comes after prepare, at the connecting end"));
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
-        let opened = open::connect_all(&spec, SocketAddr::new(ip, port))?;
+        let (spec, abort) = (Arc::clone(spec), Abort::default());
+        let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;
-        self.stage = Stage::Connected { spec, opened };
-        Ok(Reply::Connected { connections_count })
+        let connect = move |aborted: &_| open::connect_all(&asked, SocketAddr::new(ip, port), aborted);
+        let opener = open_in_thread(&abort, connect, move |refusal| match refusal {
+            None => replies.send(id, Reply::Connected { connections_count }),
+            Some(Refusal { fault, text }) => replies.fail(id, fault, text),
+        });
+        self.stage = Stage::Opening { spec, abort, opener };
+        Ok(())
     }
 
     fn start(&mut self, id: u64, at_mono_ns: u64) -> Result<(), Refusal> {
-        let (spec, opened) = match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Connected { spec, opened } => (spec, opened),
-            Stage::Accepting { spec, acceptor, .. } => {
-                let opened =
-                    acceptor.join().map_err(|_| Refusal { fault: Fault::Internal, text: "the acceptor panicked".to_owned() })??;
-                (spec, opened)
-            }
+        let (spec, abort, opener) = match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Opening { spec, abort, opener } => (spec, abort, opener),
             other => {
                 self.stage = other;
                 return Err(usage("start comes after the connections are open"));
             }
         };
-        let abort = Abort::default();
-        let handle = abort.clone();
-        let replies = self.replies.clone();
+        let (handle, replies) = (abort.clone(), self.replies.clone());
         let runner = thread::spawn(move || {
-            if let Err(error) = trial::run(&spec, opened, at_mono_ns, &handle, &replies, id) {
-                let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
-                replies.fail(id, fault, format!("{error:#}"));
+            let outcome = joined(opener).and_then(|opened| {
+                trial::run(&spec, opened, at_mono_ns, &handle, &replies, id).map_err(|error| {
+                    let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
+                    Refusal { fault, text: format!("{error:#}") }
+                })
+            });
+            if let Err(Refusal { fault, text }) = outcome {
+                replies.fail(id, fault, text);
             }
         });
         self.stage = Stage::Running { abort, runner };
         Ok(())
     }
 
-    /// A runner that has told everything leaves the stage to the next trial.
+    /// A trial that has told everything, or whose connections failed, leaves the stage to the next.
     fn forget_finished(&mut self) {
-        if let Stage::Running { runner, .. } = &self.stage {
-            // The controller may ask again as soon as it has the last reply, a moment before the
-            // thread has ended.
-            wait_for(runner, Duration::from_millis(100));
-            if runner.is_finished() {
-                self.stage = Stage::Idle;
-            }
+        // The controller may ask again as soon as it has the last reply, a moment before the
+        // thread has ended.
+        let end = Instant::now() + LAST_REPLY_GRACE;
+        let is_over = match &self.stage {
+            Stage::Idle | Stage::Ready(_) => false,
+            Stage::Opening { abort, opener, .. } => abort.flag().load(Ordering::SeqCst) && wait_for(opener, end),
+            Stage::Running { runner, .. } => wait_for(runner, end),
+        };
+        if is_over {
+            self.stage = Stage::Idle;
         }
     }
 
-    fn end_trial(&mut self) {
+    /// Ends the trial, which has until `end` to tell what it must.
+    fn end_trial(&mut self, end: Instant) {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Idle | Stage::Ready(_) | Stage::Connected { .. } => {}
-            Stage::Accepting { abort, acceptor, .. } => {
-                abort.store(true, Ordering::Relaxed);
-                wait_for(&acceptor, END_GRACE);
+            Stage::Idle | Stage::Ready(_) => {}
+            Stage::Opening { abort, opener, .. } => {
+                abort.abort();
+                wait_for(&opener, end);
             }
             Stage::Running { abort, runner } => {
                 abort.abort();
-                wait_for(&runner, END_GRACE);
+                wait_for(&runner, end);
             }
         }
     }
+}
 
-    fn end(&mut self) {
-        self.end_trial();
-        self.testbed = None;
-    }
+/// Opens a trial's connections in a thread, and tells when that is done or why it is not. A trial
+/// whose connections failed counts as aborted.
+fn open_in_thread(
+    abort: &Abort,
+    open: impl FnOnce(&AtomicBool) -> Result<Opened, LoadError> + Send + 'static,
+    tell: impl FnOnce(Option<Refusal>) + Send + 'static,
+) -> JoinHandle<Result<Opened, Refusal>> {
+    let abort = abort.clone();
+    thread::spawn(move || {
+        let opened = open(abort.flag()).map_err(Refusal::from);
+        if opened.is_err() {
+            abort.abort();
+        }
+        tell(opened.as_ref().err().cloned());
+        opened
+    })
+}
+
+fn joined(opener: JoinHandle<Result<Opened, Refusal>>) -> Result<Opened, Refusal> {
+    let panicked = |_| Refusal { fault: Fault::Internal, text: "the thread that opens connections panicked".to_owned() };
+    opener.join().map_err(panicked)?
 }
 
 fn hello(version: &str) -> Result<Reply, Refusal> {
@@ -239,11 +268,12 @@ fn hello(version: &str) -> Result<Reply, Refusal> {
     Err(usage(&format!("the agent is version {own}, the controller {version}; install the same whyperf on both hosts")))
 }
 
-fn wait_for<T>(thread: &JoinHandle<T>, limit: Duration) {
-    let end = Instant::now() + limit;
+/// Waits for a thread until `end`; says whether it has ended.
+fn wait_for<T>(thread: &JoinHandle<T>, end: Instant) -> bool {
     while !thread.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_millis(1));
     }
+    thread.is_finished()
 }
 
 /// Serves on the process's standard input and output.

@@ -5,7 +5,8 @@ use load::open::Opened;
 use load::running::{Cut, Cutter, Ended, Life, Load};
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::trial::{Role, Stop, TrialSpec};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workload::phases::{Intervals, Phase};
 
 use crate::pipe::Replies;
@@ -14,34 +15,42 @@ use crate::sampling::{Moment, Sampler};
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
 
-/// The running trial's handle for aborting it from the request loop.
+/// A trial's handle for aborting it from the request loop, from its first connection on.
 #[derive(Default, Clone)]
 pub struct Abort {
-    state: Arc<Mutex<AbortState>>,
+    state: Arc<AbortState>,
 }
 
 #[derive(Default)]
 struct AbortState {
-    aborted: bool,
-    cutter: Option<Cutter>,
+    aborted: AtomicBool,
+    cutter: Mutex<Option<Cutter>>,
 }
 
 impl Abort {
     /// Ends the load now, or as soon as it starts.
     pub fn abort(&self) {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        state.aborted = true;
-        if let Some(cutter) = &state.cutter {
+        self.state.aborted.store(true, Ordering::SeqCst);
+        if let Some(cutter) = &*self.cutter() {
             cutter.cut(Cut::Aborted);
         }
     }
 
+    /// Whether the trial was aborted, for those who open its connections.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.state.aborted
+    }
+
     fn on_running(&self, cutter: Cutter) {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if state.aborted {
+        let mut kept = self.cutter();
+        if self.state.aborted.load(Ordering::SeqCst) {
             cutter.cut(Cut::Aborted);
         }
-        state.cutter = Some(cutter);
+        *kept = Some(cutter);
+    }
+
+    fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
+        self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -51,12 +60,14 @@ impl Abort {
 /// The load could not start, or its record could not be written.
 pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, replies: &Replies, id: u64) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
-    let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     // The sampler, too, stays on the CPUs whose time counts as this end's.
     load::running::pin_this_thread(&spec.pin_cpus)?;
-    let mut load = Load::start(spec, opened.connections, start_mono_ns)?;
+    let mut load = Load::prepare(spec, opened.connections)?;
     abort.on_running(load.cutter());
-    let mut sampler = Sampler::open(spec, &load, start_mono_ns)?;
+    let mut sampler = Sampler::open(spec, &load)?;
+    let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
+    sampler.on_begin(start_mono_ns);
+    load.begin(start_mono_ns);
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
     let lives = load.join();

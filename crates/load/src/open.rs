@@ -8,18 +8,24 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::LoadError;
 use crate::options;
 use crate::preamble::{self, Token, WELCOME};
+use crate::running::pin_this_thread;
 
 /// How long opening all connections may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often waiting looks whether the trial was aborted.
 const ABORT_CHECK: Duration = Duration::from_millis(100);
+/// Largest size of a call, a window or a buffer.
+const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Connections without a token yet that are kept waiting at most; more are strangers.
 const MAX_UNKNOWN: usize = 1024;
 
@@ -62,16 +68,33 @@ fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
 /// [`LoadError::Usage`] naming the value.
 pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     token_of(spec)?;
-    let positive = [
-        ("connections_count", u64::from(spec.connections_count)),
-        ("write_size_bytes", u64::from(spec.write_size_bytes)),
-        ("read_size_bytes", u64::from(spec.read_size_bytes)),
-        ("interval_ns", spec.interval_ns),
-        ("deadline_ns", spec.deadline_ns),
+    let socket = |value: Option<u32>| u64::from(value.unwrap_or(1));
+    // The bounds of the plan's factors, and none where the kernel's own answer says more.
+    let bounded = [
+        ("connections_count", u64::from(spec.connections_count), 1, 10_000),
+        ("write_size_bytes", u64::from(spec.write_size_bytes), 1, LARGEST_SIZE_BYTES),
+        ("read_size_bytes", u64::from(spec.read_size_bytes), 1, LARGEST_SIZE_BYTES),
+        ("window_bytes", socket(spec.socket.window_bytes), 1, LARGEST_SIZE_BYTES),
+        ("send_buffer_bytes", socket(spec.socket.send_buffer_bytes), 1, LARGEST_SIZE_BYTES),
+        ("receive_buffer_bytes", socket(spec.socket.receive_buffer_bytes), 1, LARGEST_SIZE_BYTES),
+        ("mss_bytes", socket(spec.socket.mss_bytes), 1, LARGEST_SIZE_BYTES),
+        ("interval_ns", spec.interval_ns, 1_000_000, u64::MAX),
+        ("deadline_ns", spec.deadline_ns, 1, u64::MAX),
     ];
-    match positive.iter().find(|(_, value)| *value == 0) {
-        Some((name, _)) => Err(LoadError::Usage(format!("{name} is 0; it must be at least 1"))),
-        None => Ok(()),
+    if let Some((name, value, low, high)) = bounded.iter().find(|(_, value, low, high)| value < low || value > high) {
+        let bounds = if *high == u64::MAX { format!("at least {low}") } else { format!("from {low} to {high}") };
+        return Err(LoadError::Usage(format!("{name} is {value}; it must be {bounds}")));
+    }
+    check_pinning(&spec.pin_cpus)
+}
+
+/// Lets a thread of its own try the CPUs: whether they may be used only the kernel knows.
+fn check_pinning(pin_cpus: &[u32]) -> Result<(), LoadError> {
+    let cpus = pin_cpus.to_vec();
+    let tried = thread::spawn(move || pin_this_thread(&cpus)).join();
+    match tried {
+        Ok(Err(error)) => Err(LoadError::Usage(error.to_string())),
+        _ => Ok(()),
     }
 }
 
@@ -227,8 +250,9 @@ impl Unknown {
 /// Opens all connections of the trial to a listening end.
 ///
 /// # Errors
-/// An option is refused, the address cannot be reached, or the other end does not know the token.
-pub fn connect_all(spec: &TrialSpec, address: SocketAddr) -> Result<Opened, LoadError> {
+/// An option is refused, the address cannot be reached, the other end does not know the token, or
+/// `abort` was set.
+pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
     let token = token_of(spec)?;
     let preamble_bytes = preamble::length(&spec.socket);
     let mut connections = Vec::with_capacity(spec.connections_count as usize);
@@ -236,23 +260,64 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr) -> Result<Opened, Load
         let socket = options::prepare(&address, &spec.socket, spec.role)?;
         let unreachable =
             |error| LoadError::host(format!("connecting to {address}"), error, "; is the address right and no firewall in between?");
-        socket.connect_timeout(&SockAddr::from(address), OPEN_TIMEOUT / 2).map_err(unreachable)?;
+        connect(&socket, address, abort).map_err(unreachable)?;
         (&socket).write_all(&preamble::encode(&token, number, preamble_bytes)).map_err(unreachable)?;
         connections.push(Connection { number, socket });
     }
     for connection in &connections {
         let socket = &connection.socket;
-        let mut answer = vec![0; preamble_bytes];
         let no_welcome =
             |error: io::Error| LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"));
-        socket.set_read_timeout(Some(OPEN_TIMEOUT)).map_err(no_welcome)?;
-        let mut reader = socket;
-        reader.read_exact(&mut answer).map_err(no_welcome)?;
-        socket.set_read_timeout(None).map_err(no_welcome)?;
+        let answer = read_welcome(socket, preamble_bytes, abort).map_err(no_welcome)?;
         if answer.iter().any(|byte| *byte != WELCOME) {
             return Err(LoadError::Peer(format!("{address} is not a whyperf agent of this trial")));
         }
         options::settle(socket, &spec.socket, spec.role)?;
     }
     Ok(Opened { connections, strangers_count: 0 })
+}
+
+/// Connects a blocking socket, looking for an abort all the while.
+fn connect(socket: &Socket, address: SocketAddr, abort: &AtomicBool) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::from(address)) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+            await_ready(socket, PollFlags::POLLOUT, CONNECT_TIMEOUT, abort)?;
+            if let Some(error) = socket.take_error()? {
+                return Err(error);
+            }
+        }
+        outcome => outcome?,
+    }
+    socket.set_nonblocking(false)
+}
+
+fn read_welcome(socket: &Socket, length: usize, abort: &AtomicBool) -> io::Result<Vec<u8>> {
+    let mut answer = vec![0; length];
+    let mut have = 0;
+    while have < length {
+        await_ready(socket, PollFlags::POLLIN, OPEN_TIMEOUT, abort)?;
+        let mut reader = socket;
+        match reader.read(&mut answer[have..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => have += count,
+        }
+    }
+    Ok(answer)
+}
+
+/// Waits until the socket is ready or broken.
+fn await_ready(socket: &Socket, events: PollFlags, timeout: Duration, abort: &AtomicBool) -> io::Result<()> {
+    let end = Instant::now() + timeout;
+    while Instant::now() < end {
+        if abort.load(Ordering::Relaxed) {
+            return Err(io::Error::other("aborted"));
+        }
+        match poll(&mut [PollFd::new(socket.as_fd(), events)], PollTimeout::try_from(ABORT_CHECK).unwrap_or(PollTimeout::ZERO)) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs())))
 }

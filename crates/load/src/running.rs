@@ -12,9 +12,9 @@ use probe::threads::{ThreadProbe, ThreadSample};
 use schema::trial::{Role, Stop, TrialSpec};
 use socket2::Socket;
 use std::net::Shutdown;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workload::stream::Transfer;
@@ -89,9 +89,48 @@ pub(crate) struct Control {
     stop: AtomicBool,
     measured: AtomicBool,
     cut: AtomicU8,
+    /// When the load begins, on CLOCK_MONOTONIC in ns; absent until that is known.
+    start_mono_ns: Mutex<Option<u64>>,
+    changed: Condvar,
 }
 
+/// How often a thread that waits for a distant start looks whether the load was cut.
+const CUT_CHECK_NS: u64 = 50_000_000;
+
 impl Control {
+    fn begin(&self, start_mono_ns: u64) {
+        *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner) = Some(start_mono_ns);
+        self.changed.notify_all();
+    }
+
+    fn cut_all(&self, cut: Cut) {
+        let code = match cut {
+            Cut::Deadline => 1,
+            Cut::Aborted => 2,
+        };
+        // The first reason stays.
+        let _ = self.cut.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+        self.stop.store(true, Ordering::Relaxed);
+        // Under the lock, so that no thread is between its look at the cut and its sleep.
+        drop(self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until the load begins, or is cut before.
+    fn await_start(&self) {
+        let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        while start.is_none() && self.cut().is_none() {
+            start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
+        }
+        let start_mono_ns = start.unwrap_or(0);
+        drop(start);
+        let mut now = probe::clock::mono_ns();
+        while now < start_mono_ns && self.cut().is_none() {
+            sleep_until(start_mono_ns.min(now.saturating_add(CUT_CHECK_NS)));
+            now = probe::clock::mono_ns();
+        }
+    }
+
     /// Whether a timed load is over.
     #[inline]
     pub fn is_stopped(&self) -> bool {
@@ -161,13 +200,7 @@ impl Cutter {
     /// Ends all connections at once: calls that block return. What the kernel still holds unsent
     /// is thrown away.
     pub fn cut(&self, cut: Cut) {
-        let code = match cut {
-            Cut::Deadline => 1,
-            Cut::Aborted => 2,
-        };
-        // The first reason stays.
-        let _ = self.control.cut.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
-        self.control.stop.store(true, Ordering::Relaxed);
+        self.control.cut_all(cut);
         for socket in &self.sockets {
             let _ = socket.set_linger(Some(Duration::ZERO));
             let _ = socket.shutdown(Shutdown::Both);
@@ -176,32 +209,28 @@ impl Cutter {
 }
 
 impl Load {
-    /// Makes the threads, which wait for `start_mono_ns` on CLOCK_MONOTONIC and then begin.
+    /// Makes the threads, which wait for [`Load::begin`].
     ///
     /// # Errors
     /// A thread cannot be made, or not pinned as asked.
-    pub fn start(spec: &TrialSpec, connections: Vec<Connection>, start_mono_ns: u64) -> Result<Self, LoadError> {
+    pub fn prepare(spec: &TrialSpec, connections: Vec<Connection>) -> Result<Self, LoadError> {
         let control = Arc::new(Control::default());
         let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
         let (done_sender, done) = channel();
         let mut load = Self { flows: Vec::new(), control, workers: Vec::new(), done, done_count: 0 };
         for connection in connections {
-            if let Err(error) = load.add(spec, connection, &source, start_mono_ns, done_sender.clone()) {
-                load.cutter().cut(Cut::Aborted);
-                return Err(error);
-            }
+            load.add(spec, connection, &source, done_sender.clone())?;
         }
         Ok(load)
     }
 
-    fn add(
-        &mut self,
-        spec: &TrialSpec,
-        connection: Connection,
-        source: &Arc<[u8]>,
-        start_mono_ns: u64,
-        done: Sender<()>,
-    ) -> Result<(), LoadError> {
+    /// Lets all threads begin together, at an instant of CLOCK_MONOTONIC. To be called when whatever
+    /// watches them is in place: a thread may have ended a moment after it began.
+    pub fn begin(&self, start_mono_ns: u64) {
+        self.control.begin(start_mono_ns);
+    }
+
+    fn add(&mut self, spec: &TrialSpec, connection: Connection, source: &Arc<[u8]>, done: Sender<()>) -> Result<(), LoadError> {
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } => None,
@@ -230,7 +259,7 @@ impl Load {
                 if !is_pinned {
                     return Life::new(task.number);
                 }
-                sleep_until(start_mono_ns);
+                task.control.await_start();
                 let mut life = match role {
                     Role::Sender => sender::carry(&mut task, &source),
                     Role::Receiver => receiver::carry(&mut task, &mut source.to_vec()),
@@ -283,6 +312,15 @@ impl Load {
         let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
         let workers = std::mem::take(&mut self.workers);
         workers.into_iter().zip(&self.flows).map(|(worker, flow)| worker.join().unwrap_or_else(|_| broken(flow.number))).collect()
+    }
+}
+
+impl Drop for Load {
+    /// A load that nobody waited for is cut, so that no thread of it stays behind.
+    fn drop(&mut self) {
+        if !self.workers.is_empty() {
+            self.cutter().cut(Cut::Aborted);
+        }
     }
 }
 

@@ -1,0 +1,84 @@
+"""What is not the protocol ends the agent with one sentence, whatever it is."""
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.protocol.pipe_talk import TABLE, Talk, frame, message
+
+StartTalk = Callable[..., Talk]
+
+HELLO = message("hello", version="0.1.0")
+
+
+def refusal(talk: Talk, data: bytes) -> str:
+    """Sends bytes and the end of the pipe; returns the agent's one sentence, told in both ways."""
+    talk.write(data)
+    talk.close_input()
+    status, said = talk.end()
+    assert status == 1, (status, said)
+    assert "panicked" not in said, said
+    lines = [line for line in said.splitlines() if line]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("whyperf-agent: "), lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"Last login: Mon Nov 16\n", "not whyperf's protocol: \"Last login"),
+        (b"\xff" * 4096, "not whyperf's protocol"),
+        (frame(b"{}", version=2), "protocol version 2"),
+        (frame(b"{}", version=0), "protocol version 0"),
+        (frame(b"{}", kind=3), "unknown kind 3"),
+        (frame(b"", length=(4 << 20) + 1), "over the limit of 4194304 bytes"),
+        (frame(b"", length=0xFFFFFFFF), "over the limit"),
+        (frame(b"{}", kind=TABLE), "only agents do"),
+        (frame(b"\xff\xfe"), "not a request"),
+        (frame(b""), "not a request"),
+        (frame(b"{}"), "missing field"),
+        (frame(json.dumps({"id": 1, "body": {"request": "fly"}}).encode()), "fly"),
+        (frame(json.dumps({"id": -1, "body": {"request": "clock"}}).encode()), "not a request"),
+        (frame(b'{"id":1,"body":' + b"[" * 100_000), "not a request"),
+        (message("hello", version="0.1.0", more=1), "more"),
+        (message("connect", address="127.0.0.1", port=65536), "65536"),
+        (message("prepare"), "missing field"),
+        (HELLO[:5], "closed inside a frame, after 5 of 8 bytes"),
+        (HELLO[:-3], "closed inside a frame"),
+    ],
+)
+def test_each_kind_of_garbage_is_named(talk: StartTalk, data: bytes, sentence: str) -> None:
+    assert sentence in refusal(talk(), data)
+
+
+def test_garbage_is_told_over_the_pipe_too(talk: StartTalk) -> None:
+    agent = talk().hello()
+    agent.write(b"garbage")
+    answered, reply = agent.read()
+    assert (answered, reply["reply"], reply["fault"]) == (0, "error", "usage")
+    assert agent.end()[0] == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_bytes_never_panic_and_never_hang(talk: StartTalk, seed: int) -> None:
+    chance = random.Random(seed)
+    data = chance.randbytes(chance.choice([1, 3, 8, 60, 5_000, 200_000]))
+    refusal(talk(), data)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_conversation_never_panics_and_never_hangs(talk: StartTalk, seed: int) -> None:
+    chance = random.Random(1000 + seed)
+    bytes_ = bytearray(HELLO + message("clock", 2) + message("abort", 3) + message("remove_testbed", 4))
+    for _ in range(chance.randint(1, 4)):
+        bytes_[chance.randrange(len(bytes_))] = chance.randrange(256)
+    agent = talk()
+    agent.write(bytes(bytes_))
+    agent.close_input()
+    status, said = agent.end()
+    assert status in {0, 1}, (status, said)
+    assert "panicked" not in said
+    assert len([line for line in said.splitlines() if line]) == status

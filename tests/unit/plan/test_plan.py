@@ -151,7 +151,13 @@ def test_the_identifier_sees_what_decides_the_measurement(before: str, after: st
 
 
 def test_the_identifier_sees_target_and_seed() -> None:
-    plans = [plan_of(BASE), plan_of(BASE, target="loopback"), plan_of(BASE, target="host7"), plan_of(BASE, seed=1)]
+    plans = [
+        plan_of(BASE),
+        plan_of(BASE, target="loopback"),
+        plan_of(BASE, target="host7"),
+        plan_of(BASE, target="host8"),
+    ]
+    plans.append(plan_of(BASE, seed=1))
     assert len({plan.id for plan in plans}) == len(plans)
 
 

@@ -9,6 +9,7 @@ from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, share_cpus
 from whyperf.run.errors import Fault, RunError
+from whyperf.run.leftovers import clean
 from whyperf.run.target import Kind, Target
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
@@ -91,6 +92,8 @@ class Session:
         self.close()
 
     def _open(self) -> None:
+        # A killed run may have left agents that still hold CPUs and ports.
+        clean()
         first = self.plan.cells[0].factors
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)

@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
-import synthetic as made
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze.cpu import cell_cpu
 from whyperf.analyze.cycles import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.summarize import summarize_inputs

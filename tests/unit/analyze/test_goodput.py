@@ -4,10 +4,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-import synthetic as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze.goodput import duration_windows, receiver_rows, window_octets
 from whyperf.analyze.trials import Measured, measure_trials
 

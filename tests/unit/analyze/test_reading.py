@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import synthetic as made
-
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize, summarize_inputs
 from whyperf.record import Experiment
 

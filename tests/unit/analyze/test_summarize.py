@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import synthetic as made
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary

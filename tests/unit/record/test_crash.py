@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_samples import PROFILE_TEXT, manifest, record, sample_plan, table
 
+from tests.unit.record.record_samples import PROFILE_TEXT, manifest, record, sample_plan, table
 from whyperf.record import Experiment, RecordError
 
 PLAN = sample_plan()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_samples import PROFILE_TEXT, manifest, record, sample_plan
 
+from tests.unit.record.record_samples import PROFILE_TEXT, manifest, record, sample_plan
 from whyperf.record import Experiment, RecordError
 
 PLAN = sample_plan()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from record_samples import PROFILE_TEXT, record, sample_plan, table
 
+from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan, table
 from whyperf.record import Experiment, manifests_frame, read_table
 
 PLAN = sample_plan()

@@ -1,28 +1,32 @@
 """Quantities in words: SI prefixes for rates, whole numbers for bytes."""
 
+import math
+
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def si(value: float, unit: str, digits: int = 3) -> str:
     """`value` with `digits` significant digits and the prefix that keeps it between 1 and 1000.
 
-    >>> si(9.1416e9, "bit/s")
-    '9.14 Gbit/s'
+    >>> si(9.1416e9, "bit/s"), si(999.96e6, "bit/s")
+    ('9.14 Gbit/s', '1.00 Gbit/s')
     """
-    scale, prefix = next(((scale, prefix) for scale, prefix in _PREFIXES if abs(value) >= scale), (1.0, ""))
+    rounded = _rounded(value, digits)
+    scale, prefix = next(((scale, prefix) for scale, prefix in _PREFIXES if abs(rounded) >= scale), (1.0, ""))
     return f"{significant(value / scale, digits)} {prefix}{unit}"
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` rounded to `digits` significant digits, never in exponent form.
+    """`value` rounded to `digits` significant digits, never in exponent form; whole numbers stay whole.
 
-    >>> significant(0.01234), significant(12345.6)
-    ('0.0123', '12346')
+    >>> significant(0.01234), significant(9.996), significant(12345.6)
+    ('0.0123', '10.0', '12,346')
     """
     if value == 0:
         return "0"
-    exponent = len(str(int(abs(value)))) if abs(value) >= 1 else -_leading_zeros(abs(value))
-    return f"{value:.{max(0, digits - exponent)}f}"
+    rounded = _rounded(value, digits)
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded if decimals > 0 else value:,.{max(0, decimals)}f}"
 
 
 def bit_rate(bps: float) -> str:
@@ -46,9 +50,8 @@ def percent(ratio: float) -> str:
 
 def seconds(ns: float) -> str:
     """A time given in ns, in the unit that suits it."""
-    scale, unit = next(
-        ((scale, unit) for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if abs(ns) >= scale), (1.0, "ns")
-    )
+    units = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+    scale, unit = next(((scale, unit) for scale, unit in units if abs(_rounded(ns, 3)) >= scale), (1.0, "ns"))
     return f"{significant(ns / scale)} {unit}"
 
 
@@ -57,10 +60,5 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def _leading_zeros(value: float) -> int:
-    """Zeros between the point and the first digit of `value`, 0 < value < 1."""
-    zeros = 0
-    while value < 0.1 and zeros < 12:
-        value *= 10
-        zeros += 1
-    return zeros
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")

@@ -1,0 +1,81 @@
+"""Pages and a headless browser to open them with."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Error, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "analyze"))
+
+import synthetic as made
+
+from whyperf.analyze import summarize
+from whyperf.record import Experiment
+from whyperf.report import write
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    with sync_playwright() as playwright:
+        try:
+            opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        except Error as error:
+            pytest.fail(f"no browser at {CHROMIUM} (apt-get install chromium): {error.message.splitlines()[0]}")
+        yield opened
+        opened.close()
+
+
+def _experiments() -> dict[str, tuple[list[made.Trial], str]]:
+    windows = [4096, 8192, 16384, 24576, 32768, 40960, 52428]
+    restless = made.Trial(block=3, rate_bps=9e9, duration_s=4, course=lambda seconds: 1.0 if seconds < 3 else 0.5)
+    repeated = [*made.blocks_of(made.Trial(rate_bps=9e9, duration_s=4, connections=2), [9e9, 8.8e9]), restless]
+    broken = made.Trial(block=4, status="failed", reason="the far end closed connection 3", connections=2, duration_s=4)
+    shared = [
+        made.Trial(cell=f"c{number:04d}", duration_s=1, exclusive=False, factors={"congestion_control": name})
+        for number, name in enumerate(("cubic", "reno", "bbr"), 1)
+    ]
+    buffers = [
+        made.Trial(
+            cell=f"c{number:04d}",
+            rate_bps=1e9 * number,
+            duration_s=1,
+            window_bytes=window,
+            connections=many,
+            direction=way,
+        )
+        for number, (window, many, way) in enumerate(
+            ((1 << power, many, way) for power in range(14, 18) for many in (1, 4) for way in ("send", "receive")), 1
+        )
+    ]
+    return {
+        "sweep": (made.sweep(windows, list(range(512, 8193, 512)), blocks=3), "veth"),
+        "quick": ([made.Trial(rate_bps=9.3e9, notes=({"note": "no_pmu", "reason": "none here"},))], "veth"),
+        "repeated": ([*repeated, broken], "veth"),
+        "shared": (shared, "loopback"),
+        "buffers": (buffers, "veth"),
+    }
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The report of each kind of experiment, by name."""
+    results = tmp_path_factory.mktemp("results")
+    written = {}
+    for name, (trials, testbed) in _experiments().items():
+        experiment = Experiment.open(made.write(results / name, trials, testbed=testbed))
+        written[name] = write(experiment, summarize(experiment))
+    return written

@@ -1,0 +1,86 @@
+"""What varied decides what a chart shows."""
+
+import pytest
+import synthetic as made
+
+from whyperf.analyze.summarize import summarize_inputs
+from whyperf.analyze.summary import CellResult
+from whyperf.report.layout import Axis, choose
+from whyperf.report.ticks import axis_ticks
+
+
+def cells(*trials: made.Trial) -> list[CellResult]:
+    return summarize_inputs(made.inputs(trials)).cells
+
+
+def test_the_factor_with_most_levels_is_x_and_the_window_makes_lines() -> None:
+    layout = choose(cells(*made.sweep([4096, 8192], [512, 1024, 2048], blocks=1)))
+    assert layout is not None
+    assert layout.x.factor == "write_size_bytes"
+    assert layout.x.aliases == ("read_size_bytes",)
+    assert layout.lines is not None
+    assert layout.lines.factor == "window_bytes"
+    assert layout.panels == ()
+    found = layout.cell(1024, 8192, ())
+    assert found is not None
+    assert (found.factors["write_size_bytes"], found.factors["window_bytes"]) == (1024, 8192)
+
+
+def test_factors_that_vary_together_are_one_axis() -> None:
+    sizes = [64, 128, 256]
+    trials = [
+        made.Trial(
+            cell=f"c{size:04d}", window_bytes=size, write_size_bytes=size, read_size_bytes=size, transfer_bytes=4096
+        )
+        for size in sizes
+    ]
+    layout = choose(cells(*trials))
+    assert layout is not None
+    assert layout.lines is None
+    assert {layout.x.factor, *layout.x.aliases} == {"window_bytes", "write_size_bytes", "read_size_bytes"}
+    assert layout.x.title.endswith("(bytes)")
+
+
+def test_further_factors_are_chosen_from_lists() -> None:
+    trials = [
+        made.Trial(cell=f"c{number:04d}", window_bytes=window, connections=many, direction=way)
+        for number, (window, many, way) in enumerate(
+            (window, many, way) for window in (1, 2, 4) for many in (1, 2) for way in ("send", "receive")
+        )
+    ]
+    layout = choose(cells(*trials))
+    assert layout is not None
+    assert layout.x.factor == "window_bytes"
+    assert len(layout.panels) == 1
+    assert {axis.factor for axis in (layout.lines, *layout.panels) if axis} == {"connections", "direction"}
+
+
+def test_nothing_varied() -> None:
+    assert choose(cells(made.Trial())) is None
+
+
+@pytest.mark.parametrize(
+    ("levels", "geometric"),
+    [
+        ((16384, 32768, 65536, 131072, 262144), True),
+        ((4096, 8192, 16384, 24576, 32768, 40960, 52428), False),
+        (tuple(range(512, 32769, 512)), False),
+        (("cubic", "reno", "bbr"), False),
+    ],
+)
+def test_levels_spread_by_ratio_get_a_logarithmic_axis(levels: tuple[object, ...], geometric: bool) -> None:
+    assert Axis("window_bytes", levels).geometric is geometric
+
+
+def test_ticks_are_round_and_few() -> None:
+    ticks, labels = axis_ticks(Axis("write_size_bytes", tuple(range(512, 32769, 512))))
+    assert ticks == [4096 * count for count in range(1, 9)]
+    assert labels[8192] == "8 Ki"
+    _, words = axis_ticks(Axis("congestion_control", ("cubic", "bbr")))
+    assert words == {0.0: "cubic", 1.0: "bbr"}
+
+
+def test_many_lines_are_thinned_to_both_ends() -> None:
+    axis = Axis("window_bytes", tuple(range(100)))
+    kept = axis.thinned(8)
+    assert (len(kept), kept[0], kept[-1]) == (8, 0, 99)

@@ -2,6 +2,12 @@
 
 # Tools like ip, ethtool and sshd live in sbin, which is not on everybody's PATH.
 export PATH := $(PATH):/usr/sbin:/sbin
+# Where a Chromium is looked for that Playwright brought, and one that is installed.
+export PLAYWRIGHT_BROWSERS_PATH ?= $(CURDIR)/.tools/playwright
+CHROMIUM ?= $(firstword $(foreach name,chromium google-chrome google-chrome-stable,$(shell command -v $(name))))
+ifneq ($(CHROMIUM),)
+export CHROMIUM
+endif
 BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
 

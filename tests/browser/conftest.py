@@ -1,17 +1,13 @@
 """Pages and a headless browser to open them with."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "analyze"))
-
-import synthetic as made
-
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write

@@ -1,12 +1,12 @@
 """The courses of a cell's trials over time: goodput, windows, round-trip time, CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 from bokeh.models.annotations import BoxAnnotation
 
 from whyperf.analyze.course import Course
-from whyperf.analyze.quantity import bit_rate, octets, percent, significant
+from whyperf.analyze.quantity import bit_rate, octets, percent, seconds
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
 from whyperf.report.columns import rate_unit_for
@@ -15,6 +15,8 @@ from whyperf.report.switchboard import Choice, Columns, Switchboard
 
 FEWEST_SPANS = 5
 """Fewer intervals are no course."""
+
+BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 TIME = "Time since the start of the load (s)"
 
@@ -75,7 +77,7 @@ class _Drawer:
 
     def _cpu(self) -> Chart:
         made = figures.chart(TIME, "CPU busy (%)")
-        figures.full_percent(made)
+        figures.full_percent(made, 100 * max(float(one.cpu["busy_ratio"].max() or 0) for one in self._courses.values()))  # type: ignore[arg-type]
         frames = {
             key: one.cpu.select(
                 "role",
@@ -89,13 +91,17 @@ class _Drawer:
         return self._finish(made, "cpu", "CPU", "CPU busy at both ends over time.")
 
     def _windows(self) -> Chart:
-        made = figures.chart(TIME, "Bytes, all connections")
-        for column, title, paint in (
-            ("cwnd_bytes", "Congestion window", ENDS["sender"]),
-            ("window_bytes", "Announced window", ENDS["receiver"]),
-        ):
-            frames = {key: self._transport(one, column, "bytes") for key, one in self._courses.items()}
-            self._line(made, frames, paint, title, f"course-{'sender' if column == 'cwnd_bytes' else 'receiver'}")
+        columns = {"cwnd_bytes": ("Congestion window", "sender"), "window_bytes": ("Announced window", "receiver")}
+        most = max(
+            float(one.transport[column].max() or 0)  # type: ignore[arg-type]
+            for one in self._courses.values()
+            for column in columns
+        )
+        size, unit = next(((size, unit) for size, unit in BYTE_UNITS if most >= 4 * size), (1, "bytes"))
+        made = figures.chart(TIME, f"All connections together ({unit})")
+        for column, (title, end) in columns.items():
+            frames = {key: _transport(one, column, octets, 1 / size) for key, one in self._courses.items()}
+            self._line(made, frames, ENDS[end], title, f"course-{end}")
         figures.full_numbers(made)
         words = "Congestion window and announced window over time."
         return self._finish(made, "windows", "Congestion window (sender) and announced window (receiver)", words)
@@ -104,15 +110,12 @@ class _Drawer:
         most = max(float(one.transport["rtt_ms"].max() or 0) for one in self._courses.values())  # type: ignore[arg-type]
         scale, unit = (1.0, "ms") if most >= 1 else (1000.0, "µs")
         made = figures.chart(TIME, f"Smoothed round-trip time ({unit})")
-        frames = {key: self._transport(one, "rtt_ms", unit, scale) for key, one in self._courses.items()}
+        frames = {
+            key: _transport(one, "rtt_ms", lambda number: seconds(number * 1e6), scale)
+            for key, one in self._courses.items()
+        }
         self._line(made, frames, CATEGORIES[2], "Round-trip time", "")
         return self._finish(made, "rtt", "Round-trip time", "Smoothed round-trip time over time.")
-
-    def _transport(self, one: Course, column: str, unit: str, scale: float = 1.0) -> pl.DataFrame:
-        rows = one.transport.filter(pl.col("role") == "sender").drop_nulls(column)
-        value = pl.col(column).cast(pl.Float64) * scale
-        tell = octets if unit == "bytes" else (lambda number: f"{significant(number)} {unit}")
-        return rows.select(x=pl.col("at_s"), y=value, told=value.map_elements(tell, return_dtype=pl.String))
 
     def _ends(self, made: figures.Figure, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
         for end, paint in ENDS.items():
@@ -144,6 +147,13 @@ class _Drawer:
                 shade.tags = [tag(SHADE)]
                 made.add_layout(shade)
         return Chart(f"course-{name}", heading, made, words)
+
+
+def _transport(one: Course, column: str, tell: Callable[[float], str], scale: float) -> pl.DataFrame:
+    """A column of the sender's samples: x, y times `scale`, and what `tell` says of it."""
+    rows = one.transport.filter(pl.col("role") == "sender").drop_nulls(column)
+    value = pl.col(column).cast(pl.Float64)
+    return rows.select(x=pl.col("at_s"), y=value * scale, told=value.map_elements(tell, return_dtype=pl.String))
 
 
 def _columns(frame: pl.DataFrame) -> Columns:

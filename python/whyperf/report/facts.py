@@ -63,7 +63,7 @@ def testbed_facts(end: Document) -> Facts:
     return [
         ("Device", device_text(end)),
         ("Addresses", f"{end.get('ipv4')}, {end.get('ipv6')}"),
-        ("Receive packet steering", ", ".join(end.get("rps_cpus", ())) or "off"),
+        ("Receive packet steering, CPU mask", ", ".join(end.get("rps_cpus", ())) or "off"),
     ]
 
 
@@ -84,7 +84,7 @@ def plan_facts(plan: Plan, summary: Summary) -> Facts:
         ("Stop rule", stop_text(plan)),
         ("Trials", f"{done:,} with a result" + (f", {stopped:,} without" if stopped else "")),
     ]
-    facts += [(factor_name(name).capitalize(), _levels(plan, name)) for name in plan.varied]
+    facts += [(factor_name(name), _levels(plan, name)) for name in plan.varied]
     return facts
 
 
@@ -120,7 +120,7 @@ def abilities(host: Document) -> list[tuple[str, str]]:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _levels(plan: Plan, name: str) -> str:

@@ -141,6 +141,6 @@ def full_numbers(made: Figure) -> None:
     made.yaxis.formatter = NumeralTickFormatter(format="0,0[.]00")
 
 
-def full_percent(made: Figure) -> None:
-    """A y axis from 0 to 100 %; a little more, since ticks may count too much."""
-    made.y_range = Range1d(start=0, end=104)
+def full_percent(made: Figure, most: float = 100) -> None:
+    """A y axis from 0 to 100 %, or to `most`: the kernel's ticks may count too much of a short time."""
+    made.y_range = Range1d(start=0, end=max(most, 100) * 1.04)

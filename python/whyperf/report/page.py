@@ -54,6 +54,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         divs=divs,
         table=table,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
+        rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(found),
         testbed=[
             {"title": title, "facts": facts.testbed_facts(found.testbed[end])}

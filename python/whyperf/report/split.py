@@ -1,6 +1,6 @@
 """What the CPUs did: stacked bars of the kinds of CPU time, one chart an end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 from bokeh.models import ColumnDataSource, FixedTicker, Range1d
@@ -13,7 +13,7 @@ from whyperf.report.layout import Axis, Layout
 from whyperf.report.paint import ENDS, KINDS, tag
 from whyperf.report.switchboard import Choice, Columns, Switchboard
 from whyperf.report.ticks import short
-from whyperf.report.words import factor_name, level_text, level_with_unit
+from whyperf.report.words import factor_name, factor_title, level_text, level_with_unit
 
 MOST_BARS = 10
 
@@ -47,9 +47,9 @@ def split_group(
     choices = (*panels, *((at,) if at else ()))
     charts = []
     for end in ENDS:
-        made = _empty(axis.title, [short(axis.factor, level) for level in levels])
+        made = _empty(axis.title, [short(axis.factor, level) for level in levels], _highest(layout.cells.values()))
         columns = {key: _columns(row, [end] * len(row)) for key, row in bars.items()}
-        _draw(made, board.source(choices, columns), factor_name(axis.factor).capitalize())
+        _draw(made, board.source(choices, columns), factor_title(axis.factor).partition(" (")[0])
         words = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."
         charts.append(Chart(f"{prefix}-split-{end}", end.capitalize(), made, words))
     note = NOTE
@@ -70,7 +70,7 @@ def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
     """One chart with a bar an end, for a result of one cell; None when nothing is known."""
     if not _known(cell):
         return None
-    made = _empty("End", [end.capitalize() for end in ENDS])
+    made = _empty("End", [end.capitalize() for end in ENDS], _highest([cell]))
     columns = _columns([(end.capitalize(), cell) for end in ENDS], list(ENDS))
     _draw(made, board.source((), {(): columns}), "End")
     return Chart("split", "", made, "CPU time by kind at both ends.")
@@ -80,15 +80,21 @@ def _known(cell: CellResult) -> bool:
     return any(getattr(cell.cpu, end) is not None and getattr(cell.cpu, end).busy_ratio is not None for end in ENDS)
 
 
+def _highest(cells: Iterable[CellResult]) -> float:
+    """The highest bar in percent."""
+    ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
+    return max(((cpu.accounted_ratio or 0.0) * 100 for cpu in ends), default=0.0)
+
+
 def _bar(axis: Axis, level: object, cell: CellResult | None) -> tuple[str, CellResult | None]:
     return level_with_unit(axis.factor, level), cell
 
 
-def _empty(title: str, labels: list[str]) -> figures.Figure:
+def _empty(title: str, labels: list[str], most: float) -> figures.Figure:
     made = figures.chart(title, "CPU time (% of wall)", height=320)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
     figures.label(made, dict(enumerate(labels)))
-    figures.full_percent(made)
+    figures.full_percent(made, most)
     made.x_range = Range1d(start=-0.6, end=len(labels) - 0.4)
     return made
 

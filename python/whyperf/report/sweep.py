@@ -69,6 +69,7 @@ class _Drawer:
         self._unit = data.rate_unit(cells)
         self._cells = cells
         alone = any(cpu.busy_ratio is not None for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu)
+        self._most_busy = max((data.busy(end)(cell) or 0.0 for cell in cells for end in ENDS), default=0.0)
         self._cpu_title = "CPU busy (%)" if alone else "CPU of the load's threads (%)"
         self._cpu_note = CPU_NOTE if alone else SHARED_NOTE
         self.panels = tuple(
@@ -151,7 +152,7 @@ class _Drawer:
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
         made = figures.factor_chart(axis, self._cpu_title)
-        figures.full_percent(made)
+        figures.full_percent(made, self._most_busy)
         points = []
         for end, paint in ENDS.items():
             columns: dict[tuple[str, ...], Columns] = {}
@@ -177,7 +178,10 @@ class _Drawer:
         charts = []
         for end in ENDS:
             made = figures.factor_chart(axis, title)
-            (figures.full_percent if kind == "cpu" else figures.full_numbers)(made)
+            if kind == "cpu":
+                figures.full_percent(made, self._most_busy)
+            else:
+                figures.full_numbers(made)
             points = []
             for index, level in enumerate(self._levels):
                 source = self._source(
@@ -273,7 +277,8 @@ def _positions(axis: Axis) -> list[tuple[float, object]]:
 
 
 def _label(axis: Axis) -> str:
-    return factor_name(axis.factor).capitalize() if axis.factor not in {"tso", "gso", "gro"} else axis.factor.upper()
+    name = factor_name(axis.factor)
+    return name[:1].upper() + name[1:]
 
 
 def _names(axis: Axis) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent, significant
+from whyperf.analyze.doubts import CPU_POOL_SHORT_S
+from whyperf.analyze.quantity import percent, seconds, significant
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.report.columns import RateUnit, rate_unit
 from whyperf.report.layout import varied_axes
@@ -108,7 +109,11 @@ def _cpu(end: str) -> Callable[[CellResult], Entry]:
         if cpu is None:
             return Entry("")
         if cpu.busy_ratio is not None:
-            return Entry(percent(cpu.busy_ratio), f"{cpu.busy_ratio:.4g}")
+            rough = cpu.pooled_s < CPU_POOL_SHORT_S
+            title = (
+                f"Rough: from {seconds(cpu.pooled_s * 1e9)} of wall time, counted in ticks of 10 ms" if rough else ""
+            )
+            return Entry(("~" if rough else "") + percent(cpu.busy_ratio), f"{cpu.busy_ratio:.4g}", title)
         ratio = cpu.load_threads_ratio
         if ratio is None:
             return Entry("")

@@ -5,21 +5,21 @@ from whyperf.profile.factors import BY_NAME
 
 ENDS = ("sender", "receiver")
 
-_UNITS = ("_bytes", "_ms", "_s", "_cpus")
+CAPITALS = {word.lower(): word for word in ("ACK", "CPU", "CPUs", "GRO", "GSO", "IP", "MSS", "MTU", "TSO")}
+
+_UNITS = ("_bytes", "_ms", "_s")
 
 
 def factor_name(factor: str) -> str:
     """`write_size_bytes` -> `write size`; units are told with the levels."""
-    unit = next((unit for unit in _UNITS if factor.endswith(unit) and unit != "_cpus"), "")
+    unit = next((unit for unit in _UNITS if factor.endswith(unit)), "")
     name = factor.removesuffix(unit).replace("_", " ")
-    return {"tso": "TSO", "gso": "GSO", "gro": "GRO", "mtu": "MTU", "mss": "MSS", "ip version": "IP version"}.get(
-        name, name
-    )
+    return " ".join(CAPITALS.get(word, word) for word in name.split())
 
 
 def sweep_title(name: str) -> str:
     """A sweep's name as a heading: `cpu-cost` -> `CPU cost`."""
-    words = ["CPU" if word == "cpu" else word for word in name.split("-")]
+    words = [CAPITALS.get(word, word) for word in name.split("-")]
     return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
 
 

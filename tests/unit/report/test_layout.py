@@ -1,8 +1,8 @@
 """What varied decides what a chart shows."""
 
 import pytest
-import synthetic as made
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.report.layout import Axis, choose

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import synthetic as made
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import synthetic as made
 
+from tests.unit.analyze import synthetic as made
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds, significant
 from whyperf.plan import Plan
 from whyperf.plan.model import identify

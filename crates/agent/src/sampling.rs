@@ -13,6 +13,7 @@ use schema::table::{CPU, DEVICES, FLOWS, INTERVALS, TCP_INFO, THREADS, Value};
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
+use std::time::Duration;
 use workload::phases::Phase;
 
 use crate::record::TableBuilder;
@@ -20,6 +21,9 @@ use crate::record::TableBuilder;
 /// Least time between samples of CPUs and threads, which cost more than those of connections and
 /// whose ticks are no finer.
 const CPU_PERIOD_NS: u64 = 50_000_000;
+
+/// How long before the load's start the first sample of the CPUs is taken.
+const BEGIN_LEAD_NS: u64 = 300_000;
 
 /// The end of an interval.
 #[derive(Debug, Clone, Copy)]
@@ -87,11 +91,21 @@ impl Sampler {
         })
     }
 
-    /// Notes when the load begins: the first interval starts there.
-    pub fn on_begin(&mut self, start_mono_ns: u64) {
+    /// Notes when the load begins: the first interval starts there, and CPU time is counted from
+    /// just before, so that a transfer of a few milliseconds is not diluted by the wait for it.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn on_begin(&mut self, start_mono_ns: u64) -> anyhow::Result<()> {
         for before in &mut self.counts_before {
             before.0 = start_mono_ns;
         }
+        let wait_ns = start_mono_ns.saturating_sub(BEGIN_LEAD_NS).saturating_sub(mono_ns());
+        if wait_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(wait_ns));
+            self.cpus_before = (mono_ns(), self.cpu_probe.sample()?);
+        }
+        Ok(())
     }
 
     /// Takes the sample at the end of an interval.

@@ -66,8 +66,8 @@ pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, 
     abort.on_running(load.cutter());
     let mut sampler = Sampler::open(spec, &load)?;
     let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
-    sampler.on_begin(start_mono_ns);
     load.begin(start_mono_ns);
+    sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
     let lives = load.join();

@@ -4,6 +4,8 @@
 use schema::frame::{self, Decoder, FrameError, Kind, MAX_PAYLOAD_BYTES};
 use schema::message::{Envelope, Failure, Fault, Reply, Request};
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
@@ -69,6 +71,7 @@ impl<R: Read> Requests<R> {
 #[derive(Clone)]
 pub struct Replies {
     queue: SyncSender<Vec<u8>>,
+    closed: Arc<AtomicBool>,
 }
 
 impl Replies {
@@ -77,12 +80,17 @@ impl Replies {
     pub fn new(output: impl Write + Send + 'static) -> (Self, thread::JoinHandle<()>) {
         let (queue, frames) = sync_channel(QUEUE_FRAMES);
         let writer = thread::spawn(move || write_frames(output, &frames));
-        (Self { queue }, writer)
+        (Self { queue, closed: Arc::default() }, writer)
+    }
+
+    /// Sends nothing more from any clone: the controller is gone.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
     }
 
     /// Sends a reply. A closed pipe is noticed by whoever reads it, not here.
     pub fn send(&self, id: u64, reply: Reply) {
-        let _ = self.queue.send(message_frame(id, reply));
+        self.push(message_frame(id, reply));
     }
 
     /// Sends a reply that may be left out when the controller is slow.
@@ -103,8 +111,14 @@ impl Replies {
         for piece in bytes.chunks(MAX_PAYLOAD_BYTES) {
             let mut frame = Vec::with_capacity(piece.len() + frame::HEADER_BYTES);
             if frame::encode(Kind::Table, piece, &mut frame).is_ok() {
-                let _ = self.queue.send(frame);
+                self.push(frame);
             }
+        }
+    }
+
+    fn push(&self, frame: Vec<u8>) {
+        if !self.closed.load(Ordering::Relaxed) {
+            let _ = self.queue.send(frame);
         }
     }
 }

@@ -13,7 +13,6 @@ use schema::table::{CPU, DEVICES, FLOWS, INTERVALS, TCP_INFO, THREADS, Value};
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
-use std::time::Duration;
 use workload::phases::Phase;
 
 use crate::record::TableBuilder;
@@ -23,7 +22,7 @@ use crate::record::TableBuilder;
 const CPU_PERIOD_NS: u64 = 50_000_000;
 
 /// How long before the load's start the first sample of the CPUs is taken.
-const BEGIN_LEAD_NS: u64 = 300_000;
+pub const BEGIN_LEAD_NS: u64 = 300_000;
 
 /// The end of an interval.
 #[derive(Debug, Clone, Copy)]
@@ -91,8 +90,8 @@ impl Sampler {
         })
     }
 
-    /// Notes when the load begins: the first interval starts there, and CPU time is counted from
-    /// just before, so that a transfer of a few milliseconds is not diluted by the wait for it.
+    /// Notes when the load begins: the first interval starts there. To be called just before, for
+    /// CPU time is counted from now: a transfer of a few milliseconds is not diluted by the wait.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -100,9 +99,7 @@ impl Sampler {
         for before in &mut self.counts_before {
             before.0 = start_mono_ns;
         }
-        let wait_ns = start_mono_ns.saturating_sub(BEGIN_LEAD_NS).saturating_sub(mono_ns());
-        if wait_ns > 0 {
-            std::thread::sleep(Duration::from_nanos(wait_ns));
+        if mono_ns() < start_mono_ns {
             self.cpus_before = (mono_ns(), self.cpu_probe.sample()?);
         }
         Ok(())

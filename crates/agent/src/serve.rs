@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 use crate::pipe::{Replies, Requests};
 use crate::trial::{self, Abort};
 
-/// How long everything may take to end after the pipe closed.
-const END_GRACE: Duration = Duration::from_millis(1_500);
+/// How long everything may take to end after the pipe closed; only what hangs takes that long.
+const END_GRACE: Duration = Duration::from_secs(1);
+/// How long a trial may take to end, and tell its result, after it was aborted.
+const ABORT_GRACE: Duration = Duration::from_millis(1_500);
 /// How long a thread may take to be gone after its last reply.
 const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
 
@@ -96,6 +98,7 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::R
         }
     };
     let end = Instant::now() + END_GRACE;
+    server.replies.close();
     server.end_trial(end);
     // The writer ends when the last sender is gone; one that hangs on a full pipe is left behind.
     drop(server);
@@ -139,7 +142,7 @@ impl Server {
                 return Ok(None);
             }
             Request::Abort => {
-                self.end_trial(Instant::now() + END_GRACE);
+                self.end_trial(Instant::now() + ABORT_GRACE);
                 Reply::Done
             }
         };

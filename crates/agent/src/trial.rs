@@ -7,10 +7,10 @@ use schema::message::{Finished, Note, Outcome, Reply};
 use schema::trial::{Role, Stop, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use workload::phases::{Intervals, Phase};
+use workload::phases::Intervals;
 
 use crate::pipe::Replies;
-use crate::sampling::{Moment, Sampler};
+use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
@@ -49,6 +49,10 @@ impl Abort {
         *kept = Some(cutter);
     }
 
+    fn on_ended(&self) {
+        *self.cutter() = None;
+    }
+
     fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
         self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,11 +71,15 @@ pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, 
     let mut sampler = Sampler::open(spec, &load)?;
     let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     load.begin(start_mono_ns);
+    load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
     let lives = load.join();
     sampler.finish(&load, &lives)?;
+    // Closes the connections: the other end of one that failed here must not wait for it.
+    abort.on_ended();
+    drop(load);
 
     let notes = notes(spec, strangers_count, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
@@ -93,13 +101,9 @@ fn drive(
     mut tell: impl FnMut(schema::message::Progress),
 ) -> anyhow::Result<()> {
     let deadline_mono_ns = start_mono_ns.saturating_add(spec.deadline_ns);
-    let mut phase = Phase::WarmUp;
     let mut intervals = Intervals::new(&spec.stop, spec.interval_ns).peekable();
     while let Some(interval) = intervals.next() {
-        if interval.phase > Phase::Measure && phase <= Phase::Measure {
-            load.on_measured();
-        }
-        phase = interval.phase;
+        let phase = interval.phase;
         let due_mono_ns = start_mono_ns.saturating_add(interval.end_ns).min(deadline_mono_ns);
         let all_done = load.wait_until(due_mono_ns);
         let phase_ends = all_done || intervals.peek().is_none_or(|next| next.phase != phase);
@@ -115,7 +119,6 @@ fn drive(
         }
     }
     // Only a timed load comes here: its last phase is over.
-    load.on_measured();
     if spec.role == Role::Sender {
         load.stop();
     }

@@ -2,6 +2,7 @@
 
 use probe::clock::mono_ns;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 
 use crate::counter::Counts;
 use crate::options;
@@ -14,6 +15,10 @@ pub(crate) const REPORT_BYTES: usize = 8;
 pub(crate) fn carry(task: &mut Task, buffer: &mut [u8]) -> Life {
     let mut life = Life::new(task.number);
     let ended = read_all(task, buffer, &mut life).and_then(|()| confirm(task, &life));
+    if ended.is_err() {
+        // The sender waits for a count that will not come.
+        let _ = task.socket.shutdown(Shutdown::Both);
+    }
     life.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,

@@ -87,11 +87,12 @@ impl Life {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     stop: AtomicBool,
-    measured: AtomicBool,
     cut: AtomicU8,
     /// When the load begins, on CLOCK_MONOTONIC in ns; absent until that is known.
     start_mono_ns: Mutex<Option<u64>>,
     changed: Condvar,
+    /// How long after the start a receiver may see the end of a timed load, in ns.
+    least_ns: u64,
 }
 
 /// How often a thread that waits for a distant start looks whether the load was cut.
@@ -137,9 +138,10 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the measurement window is over.
+    /// Whether a sender that closes now has sent through the measurement window.
     pub fn is_measured(&self) -> bool {
-        self.measured.load(Ordering::Relaxed)
+        let start = *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        start.is_some_and(|start| probe::clock::mono_ns() >= start.saturating_add(self.least_ns))
     }
 
     /// How the load was cut, if it was.
@@ -214,7 +216,7 @@ impl Load {
     /// # Errors
     /// A thread cannot be made, or not pinned as asked.
     pub fn prepare(spec: &TrialSpec, connections: Vec<Connection>) -> Result<Self, LoadError> {
-        let control = Arc::new(Control::default());
+        let control = Arc::new(Control { least_ns: least_ns(spec), ..Control::default() });
         let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
         let (done_sender, done) = channel();
         let mut load = Self { flows: Vec::new(), control, workers: Vec::new(), done, done_count: 0 };
@@ -280,11 +282,6 @@ impl Load {
         Cutter { control: Arc::clone(&self.control), sockets: self.flows.iter().map(|flow| Arc::clone(&flow.socket)).collect() }
     }
 
-    /// Notes that the measurement window is over: a peer that closes from now on is not early.
-    pub fn on_measured(&self) {
-        self.control.measured.store(true, Ordering::Relaxed);
-    }
-
     /// Ends a timed load in order: senders finish their call and close their direction.
     pub fn stop(&self) {
         self.control.stop.store(true, Ordering::Relaxed);
@@ -321,6 +318,16 @@ impl Drop for Load {
         if !self.workers.is_empty() {
             self.cutter().cut(Cut::Aborted);
         }
+    }
+}
+
+/// How long after the start a timed load must not end. Without a cool-down the sender closes at the
+/// very end of the window, by a clock of its own.
+fn least_ns(spec: &TrialSpec) -> u64 {
+    const SLACK_NS: u64 = 100_000_000;
+    match spec.stop {
+        Stop::Bytes { .. } => 0,
+        Stop::Duration { warmup_ns, measure_ns, .. } => warmup_ns.saturating_add(measure_ns).saturating_sub(SLACK_NS),
     }
 }
 

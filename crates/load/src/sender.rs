@@ -47,7 +47,10 @@ fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> 
 fn confirm(task: &Task, sent_bytes: u64) -> io::Result<()> {
     task.socket.shutdown(Shutdown::Write)?;
     let mut report = [0; REPORT_BYTES];
-    (&*task.socket).read_exact(&mut report)?;
+    (&*task.socket).read_exact(&mut report).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => io::Error::other("the receiver closed without its count of the payload"),
+        _ => error,
+    })?;
     let received_bytes = u64::from_be_bytes(report);
     if received_bytes == sent_bytes {
         Ok(())

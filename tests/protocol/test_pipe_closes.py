@@ -1,0 +1,172 @@
+"""An agent dies with its pipe within 2 s, whatever it is doing and whether or not anybody reads."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from tests.protocol.pipe_talk import Body, Talk, forever, trial
+
+StartTalk = Callable[..., Talk]
+
+#: By the task: "a pipe that closes stops the load within 2 s and puts everything back".
+WITHIN_S = 2.0
+NEVER_MONO_NS = 2**63
+
+
+def assert_ends(agent: Talk, since: float | None = None) -> None:
+    """The agent must end without complaint within the limit of the pipe's closing."""
+    since = time.monotonic() if since is None else since
+    status, said = agent.end(within_s=WITHIN_S)
+    assert time.monotonic() - since < WITHIN_S
+    assert (status, said) == (0, "")
+
+
+@contextmanager
+def silent_server(backlog_full: bool) -> Iterator[int]:
+    """A port that never answers: it takes connections and says nothing, or does not even take them."""
+    with ExitStack() as sockets:
+        server = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        port = server.getsockname()[1]
+        for _ in range(4 if backlog_full else 0):
+            filler = sockets.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        if not backlog_full:
+            server.listen(128)
+        time.sleep(0.05)
+        yield port
+
+
+def running(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
+    """Two agents under a load without end."""
+    far, near = talk().hello(), talk().hello()
+    changes = forever(**changes)
+    port = far.ask("prepare", **trial(**changes))["port"]
+    near.ask("prepare", **trial("connect", "sender", **changes))
+    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+    for agent in (far, near):
+        agent.send("start", at_mono_ns=0)
+    return far, near
+
+
+def await_payload(agent: Talk) -> None:
+    """Reads progress until payload has moved."""
+    while not agent.read()[1].get("payload_bytes"):
+        pass
+
+
+def read_to_finish(agent: Talk) -> Body:
+    """Reads until the load has ended."""
+    while (body := agent.read()[1])["reply"] != "finished":
+        assert body["reply"] == "progress", body
+    return body
+
+
+def test_idle(talk: StartTalk) -> None:
+    agent = talk().hello()
+    agent.close_input()
+    assert_ends(agent)
+
+
+def test_before_any_word(talk: StartTalk) -> None:
+    agent = talk()
+    agent.close_input()
+    assert_ends(agent)
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_while_connections_are_accepted(talk: StartTalk, start: bool) -> None:
+    agent = talk().hello()
+    port = agent.ask("prepare", **trial(connections_count=2))["port"]
+    with socket.create_connection(("127.0.0.1", port)):
+        if start:
+            agent.send("start", at_mono_ns=0)
+        assert agent.ask("clock")["reply"] == "clock"
+        agent.close_input()
+        assert_ends(agent)
+
+
+@pytest.mark.parametrize("backlog_full", [False, True])
+def test_while_connecting(talk: StartTalk, backlog_full: bool) -> None:
+    agent = talk().hello()
+    agent.ask("prepare", **trial("connect", "sender", connections_count=3))
+    with silent_server(backlog_full) as port:
+        agent.send("connect", address="127.0.0.1", port=port)
+        assert agent.ask("clock")["reply"] == "clock"
+        agent.close_input()
+        assert_ends(agent)
+
+
+def test_while_the_load_waits_for_its_start(talk: StartTalk) -> None:
+    far, near = talk().hello(), talk().hello()
+    port = far.ask("prepare", **trial())["port"]
+    near.ask("prepare", **trial("connect", "sender"))
+    near.ask("connect", address="127.0.0.1", port=port)
+    for agent in (far, near):
+        agent.send("start", at_mono_ns=NEVER_MONO_NS)
+        agent.ask("clock")
+        agent.close_input()
+        assert_ends(agent)
+
+
+@pytest.mark.parametrize("connections", [1, 20])
+@pytest.mark.parametrize("first", ["near", "far"])
+def test_under_load_both_ends_notice(talk: StartTalk, first: str, connections: int) -> None:
+    far, near = running(talk, connections_count=connections)
+    dying, other = (near, far) if first == "near" else (far, near)
+    for agent in (far, near):
+        await_payload(agent)
+    dying.close_input()
+    since = time.monotonic()
+    assert_ends(dying, since)
+    # The connections went with it, so the other end's load is over too; its agent goes on.
+    outcome = read_to_finish(other)["outcome"]
+    assert time.monotonic() - since < WITHIN_S
+    assert outcome["ended"] == "failed"
+    assert outcome["reason"]
+
+
+@pytest.mark.parametrize("end", ["near", "far"])
+def test_under_load_with_a_full_pipe(talk: StartTalk, end: str) -> None:
+    """Nobody has read for a while: the agent's replies fill the pipe, then only its input closes."""
+    far, near = running(talk, interval_ns=1_000_000)
+    full = near if end == "near" else far
+    time.sleep(0.8)
+    full.close_input()
+    assert_ends(full)
+
+
+def test_with_a_full_pipe_and_requests_that_want_answers(talk: StartTalk) -> None:
+    """The agent waits to be read; when all of its pipe goes, it goes."""
+    agent = talk().hello()
+    assert agent.process.stdin is not None
+    assert agent.process.stdout is not None
+    for _ in range(1500):
+        agent.send("clock")
+    time.sleep(0.3)
+    agent.close_input()
+    agent.process.stdout.close()
+    status = agent.process.wait(WITHIN_S)
+    assert status in {0, 1}
+
+
+def test_nobody_reads_and_then_somebody_does(talk: StartTalk) -> None:
+    """Progress may be left out for a slow controller; the result and its tables never are."""
+    far, near = talk().hello(), talk().hello()
+    phases = {"by": "duration", "warmup_ns": 0, "measure_ns": 800_000_000, "cooldown_ns": 0}
+    port = far.ask("prepare", **trial(stop=phases, interval_ns=1_000_000))["port"]
+    near.ask("prepare", **trial("connect", "sender", stop=phases, interval_ns=1_000_000))
+    near.ask("connect", address="127.0.0.1", port=port)
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    time.sleep(1.5)
+    payloads = set()
+    for agent, identifier in started:
+        finished, tables = agent.finish(identifier)
+        assert finished["outcome"] == {"ended": "complete"}
+        assert len(tables) == 6
+        payloads.add(finished["payload_bytes"])
+    assert len(payloads) == 1

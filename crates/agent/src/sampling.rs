@@ -2,7 +2,7 @@
 
 use load::counter::Counts;
 use load::options::{self, Requested};
-use load::running::{Cut, Ended, Life, Load};
+use load::running::{Cut, Ended, Flow, Life, Load};
 use probe::clock::mono_ns;
 use probe::cpu::{CpuProbe, CpuSample};
 use probe::devices::{self, DeviceCounters};
@@ -48,6 +48,8 @@ pub struct Sampler {
     cpu: TableBuilder,
     threads: TableBuilder,
     devices: TableBuilder,
+    /// Local and remote address of every connection; a closed one no longer tells.
+    addresses: Vec<(String, String)>,
     cpu_probe: CpuProbe,
     thread_probes: Vec<ThreadProbe>,
     counts_before: Vec<(u64, Counts)>,
@@ -77,6 +79,7 @@ impl Sampler {
             cpu: TableBuilder::new(&CPU),
             threads: TableBuilder::new(&THREADS),
             devices: TableBuilder::new(&DEVICES),
+            addresses: load.flows.iter().map(|flow| addresses(&flow.socket)).collect(),
             cpu_probe,
             counts_before: vec![(mono_ns(), Counts::default()); load.flows.len()],
             cpus_before,
@@ -263,8 +266,8 @@ impl Sampler {
             }
         }
         self.sample_devices()?;
-        for (life, flow) in lives.iter().zip(&load.flows) {
-            self.push_flow(life, flow)?;
+        for ((life, flow), addresses) in lives.iter().zip(&load.flows).zip(std::mem::take(&mut self.addresses)) {
+            self.push_flow(life, flow, addresses)?;
         }
         Ok(())
     }
@@ -292,11 +295,8 @@ impl Sampler {
         Ok(())
     }
 
-    fn push_flow(&mut self, life: &Life, flow: &load::running::Flow) -> anyhow::Result<()> {
+    fn push_flow(&mut self, life: &Life, flow: &Flow, (local_address, remote_address): (String, String)) -> anyhow::Result<()> {
         let granted = options::granted(&flow.socket)?;
-        let address = |found: std::io::Result<socket2::SockAddr>| {
-            found.ok().and_then(|address| address.as_socket()).map_or_else(|| "closed".to_owned(), |address| address.to_string())
-        };
         let ended = match &life.ended {
             Ended::Complete => "complete",
             Ended::Cut(Cut::Deadline) => "deadline",
@@ -307,8 +307,8 @@ impl Sampler {
             self.spec.host.as_str().into(),
             life.number.into(),
             self.spec.role.name().into(),
-            address(flow.socket.local_addr()).into(),
-            address(flow.socket.peer_addr()).into(),
+            local_address.into(),
+            remote_address.into(),
             self.spec.socket.window_bytes.into(),
             self.requested.send_buffer_bytes.into(),
             granted.send_buffer_bytes.into(),
@@ -345,4 +345,11 @@ impl Sampler {
     pub fn into_tables(self) -> [TableBuilder; 6] {
         [self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices]
     }
+}
+
+fn addresses(socket: &socket2::Socket) -> (String, String) {
+    let text = |found: std::io::Result<socket2::SockAddr>| {
+        found.ok().and_then(|address| address.as_socket()).map_or_else(|| "closed".to_owned(), |address| address.to_string())
+    };
+    (text(socket.local_addr()), text(socket.peer_addr()))
 }

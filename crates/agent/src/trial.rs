@@ -15,7 +15,8 @@ use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
 
-/// A trial's handle for aborting it from the request loop, from its first connection on.
+/// A trial's handle for aborting it from the request loop, from its first connection on. It keeps
+/// the sockets open: the other end may still have to read what the kernel knows of its own.
 #[derive(Default, Clone)]
 pub struct Abort {
     state: Arc<AbortState>,
@@ -49,10 +50,6 @@ impl Abort {
         *kept = Some(cutter);
     }
 
-    fn on_ended(&self) {
-        *self.cutter() = None;
-    }
-
     fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
         self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,9 +74,6 @@ pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
     let lives = load.join();
     sampler.finish(&load, &lives)?;
-    // Closes the connections: the other end of one that failed here must not wait for it.
-    abort.on_ended();
-    drop(load);
 
     let notes = notes(spec, strangers_count, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();

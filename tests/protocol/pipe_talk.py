@@ -46,6 +46,7 @@ def trial(opening: str = "listen", role: str = "receiver", **changes: Any) -> Bo
         "connections_count": 1,
         "write_size_bytes": 8192,
         "read_size_bytes": 8192,
+        "read_wait": "poll",
         "stop": {"by": "bytes", "payload_bytes": 100_000},
         "interval_ns": 100_000_000,
         "deadline_ns": 20 * SECOND_NS,

@@ -1,8 +1,13 @@
 //! The receiving side of the bulk workload.
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use probe::clock::mono_ns;
+use schema::trial::ReadWait;
+use socket2::Socket;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 
 use crate::counter::Counts;
 use crate::options;
@@ -30,6 +35,10 @@ pub(crate) fn carry(task: &mut Task, buffer: &mut [u8]) -> Life {
 fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<()> {
     let ask = buffer.len();
     loop {
+        if task.read_wait == ReadWait::Poll {
+            wait_readable(&task.socket)?;
+            life.other_calls_count += 1;
+        }
         let moved = match (&*task.socket).read(buffer) {
             Ok(0) => break,
             Ok(moved) => moved,
@@ -63,6 +72,15 @@ fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<(
         life.last_call_mono_ns = Some(mono_ns());
     }
     Ok(())
+}
+
+/// Sleeps until there is something to read, be it the end of the stream.
+fn wait_readable(socket: &Socket) -> io::Result<()> {
+    let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut polled, PollTimeout::NONE) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether the window clamp is looked at after this read: after each of the first ones, when

@@ -9,7 +9,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::Pid;
 use probe::threads::{ThreadProbe, ThreadSample};
-use schema::trial::{Role, Stop, TrialSpec};
+use schema::trial::{ReadWait, Role, Stop, TrialSpec};
 use socket2::Socket;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -164,6 +164,7 @@ pub(crate) struct Task {
     /// Payload the connection is to carry; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
     pub quick_ack: bool,
+    pub read_wait: ReadWait,
     /// Window that the receiver must not exceed.
     pub window_bytes: Option<u32>,
 }
@@ -247,6 +248,7 @@ impl Load {
             transfer: Transfer::new(call_bytes(spec), &spec.stop),
             planned_bytes,
             quick_ack: spec.socket.quick_ack,
+            read_wait: spec.read_wait,
             window_bytes: spec.socket.window_bytes,
         };
         let (role, source) = (spec.role, Arc::clone(source));

@@ -34,6 +34,16 @@ pub enum Opening {
     Listen,
 }
 
+/// How a receiver waits for data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadWait {
+    /// In poll(2) before each read, as event-driven programs do.
+    Poll,
+    /// Inside the read call, as the studies' programs did.
+    Block,
+}
+
 /// When the load of a trial ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
@@ -99,6 +109,8 @@ pub struct TrialSpec {
     pub write_size_bytes: u32,
     /// Bytes a receive call asks for.
     pub read_size_bytes: u32,
+    /// How the receiver waits for data.
+    pub read_wait: ReadWait,
     /// When the load ends.
     pub stop: Stop,
     /// Time between samples, in ns.

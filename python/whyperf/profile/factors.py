@@ -154,6 +154,11 @@ FACTORS: tuple[Factor, ...] = (
         "read_size_bytes", "int", 131072, "bytes", "Bytes a receive call asks for.",
         low=1, high=LARGEST_WINDOW_BYTES,
     ),
+    Factor(
+        "read_wait", "choice", "poll", "",
+        "How the receiver waits: in poll(2) before each read, or block inside the read as ttcp does.",
+        choices=("poll", "block"),
+    ),
     Factor("connections", "int", 1, "connections", "Connections at the same time.", low=1, high=10_000),
     Factor(
         "direction", "choice", "send", "",

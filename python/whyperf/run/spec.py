@@ -29,6 +29,7 @@ def trial_specs(
         "connections_count": factors["connections"],
         "write_size_bytes": factors["write_size_bytes"],
         "read_size_bytes": factors["read_size_bytes"],
+        "read_wait": factors["read_wait"],
         "stop": _stop(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),

@@ -1,6 +1,7 @@
 """Pages and a headless browser to open them with."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write
 
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+#: Debian's browser, or one that set-up named; none leaves it to Playwright to find its own.
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -30,7 +32,7 @@ def browser() -> Iterator[Browser]:
         try:
             opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         except Error as error:
-            pytest.fail(f"no browser at {CHROMIUM} (apt-get install chromium): {error.message.splitlines()[0]}")
+            pytest.skip(f"no Chromium that starts (apt-get install chromium): {error.message.splitlines()[0]}")
         yield opened
         opened.close()
 

@@ -1,5 +1,6 @@
 """The way of a measurement: understand, plan, record, judge, tell."""
 
+import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,9 +10,11 @@ from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand
 from whyperf.plan import build
-from whyperf.profile import Factors, Profile
+from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, planned_folder, quick_folder
-from whyperf.run import Kind, Session, Target, allowed_kind, run_plan
+from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, run_plan
+
+CONGESTION_CONTROL = "congestion_control"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def measure(order: Order) -> int:
         seed=order.seed,
         trials=order.trials,
         target=target.name,
-        overrides=order.overrides,
+        overrides=_with_allowed_congestion_control(order.overrides, profile, target),
     )
     if order.dry_run:
         return dry_run.show(plan, as_json=order.json)
@@ -73,6 +76,23 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
     if reason is not None:
         say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
     return Target(kind, port=order.port)
+
+
+def _with_allowed_congestion_control(overrides: Factors, profile: Profile, target: Target) -> Factors:
+    """The overrides; where nobody chose and an unprivileged user may not have the default, with one that is allowed."""
+    settings = [overrides, profile.fixed, *(sweep.fixed for sweep in profile.sweeps)]
+    chosen = any(CONGESTION_CONTROL in factors for factors in settings)
+    varied = any(CONGESTION_CONTROL in sweep.levels for sweep in profile.sweeps)
+    if chosen or varied or target.kind is not Kind.LOOPBACK or os.geteuid() == 0:
+        return overrides
+    allowed = describe_host(None)["congestion_controls"]
+    usual = BY_NAME[CONGESTION_CONTROL].default
+    if usual in allowed or not allowed:
+        return overrides
+    # Every Linux lets everybody have reno (tcp(7), tcp_allowed_congestion_control).
+    other = "reno" if "reno" in allowed else allowed[0]
+    say(f"Congestion control is {other}: this host does not let you choose {usual}")
+    return overrides | {CONGESTION_CONTROL: other}
 
 
 def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> bool:

@@ -1,6 +1,7 @@
 """A session: the agents, the testbed, and everything found out before the first trial."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -92,8 +93,10 @@ class Session:
         self.close()
 
     def _open(self) -> None:
-        # A killed run may have left agents that still hold CPUs and ports.
-        clean()
+        # A killed run may have left agents that still hold CPUs and ports. What cannot be cleaned is no reason not
+        # to measure; `whyperf doctor --clean` says why.
+        with suppress(RunError):
+            clean()
         first = self.plan.cells[0].factors
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
@@ -130,7 +133,8 @@ class Session:
                 have = facts[label]["congestion_controls"]
                 if wanted not in have:
                     raise RunError(
-                        f'congestion_control "{wanted}" is not available on the {label} host; it has {", ".join(have)}',
+                        f'congestion_control "{wanted}" is not available to you on the {label} host; '
+                        f"choose one of {', '.join(have)} (--congestion, or congestion_control in the profile)",
                         Fault.USAGE,
                     )
 

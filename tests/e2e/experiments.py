@@ -70,6 +70,11 @@ class Record:
         return self.experiment.plan.cell(cell).factors
 
 
+def numbers(frame: pl.DataFrame, column: str) -> list[int]:
+    """A column of whole numbers, without its nulls."""
+    return [int(value) for value in frame[column].drop_nulls().to_list()]
+
+
 def profile_text(trials: int = 1, **levels: Levels) -> str:
     """A profile in TOML: single levels are fixed, lists are varied."""
     # JSON's numbers, strings, lists and truth values are TOML's too.
@@ -79,7 +84,7 @@ def profile_text(trials: int = 1, **levels: Levels) -> str:
     return "\n".join(['about = "A test."', "[fixed]", *fixed, "[design]", f"trials = {trials}", *sweep]) + "\n"
 
 
-def plan_of(trials: int = 1, kind: Kind = Kind.VETH, **levels: Levels) -> Plan:
+def plan_of(trials: int = 1, kind: Kind = Kind.VETH, **levels: Any) -> Plan:
     """The plan of such a profile."""
     profile = parse(profile_text(trials, **levels), name="test", where="test.toml")
     return build(profile, target="loopback" if kind is Kind.LOOPBACK else "testbed")
@@ -93,7 +98,7 @@ def session(folder: Path, plan: Plan) -> Iterator[tuple[Session, Experiment]]:
         yield opened, experiment
 
 
-def measure(folder: Path, trials: int = 1, kind: Kind = Kind.VETH, **levels: Levels) -> Record:
+def measure(folder: Path, trials: int = 1, kind: Kind = Kind.VETH, **levels: Any) -> Record:
     """Runs the whole experiment."""
     with session(folder / "results", plan_of(trials, kind, **levels)) as (opened, experiment):
         run_plan(opened, experiment, Quiet(), lambda _: None)

@@ -6,10 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.e2e.conftest import Ours
 from tests.e2e.experiments import Record, measure
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 MILLION = 1_000_000
 
@@ -34,12 +33,12 @@ def assert_exact(record: Record, payload_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("transfer_bytes", [1, 4095, MILLION + 1])
-def test_any_number_of_bytes(ours: Ours, tmp_path: Path, transfer_bytes: int) -> None:
+def test_any_number_of_bytes(tmp_path: Path, transfer_bytes: int) -> None:
     record = measure(tmp_path, transfer_bytes=transfer_bytes, connections=3, direction=["send", "receive"])
     assert_exact(record, 3 * transfer_bytes)
 
 
-def test_odd_call_sizes(ours: Ours, tmp_path: Path) -> None:
+def test_odd_call_sizes(tmp_path: Path) -> None:
     record = measure(
         tmp_path,
         transfer_bytes=MILLION,
@@ -56,13 +55,13 @@ def test_odd_call_sizes(ours: Ours, tmp_path: Path) -> None:
         assert row["short_calls_count"] == 0
 
 
-def test_one_byte_calls(ours: Ours, tmp_path: Path) -> None:
+def test_one_byte_calls(tmp_path: Path) -> None:
     record = measure(tmp_path, transfer_bytes=20_000, write_size_bytes=1, read_size_bytes=1)
     assert_exact(record, 20_000)
     assert ends(record, "calls_count") == {"near": 20_000, "far": 20_000}
 
 
-def test_every_transport_option(ours: Ours, tmp_path: Path) -> None:
+def test_every_transport_option(tmp_path: Path) -> None:
     record = measure(
         tmp_path,
         transfer_bytes=MILLION,
@@ -71,6 +70,7 @@ def test_every_transport_option(ours: Ours, tmp_path: Path) -> None:
         ip_version=[4, 6],
         no_delay=[False, True],
         quick_ack=[False, True],
+        read_wait="block",
     )
     assert len(record.trials) == 24
     assert_exact(record, 2 * MILLION)
@@ -83,7 +83,7 @@ def test_every_transport_option(ours: Ours, tmp_path: Path) -> None:
         assert re_armed == (factors["quick_ack"] and row["role"] == "receiver")
 
 
-def test_mss(ours: Ours, tmp_path: Path) -> None:
+def test_mss(tmp_path: Path) -> None:
     record = measure(tmp_path, transfer_bytes=MILLION, mss_bytes=[536, 1000], gso=False, tso=False, gro=False)
     assert_exact(record, MILLION)
     final = record.table("tcp_info").filter(pl.col("final"), role="sender")
@@ -95,7 +95,7 @@ def test_mss(ours: Ours, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("direction", ["send", "receive"])
-def test_many_connections(ours: Ours, tmp_path: Path, direction: str) -> None:
+def test_many_connections(tmp_path: Path, direction: str) -> None:
     record = measure(tmp_path, transfer_bytes=MILLION, connections=[1, 10, 100], direction=direction)
     assert {manifest.status for manifest in record.trials.values()} == {"complete"}
     flows = record.table("flows")
@@ -116,7 +116,7 @@ def other(role: str) -> str:
     return "receiver" if role == "sender" else "sender"
 
 
-def test_a_timed_load_counts_the_same_at_both_ends(ours: Ours, tmp_path: Path) -> None:
+def test_a_timed_load_counts_the_same_at_both_ends(tmp_path: Path) -> None:
     record = measure(
         tmp_path,
         duration_s=0.25,

@@ -57,6 +57,10 @@ pub struct Sampler {
     threads_before: Vec<(u64, ThreadSample)>,
     devices_before: (u64, BTreeMap<String, DeviceCounters>),
     load_cpu_before_ns: u64,
+    /// What was last seen of every connection.
+    latest_infos: Vec<Option<TcpInfo>>,
+    /// Position of the connection that is sampled next.
+    next_info: usize,
     last: (u32, Phase),
     worst_late_ns: u64,
 }
@@ -87,6 +91,8 @@ impl Sampler {
             threads_before,
             thread_probes,
             devices_before: (mono_ns(), devices::sample()?),
+            latest_infos: vec![None; load.flows.len()],
+            next_info: 0,
             last: (0, Phase::WarmUp),
             worst_late_ns: 0,
             spec: spec.clone(),
@@ -119,14 +125,17 @@ impl Sampler {
         }
         let (start_mono_ns, _) = self.counts_before.first().copied().unwrap_or_default();
         let payload_bytes = self.sample_counts(load, index, phase)?;
-        let infos = self.sample_tcp_info(load, phase, false)?;
+        // A connection whose thread was preempted inside a system call is locked until that thread
+        // runs again, and reading its state waits for it: the next sample must not come late for that.
+        let until_mono_ns = if phase_ends { u64::MAX } else { due_mono_ns.unwrap_or(u64::MAX).saturating_add(self.spec.interval_ns / 2) };
+        self.sample_tcp_info(load, phase, false, until_mono_ns)?;
         // CPU rows never span two phases, so that a window's CPU time is the sum of its rows.
         if phase_ends || mono_ns().saturating_sub(self.cpus_before.0) >= CPU_PERIOD_NS {
             self.sample_cpus(index, phase)?;
             self.sample_threads(index, phase)?;
         }
         self.last = (index, phase);
-        Ok(self.progress(index, phase, start_mono_ns, payload_bytes, &infos))
+        Ok(self.progress(index, phase, start_mono_ns, payload_bytes))
     }
 
     fn sample_counts(&mut self, load: &Load, index: u32, phase: Phase) -> anyhow::Result<u64> {
@@ -154,22 +163,31 @@ impl Sampler {
         Ok(sum_bytes)
     }
 
-    fn sample_tcp_info(&mut self, load: &Load, phase: Phase, is_final: bool) -> anyhow::Result<Vec<TcpInfo>> {
-        let mut infos = Vec::with_capacity(load.flows.len());
-        for flow in &load.flows {
-            let Ok(info) = TcpInfo::read(flow.socket.as_fd()) else { continue };
-            let sample = Sample {
-                host: &self.spec.host,
-                connection: flow.number,
-                role: self.spec.role.name(),
-                phase: phase.name(),
-                sample_mono_ns: mono_ns(),
-                is_final,
-            };
-            self.tcp_info.push(tcp_info::row(&sample, &info))?;
-            infos.push(info);
+    /// Samples the connections in turn, beginning behind the last one sampled, until all are done or
+    /// it is `until_mono_ns`.
+    fn sample_tcp_info(&mut self, load: &Load, phase: Phase, is_final: bool, until_mono_ns: u64) -> anyhow::Result<()> {
+        let count = load.flows.len();
+        for _ in 0..count {
+            let position = self.next_info;
+            let flow = &load.flows[position];
+            self.next_info = (position + 1) % count;
+            if let Ok(info) = TcpInfo::read(flow.socket.as_fd()) {
+                let sample = Sample {
+                    host: &self.spec.host,
+                    connection: flow.number,
+                    role: self.spec.role.name(),
+                    phase: phase.name(),
+                    sample_mono_ns: mono_ns(),
+                    is_final,
+                };
+                self.tcp_info.push(tcp_info::row(&sample, &info))?;
+                self.latest_infos[position] = Some(info);
+            }
+            if mono_ns() > until_mono_ns {
+                break;
+            }
         }
-        Ok(infos)
+        Ok(())
     }
 
     fn sample_cpus(&mut self, index: u32, phase: Phase) -> anyhow::Result<()> {
@@ -230,9 +248,9 @@ impl Sampler {
         Ok(())
     }
 
-    fn progress(&mut self, index: u32, phase: Phase, start_mono_ns: u64, payload_bytes: u64, infos: &[TcpInfo]) -> Progress {
+    fn progress(&mut self, index: u32, phase: Phase, start_mono_ns: u64, payload_bytes: u64) -> Progress {
         let load_cpu_ns: u64 = self.threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum();
-        let first = infos.first();
+        let first = self.latest_infos.first().and_then(Option::as_ref);
         let announced = first.and_then(|info| match self.spec.role {
             schema::trial::Role::Sender => info.peer_window_bytes(),
             schema::trial::Role::Receiver => info.own_window_bytes(),
@@ -244,7 +262,7 @@ impl Sampler {
             end_mono_ns: self.counts_before.first().map_or(start_mono_ns, |before| before.0),
             payload_bytes,
             load_cpu_ns: load_cpu_ns.saturating_sub(self.load_cpu_before_ns),
-            retransmitted_segments: infos.iter().map(|info| u64::from(info.raw.total_retrans)).sum(),
+            retransmitted_segments: self.latest_infos.iter().flatten().map(|info| u64::from(info.raw.total_retrans)).sum(),
             cwnd_segments: first.map_or(0, |info| info.raw.snd_cwnd),
             srtt_ns: first.map_or(0, |info| u64::from(info.raw.rtt) * 1_000),
             announced_window_bytes: announced.unwrap_or(0),
@@ -259,7 +277,7 @@ impl Sampler {
     /// `/proc` cannot be read, or a row does not fit its table.
     pub fn finish(&mut self, load: &Load, lives: &[Life]) -> anyhow::Result<()> {
         let (index, phase) = self.last;
-        self.sample_tcp_info(load, phase, true)?;
+        self.sample_tcp_info(load, phase, true, u64::MAX)?;
         for (position, life) in lives.iter().enumerate() {
             if let Some(end) = life.thread_end {
                 self.push_thread(position, end, index, phase)?;

@@ -3,6 +3,7 @@
 
 use load::open::Opened;
 use load::running::{Cut, Cutter, Ended, Life, Load};
+use load::urgency::Urgent;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::trial::{Role, Stop, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,12 +67,14 @@ pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, 
     let mut load = Load::prepare(spec, opened.connections)?;
     abort.on_running(load.cutter());
     let mut sampler = Sampler::open(spec, &load)?;
+    let urgent = Urgent::this_thread();
     let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     load.begin(start_mono_ns);
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
+    drop(urgent);
     let lives = load.join();
     sampler.finish(&load, &lives)?;
 

@@ -3,7 +3,7 @@
 //! The way through: [`options`] sets up a socket as the trial asks and reads back what was
 //! granted; [`open`] makes the connections, each introduced by the trial's token
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`]),
-//! with counters that a sampler may read at any time ([`counter`]).
+//! with counters that a sampler may read at any time ([`counter`]), punctually ([`urgency`]).
 
 pub mod counter;
 pub mod open;
@@ -13,6 +13,7 @@ mod receiver;
 pub mod running;
 mod sender;
 mod sockopt;
+pub mod urgency;
 
 use std::io;
 

@@ -86,8 +86,8 @@ fn wait_readable(socket: &Socket) -> io::Result<()> {
 /// Whether the window clamp is looked at after this read: after each of the first ones, when
 /// segments grow to their full size, and now and then later.
 fn is_clamp_due(calls_count: u64) -> bool {
-    const FIRST_READS: u64 = 128;
-    const LATER_READS: u64 = 256;
+    const FIRST_READS: u64 = 1024;
+    const LATER_READS: u64 = 64;
     calls_count <= FIRST_READS || calls_count.is_multiple_of(LATER_READS)
 }
 

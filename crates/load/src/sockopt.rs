@@ -1,4 +1,4 @@
-//! Socket options that no crate in use wraps. The one module of the load with unsafe code.
+//! Socket options that no crate in use wraps. With unsafe code.
 
 use std::io;
 use std::mem::size_of;

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from whyperf.analyze.doubts import CPU_POOL_SHORT_S
 from whyperf.analyze.quantity import bit_rate, octets, percent, significant
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.report.columns import rate_unit_for
@@ -59,7 +60,9 @@ def key_figures(summary: Summary) -> list[Figure]:
     for end in ENDS:
         cpu = getattr(best.cpu, end)
         if cpu is not None and cpu.busy_ratio is not None:
-            figures.append(Figure(percent(cpu.busy_ratio).removesuffix(" %"), "%", f"CPU of the {end}", of_best))
+            # Ticks are too coarse for a short transfer; the table's tooltip says so.
+            rough = "~" if cpu.pooled_s < CPU_POOL_SHORT_S else ""
+            figures.append(Figure(rough + percent(cpu.busy_ratio).removesuffix(" %"), "%", f"CPU of the {end}", of_best))
         elif cpu is not None and cpu.load_threads_ratio is not None:
             value = percent(cpu.load_threads_ratio).removesuffix(" %")
             figures.append(Figure(value, "%", f"CPU of the {end}", "load's threads only"))

@@ -62,7 +62,8 @@ def key_figures(summary: Summary) -> list[Figure]:
         if cpu is not None and cpu.busy_ratio is not None:
             # Ticks are too coarse for a short transfer; the table's tooltip says so.
             rough = "~" if cpu.pooled_s < CPU_POOL_SHORT_S else ""
-            figures.append(Figure(rough + percent(cpu.busy_ratio).removesuffix(" %"), "%", f"CPU of the {end}", of_best))
+            value = rough + percent(cpu.busy_ratio).removesuffix(" %")
+            figures.append(Figure(value, "%", f"CPU of the {end}", of_best))
         elif cpu is not None and cpu.load_threads_ratio is not None:
             value = percent(cpu.load_threads_ratio).removesuffix(" %")
             figures.append(Figure(value, "%", f"CPU of the {end}", "load's threads only"))

@@ -43,6 +43,9 @@ pub struct Ability {
 pub struct HostFacts {
     /// Host name.
     pub hostname: String,
+    /// Identifier of this boot of the kernel; two ends with the same are on one machine. Empty
+    /// where it cannot be read.
+    pub boot_id: String,
     /// Version of the agent.
     pub agent_version: String,
     /// Kernel release, as `uname -r`.

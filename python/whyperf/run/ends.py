@@ -38,13 +38,13 @@ class Cpus:
 def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts]) -> dict[str, Cpus]:
     """Give each end its CPUs as the factors ``near_cpus`` and ``far_cpus`` ask.
 
-    ``auto`` splits a machine that holds both ends into halves; between two hosts it pins nothing, and each end has its
-    host to itself.
+    ``auto`` splits a machine that holds both ends into halves; between two machines it pins nothing, and each end has
+    its own to itself.
 
     Raises:
         RunError: a CPU that the host does not have.
     """
-    together = kind is not Kind.NETWORK
+    together = kind is not Kind.NETWORK or _same_machine(facts)
     chosen: dict[str, tuple[int, ...]] = {}
     for label in (NEAR, FAR):
         online = tuple(facts[label]["cpus"])
@@ -59,6 +59,12 @@ def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts
         others = chosen[other] or tuple(facts[other]["cpus"])
         shares[label] = Cpus(chosen[label], own, not together or not set(own) & set(others))
     return shares
+
+
+def _same_machine(facts: Mapping[str, Facts]) -> bool:
+    """Whether an ssh host turns out to be this one, be it another container or namespace."""
+    near, far = (facts[label]["boot_id"] for label in (NEAR, FAR))
+    return bool(near) and near == far
 
 
 def _half(online: tuple[int, ...], label: str) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ pub fn describe(agent_version: &str) -> HostFacts {
     let cpu_information = system::read("/proc/cpuinfo");
     HostFacts {
         hostname: system::hostname(),
+        boot_id: system::boot_id(),
         agent_version: agent_version.to_owned(),
         kernel: system::kernel(),
         machine: system::machine(),
@@ -49,6 +50,7 @@ mod tests {
         assert_eq!(format!("{} {} {}", facts.hostname, facts.kernel, facts.machine), uname.trim());
         let nproc = std::process::Command::new("nproc").env_remove("OMP_NUM_THREADS").output().expect("nproc");
         assert_eq!(facts.cpus.len().to_string(), String::from_utf8(nproc.stdout).expect("text").trim());
+        assert_eq!(facts.boot_id.len(), 36, "a UUID: {}", facts.boot_id);
         assert!(facts.memory_bytes > 64 << 20, "{facts:?}");
         assert!(facts.congestion_controls.contains(&"reno".to_owned()), "{facts:?}");
         assert!(facts.sysctls.contains_key("net.ipv4.tcp_rmem"), "{facts:?}");

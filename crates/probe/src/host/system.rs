@@ -15,6 +15,10 @@ fn read_word(file: &str) -> String {
     read(file).trim().to_owned()
 }
 
+pub(super) fn boot_id() -> String {
+    read_word("/proc/sys/kernel/random/boot_id")
+}
+
 pub(super) fn hostname() -> String {
     read_word("/proc/sys/kernel/hostname")
 }

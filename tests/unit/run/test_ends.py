@@ -1,0 +1,44 @@
+"""Which CPUs each end gets, and when they are its alone."""
+
+import pytest
+
+from whyperf.run import Kind, RunError
+from whyperf.run.ends import FAR, NEAR, Cpus, share_cpus
+
+
+def _facts(near: list[int], far: list[int], *, one_machine: bool = False) -> dict[str, dict[str, object]]:
+    return {NEAR: {"cpus": near, "boot_id": "a"}, FAR: {"cpus": far, "boot_id": "a" if one_machine else "b"}}
+
+
+def _factors(near: str = "auto", far: str = "auto") -> dict[str, str]:
+    return {"near_cpus": near, "far_cpus": far}
+
+
+def test_a_machine_of_both_ends_is_split_in_halves() -> None:
+    shares = share_cpus(Kind.VETH, _factors(), _facts([0, 1, 2, 3], [0, 1, 2, 3], one_machine=True))
+    assert shares == {NEAR: Cpus((0, 1), (0, 1), True), FAR: Cpus((2, 3), (2, 3), True)}
+
+
+def test_one_cpu_cannot_be_split() -> None:
+    shares = share_cpus(Kind.LOOPBACK, _factors(), _facts([0], [0], one_machine=True))
+    assert shares[NEAR] == shares[FAR] == Cpus((), (0,), False)
+
+
+def test_two_machines_are_each_its_ends_alone() -> None:
+    shares = share_cpus(Kind.NETWORK, _factors(), _facts([0, 1], [0, 1, 2]))
+    assert shares == {NEAR: Cpus((), (0, 1), True), FAR: Cpus((), (0, 1, 2), True)}
+
+
+def test_an_ssh_host_that_is_this_machine_is_no_second_one() -> None:
+    shares = share_cpus(Kind.NETWORK, _factors(), _facts([0, 1], [0, 1], one_machine=True))
+    assert shares == {NEAR: Cpus((0,), (0,), True), FAR: Cpus((1,), (1,), True)}
+
+
+def test_cpus_that_both_ends_name_are_neithers_alone() -> None:
+    shares = share_cpus(Kind.VETH, _factors("0-2", "2,3"), _facts([0, 1, 2, 3], [0, 1, 2, 3], one_machine=True))
+    assert shares == {NEAR: Cpus((0, 1, 2), (0, 1, 2), False), FAR: Cpus((2, 3), (2, 3), False)}
+
+
+def test_a_cpu_that_is_not_there_is_named() -> None:
+    with pytest.raises(RunError, match="far_cpus: the far host has no CPU 7 to use; it has 0, 1"):
+        share_cpus(Kind.VETH, _factors("0", "7"), _facts([0, 1], [0, 1], one_machine=True))

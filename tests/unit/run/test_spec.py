@@ -1,0 +1,45 @@
+"""From factors to what each end is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from whyperf.plan import build
+from whyperf.profile import parse
+from whyperf.run.ends import FAR, NEAR, Cpus
+from whyperf.run.spec import trial_specs
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "request.json").read_text())
+CPUS = {NEAR: Cpus((0,), (0,), True), FAR: Cpus((1,), (1,), True)}
+
+
+def _specs(fixed: str) -> dict[str, dict[str, Any]]:
+    profile = parse(f'about = "a"\n[fixed]\n{fixed}', name="test", where="test.toml")
+    (cell,) = build(profile).cells
+    return trial_specs("001-c0001", cell.factors, CPUS, "198.18.0.2", 0)
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    ["", "transfer_bytes = 1", "window_bytes = 4096\nno_delay = true", 'direction = "receive"', "ip_version = 6"],
+)
+def test_every_spec_is_one_the_agent_knows(fixed: str) -> None:
+    for spec in _specs(fixed).values():
+        jsonschema.validate({"id": 1, "body": {"request": "prepare"} | spec}, SCHEMA)
+
+
+def test_the_near_end_connects_whoever_sends() -> None:
+    for direction, roles in (("send", ("sender", "receiver")), ("receive", ("receiver", "sender"))):
+        specs = _specs(f'direction = "{direction}"')
+        assert (specs[NEAR]["role"], specs[FAR]["role"]) == roles
+        assert (specs[NEAR]["opening"], specs[FAR]["opening"]) == ("connect", "listen")
+        assert (specs[NEAR]["listen_address"], specs[FAR]["listen_address"]) == (None, "198.18.0.2")
+
+
+def test_both_ends_know_the_token_and_no_two_trials_share_it() -> None:
+    one, other = _specs(""), _specs("")
+    assert one[NEAR]["token"] == one[FAR]["token"] != other[NEAR]["token"]
+    assert len(bytes.fromhex(one[NEAR]["token"])) == 32

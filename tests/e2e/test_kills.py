@@ -1,0 +1,117 @@
+"""kill -9 of any process of a run, at any moment: nothing stays, nothing is lost, it resumes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import whyperf_command
+from tests.e2e.conftest import Ours
+from tests.e2e.contents import finished_trials, partial_trials
+from tests.e2e.experiments import profile_text
+from tests.e2e.host_state import Process
+from whyperf.record import Experiment
+
+pytestmark = pytest.mark.root
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+#: Every process of a run dies several times; 21 kills in all. The seeds decide order and moments.
+CHAINS = {
+    "command": (1995, ("controller", "near", "far", "testbed", "controller", "far")),
+    "library": (2026, ("controller", "near", "far", "testbed", "near") * 3),
+}
+#: Another MTU is another testbed, so that building is hit as well as measuring.
+LEVELS: dict[str, Any] = {"mtu_bytes": [1500, 9188], "window_bytes": [4096, "default"], "transfer_bytes": 2_000_000}
+CELLS, TRIALS = 4, 15
+#: How long after its first agent a run may be hit.
+LATEST_S = 1.0
+#: How long a controller may take to notice that an agent is gone, and to say so.
+NOTICE_S = 10
+TREE = Path(__file__).parents[2]
+
+
+def agent_of(process: Process) -> str:
+    """Which agent a process is: the testbed's holder, or the near or far end's by the holder's descriptor."""
+    words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
+    if "--netns" not in words:
+        return "testbed"
+    # The holder opens the near end's namespace first.
+    return "near" if words[words.index("--netns") + 1].endswith("/3") else "far"
+
+
+def find(ours: Ours, victim: str, controller: subprocess.Popen[bytes]) -> int | None:
+    """Process id of the victim, if it is there."""
+    if victim == "controller":
+        return controller.pid
+    for process in ours.agents():
+        try:
+            if agent_of(process) == victim:
+                return process.pid
+        except OSError:
+            continue
+    return None
+
+
+def kill_somewhere(ours: Ours, chance: random.Random, victim: str, controller: subprocess.Popen[bytes]) -> None:
+    """Kills the victim at a random moment after the run's first agent appeared, until the run ends of it."""
+    while not ours.agents():
+        assert controller.poll() is None
+        time.sleep(0.02)
+    time.sleep(chance.uniform(0, LATEST_S))
+    while controller.poll() is None:
+        pid = find(ours, victim, controller)
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            # One that was about to end anyway is not missed; then its successor dies.
+            with suppress(subprocess.TimeoutExpired):
+                controller.wait(0.5)
+
+
+@pytest.mark.parametrize("way", CHAINS)
+def test_a_run_survives_every_kill(ours: Ours, started: Start, tmp_path: Path, way: str) -> None:
+    seed, victims = CHAINS[way]
+    chance = random.Random(seed)
+    profile, results = tmp_path / "killed.toml", tmp_path / "results"
+    profile.write_text(profile_text(TRIALS, **LEVELS))
+    command = {
+        "command": whyperf_command.argv("run", profile, "--out", results),
+        "library": [sys.executable, "-m", "tests.e2e.controller", str(profile), str(results)],
+    }[way]
+    for victim in chance.sample(victims, len(victims)):
+        before = finished_trials(results)
+        controller = started(command, cwd=TREE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        kill_somewhere(ours, chance, victim, controller)
+        said = controller.communicate(timeout=NOTICE_S)[1].decode()
+        assert "Traceback" not in said, said
+        assert "internal error" not in said, said
+        if victim != "controller":
+            assert controller.returncode == 1, said
+            assert f"whyperf: the {victim} agent was killed by signal 9" in said.splitlines()[-1]
+        ours.await_none()
+        ours.assert_namespaces_gone()
+        after = finished_trials(results)
+        assert before.items() <= after.items()
+    before = finished_trials(results)
+    done = subprocess.run(command, cwd=TREE, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    after = finished_trials(results)
+    assert before.items() <= after.items()
+    assert partial_trials(results) == []
+    experiment = Experiment.open(results)
+    trials = experiment.trials()
+    assert trials.damaged == []
+    # The union is the plan: every trial once, none beside it, all of them whole.
+    assert sorted(trials.manifests) == sorted(trial.id for trial in experiment.plan.trials())
+    assert len(trials.manifests) == CELLS * TRIALS
+    assert {manifest.status for manifest in trials.manifests.values()} == {"complete"}
+    assert not (results / "set-aside").exists()

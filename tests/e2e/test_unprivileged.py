@@ -1,0 +1,1 @@
+"""Without privilege `whyperf run` measures over the loopback and says so."""

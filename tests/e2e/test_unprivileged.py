@@ -1,1 +1,68 @@
 """Without privilege `whyperf run` measures over the loopback and says so."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.whyperf_command import Done, whyperf
+from whyperf.record import Experiment
+
+NOBODY = 65534
+#: The checkout or its Python may lie where others cannot enter: reading is allowed, nothing else
+#: (capabilities(7)). `env`, because an ambient capability counts from the next program on.
+AS_NOBODY = (
+    "setpriv",
+    f"--reuid={NOBODY}",
+    f"--regid={NOBODY}",
+    "--clear-groups",
+    "--bounding-set=-all,+dac_read_search",
+    "--inh-caps=-all,+dac_read_search",
+    "--ambient-caps=+dac_read_search",
+    "env",
+)
+
+pytestmark = [
+    pytest.mark.usefixtures("ours"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else"),
+    pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv"),
+]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder of nobody's own; pytest's are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, NOBODY, NOBODY)
+        yield Path(name)
+
+
+def run(folder: Path, *words: str) -> Done:
+    """`whyperf run` as nobody."""
+    environment = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return whyperf("run", *words, "--out", folder / "results", folder=folder, before=AS_NOBODY, environment=environment)
+
+
+def test_the_loopback_is_measured_and_said(folder: Path) -> None:
+    done = run(folder, "-t", "0.3", "--json")
+    assert done.status == 0, done.err
+    assert done.err.startswith("Measuring over the loopback, because there is no veth testbed here: ")
+    result = json.loads(done.out)
+    assert result["testbed"] == "loopback"
+    (cell,) = result["cells"]
+    assert cell["goodput_bps"]["median"] > 0
+    (manifest,) = Experiment.open(folder / "results").trials().manifests.values()
+    assert (manifest.testbed, manifest.status) == ("loopback", "complete")
+
+
+def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:
+    done = run(folder, "--testbed", "veth", "-t", "0.3", "--json")
+    assert done.status == 1
+    assert done.sentence.startswith("whyperf: no veth testbed: ")
+    assert done.sentence.endswith("; run as root, or use --testbed loopback")
+    assert done.out == ""
+    assert list(folder.iterdir()) == []

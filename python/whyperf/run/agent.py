@@ -201,7 +201,7 @@ class Agent:
         except PipeClosedError:
             self._replies.put(self._gone())
         except RunError as error:
-            self._replies.put(error)
+            self._replies.put(RunError(f"{self.label}: {error}", error.fault))
         except (ValueError, OSError):
             self._replies.put(self._gone())
 

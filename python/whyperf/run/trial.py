@@ -117,13 +117,24 @@ class _Trial:
 
 def _both(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
     """Collect from both ends at once; when one fails, or the user interrupts, end the other too."""
+    failures: list[Exception] = []
+
+    def collect_or_note(label: str) -> dict[str, Any]:
+        try:
+            return collect(label)
+        except Exception as error:
+            failures.append(error)
+            raise
+
     pool = ThreadPoolExecutor(len(agents))
     try:
-        futures = {label: pool.submit(collect, label) for label in agents}
+        futures = {label: pool.submit(collect_or_note, label) for label in agents}
         wait(futures.values(), return_when=FIRST_EXCEPTION)
-        if any(future.done() and future.exception() for future in futures.values()):
+        if failures:
             for agent in agents.values():
                 agent.post({"request": "abort"})
+            wait(futures.values())
+            raise _cause(failures)
         return {label: future.result() for label, future in futures.items()}
     except KeyboardInterrupt:
         for agent in agents.values():
@@ -131,6 +142,14 @@ def _both(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) ->
         raise
     finally:
         pool.shutdown()
+
+
+def _cause(failures: list[Exception]) -> Exception:
+    """The failure that came first. One at a file that is gone or closed follows from the other, which abandoned both.
+
+    A full disk is hit by one end; the other finds the trial's folder removed, perhaps before the first has told.
+    """
+    return min(failures, key=lambda error: isinstance(error.__cause__ or error, FileNotFoundError | ValueError))
 
 
 def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_progress: Progress) -> dict[str, Any]:

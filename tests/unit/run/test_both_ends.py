@@ -1,0 +1,76 @@
+"""When both ends of a trial fail, the cause is told and not what followed from it."""
+
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+import pytest
+
+from whyperf.record import RecordError
+from whyperf.run.agent import Agent
+from whyperf.run.errors import PipeClosedError
+from whyperf.run.trial import _both
+
+
+class Idle(Agent):
+    """An agent without a process, that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def post(self, request: dict[str, Any]) -> None:
+        """Keeps it."""
+        self.sent.append(request)
+
+
+def record_error(text: str, cause: Exception) -> RecordError:
+    """As the record raises it."""
+    error = RecordError(text)
+    error.__cause__ = cause
+    return error
+
+
+FULL = record_error("no space left on device", OSError(28, "No space left on device"))
+REMOVED = record_error("no such file or directory", FileNotFoundError(2, "No such file or directory"))
+CLOSED = ValueError("write to closed file")
+
+
+def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
+    """Has both ends fail, one after the other, and both are told to stop."""
+    agents: dict[str, Agent] = {"near": Idle(), "far": Idle()}
+    first_failed = Event()
+
+    def collect(label: str) -> dict[str, Any]:
+        if label == order[0]:
+            first_failed.set()
+        else:
+            first_failed.wait()
+        raise errors[label]
+
+    try:
+        _both(collect, agents)
+    finally:
+        ends = [agent for agent in agents.values() if isinstance(agent, Idle)]
+        assert [end.sent for end in ends] == [[{"request": "abort"}]] * 2
+
+
+@pytest.mark.parametrize("order", [["near", "far"], ["far", "near"]])
+@pytest.mark.parametrize("consequence", [REMOVED, CLOSED])
+@pytest.mark.parametrize("full", ["near", "far"])
+def test_a_full_disk_is_told_and_not_the_folder_it_cost(order: list[str], consequence: Exception, full: str) -> None:
+    errors = {"near": consequence, "far": consequence} | {full: FULL}
+    with pytest.raises(RecordError, match="no space left on device"):
+        fail_in_order(order, errors)
+
+
+def test_a_lone_failure_is_told_as_it_is() -> None:
+    gone = PipeClosedError("the far agent was killed by signal 9")
+
+    def collect(label: str) -> dict[str, Any]:
+        if label == "far":
+            raise gone
+        return {}
+
+    with pytest.raises(PipeClosedError) as caught:
+        _both(collect, {"near": Idle(), "far": Idle()})
+    assert caught.value is gone

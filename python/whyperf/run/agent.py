@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Any, Self
@@ -46,6 +47,24 @@ class TablePiece:
     data: bytes
 
 
+def _understood(payload: bytes) -> tuple[int, Message]:
+    """A message's identifier and body.
+
+    Raises:
+        RunError: it is none.
+    """
+    try:
+        message = json.loads(payload)
+        identifier, body = message["id"], message["body"]
+        wanted = {"error": ("fault", "text"), "table": ("name",), "hello": ("version",)}
+        if not isinstance(identifier, int) or not {"reply", *wanted.get(body["reply"], ())} <= body.keys():
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):
+        shown = payload[:60].decode(errors="replace")
+        raise RunError(f"not a message of an agent: {shown!r}; install the same whyperf on both hosts") from None
+    return identifier, body
+
+
 class Agent:
     """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
 
@@ -62,6 +81,7 @@ class Agent:
         self._next_id = 1
         self._lock = threading.Lock()
         self._replies: queue.Queue[tuple[int, Message] | TablePiece | Exception] = queue.Queue()
+        self._ended: RunError | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         try:
             self._process = subprocess.Popen(
@@ -103,10 +123,8 @@ class Agent:
 
     def post(self, request: Message) -> None:
         """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""
-        try:
+        with suppress(RunError):
             self._send({"id": self._take_id(), "body": request})
-        except PipeClosedError:
-            return
 
     def clock(self) -> Clock:
         """Compare the agent's clocks with the controller's."""
@@ -163,7 +181,9 @@ class Agent:
             self._process.stdin.write(frames.encode(json.dumps(message).encode()))
             self._process.stdin.flush()
         except (OSError, ValueError) as error:
-            raise self._gone() from error
+            # What it last said tells more than that it is gone.
+            self._reader.join(_EXIT_GRACE_S)
+            raise self._ended or self._gone() from error
 
     def _receive(self, identifier: int, what: str, timeout_s: float) -> Message | TablePiece:
         while True:
@@ -185,6 +205,11 @@ class Agent:
 
     def _read(self) -> None:
         """Read frames until the pipe ends; the last item in the queue is why."""
+        self._ended = self._read_frames()
+        self._replies.put(self._ended)
+
+    def _read_frames(self) -> RunError:
+        """Read frames until the pipe ends, and return why it did."""
         stream = self._process.stdout
         assert stream is not None
         table = ""
@@ -193,17 +218,17 @@ class Agent:
                 if frame.kind == frames.KIND_TABLE:
                     self._replies.put(TablePiece(table, frame.payload))
                     continue
-                message = json.loads(frame.payload)
-                if message["body"]["reply"] == "table":
-                    table = message["body"]["name"]
-                self._replies.put((message["id"], message["body"]))
-            self._replies.put(self._gone())
+                identifier, body = _understood(frame.payload)
+                if body["reply"] == "table":
+                    table = body["name"]
+                self._replies.put((identifier, body))
         except PipeClosedError:
-            self._replies.put(self._gone())
+            return self._gone()
         except RunError as error:
-            self._replies.put(RunError(f"{self.label}: {error}", error.fault))
+            return RunError(f"{self.label}: {error}", error.fault)
         except (ValueError, OSError):
-            self._replies.put(self._gone())
+            return self._gone()
+        return self._gone()
 
     def _gone(self) -> PipeClosedError:
         """Say how the agent ended, in its own words where it left some."""

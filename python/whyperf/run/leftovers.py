@@ -7,6 +7,9 @@ from typing import Any
 from whyperf.run.errors import RunError
 from whyperf.run.pipes import agent_binary
 
+#: Several leftovers take up to 3 s each.
+_TIMEOUT_S = 60
+
 
 def clean() -> Any:
     """Have the agent end what killed runs left here, and return what that was, as its JSON.
@@ -14,7 +17,15 @@ def clean() -> Any:
     Raises:
         RunError: the agent could not.
     """
-    done = subprocess.run([str(agent_binary()), "doctor", "--clean"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RunError(done.stderr.strip() or "cleaning up failed")
-    return json.loads(done.stdout)
+    argv = [str(agent_binary()), "doctor", "--clean"]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode != 0:
+            raise RunError(done.stderr.decode(errors="replace").strip() or "cleaning up failed")
+        return json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise RunError(f"{argv[0]} did not clean up within {_TIMEOUT_S} s") from None
+    except OSError as error:
+        raise RunError(f"starting {argv[0]}: {error.strerror}") from error
+    except ValueError:
+        raise RunError(f"{argv[0]} does not answer like an agent; is it one?") from None

@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from whyperf import __version__
@@ -89,9 +90,16 @@ class _Trial:
         clocks = {label: agent.clock() for label, agent in agents.items()}
         start_mono_ns = time.monotonic_ns() + _LEAD_NS + 4 * max(clock.uncertainty_ns for clock in clocks.values())
 
+        telling = Lock()
+
+        def tell(label: str, progress: dict[str, Any]) -> None:
+            # Both ends are collected at once, but observers are told from one thread at a time.
+            with telling:
+                on_progress(label, progress)
+
         def collect(label: str) -> dict[str, Any]:
             at_mono_ns = start_mono_ns + clocks[label].offset_ns
-            return _collect(agents[label], self.specs[label], at_mono_ns, writer, on_progress)
+            return _collect(agents[label], self.specs[label], at_mono_ns, writer, tell)
 
         finished = _both(collect, agents)
         status, reason = _status(finished)

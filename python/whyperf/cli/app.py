@@ -15,6 +15,9 @@ from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
 _BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 _BAD_CLICK: type[Exception] = typer.BadParameter.__mro__[2]
 
+#: What typer makes of Ctrl-C.
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="whyperf",
     help="Says how fast a pair of hosts moves data, and what it costs them.",
@@ -55,14 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"whyperf: {_usage(error)}")
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
-        say("whyperf: stopped")
-        return FAILED
+        code = _INTERRUPTED
     except Exception as error:
         if wants_traceback():
             raise
         failed, text = explain(error)
         say(f"whyperf: {text}")
         return failed
+    if code == _INTERRUPTED:
+        say("whyperf: stopped")
+        return FAILED
     return code if isinstance(code, int) else DONE
 
 

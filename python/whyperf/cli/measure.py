@@ -53,10 +53,19 @@ def measure(order: Order) -> int:
     for warning in plan.warnings:
         say(warning)
     folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
-    with Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment:
-        if not _make_missing_trials(experiment, target, as_json=order.json):
+    # From before the folder is made: whoever stops the run early finds nothing left of it.
+    with (
+        interrupts.handled(),
+        Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
+    ):
+        try:
+            _make_missing_trials(experiment, target, as_json=order.json)
+        except KeyboardInterrupt:
             _say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
             return FAILED
+        except BaseException:
+            experiment.discard_if_empty()
+            raise
         # Imported here: judging needs libraries that load for a second; a mistake is answered before.
         from whyperf.cli import result  # noqa: PLC0415
 
@@ -95,8 +104,8 @@ def _with_allowed_congestion_control(overrides: Factors, profile: Profile, targe
     return overrides | {CONGESTION_CONTROL: other}
 
 
-def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> bool:
-    """Measures what the record lacks; False when the user stopped it. A folder without a trial is removed."""
+def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> None:
+    """Measures what the record lacks."""
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
     goodputs = Goodputs(experiment)
@@ -105,24 +114,17 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
         to_go = f"{len(missing)} to go" if missing else "nothing is missing"
         say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
     if not missing:
-        return True
+        return
     # Imported here, as above.
     from whyperf.cli.watch import watcher_for  # noqa: PLC0415
 
-    try:
-        with interrupts.handled(), Session(experiment.plan, target) as session:
-            for host, facts in session.facts.items():
-                experiment.write_host(host, facts)
-            if session.testbed is not None:
-                experiment.write_testbed(session.testbed)
-            with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
-                run_plan(session, experiment, watcher, goodputs.of)
-    except KeyboardInterrupt:
-        return False
-    except BaseException:
-        experiment.discard_if_empty()
-        raise
-    return True
+    with Session(experiment.plan, target) as session:
+        for host, facts in session.facts.items():
+            experiment.write_host(host, facts)
+        if session.testbed is not None:
+            experiment.write_testbed(session.testbed)
+        with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
+            run_plan(session, experiment, watcher, goodputs.of)
 
 
 def _say_how_to_resume(experiment: Experiment, *, named: bool) -> None:

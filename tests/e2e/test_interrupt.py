@@ -1,0 +1,134 @@
+"""Ctrl-C, and a polite kill: the run stops within 2 s, says how to go on, and goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import whyperf_command
+from tests.e2e.conftest import GONE_WITHIN_S, Ours
+from tests.e2e.contents import finished_trials, partial_trials
+from tests.e2e.experiments import profile_text
+from whyperf.cli import main
+from whyperf.record import Experiment
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+LOOPBACK = ("--testbed", "loopback", "--out", "results")
+#: A trial is long enough to be hit in its middle.
+LEVELS = {"duration_s": 0.5, "warmup_s": 0, "cooldown_s": 0}
+TRIALS = 6
+
+
+@pytest.fixture
+def run(tmp_path: Path, started: Start) -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts `whyperf run` in a process group of its own, as a shell does."""
+    profile = tmp_path / "stopped.toml"
+    profile.write_text(profile_text(TRIALS, **LEVELS))
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        argv = whyperf_command.argv("run", profile, *words)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return started(argv, cwd=tmp_path, start_new_session=True, **streams)
+
+    return start
+
+
+def await_trials(folder: Path, count: int) -> None:
+    """Waits until so many trials are finished, and the next has begun."""
+    while len(list((folder / "results" / "trials").glob("[0-9]*"))) < count:
+        time.sleep(0.02)
+    time.sleep(0.2)
+
+
+def stopped(controller: subprocess.Popen[bytes], number: signal.Signals) -> tuple[str, str]:
+    """Sends a signal to the whole group; returns what was said until the end, which must come in time."""
+    since = time.monotonic()
+    os.killpg(controller.pid, number)
+    out, err = controller.communicate(timeout=20)
+    assert time.monotonic() - since < GONE_WITHIN_S
+    assert controller.returncode == 1
+    assert b"Traceback" not in err, err
+    return out.decode(), err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_run_says_how_to_go_on_and_does(
+    ours: Ours, tmp_path: Path, run: Start, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    controller = run(*LOOPBACK)
+    await_trials(tmp_path, 2)
+    out, err = stopped(controller, number)
+    ours.await_none()
+    assert out == ""
+    last = err.splitlines()[-1]
+    assert f"whyperf: stopped; 2 of {TRIALS} trials are in results; the same command resumes" in last
+    results = tmp_path / "results"
+    assert partial_trials(results) == []
+    before = finished_trials(results)
+
+    assert main(["run", str(tmp_path / "stopped.toml"), "--testbed", "loopback", "--out", str(results), "--json"]) == 0
+    streams = capsys.readouterr()
+    assert f"has 2 of {TRIALS} trials; {TRIALS - 2} to go" in streams.err
+    assert [cell["trials"] for cell in json.loads(streams.out)["cells"]] == [TRIALS]
+    assert before.items() <= finished_trials(results).items()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.3])
+def test_a_run_that_is_stopped_early_leaves_nothing(ours: Ours, tmp_path: Path, run: Start, delay_s: float) -> None:
+    controller = run(*LOOPBACK)
+    while not (tmp_path / "results").exists():
+        time.sleep(0.001)
+    time.sleep(delay_s)
+    _, err = stopped(controller, signal.SIGINT)
+    ours.await_none()
+    assert err.splitlines()[-1].startswith("whyperf: stopped")
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_second_signal_stops_at_once(ours: Ours, tmp_path: Path, run: Start) -> None:
+    controller = run(*LOOPBACK)
+    await_trials(tmp_path, 1)
+    # So busy that it hears both together.
+    os.killpg(controller.pid, signal.SIGSTOP)
+    os.killpg(controller.pid, signal.SIGINT)
+    os.killpg(controller.pid, signal.SIGTERM)
+    os.killpg(controller.pid, signal.SIGCONT)
+    assert controller.wait(GONE_WITHIN_S) == 1
+    ours.await_none()
+    assert len(Experiment.open(tmp_path / "results").trials().manifests) == 1
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3, 0.6])
+def test_a_stop_while_the_testbed_is_built_or_used(ours: Ours, tmp_path: Path, run: Start, delay_s: float) -> None:
+    controller = run("--out", "results")
+    while not ours.agents():
+        assert controller.poll() is None
+        time.sleep(0.01)
+    time.sleep(delay_s)
+    ours.processes()
+    stopped(controller, signal.SIGINT)
+    ours.await_none()
+    ours.assert_namespaces_gone()
+    if (tmp_path / "results").exists():
+        assert partial_trials(tmp_path / "results") == []
+        assert finished_trials(tmp_path / "results")
+
+
+def test_a_reader_that_leaves_is_no_error_of_ours(ours: Ours, tmp_path: Path) -> None:
+    """`whyperf run | head -1`: the measurement's lines have nobody to read them."""
+    words = whyperf_command.argv("run", "--time", "3", *LOOPBACK)
+    reader = f"{sys.executable} -c 'input()'"
+    done = subprocess.run(
+        f"{' '.join(words)} | {reader}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    ours.await_none()
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "internal error" not in done.stderr, done.stderr

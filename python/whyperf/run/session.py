@@ -154,11 +154,20 @@ class Session:
         built = self._holder.call({"request": "build_testbed"} | spec)
         self.testbed = {"host": host, "spec": spec, "near": built["near"], "far": built["far"]}
         for label in (NEAR, FAR):
-            agent = Agent(label, pipes.local(built[label]["netns"]), shares_clock=True)
+            agent = self._agent_inside(label, built[label]["netns"])
             addresses = {4: built[label]["ipv4"], 6: built[label]["ipv6"]} if label == FAR else {}
             self._ends[label] = End(agent, {}, addresses)
             self._ends[label] = End(agent, agent.call({"request": "describe_host"}), addresses)
         self._testbed_key = key
+
+    def _agent_inside(self, label: str, netns: str) -> Agent:
+        """Start an end's agent in its namespace; where that fails because the testbed is gone, say that."""
+        try:
+            return Agent(label, pipes.local(netns), shares_clock=True)
+        except RunError:
+            assert self._holder is not None
+            self._holder.call({"request": "clock"})
+            raise
 
     def _close_ends(self) -> None:
         for end in self._ends.values():

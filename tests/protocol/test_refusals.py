@@ -1,8 +1,10 @@
 """A request that cannot be met is refused in a sentence, and the agent goes on."""
 
+import resource
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -123,7 +125,9 @@ def test_another_server_is_no_agent(talk: StartTalk) -> None:
             asked = agent.send("connect", address="127.0.0.1", port=port)
             with other.accept()[0] as connection:
                 connection.sendall(answer)
-                connection.shutdown(socket.SHUT_WR)
+                # The agent may have hung up by now.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_WR)
                 reply = agent.reply_to(asked)
         assert (reply["reply"], reply["fault"]) == ("error", "peer"), reply
         assert f"127.0.0.1:{port}" in reply["text"]
@@ -184,3 +188,45 @@ def test_a_trial_after_many_refusals_is_whole(talk: StartTalk) -> None:
         assert finished["payload_bytes"] == 100_000
         assert set(tables) == {"flows", "intervals", "tcp_info", "cpu", "threads", "devices"}
         assert all(data.startswith(b"PAR1") and data.endswith(b"PAR1") for data in tables.values())
+
+
+def with_open_files(talk: StartTalk, least: int, most: int) -> Talk:
+    """An agent that starts with these limits of open files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (least, before[1]))
+    try:
+        agent = talk().hello()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    if most < before[1]:
+        resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (most, most))
+    return agent
+
+
+def test_a_logins_limit_of_open_files_is_raised(talk: StartTalk) -> None:
+    far, near = (with_open_files(talk, 64, 1 << 20) for _ in range(2))
+    port = far.ask("prepare", **trial(connections_count=100))["port"]
+    near.ask("prepare", **trial("connect", "sender", connections_count=100))
+    assert near.ask("connect", address="127.0.0.1", port=port)["connections_count"] == 100
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    assert [agent.finish(identifier)[0]["payload_bytes"] for agent, identifier in started] == [10_000_000] * 2
+
+
+@pytest.mark.parametrize(("poor", "most"), [("far", 50), ("near", 50), ("near", 150), ("far", 150)])
+def test_too_many_connections_for_the_host_are_named(talk: StartTalk, poor: str, most: int) -> None:
+    """The limit is hit by a socket, or later by what watches the threads."""
+    far, near = (with_open_files(talk, 50, most if poor == end else 4096) for end in ("far", "near"))
+    port = far.ask("prepare", **trial(connections_count=100))["port"]
+    near.ask("prepare", **trial("connect", "sender", connections_count=100))
+    asked = near.send("connect", address="127.0.0.1", port=port)
+    victim, reply = near, {"reply": "connected"}
+    if poor == "far":
+        victim = far
+    else:
+        reply = near.reply_to(asked)
+    if reply["reply"] == "connected":
+        reply = victim.reply_to(victim.send("start", at_mono_ns=0))
+    assert reply["reply"] == "error", reply
+    assert "open files" in reply["text"]
+    assert "ulimit -Hn" in reply["text"]
+    assert victim.ask("clock")["reply"] == "clock"

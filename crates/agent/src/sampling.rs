@@ -1,5 +1,6 @@
 //! Takes the samples of a trial and turns them into the record's rows.
 
+use anyhow::Context;
 use load::counter::Counts;
 use load::options::{self, Requested};
 use load::running::{Cut, Ended, Flow, Life, Load};
@@ -72,7 +73,9 @@ impl Sampler {
     /// `/proc` cannot be read.
     pub fn open(spec: &TrialSpec, load: &Load) -> anyhow::Result<Self> {
         let mut cpu_probe = CpuProbe::open()?;
-        let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>()?;
+        let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>();
+        let thread_probes = thread_probes
+            .context("watching the load's threads takes two open files each; with many connections raise the host's limit (ulimit -Hn)")?;
         let cpus_before = (mono_ns(), cpu_probe.sample()?);
         let threads_before: Vec<_> = thread_probes.iter().map(|probe| (mono_ns(), probe.sample().unwrap_or_default())).collect();
         Ok(Self {

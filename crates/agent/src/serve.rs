@@ -7,6 +7,7 @@
 use anyhow::Context;
 use load::LoadError;
 use load::open::{self, Listening, Opened};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
@@ -284,5 +285,15 @@ fn wait_for<T>(thread: &JoinHandle<T>, end: Instant) -> bool {
 /// # Errors
 /// As [`serve`].
 pub fn serve_stdio() -> anyhow::Result<()> {
+    allow_open_files();
     serve(io::stdin().lock(), io::stdout())
+}
+
+/// Raises the limit of open files to what the host allows: a connection takes three, and a login's
+/// usual limit is 1024.
+fn allow_open_files() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // Without it only many connections fail, and that says why.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }

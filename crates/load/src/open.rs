@@ -24,6 +24,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often waiting looks whether the trial was aborted.
 const ABORT_CHECK: Duration = Duration::from_millis(100);
+/// What to do when many connections are too many.
+pub(crate) const MANY_FILES: &str = "; with many connections raise the host's limit of open files (ulimit -Hn)";
 /// Largest size of a call, a window or a buffer.
 const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Connections without a token yet that are kept waiting at most; more are strangers.
@@ -158,7 +160,7 @@ impl Listening {
                 )));
             }
             reception.wait(&self.socket)?;
-            reception.accept(&self.socket);
+            reception.accept(&self.socket)?;
             reception.hear(&self.token, self.expected);
         }
         let mut connections = reception.known;
@@ -206,8 +208,15 @@ impl Reception {
         }
     }
 
-    fn accept(&mut self, listener: &Socket) {
-        while let Ok((socket, _)) = listener.accept() {
+    fn accept(&mut self, listener: &Socket) -> Result<(), LoadError> {
+        loop {
+            let socket = match listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // One that was gone before it was accepted, or an interruption: the next, please.
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => continue,
+                Err(error) => return Err(LoadError::host("accepting a connection", error, MANY_FILES)),
+            };
             if self.unknown.len() >= MAX_UNKNOWN || socket.set_nonblocking(true).is_err() {
                 self.strangers_count += 1;
                 continue;

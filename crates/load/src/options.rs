@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use crate::LoadError;
+use crate::open::MANY_FILES;
 use crate::sockopt;
 
 /// What the kernel made of the options of one connection.
@@ -80,7 +81,7 @@ impl Requested {
 /// The kernel refuses an option; the sentence names it.
 pub fn prepare(address: &SocketAddr, spec: &SocketSpec, role: Role) -> Result<Socket, LoadError> {
     let socket = Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))
-        .map_err(|error| LoadError::host("opening a TCP socket", error, ""))?;
+        .map_err(|error| LoadError::host("opening a TCP socket", error, MANY_FILES))?;
     let requested = Requested::new(spec, role);
     if let Some(bytes) = requested.send_buffer_bytes {
         socket.set_send_buffer_size(bytes as usize).map_err(|error| LoadError::host(format!("SO_SNDBUF {bytes}"), error, ""))?;

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tests.e2e.experiments import Record, measure, numbers
+from whyperf.record import Manifest
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
@@ -27,10 +28,16 @@ def windows(record: Record, phase: str) -> pl.DataFrame:
     )
 
 
+def said_late_ns(manifest: Manifest) -> int:
+    """How late a sampler says it came: on a machine that is busy with other things it may, and then it says so."""
+    notes = [note for end in manifest.hosts.values() for note in end.notes]
+    return max((int(note["worst_ns"]) for note in notes if note["note"] == "sampler_late"), default=0)
+
+
 @pytest.mark.parametrize("direction", ["send", "receive"])
 def test_all_connections_and_both_ends_share_it(tmp_path: Path, direction: str) -> None:
     record = measure(
-        tmp_path, duration_s=1.0, warmup_s=0.2, cooldown_s=0.1, connections=[1, 10, 100], direction=direction
+        tmp_path, duration_s=1.0, warmup_s=0.2, cooldown_s=0.1, connections=[1, 10, 300], direction=direction
     )
     measured, warmup, cooldown = (windows(record, phase) for phase in ("measure", "warm-up", "cool-down"))
     for trial, manifest in record.trials.items():
@@ -43,7 +50,8 @@ def test_all_connections_and_both_ends_share_it(tmp_path: Path, direction: str) 
         starts_ns, ends_ns = numbers(mine, "start_ns"), numbers(mine, "end_ns")
         common_ns = min(ends_ns) - max(starts_ns)
         longest_ns = max(end - start for start, end in zip(starts_ns, ends_ns, strict=True))
-        assert (1 - TOLERANCE) * SECOND_NS <= common_ns <= longest_ns <= (1 + TOLERANCE) * SECOND_NS, connections
+        tolerance_ns = TOLERANCE * SECOND_NS + 2 * said_late_ns(manifest)
+        assert SECOND_NS - tolerance_ns <= common_ns <= longest_ns <= SECOND_NS + tolerance_ns, connections
         # The ramps are outside.
         assert max(numbers(warmup.filter(trial=trial), "end_ns")) <= max(starts_ns)
         assert min(numbers(cooldown.filter(trial=trial), "start_ns")) >= min(ends_ns)

@@ -23,6 +23,8 @@ Manifest = dict[str, Any]
 
 _LEAD_NS = 15_000_000
 """Time between telling the ends to start and the start, beside the way there."""
+_LEAD_NS_EACH = 100_000
+"""More of it for each connection: making its thread, and what watches it."""
 _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
 
@@ -88,7 +90,9 @@ class _Trial:
         agents[NEAR].call({"request": "prepare"} | self.specs[NEAR])
         agents[NEAR].call({"request": "connect", "address": self.address, "port": port})
         clocks = {label: agent.clock() for label, agent in agents.items()}
-        start_mono_ns = time.monotonic_ns() + _LEAD_NS + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+        connections = self.specs[NEAR]["connections_count"]
+        lead_ns = _LEAD_NS + connections * _LEAD_NS_EACH + 4 * max(clock.uncertainty_ns for clock in clocks.values())
+        start_mono_ns = time.monotonic_ns() + lead_ns
 
         telling = Lock()
 

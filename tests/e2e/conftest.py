@@ -58,8 +58,8 @@ class Ours:
             time.sleep(0.02)
 
     def assert_namespaces_gone(self) -> None:
-        """No process of before this call is in a namespace of ours or holds one."""
-        assert host_state.holders(self.namespaces, host_state.now_ticks() - 1) == []
+        """No process is in a namespace of ours any more, or holds one."""
+        assert host_state.holders(self.namespaces, self.mark) == []
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ measured by others at the same time.
 """
 
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,16 +28,8 @@ class Process:
 def processes(mark: str) -> list[Process]:
     """Living processes that carry `mark`; the caller itself is not among them."""
     wanted = f"{MARK}={mark}".encode()
-    found = []
-    for pid in _pids():
-        try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        process = _describe(pid) if wanted in environment and pid != os.getpid() else None
-        if process is not None:
-            found.append(process)
-    return found
+    marked = (pid for pid in _pids() if wanted in _environment(pid) and pid != os.getpid())
+    return [process for process in map(_describe, marked) if process is not None]
 
 
 def is_alive(process: Process) -> bool:
@@ -54,18 +45,16 @@ def namespaces(of: list[Process]) -> set[str]:
     return found - {str(Path("/proc/self/ns/net").readlink())}
 
 
-def holders(wanted: set[str], started_before_ticks: int) -> list[Process]:
+def holders(wanted: set[str], mark: str) -> list[Process]:
     """Processes in one of these namespaces, or holding one open.
 
-    The kernel gives a freed namespace's number to the next one, so only processes from before count.
+    The kernel gives a freed namespace's number to the next one, so a process that shows an environment without our mark
+    is somebody else's.
     """
-    described = [_describe(pid) for pid in _pids() if _namespaces(pid) & wanted]
-    return [process for process in described if process is not None and process.start_ticks < started_before_ticks]
-
-
-def now_ticks() -> int:
-    """The time in ticks since boot, as processes' starts are counted."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+    ours = f"{MARK}={mark}".encode()
+    suspects = [pid for pid in _pids() if _namespaces(pid) & wanted]
+    described = [_describe(pid) for pid in suspects if not (found := _environment(pid)) or ours in found]
+    return [process for process in described if process is not None]
 
 
 def mounted_namespaces() -> set[str]:
@@ -98,6 +87,14 @@ def _pids() -> Iterator[int]:
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             yield int(entry.name)
+
+
+def _environment(pid: int) -> list[bytes]:
+    """A process's environment as it was started with; empty where it cannot be seen."""
+    try:
+        return [setting for setting in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if setting]
+    except OSError:
+        return []
 
 
 def _describe(pid: int) -> Process | None:

@@ -4,6 +4,7 @@
 use load::open::Opened;
 use load::running::{Cut, Cutter, Ended, Life, Load};
 use load::urgency::Urgent;
+use schema::evidence::EvidenceReport;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::trial::{Role, Stop, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,7 @@ pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, 
 
     let notes = notes(spec, strangers_count, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
-    replies.send(id, Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes }));
+    replies.send(id, Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence: EvidenceReport::default() }));
     for table in sampler.into_tables() {
         let name = table.name();
         replies.send_table(id, name, &table.finish()?);

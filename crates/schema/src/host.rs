@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::evidence::Hook;
 use crate::testbed::Offloads;
 
 /// A network device.
@@ -73,4 +74,6 @@ pub struct HostFacts {
     pub devices: Vec<Device>,
     /// What the host allows.
     pub abilities: Vec<Ability>,
+    /// The places in the kernel where evidence is taken, and whether it can be taken there.
+    pub hooks: Vec<Hook>,
 }

@@ -2,9 +2,10 @@
 //!
 //! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
 //! control protocol ([`frame`], [`message`]), what a trial asks of each end ([`trial`]), what a
-//! host is ([`host`]), what a testbed looks like ([`testbed`]), and the columns of every table
+//! host is ([`host`]), how closely it is watched ([`evidence`]), what a testbed looks like ([`testbed`]), and the columns of every table
 //! with unit, meaning and source ([`table`]). Nothing in this crate does I/O or reads a clock.
 
+pub mod evidence;
 pub mod frame;
 pub mod host;
 pub mod message;

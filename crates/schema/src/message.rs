@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::EvidenceReport;
 use crate::host::HostFacts;
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
@@ -143,6 +144,8 @@ pub struct Finished {
     pub payload_bytes: u64,
     /// Things that bear on the result.
     pub notes: Vec<Note>,
+    /// What the evidence is worth.
+    pub evidence: EvidenceReport,
 }
 
 /// How a trial ended.

@@ -3,8 +3,12 @@
 //! One file a table and end, `trials/<trial>/<table>.<host>.parquet`. The agent writes counts,
 //! sums and time stamps; rates, percentiles and verdicts are made by the analysis.
 
+mod evidence;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+
+pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS};
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -57,7 +61,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 6] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &THREADS, &DEVICES];
+pub const TABLES: [&Table; 10] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &THREADS, &DEVICES, &COUNTERS, &SIZES, &SOFTIRQS, &SEGMENTS];
 
 /// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.
 #[derive(Debug, Clone, PartialEq, Eq)]

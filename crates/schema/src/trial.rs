@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::Evidence;
+
 /// Which way the payload goes, seen from this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -123,4 +125,7 @@ pub struct TrialSpec {
     pub pin_cpus: Vec<u32>,
     /// CPUs whose time counts as this end's; empty: all of the host.
     pub own_cpus: Vec<u32>,
+    /// How closely the kernel is watched; an end that cannot says so and goes on with less.
+    #[serde(default)]
+    pub evidence: Evidence,
 }

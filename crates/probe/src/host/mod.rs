@@ -34,6 +34,7 @@ pub fn describe(agent_version: &str) -> HostFacts {
         sysctls: sysctls::read_all(),
         devices: devices::list(),
         abilities: abilities::list(),
+        hooks: Vec::new(),
     }
 }
 

@@ -1,0 +1,75 @@
+//! How closely the kernel is watched during a trial, and what was really seen.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much evidence is taken. Each level includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// Level 0: what the kernel tells everybody of his own sockets.
+    #[default]
+    User,
+    /// Level 1: counted in the kernel by BPF.
+    Counters,
+    /// Level 2: every segment logged by BPF.
+    Segments,
+}
+
+impl Evidence {
+    /// The word used in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Evidence::User => "user",
+            Evidence::Counters => "counters",
+            Evidence::Segments => "segments",
+        }
+    }
+}
+
+/// A place in the kernel where a probe looks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hook {
+    /// Tracepoint, as `group:name`.
+    pub name: String,
+    /// Whether it can be, or was, used.
+    pub can: bool,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What it gives: lost without it.
+    pub gives: String,
+}
+
+/// What the evidence of one end of a trial is worth.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceReport {
+    /// Asked for.
+    pub asked: Evidence,
+    /// What it came to.
+    pub got: Evidence,
+    /// Why it is less than asked for, in a sentence; absent when it is not.
+    pub reason: Option<String>,
+    /// Hooks that this level wants and that were missing.
+    pub missing: Vec<Hook>,
+    /// Segments the log should hold, those lost included; 0 without a log.
+    pub logged_events_count: u64,
+    /// Segments lost because the log was full, by CPU; empty when none was lost.
+    pub lost_events_count: Vec<CpuCount>,
+    /// Runs of a program that the kernel left out because the same program was already running on
+    /// that CPU.
+    pub missed_runs_count: u64,
+    /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
+    pub broken_off: Option<String>,
+}
+
+/// A count of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuCount {
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// The count.
+    pub count: u64,
+}

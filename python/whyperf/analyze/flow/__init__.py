@@ -1,0 +1,83 @@
+"""The segment flow of one trial: what its connections sent and received, and why.
+
+`open_trial` reads what a trial's manifest says of its ends; `scan_log` and `read_log` give the
+segment log, `read_counters` and `read_user` the tables of the levels below. Everything else takes
+those frames and gives small frames and plain values. Instants are `time_ns`: ns after the start of
+the load (the first interval's start), on the controller's clock; the handshake is before 0.
+
+Words: a *packet* is what left TCP at once, a super-segment counting once; a *segment* is what it
+was on the wire. `log` is a frame of `scan_log` (lazy, unsorted) or of `read_log` (in memory, in the
+order of time); which of them a function takes is its type.
+"""
+
+from whyperf.analyze.flow.acks import AckRatio, ack_ratio, ack_reasons, count_duplicate_acks
+from whyperf.analyze.flow.complete import Completeness, completeness
+from whyperf.analyze.flow.counted import (
+    counted_ack_ratio,
+    counted_ack_reasons,
+    counted_contexts,
+    counted_super_segments,
+)
+from whyperf.analyze.flow.cycle import Cycle, Payloads, find_payloads
+from whyperf.analyze.flow.decimate import m4
+from whyperf.analyze.flow.facts import QUANTITIES, Fact, FlowFacts, Quantity, flow_facts
+from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
+from whyperf.analyze.flow.loss import count_out_of_order, retransmission_kinds, retransmission_times
+from whyperf.analyze.flow.overview import overview
+from whyperf.analyze.flow.payloads import payload_sequence
+from whyperf.analyze.flow.pyramid import Pyramid, View
+from whyperf.analyze.flow.series import ConnectionSeries, Series, connection_series
+from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
+from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
+from whyperf.analyze.flow.transmissions import contexts, super_segments
+from whyperf.analyze.flow.trial import EndEvidence, FlowEnd, FlowTrial, open_trial
+from whyperf.analyze.flow.user import user_ack_ratio
+
+__all__ = [
+    "LOG_COLUMNS",
+    "QUANTITIES",
+    "AckRatio",
+    "Completeness",
+    "ConnectionSeries",
+    "Counted",
+    "Cycle",
+    "EndEvidence",
+    "Fact",
+    "FlowEnd",
+    "FlowFacts",
+    "FlowTrial",
+    "Payloads",
+    "Pyramid",
+    "Quantity",
+    "Series",
+    "SizeHistogram",
+    "UserTables",
+    "View",
+    "ack_ratio",
+    "ack_reasons",
+    "completeness",
+    "connection_series",
+    "contexts",
+    "count_duplicate_acks",
+    "count_out_of_order",
+    "counted_ack_ratio",
+    "counted_ack_reasons",
+    "counted_contexts",
+    "counted_histogram",
+    "counted_super_segments",
+    "find_payloads",
+    "flow_facts",
+    "m4",
+    "open_trial",
+    "overview",
+    "payload_sequence",
+    "read_counters",
+    "read_log",
+    "read_user",
+    "retransmission_kinds",
+    "retransmission_times",
+    "scan_log",
+    "size_histogram",
+    "super_segments",
+    "user_ack_ratio",
+]

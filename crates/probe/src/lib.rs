@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod cpu;
 pub mod devices;
+pub mod evidence;
 pub mod host;
 pub mod tcp_info;
 pub mod threads;

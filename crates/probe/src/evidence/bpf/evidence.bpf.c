@@ -1,0 +1,88 @@
+/* The evidence taken in the kernel: one program a tracepoint, each a line here and its substance in
+ * the header of its name.
+ */
+#include "in.h"
+#include "out.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(net_dev_queue, struct sk_buff *skb)
+{
+	on_out(skb);
+	return 0;
+}
+
+SEC("tp_btf/netif_receive_skb")
+int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
+{
+	on_in(skb);
+	return 0;
+}
+
+/* Where TCP begins to process an arrival: in receive processing, or late, in the process that held
+ * the socket meanwhile. Tells the ACKs of the latter from those of a read call.
+ */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(tcp_probe, struct sock *sk)
+{
+	__u16 port = watched_port(sk);
+	struct connection *connection = port ? connection_of(port) : NULL;
+	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
+	struct cpu *cpu = this_cpu();
+
+	if (tp && cpu) {
+		connection->processed.in_process = cpu->running == 0;
+		connection->processed.copied_seq = tp->copied_seq;
+	}
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(softirq_entry, unsigned int vector)
+{
+	struct cpu *cpu = this_cpu();
+
+	if (cpu) {
+		cpu->running = vector + 1;
+		cpu->ksoftirqd = is_ksoftirqd();
+		cpu->entered_ns = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(softirq_exit, unsigned int vector)
+{
+	struct cpu *cpu = this_cpu();
+
+	if (cpu && cpu->running == vector + 1) {
+		cpu->vectors[vector & (VECTORS - 1)].runs += 1;
+		cpu->vectors[vector & (VECTORS - 1)].ns += bpf_ktime_get_ns() - cpu->entered_ns;
+	}
+	if (cpu)
+		cpu->running = 0;
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sock_send_length, struct sock *sk, int moved)
+{
+	__u16 port = moved > 0 ? watched_port(sk) : 0;
+	struct connection *connection = port ? connection_of(port) : NULL;
+
+	if (connection)
+		count_size(connection->calls.writes, moved);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(sock_recv_length, struct sock *sk, int moved)
+{
+	__u16 port = moved > 0 ? watched_port(sk) : 0;
+	struct connection *connection = port ? connection_of(port) : NULL;
+
+	if (connection)
+		count_size(connection->calls.reads, moved);
+	return 0;
+}

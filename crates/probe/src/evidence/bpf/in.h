@@ -1,0 +1,148 @@
+/* What arrives: at net:netif_receive_skb, where the device's receive processing hands a packet to
+ * the protocols, after GRO and before the socket. There is no socket yet; the headers tell.
+ */
+#pragma once
+
+#include "log.h"
+#include "out.h"
+
+/* A device under another of these: the packet comes by again, on the upper device. */
+#define IFF_MACVLAN_PORT (1 << 8)
+#define IFF_BRIDGE_PORT (1 << 9)
+#define IFF_OVS_DATAPATH (1 << 10)
+
+struct ipv4_tcp {
+	__u8 version;
+	__u8 service;
+	__be16 length;
+	__be16 identification;
+	__be16 fragment;
+	__u8 time_to_live;
+	__u8 protocol;
+	__be16 checksum;
+	__be32 source;
+	__be32 destination;
+	struct tcp_header tcp;
+};
+
+struct ipv6_tcp {
+	__be32 flow;
+	__be16 length;
+	__u8 next;
+	__u8 hop_limit;
+	__u8 source[16];
+	__u8 destination[16];
+	struct tcp_header tcp;
+};
+
+/* Reads the TCP header behind IP; returns the bytes of header and payload, 0 when it is not TCP. A
+ * length field of 0 is that of a packet above 64 KB (BIG TCP).
+ */
+static __always_inline __u32 read_arrival(struct tcp_header *header, const struct sk_buff *skb)
+{
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct ipv4_tcp packet;
+		__u32 ip_bytes, length;
+
+		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.protocol != IPPROTO_TCP)
+			return 0;
+		ip_bytes = (packet.version & 15) * 4;
+		length = packet.length ? bpf_ntohs(packet.length) : skb->len;
+		*header = packet.tcp;
+		if (ip_bytes != 20 && bpf_probe_read_kernel(header, sizeof(*header), skb->data + ip_bytes))
+			return 0;
+		return length - ip_bytes;
+	}
+	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6_tcp packet;
+
+		if (bpf_probe_read_kernel(&packet, sizeof(packet), skb->data) || packet.next != IPPROTO_TCP)
+			return 0;
+		*header = packet.tcp;
+		return packet.length ? bpf_ntohs(packet.length) : skb->len - 40;
+	}
+	return 0;
+}
+
+/* The connection's socket, when it has sent already and is still there. */
+static __always_inline struct tcp_sock *socket_of(const struct connection *connection, __u16 port)
+{
+	struct sock *sk;
+
+	if (!can_see_as || !connection->out.sock)
+		return NULL;
+	sk = seen_as(connection->out.sock, struct sock);
+	if (sk->__sk_common.skc_state == TCP_TIME_WAIT || watched_port(sk) != port)
+		return NULL;
+	return seen_as(connection->out.sock, struct tcp_sock);
+}
+
+static __always_inline void count_in(struct connection *connection, const struct segment *segment)
+{
+	if (segment->payload_bytes) {
+		if (connection->in.has_next && segment->sequence != connection->in.next)
+			connection->in.out_of_order_packets += 1;
+		connection->in.data_packets += 1;
+		connection->in.data_segments += segment->wire_segments;
+		connection->in.data_bytes += segment->payload_bytes;
+		count_size(connection->in.sizes, segment->payload_bytes);
+	} else if (!(segment->flags & (SYN | FIN | RST))) {
+		connection->in.acks += 1;
+	}
+	if (segment->flags & FIN) {
+		connection->in.fin = 1;
+		connection->in.fin_next = segment->end;
+	}
+	if (!connection->in.has_next || is_before(connection->in.next, segment->end)) {
+		connection->in.next = segment->end;
+		connection->in.has_next = 1;
+	}
+}
+
+/* RFC 5681 section 2: no payload, the same number and window, while data is outstanding. */
+static __always_inline void count_duplicate(struct connection *connection, const struct segment *segment, struct tcp_sock *tp)
+{
+	bool is_pure = !segment->payload_bytes && !(segment->flags & (SYN | FIN | RST));
+
+	if (is_pure && tp && segment->acknowledgment == connection->in.last_acknowledgment &&
+	    segment->window_field == connection->in.last_window && tp->snd_una == segment->acknowledgment &&
+	    is_before(tp->snd_una, tp->snd_nxt))
+		connection->in.duplicate_acks += 1;
+	connection->in.last_acknowledgment = segment->acknowledgment;
+	connection->in.last_window = segment->window_field;
+}
+
+static __always_inline void on_in(struct sk_buff *skb)
+{
+	__u16 watched = control.config.port;
+	struct net_device *device = skb->dev;
+	struct tcp_header header;
+	struct segment segment;
+	struct connection *connection;
+	struct tcp_sock *tp;
+	struct cpu *cpu;
+	__u32 tcp_bytes;
+	__u16 port;
+
+	if (watched == 0 || device->nd_net.net->ns.inum != control.config.netns)
+		return;
+	tcp_bytes = read_arrival(&header, skb);
+	if (tcp_bytes == 0)
+		return;
+	if (bpf_ntohs(control.config.listens ? header.destination : header.source) != watched)
+		return;
+	port = bpf_ntohs(control.config.listens ? header.source : header.destination);
+	if (BPF_CORE_READ_BITFIELD(device, priv_flags) & (IFF_BRIDGE_PORT | IFF_MACVLAN_PORT | IFF_OVS_DATAPATH))
+		return;
+	connection = connection_of(port);
+	cpu = this_cpu();
+	if (!connection || !cpu)
+		return;
+	read_segment(&segment, &header, tcp_bytes);
+	read_gso(&segment, skb);
+	tp = socket_of(connection, port);
+	count_in(connection, &segment);
+	count_duplicate(connection, &segment, tp);
+	if (constants.log_mask)
+		log_segment(&segment, tp, port, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->ksoftirqd, NONE, NONE);
+}

@@ -1,0 +1,129 @@
+/* The kernel's types, as little of them as the probe reads.
+ *
+ * Field by field, by name: libbpf finds each one's place on the kernel that runs (CO-RE), so that
+ * the object needs neither headers nor sources there, and order and neighbors do not matter here.
+ */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* What bpf_helper_defs.h expects of a vmlinux.h. */
+enum bpf_map_type {
+	BPF_MAP_TYPE_ARRAY = 2,
+};
+enum {
+	BPF_F_MMAPABLE = 1024,
+};
+
+/* A helper's number, for asking whether the kernel has it. */
+enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	__u32 inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	possible_net_t nd_net;
+	unsigned long priv_flags : 32;
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
+struct sock_common {
+	__be16 skc_dport;
+	__u16 skc_num;
+	volatile unsigned char skc_state;
+	possible_net_t skc_net;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+};
+
+struct rb_node;
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct tcp_options_received {
+	__u16 snd_wscale : 4, rcv_wscale : 4;
+};
+
+struct inet_connection_sock {
+	__u8 icsk_ca_state : 5;
+	struct {
+		__u16 rcv_mss;
+	} icsk_ack;
+};
+
+struct tcp_sock {
+	__u32 snd_una;
+	__u32 snd_nxt;
+	__u32 snd_wnd;
+	__u32 snd_cwnd;
+	__u32 snd_ssthresh;
+	__u32 srtt_us;
+	__u32 write_seq;
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+	struct rb_root out_of_order_queue;
+	struct tcp_options_received rx_opt;
+};
+
+struct sk_buff {
+	struct sock *sk;
+	unsigned long _skb_refdst;
+	struct net_device *dev;
+	unsigned int len;
+	unsigned int data_len;
+	__be16 protocol;
+	__u16 transport_header;
+	unsigned char *head;
+	unsigned char *data;
+	unsigned int end;
+};
+
+struct skb_shared_info {
+	unsigned short gso_size;
+	unsigned short gso_segs;
+};
+
+struct task_struct {
+	unsigned int flags;
+	char comm[16];
+};
+
+#pragma clang attribute pop
+
+/* Missing on kernels before 6.2; then its address is 0. */
+extern void *bpf_rdonly_cast(const void *object, __u32 type_id) __attribute__((weak, section(".ksyms")));

@@ -1,0 +1,94 @@
+/* Writes a record of the log. A CPU's log has one writer: the hooks that log run with softirqs
+ * off, and no two of them nest.
+ */
+#pragma once
+
+#include "header.h"
+
+static __always_inline struct log *log_of_this_cpu(void)
+{
+	__u32 number = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&logs, &number);
+}
+
+/* A free record, or NULL when there is no log or no space; that is counted. */
+static __always_inline struct record *next_record(struct log *log)
+{
+	__u64 head = log->head;
+	__u32 slot = head & constants.log_mask;
+
+	if (head - *(volatile __u64 *)&log->tail > constants.log_mask) {
+		log->lost += 1;
+		return NULL;
+	}
+	return (void *)log + sizeof(struct log) + (__u64)slot * sizeof(struct record);
+}
+
+/* The atomic operation is there for its order: the record is whole before it counts. On arm64 only
+ * one whose result is asked for has an order.
+ */
+static __always_inline void commit_record(struct log *log)
+{
+#ifdef __TARGET_ARCH_arm64
+	__u64 before = __sync_fetch_and_add(&log->head, 1);
+
+	barrier_var(before);
+#else
+	__sync_fetch_and_add(&log->head, 1);
+#endif
+}
+
+static __always_inline void log_segment(const struct segment *segment, struct tcp_sock *tp, __u16 port, __u64 now,
+					__u8 direction, __u8 context, __u8 ksoftirqd, __u8 retransmission, __u8 reason)
+{
+	struct log *log = log_of_this_cpu();
+	struct record *record = log ? next_record(log) : NULL;
+
+	if (!record)
+		return;
+	record->mono_ns = now;
+	record->sequence = segment->sequence;
+	record->acknowledgment = segment->acknowledgment;
+	record->payload_bytes = segment->payload_bytes;
+	record->window_field = segment->window_field;
+	record->window_bytes = segment->window_field;
+	record->port = port;
+	record->gso_size = segment->gso_size;
+	record->wire_segments = segment->wire_segments;
+	record->direction = direction;
+	record->flags = segment->flags;
+	record->context = context;
+	record->ksoftirqd = ksoftirqd;
+	record->retransmission = retransmission;
+	record->reason = reason;
+	record->has_state = tp != NULL;
+	if (tp) {
+		__u32 una = tp->snd_una, next = tp->snd_nxt, written = tp->write_seq;
+		__u32 received = tp->rcv_nxt;
+
+		if (direction == OUT) {
+			if (is_before(next, segment->end))
+				next = segment->end;
+		} else if (segment->flags & ACK && is_before(una, segment->acknowledgment) &&
+			   !is_before(next, segment->acknowledgment)) {
+			una = segment->acknowledgment;
+		}
+		record->unacked_bytes = next - una;
+		record->unsent_bytes = is_before(next, written) ? written - next : 0;
+		record->cwnd = tp->snd_cwnd;
+		record->ssthresh = tp->snd_ssthresh;
+		record->srtt = tp->srtt_us;
+		record->send_window_bytes = tp->snd_wnd;
+		record->receive_queue_bytes = received - tp->copied_seq;
+		record->pacing_rate = ((struct sock *)tp)->sk_pacing_rate;
+		/* The window of a SYN is never scaled (RFC 7323 section 2.2). */
+		if (!(segment->flags & SYN)) {
+			if (direction == OUT)
+				record->window_bytes <<= BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale);
+			else
+				record->window_bytes <<= BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
+		}
+	}
+	commit_record(log);
+}

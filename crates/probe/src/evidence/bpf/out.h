@@ -1,0 +1,161 @@
+/* What leaves TCP: at net:net_dev_queue, synchronous inside the transmit path and under the
+ * socket's lock; __tcp_transmit_skb has stamped the header, snd_nxt still stands before the segment.
+ */
+#pragma once
+
+#include "log.h"
+
+/* Vectors; include/linux/interrupt.h. */
+#define TIMER_SOFTIRQ 1
+#define NET_RX_SOFTIRQ 3
+#define TASKLET_SOFTIRQ 6
+#define HRTIMER_SOFTIRQ 8
+
+/* enum tcp_ca_state; include/uapi/linux/tcp.h. */
+#define TCP_CA_RECOVERY 3
+#define TCP_CA_LOSS 4
+
+static __always_inline __u8 context_of(const struct cpu *cpu)
+{
+	switch (cpu->running) {
+	case 0:
+		return PROCESS;
+	case NET_RX_SOFTIRQ + 1:
+		return NET_RX;
+	case TIMER_SOFTIRQ + 1:
+		return TIMER;
+	case HRTIMER_SOFTIRQ + 1:
+		return HRTIMER;
+	case TASKLET_SOFTIRQ + 1:
+	case 1: /* bottom-half workqueues of high priority run there */
+		return WORKER;
+	}
+	return OTHER_CONTEXT;
+}
+
+/* The states in which a segment below snd_nxt leaves: RFC 6298 timeout, RFC 6675 and RFC 8985
+ * recovery, and the tail loss probe of RFC 8985 section 7, which a timer sends in any other state.
+ */
+static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 context)
+{
+	struct inet_connection_sock *icsk = (void *)tp;
+	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+
+	if (state == TCP_CA_LOSS)
+		return TIMEOUT;
+	if (state == TCP_CA_RECOVERY)
+		return FAST;
+	return context == TIMER ? LOSS_PROBE : OTHER_RETRANSMISSION;
+}
+
+/* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is told
+ * from what the segments before it said and from who is sending:
+ * - a number below snd_una is that of a probe or keepalive (tcp_xmit_probe_skb);
+ * - the delayed-ACK timer and the timer of compressed ACKs have softirqs of their own;
+ * - a process sends for a segment that waited in the backlog while it held the socket, or, when it
+ *   has read since the last arrival, from tcp_cleanup_rbuf;
+ * - receive processing sends for the segment just arrived (__tcp_ack_snd_check).
+ */
+static __always_inline __u8 reason_of(const struct connection *connection, struct tcp_sock *tp, const struct segment *segment, __u8 context)
+{
+	struct inet_connection_sock *icsk = (void *)tp;
+	bool is_first = !connection->out.has_acknowledged && connection->out.data_packets == 0;
+	__u32 unacknowledged = segment->acknowledgment - connection->out.last_acknowledgment;
+
+	if (!tp)
+		return connection->in.fin ? FIN_ACK : OTHER_REASON;
+	if (is_before(segment->sequence, tp->snd_una))
+		return WINDOW_PROBE;
+	if (is_first && !control.config.listens)
+		return HANDSHAKE;
+	if (connection->in.fin && segment->acknowledgment == connection->in.fin_next && unacknowledged)
+		return FIN_ACK;
+	if (context == TIMER)
+		return DELAYED_TIMER;
+	if (context == HRTIMER || tp->out_of_order_queue.rb_node)
+		return OUT_OF_ORDER;
+	if (context == PROCESS &&
+	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq))
+		return READ_CALL;
+	if (unacknowledged == 0)
+		return OUT_OF_ORDER;
+	return unacknowledged > icsk->icsk_ack.rcv_mss ? SECOND_SEGMENT : QUICK;
+}
+
+/* NULL where the sock stands for a request, or for a connection that is gone: it is not full. */
+static __always_inline struct tcp_sock *tcp_sock_of(struct sock *sk)
+{
+	if (sk->__sk_common.skc_state == TCP_NEW_SYN_RECV || sk->__sk_common.skc_state == TCP_TIME_WAIT)
+		return NULL;
+	if (can_see_as)
+		return seen_as(sk, struct tcp_sock);
+	return (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+}
+
+static __always_inline void on_out(struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	struct tcp_header header;
+	struct segment segment;
+	struct connection *connection;
+	struct tcp_sock *tp;
+	struct cpu *cpu;
+	struct dst_entry *route;
+	__u8 context, retransmission = NONE, reason = NONE;
+	__u64 before;
+	__u32 offset;
+	__u16 port;
+
+	if (!sk)
+		return;
+	port = watched_port(sk);
+	if (!port)
+		return;
+	/* A packet passes here once a device; only the first one is the route's. */
+	if (can_see_as) {
+		route = seen_as(skb->_skb_refdst & ~1UL, struct dst_entry);
+		if (route->dev != skb->dev)
+			return;
+	}
+	tp = tcp_sock_of(sk);
+	connection = connection_of(port);
+	cpu = this_cpu();
+	if (!connection || !cpu)
+		return;
+	offset = skb->transport_header;
+	if (bpf_probe_read_kernel(&header, sizeof(header), skb->head + offset))
+		return;
+	/* Addresses are subtracted whole: a verifier wants no half of one. */
+	before = (__u64)(skb->head + offset) - (__u64)skb->data;
+	barrier_var(before);
+	read_segment(&segment, &header, skb->len - before);
+	read_gso(&segment, skb);
+	context = context_of(cpu);
+	if (context == PROCESS && task_flags() & PF_WQ_WORKER)
+		context = WORKER;
+
+	if (segment.payload_bytes) {
+		if (tp && is_before(segment.sequence, tp->snd_nxt)) {
+			retransmission = retransmission_kind(tp, context);
+			connection->out.retransmitted_packets += 1;
+		}
+		connection->out.data_packets += 1;
+		connection->out.data_segments += segment.wire_segments;
+		connection->out.data_bytes += segment.payload_bytes;
+		connection->out.ksoftirqd_packets += cpu->ksoftirqd;
+		connection->out.by_context[context] += 1;
+		count_size(connection->out.sizes, segment.payload_bytes);
+	} else if (!(segment.flags & (SYN | FIN | RST))) {
+		reason = reason_of(connection, tp, &segment, context);
+		connection->out.by_reason[reason] += 1;
+		connection->out.has_acknowledged = 1;
+	}
+	if (segment.flags & FIN)
+		connection->out.fin = 1;
+	if (tp)
+		connection->out.sock = (__u64)sk;
+	connection->out.port = port;
+	connection->out.last_acknowledgment = segment.acknowledgment;
+	if (constants.log_mask)
+		log_segment(&segment, tp, port, bpf_ktime_get_ns(), OUT, context, cpu->ksoftirqd, retransmission, reason);
+}

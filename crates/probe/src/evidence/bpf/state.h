@@ -1,0 +1,165 @@
+/* The maps, and how a program finds what it works on. */
+#pragma once
+
+#include "layout.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+
+/* include/linux/sched.h. */
+#define PF_IDLE 0x2
+#define PF_WQ_WORKER 0x20
+#define PF_KTHREAD 0x200000
+
+/* include/net/tcp_states.h. */
+#define TCP_TIME_WAIT 6
+#define TCP_NEW_SYN_RECV 12
+
+const volatile struct constants constants = {
+	.log_mask = 0,
+	.connections_most = 1,
+	.record_bytes = sizeof(struct record),
+	.log_bytes = sizeof(struct log),
+	.connection_bytes = sizeof(struct connection),
+	.cpu_bytes = sizeof(struct cpu),
+	.control_bytes = sizeof(struct control),
+};
+
+struct control control = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+/* The length of a value, and with it of the log, is set when the object is loaded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct log));
+} logs SEC(".maps");
+
+/* An object's address seen as its type, for reading only. Kernels before 6.2 cannot. */
+#define seen_as(address, type) ((type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(type)))
+#define can_see_as bpf_ksym_exists(bpf_rdonly_cast)
+
+/* Kernels before 5.11 tell the task by its address only. */
+static __always_inline __u32 task_flags(void)
+{
+	struct task_struct *task;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = bpf_get_current_task_btf();
+		return task->flags;
+	}
+	task = (struct task_struct *)bpf_get_current_task();
+	return BPF_CORE_READ(task, flags);
+}
+
+/* Kernel threads in which softirqs run: ksoftirqd, and the idle task at the end of an interrupt. */
+static __always_inline bool is_ksoftirqd(void)
+{
+	char name[16];
+
+	if ((task_flags() & (PF_KTHREAD | PF_IDLE)) != PF_KTHREAD)
+		return false;
+	bpf_get_current_comm(name, sizeof(name));
+	return name[0] == 'k' && name[1] == 's' && name[2] == 'o' && name[3] == 'f' && name[4] == 't' && name[8] == 'd';
+}
+
+static __always_inline struct cpu *this_cpu(void)
+{
+	__u32 number = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&cpus, &number);
+}
+
+/* The connection of this port of the connecting end, and a new one when there is none. */
+static __always_inline struct connection *connection_of(__u16 port)
+{
+	__u32 number = control.slot_of_port[port];
+
+	if (number == 0) {
+		if (constants.has_fetch)
+			number = __sync_fetch_and_add(&control.connections_count, 1);
+		else
+			number = control.connections_count++;
+		if (number >= constants.connections_most) {
+			control.connections_count = constants.connections_most;
+			control.connections_refused += 1;
+			return NULL;
+		}
+		control.slot_of_port[port] = number + 1;
+	} else {
+		number -= 1;
+	}
+	return bpf_map_lookup_elem(&connections, &number);
+}
+
+/* The connecting end's port if the sock is watched, else 0. */
+static __always_inline __u16 watched_port(const struct sock *sk)
+{
+	__u16 port = control.config.port;
+	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
+	__u16 local = sk->__sk_common.skc_num;
+
+	if (port == 0 || (control.config.listens ? local : remote) != port)
+		return 0;
+	if (sk->__sk_common.skc_net.net->ns.inum != control.config.netns)
+		return 0;
+	return control.config.listens ? remote : local;
+}
+
+/* Class 0: nothing. Class n: from 2^(n-1) to 2^n - 1 bytes. */
+static __always_inline __u32 size_class(__u32 bytes)
+{
+	__u32 class = 0;
+
+	if (bytes >= 1 << 16) {
+		class += 16;
+		bytes >>= 16;
+	}
+	if (bytes >= 1 << 8) {
+		class += 8;
+		bytes >>= 8;
+	}
+	if (bytes >= 1 << 4) {
+		class += 4;
+		bytes >>= 4;
+	}
+	if (bytes >= 1 << 2) {
+		class += 2;
+		bytes >>= 2;
+	}
+	if (bytes >= 2)
+		class += 2;
+	else if (bytes == 1)
+		class += 1;
+	return class < SIZE_CLASSES ? class : SIZE_CLASSES - 1;
+}
+
+static __always_inline void count_size(struct sized *sizes, __u32 bytes)
+{
+	__u32 class = size_class(bytes);
+
+	/* The verifier of older kernels forgets the bound above. */
+	barrier_var(class);
+	if (class < SIZE_CLASSES) {
+		sizes[class].count += 1;
+		sizes[class].bytes += bytes;
+	}
+}

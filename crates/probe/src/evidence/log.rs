@@ -1,0 +1,76 @@
+//! Reads the segment log: one a CPU, filled by programs, emptied here.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::{LogHead, Record};
+use super::mapped::Mapped;
+
+/// The reading end of the log. There must be one only.
+pub struct LogReader {
+    logs: Mapped<LogHead>,
+    slots: u64,
+}
+
+impl LogReader {
+    pub(super) fn new(logs: Mapped<LogHead>, slots: u32) -> Self {
+        Self { logs, slots: u64::from(slots) }
+    }
+
+    /// Takes what has come since, CPU after CPU, in the order of time for each; at most `most`
+    /// records a CPU. Returns how many were taken.
+    pub fn drain(&self, most: u64, mut take: impl FnMut(u32, &Record)) -> u64 {
+        let mut taken = 0;
+        for (cpu, number) in (0..self.logs.count()).zip(0u32..) {
+            let (head, tail) = (self.word(cpu, HEAD).load(Ordering::Acquire), self.word(cpu, TAIL).load(Ordering::Relaxed));
+            let end = head.min(tail + most);
+            for position in tail..end {
+                take(number, &self.record(cpu, position % self.slots));
+            }
+            self.word(cpu, TAIL).store(end, Ordering::Release);
+            taken += end - tail;
+        }
+        taken
+    }
+
+    /// How full the fullest log is, from 0 to 1.
+    pub fn fullness(&self) -> f64 {
+        let waiting = |cpu| self.word(cpu, HEAD).load(Ordering::Acquire) - self.word(cpu, TAIL).load(Ordering::Relaxed);
+        (0..self.logs.count()).map(waiting).max().unwrap_or(0) as f64 / self.slots as f64
+    }
+
+    /// Records lost since the log was emptied last, by CPU.
+    pub fn lost(&self) -> Vec<u64> {
+        (0..self.logs.count()).map(|cpu| self.word(cpu, LOST).load(Ordering::Relaxed)).collect()
+    }
+
+    /// Records written since the log was emptied last, those lost not among them.
+    pub fn written(&self) -> u64 {
+        (0..self.logs.count()).map(|cpu| self.word(cpu, HEAD).load(Ordering::Relaxed)).sum()
+    }
+
+    /// Throws away what is there and counts from 0 again. No watched connection may exist.
+    pub(super) fn clear(&self) {
+        for cpu in 0..self.logs.count() {
+            for word in [HEAD, LOST, TAIL] {
+                self.word(cpu, word).store(0, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn word(&self, cpu: usize, offset: usize) -> &AtomicU64 {
+        // SAFETY: `pointer` is within the mapping, whose first `size_of::<LogHead>()` bytes are there;
+        // the words are aligned, and programs and this end change them atomically.
+        unsafe { &*self.logs.pointer(cpu).cast::<u8>().add(offset).cast() }
+    }
+
+    fn record(&self, cpu: usize, slot: u64) -> Record {
+        let records = self.logs.pointer(cpu).wrapping_add(1).cast::<Record>();
+        // SAFETY: the value of a CPU is its head and `slots` records, and `slot` is below that; the
+        // program does not write a record between head and tail.
+        unsafe { records.add(usize::try_from(slot).unwrap_or(0)).read_volatile() }
+    }
+}
+
+const HEAD: usize = std::mem::offset_of!(LogHead, head);
+const LOST: usize = std::mem::offset_of!(LogHead, lost);
+const TAIL: usize = std::mem::offset_of!(LogHead, tail);

@@ -1,0 +1,28 @@
+//! Evidence of a trial's connections from within the kernel, by BPF programs on tracepoints:
+//! counters for each connection (level 1) and a log of every segment (level 2).
+//!
+//! Hooks: [`hooks::PLACES`]. Columns: [`schema::table::COUNTERS`], [`schema::table::SIZES`],
+//! [`schema::table::SOFTIRQS`], [`schema::table::SEGMENTS`]. Needs `CAP_BPF` and `CAP_PERFMON` and a
+//! kernel with BTF; [`hooks()`] says what is missing. Nothing stays attached when the process ends,
+//! however it ends: the kernel removes a program with its last file descriptor.
+//!
+//! A program looks at the ports first and leaves at once when the traffic is another's. What it
+//! counts of a connection needs no lock, because the kernel itself lets one at a time send, receive
+//! or process on it. A segment's record is written once, into memory that the reader shares: one log
+//! a CPU, no system call, no wake-up. A full log loses the newest records and counts them.
+//!
+//! Not seen: packets that the kernel sends for a connection without its socket (resets, and before
+//! Linux 6.13 the ACKs of a connection in `TIME_WAIT`); TCP behind IPv6 extension headers; before 6.2
+//! the socket's state beside an arrival. Whoever compares with a capture would notice.
+
+pub mod hooks;
+mod layout;
+mod log;
+mod mapped;
+mod object;
+mod watch;
+
+pub use layout::{Connection, Cpu, NONE, Record, SIZE_CLASSES, Sized};
+pub use log::LogReader;
+pub use object::{Refused, hooks};
+pub use watch::{Watch, Watched};

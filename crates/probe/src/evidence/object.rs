@@ -1,0 +1,230 @@
+//! Loads the BPF object into the kernel, as much of it as the kernel takes, and attaches it.
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
+use schema::evidence::Hook;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::sync::Once;
+
+use super::hooks::{PLACES, Place};
+use super::layout::{Constants, SIZES};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
+
+/// How large to make what the programs write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Connections that are told apart.
+    pub connections: u32,
+    /// CPUs the machine may have.
+    pub cpus: u32,
+    /// Records of a CPU's log: a power of two, or 0 for no log.
+    pub log_slots: u32,
+}
+
+/// A loaded object. Dropping it removes everything from the kernel.
+pub struct Programs {
+    links: Vec<Link>,
+    object: Object,
+    missing: Vec<Hook>,
+}
+
+/// Why nothing could be loaded, in a sentence, and what it cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The sentence.
+    pub reason: String,
+}
+
+impl From<libbpf_rs::Error> for Refused {
+    fn from(error: libbpf_rs::Error) -> Self {
+        if is_forbidden(&error) {
+            let reason = "the kernel does not let this user load tracing programs; run as root, or with CAP_BPF and CAP_PERFMON";
+            return Self { reason: with_lockdown(reason.to_owned()) };
+        }
+        Self { reason: format!("the kernel refuses the programs: {error}") }
+    }
+}
+
+/// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES.
+fn is_forbidden(error: &libbpf_rs::Error) -> bool {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let codes = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    codes.into_iter().any(|code| code == nix::errno::Errno::EPERM as i32)
+}
+
+/// A kernel locked down for confidentiality refuses even root.
+fn with_lockdown(reason: String) -> String {
+    let state = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    if state.contains("[confidentiality]") { format!("{reason} (the kernel is locked down: {})", state.trim()) } else { reason }
+}
+
+impl Programs {
+    /// Loads and attaches. A tracepoint that the kernel lacks or a program that it refuses is left
+    /// out and named, unless it is essential.
+    ///
+    /// # Errors
+    /// Nothing worth having can be loaded.
+    pub fn load(extent: &Extent) -> Result<Self, Refused> {
+        silence();
+        let mut refused = places_unknown()?;
+        let object = match load_without(extent, &refused) {
+            Ok(object) => object,
+            Err(error) if is_forbidden(&error) => return Err(error.into()),
+            // One by one, to find out which; an essential one fails the whole.
+            Err(_) => {
+                for place in &PLACES {
+                    let others: Vec<_> = PLACES.iter().map(|other| other.program).filter(|other| *other != place.program).collect();
+                    let is_known = !refused.contains_key(place.program);
+                    if is_known && let Err(error) = open(extent, &others)?.load() {
+                        refused.insert(place.program, format!("this kernel refuses the program: {error}"));
+                    }
+                }
+                load_without(extent, &refused)?
+            }
+        };
+        let missing: Vec<_> =
+            PLACES.iter().filter_map(|place| Some((place, refused.get(place.program)?))).map(|(place, why)| (place, why.clone())).collect();
+        if let Some((place, why)) = missing.iter().find(|(place, _)| place.is_essential) {
+            return Err(Refused { reason: format!("{}:{}: {why}", place.group, place.program) });
+        }
+        let missing = missing.iter().map(|(place, why)| place.hook(Err(why))).collect();
+        Ok(Self { links: Vec::new(), object, missing })
+    }
+
+    /// Attaches every program that was loaded.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach(&mut self) -> Result<(), Refused> {
+        let links: Result<Vec<_>, _> = self.object.progs_mut().filter(|program| is_loaded(program)).map(|program| program.attach()).collect();
+        self.links = links?;
+        Ok(())
+    }
+
+    /// Hooks that are not there, with the reason.
+    pub fn missing(&self) -> &[Hook] {
+        &self.missing
+    }
+
+    /// Whether a place is in use.
+    pub fn has(&self, program: &str) -> bool {
+        !self.missing.iter().any(|hook| hook.name.ends_with(&format!(":{program}")))
+    }
+
+    /// A map by the end of its name: the kernel cuts an object's own maps' names.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    pub fn map(&self, name: &str) -> Result<MapHandle, Refused> {
+        let maps = self.object.maps();
+        let map = maps.into_iter().find(|map| map.name().to_string_lossy().ends_with(name));
+        let map = map.ok_or_else(|| Refused { reason: format!("the object has no map {name}") })?;
+        Ok(MapHandle::try_from(&map)?)
+    }
+
+    /// How often the kernel left a program out because it was running on that CPU already.
+    pub fn missed_runs_count(&self) -> u64 {
+        use std::os::fd::AsFd;
+        self.object.progs().map(|program| missed_runs(program.as_fd())).sum()
+    }
+}
+
+fn is_loaded(program: &libbpf_rs::ProgramMut<'_>) -> bool {
+    program.autoload()
+}
+
+fn missed_runs(program: std::os::fd::BorrowedFd<'_>) -> u64 {
+    use std::os::fd::AsRawFd;
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut length = u32::try_from(size_of::<libbpf_sys::bpf_prog_info>()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes of a structure made of integers; the file
+    // descriptor is a program's and open.
+    let failed = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length) };
+    if failed == 0 { info.recursion_misses } else { 0 }
+}
+
+/// Every hook, and whether it can be used; tries what can be tried without watching anything.
+pub fn hooks() -> Vec<Hook> {
+    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 1 });
+    let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
+    match tried {
+        Ok(programs) => all(&|place| {
+            let missing = programs.missing.iter().find(|hook| hook.name.ends_with(&format!(":{}", place.program)));
+            missing.cloned().unwrap_or_else(|| place.hook(Ok("the kernel took the program")))
+        }),
+        Err(refused) => all(&|place| place.hook(Err(&refused.reason))),
+    }
+}
+
+/// Places without a tracepoint in this kernel, with the reason.
+fn places_unknown() -> Result<BTreeMap<&'static str, String>, Refused> {
+    let kernel = Btf::from_vmlinux().map_err(|_| Refused {
+        reason: "this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF); use a kernel that does, most distributions' do".to_owned(),
+    })?;
+    let unknown = PLACES.iter().filter(|place| !place.is_known_to(&kernel));
+    Ok(unknown.map(|place| (place.program, "this kernel has no such tracepoint".to_owned())).collect())
+}
+
+fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> libbpf_rs::Result<Object> {
+    let names: Vec<_> = refused.keys().copied().collect();
+    open(extent, &names).map_err(|refused| libbpf_rs::Error::from(std::io::Error::other(refused.reason)))?.load()
+}
+
+/// The object, sized, without some of its programs.
+fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
+    let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+    for mut map in object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        match name.as_str() {
+            "connections" => map.set_max_entries(extent.connections)?,
+            "cpus" => map.set_max_entries(extent.cpus)?,
+            "logs" => {
+                map.set_max_entries(extent.cpus)?;
+                map.set_value_size(SIZES.log_bytes + extent.log_slots * SIZES.record_bytes)?;
+            }
+            _ if name.ends_with(".rodata") => {
+                let carried = map.initial_value().and_then(Constants::from_bytes);
+                if carried != Some(SIZES) {
+                    return Err(Refused { reason: format!("the object was built for other structures: {carried:?}") });
+                }
+                let constants = Constants {
+                    log_mask: extent.log_slots.saturating_sub(1),
+                    connections_most: extent.connections,
+                    has_fetch: u32::from(has_fetch()),
+                    ..SIZES
+                };
+                map.set_initial_value(&constants.to_bytes())?;
+            }
+            _ => {}
+        }
+    }
+    for mut program in object.progs_mut() {
+        if without.iter().any(|name| OsStr::new(name) == program.name()) {
+            program.set_autoload(false);
+        }
+    }
+    Ok(object)
+}
+
+/// Whether atomic additions tell what was there: Linux 5.12.
+fn has_fetch() -> bool {
+    let release = nix::sys::utsname::uname().map(|names| names.release().to_string_lossy().into_owned()).unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (5, 12)
+}
+
+/// What libbpf has to say is said by whoever asked, once and in a sentence.
+fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        set_print(Some((PrintLevel::Debug, |_, text| tracing_line(&text))));
+    });
+}
+
+fn tracing_line(text: &str) {
+    if std::env::var_os("WHYPERF_BPF_LOG").is_some() {
+        eprint!("{text}");
+    }
+}

@@ -1,0 +1,71 @@
+//! The evidence of real connections over the loopback, held against what the sockets themselves say.
+
+use probe::evidence::{NONE, Record, Watch, Watched};
+use schema::evidence::Evidence;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+/// Opens a watch, or says why this host allows none: the tests need root.
+fn watch(level: Evidence) -> Option<Watch> {
+    match Watch::open(level, 4) {
+        Ok(watch) => Some(watch),
+        Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
+        Err(refused) => {
+            eprintln!("skipped: {}", refused.reason);
+            None
+        }
+    }
+}
+
+/// Moves `bytes` from a connecting end to a listening one, and closes both.
+fn transfer(listener: &TcpListener, bytes: usize) {
+    let address = listener.local_addr().expect("address");
+    let sender = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).expect("connect");
+        stream.write_all(&vec![7; bytes]).expect("write");
+    });
+    let (mut stream, _) = listener.accept().expect("accept");
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).expect("read");
+    assert_eq!(read.len(), bytes);
+    sender.join().expect("sender");
+}
+
+#[test]
+fn the_log_holds_every_byte_at_both_ends() {
+    const BYTES: usize = 3_000_000;
+    for (address, listens) in [("127.0.0.1:0", false), ("127.0.0.1:0", true), ("[::1]:0", false), ("[::1]:0", true)] {
+        let Some(watch) = watch(Evidence::Segments) else { return };
+        let listener = TcpListener::bind(address).expect("bind");
+        let port = listener.local_addr().expect("address").port();
+        watch.begin(Watched { port, listens }).expect("namespace");
+        transfer(&listener, BYTES);
+        thread::sleep(Duration::from_millis(20));
+        let mut records: Vec<Record> = Vec::new();
+        let log = watch.log().expect("log");
+        log.drain(u64::MAX, |_, record| records.push(*record));
+        records.sort_by_key(|record| record.mono_ns);
+        assert_eq!(log.lost().iter().sum::<u64>(), 0);
+        let direction = u8::from(listens);
+        let payload: u64 =
+            records.iter().filter(|record| record.direction == direction).map(|record| u64::from(record.payload_bytes)).sum();
+        assert_eq!(payload, BYTES as u64, "{address} listens {listens}");
+        // Handshake and both FINs are there, in both directions.
+        for direction in [0, 1] {
+            for flag in [2, 1] {
+                let found = records.iter().filter(|record| record.direction == direction && record.flags & flag != 0).count();
+                assert_eq!(found, 1, "flag {flag} direction {direction} of {records:#?}");
+            }
+        }
+        let pure = |record: &&Record| record.direction == 0 && record.payload_bytes == 0 && record.flags.trailing_zeros() > 2;
+        assert!(records.iter().filter(pure).all(|record| record.reason != NONE));
+        let connections = watch.connections();
+        assert_eq!(connections.len(), 1);
+        let counted = connections.values().next().expect("one");
+        let bytes = if listens { counted.arrived.data_bytes } else { counted.out.data_bytes };
+        assert_eq!(bytes, BYTES as u64);
+        assert_eq!(counted.out.by_context.iter().sum::<u64>(), counted.out.data_packets);
+    }
+}

@@ -58,7 +58,7 @@ class Cell:
 class Inputs:
     """An experiment, finished or not, as the analysis sees it.
 
-    `flows`, `intervals`, `tcp_info`, `cpu` and `threads` have the record's columns (see
+    `flows`, `intervals`, `tcp_info`, `cpu`, `softirqs` and `threads` have the record's columns (see
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
     are in `trials` but have no rows in the tables. `damaged` are the trials that cannot be read, with
     the reason; they are nowhere else.
@@ -80,4 +80,5 @@ class Inputs:
     intervals: pl.DataFrame
     tcp_info: pl.DataFrame
     cpu: pl.DataFrame
+    softirqs: pl.DataFrame
     threads: pl.DataFrame

@@ -28,9 +28,11 @@ class Spread(Part):
 class EndCpu(Part):
     """CPU time of one end as part of wall time x CPUs, pooled over the trials.
 
-    `busy_ratio` is user + system + irq + softirq. `accounted_ratio` is how much of the wall time the
-    kernel's columns add up to. All but `load_threads_ratio` are null when the end's CPUs are not its
-    alone (`exclusive`). `pooled_s` is the wall time the ratios were taken over.
+    `busy_ratio` is user + system + irq + softirq. `softirq_source` says where softirq time comes
+    from, "tracepoints" (then the kinds add up to 1) or "proc_stat"; both values are kept.
+    `accounted_ratio` is how much of the wall time the columns of /proc/stat add up to. All but
+    `load_threads_ratio` are null when the end's CPUs are not its alone (`exclusive`). `pooled_s` is
+    the wall time the ratios were taken over.
     """
 
     busy_ratio: float | None
@@ -41,6 +43,9 @@ class EndCpu(Part):
     steal_ratio: float | None
     idle_ratio: float | None
     accounted_ratio: float | None
+    softirq_source: str | None
+    softirq_tracepoints_ratio: float | None
+    softirq_proc_stat_ratio: float | None
     load_threads_ratio: float | None
     cpus: list[int]
     exclusive: bool

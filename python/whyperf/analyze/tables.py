@@ -55,6 +55,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "ksoftirqd_ns": pl.UInt64(),
         "pmu_cycles_count": pl.UInt64(),
     },
+    "softirqs": {**_KEYS, **_SPAN, "cpu": pl.UInt32(), "own": pl.Boolean(), "softirq_ns": pl.UInt64()},
     "threads": {**_KEYS, **_SPAN, "thread": pl.UInt32(), "cpu_ns": pl.UInt64()},
 }
 

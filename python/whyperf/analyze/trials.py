@@ -32,7 +32,7 @@ def measure_trials(inputs: Inputs) -> Measured:
     ran = inputs.trials.filter(pl.col("status") != "failed")
     trials = measure(ran, inputs.flows, inputs.intervals)
     reads = inputs.flows.filter(pl.col("role") == "receiver")
-    ends_cpu = trial_cpu(inputs.cpu, inputs.threads, inputs.ends, trials)
+    ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
     return Measured(
         trials=trials,
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),

@@ -13,7 +13,7 @@ from whyperf.report.blocks import Chart, Group, Section
 from whyperf.report.columns import rate_unit
 from whyperf.report.courses import add_courses
 from whyperf.report.paint import CATEGORIES
-from whyperf.report.split import NOTE, kinds_legend, single_split
+from whyperf.report.split import kinds_legend, single_split, split_note
 from whyperf.report.switchboard import Switchboard
 
 
@@ -28,7 +28,7 @@ def single_section(
         section.groups.append(_trials(cell, measured))
     split = single_split(cell, board)
     if split:
-        section.groups.append(Group("CPU time by kind", (split,), NOTE, kinds_legend()))
+        section.groups.append(Group("CPU time by kind", (split,), split_note([cell]), kinds_legend()))
     else:
         section.left_out.append(
             "The split of CPU time is left out: it was not recorded, or both ends share their CPUs."

@@ -5,6 +5,7 @@ from itertools import product
 
 from bokeh.models import ColumnDataSource, FixedTicker, Range1d
 
+from whyperf.analyze.cpu import TRACEPOINTS
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summary import CellResult
 from whyperf.report import figures
@@ -20,9 +21,13 @@ MOST_BARS = 10
 Bars = Sequence[tuple[str, CellResult | None]]
 """Label and cell of each bar."""
 
-NOTE = (
+TICKS = (
     "As part of wall time of the end's own CPUs. The kernel counts by ticks, and its columns do not quite add up "
     "to wall time: a bar may end below or above 100 %."
+)
+TRACED = (
+    "As part of wall time of the end's own CPUs. Soft interrupt time is from tracepoints; user, interrupt, stolen and "
+    "idle time are counted in ticks by the kernel, and system time is the rest."
 )
 
 
@@ -52,7 +57,7 @@ def split_group(
         _draw(made, board.source(choices, columns), factor_title(axis.factor).partition(" (")[0])
         words = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."
         charts.append(Chart(f"{prefix}-split-{end}", end.capitalize(), made, words))
-    note = NOTE
+    note = split_note(layout.cells.values())
     if at:
         note = f"At the {factor_name(layout.x.factor)} chosen above. {note}"
     elif lines:
@@ -76,6 +81,13 @@ def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
     return Chart("split", "", made, "CPU time by kind at both ends.")
 
 
+def split_note(cells: Iterable[CellResult]) -> str:
+    """Where the bars' times come from: the tracepoints are named when all bars have them."""
+    ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
+    sources = {cpu.softirq_source for cpu in ends} - {None}
+    return TRACED if sources == {TRACEPOINTS} else TICKS
+
+
 def _known(cell: CellResult) -> bool:
     return any(getattr(cell.cpu, end) is not None and getattr(cell.cpu, end).busy_ratio is not None for end in ENDS)
 
@@ -83,7 +95,8 @@ def _known(cell: CellResult) -> bool:
 def _highest(cells: Iterable[CellResult]) -> float:
     """The highest bar in percent."""
     ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
-    return max(((cpu.accounted_ratio or 0.0) * 100 for cpu in ends), default=0.0)
+    sums = ((cpu.busy_ratio or 0.0) + (cpu.steal_ratio or 0.0) + (cpu.idle_ratio or 0.0) for cpu in ends)
+    return max((total * 100 for total in sums), default=0.0)
 
 
 def _bar(axis: Axis, level: object, cell: CellResult | None) -> tuple[str, CellResult | None]:

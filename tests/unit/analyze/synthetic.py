@@ -51,6 +51,7 @@ class Trial:
     busy: Mapping[str, float] = field(default_factory=lambda: {"sender": 0.8, "receiver": 0.6})
     load_share: float = 0.9
     ksoftirqd_share: float = 0.0
+    traced_softirq: Mapping[str, float] | None = None
     retransmitted: int = 0
     status: str = "complete"
     reason: str | None = None
@@ -148,6 +149,8 @@ def tables(trial: Trial) -> dict[tuple[str, str], pl.DataFrame]:
         result["tcp_info", host] = _tcp_info(trial, host, role, base)
         result["cpu", host] = _cpu(trial, host, role, base)
         result["threads", host] = _threads(trial, host, role, base)
+        if trial.traced_softirq:
+            result["softirqs", host] = _softirqs(trial, host, role, base)
     return result
 
 
@@ -253,6 +256,20 @@ def _cpu(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
     schema = {"host": TEXT, "cpu": U32, "own": BOOL, "interval": U32, "phase": TEXT, "start_mono_ns": U64}
     kinds = ("user", "system", "irq", "softirq", "steal", "idle", "ksoftirqd")
     schema |= {"end_mono_ns": U64, **{f"{kind}_ns": U64 for kind in kinds}, "pmu_cycles_count": U64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _softirqs(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
+    assert trial.traced_softirq
+    rows = [
+        (host, cpu, cpu == own, number, phase, base + start, base + end, vector, 10, round((end - start) * share))
+        for number, (phase, start, end) in enumerate(_spans(trial))
+        for own in (0 if host == "near" else 1,)
+        for cpu in (0, 1)
+        for vector, share in (("net_rx", 0.9 * trial.traced_softirq[role]), ("timer", 0.1 * trial.traced_softirq[role]))
+    ]
+    schema = {"host": TEXT, "cpu": U32, "own": BOOL, "interval": U32, "phase": TEXT, "start_mono_ns": U64}
+    schema |= {"end_mono_ns": U64, "vector": TEXT, "runs_count": U64, "softirq_ns": U64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -2,13 +2,17 @@
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.cpu import cell_cpu
+from whyperf.analyze.cpu import KINDS, cell_cpu
 from whyperf.analyze.cycles import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.trials import measure_trials
+
+BOTH_QUARTER = {"sender": 0.25, "receiver": 0.25}
 
 
 def cell(*trials: made.Trial) -> CellResult:
@@ -41,6 +45,59 @@ def test_columns_that_do_not_add_up_are_kept_as_they_are() -> None:
     row = cell_cpu(measure_trials(halved).ends_cpu).filter(pl.col("role") == "sender").row(0, named=True)
     assert row["idle_ratio"] == pytest.approx(0.25)
     assert row["accounted_ratio"] == pytest.approx(0.75)
+
+
+def test_softirq_time_is_the_tracepoints_where_they_were_read() -> None:
+    """Of /proc/stat: user 0.05, softirq 0.15, idle 0.5. Traced: 0.25, so that 0.2 is left to the system."""
+    sender = cell(made.Trial(busy={"sender": 0.5, "receiver": 0.5}, traced_softirq=BOTH_QUARTER)).cpu.sender
+    assert sender is not None
+    assert sender.softirq_source == "tracepoints"
+    assert sender.softirq_ratio == pytest.approx(0.25)
+    assert sender.softirq_tracepoints_ratio == pytest.approx(0.25)
+    assert sender.softirq_proc_stat_ratio == pytest.approx(0.15)
+    assert sender.user_ratio == pytest.approx(0.05)
+    assert sender.idle_ratio == pytest.approx(0.5)
+    assert sender.system_ratio == pytest.approx(0.2)
+    assert sender.busy_ratio == pytest.approx(0.5)
+
+
+def test_without_tracepoints_the_kernels_columns_stand() -> None:
+    sender = cell(made.Trial(busy={"sender": 0.5, "receiver": 0.5})).cpu.sender
+    assert sender is not None
+    assert sender.softirq_source == "proc_stat"
+    assert sender.softirq_ratio == sender.softirq_proc_stat_ratio == pytest.approx(0.15)
+    assert sender.softirq_tracepoints_ratio is None
+
+
+def test_one_trial_without_tracepoints_puts_the_cell_on_the_kernels_columns() -> None:
+    sender = cell(made.Trial(block=1, traced_softirq=BOTH_QUARTER), made.Trial(block=2)).cpu.sender
+    assert sender is not None
+    assert sender.softirq_source == "proc_stat"
+    assert sender.softirq_ratio == pytest.approx(0.24)
+
+
+def test_an_end_that_shares_its_cpus_has_no_source() -> None:
+    sender = cell(made.Trial(exclusive=False, traced_softirq=BOTH_QUARTER)).cpu.sender
+    assert sender is not None
+    assert sender.softirq_source is None
+    assert sender.softirq_ratio is None
+
+
+@given(st.fixed_dictionaries({kind: st.floats(0, 1.2) for kind in KINDS}), st.floats(0, 1.2))
+def test_with_tracepoints_the_kinds_add_up_whatever_the_ticks_say(ticks: dict[str, float], traced: float) -> None:
+    row = cell_cpu(_end(**ticks, softirq_tracepoints=traced)).row(0, named=True)
+    shares = [row[f"{kind}_ratio"] for kind in KINDS]
+    assert min(shares) >= 0
+    assert sum(shares) == pytest.approx(1)
+    assert row["softirq_ratio"] == pytest.approx(min(1.0, traced))
+    assert row["busy_ratio"] == pytest.approx(1 - row["idle_ratio"] - row["steal_ratio"])
+
+
+def _end(**ratios: float) -> pl.DataFrame:
+    """One end of `trial_cpu` with 10 s of one CPU."""
+    times = {f"{name}_ns": [ratio * 1e10] for name, ratio in ratios.items()}
+    keys = {"cell": ["c0001"], "role": ["sender"], "cpus": [[0]], "exclusive": [True]}
+    return pl.DataFrame({**keys, "wall_ns": [1e10], "load_threads_ns": [5e9], **times})
 
 
 def test_the_cut_warm_up_does_not_count() -> None:

@@ -1,11 +1,15 @@
 //! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
 
+mod counted;
 mod pipe;
 mod record;
 mod sampling;
 mod schema_files;
+mod segment_file;
+mod segment_log;
 mod serve;
 mod trial;
+mod witness;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -65,7 +69,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Schema { out: Some(folder) } => schema_files::write(&folder),
         Verb::Schema { out: None } => schema_files::print(),
         Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
-        Verb::Doctor { clean: false } => print_json(&probe::host::describe(env!("CARGO_PKG_VERSION"))),
+        Verb::Doctor { clean: false } => print_json(&probe::host::describe(env!("CARGO_PKG_VERSION"), true)),
     }
 }
 

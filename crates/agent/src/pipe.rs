@@ -3,7 +3,8 @@
 
 use schema::frame::{self, Decoder, FrameError, Kind, MAX_PAYLOAD_BYTES};
 use schema::message::{Envelope, Failure, Fault, Reply, Request};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -11,6 +12,8 @@ use std::thread;
 
 /// Frames waiting for the controller at most; a table is sent in pieces of a frame each.
 const QUEUE_FRAMES: usize = 64;
+/// Bytes of a frame of a table that comes from a file.
+const FILE_PIECE_BYTES: usize = 256 << 10;
 
 /// Why reading the pipe ended.
 #[derive(Debug, thiserror::Error)]
@@ -116,10 +119,68 @@ impl Replies {
         }
     }
 
+    /// Sends a table from a file, a frame at a time.
+    ///
+    /// # Errors
+    /// The file cannot be read; what is missing of the table is never sent.
+    pub fn send_table_file(&self, id: u64, name: &str, mut file: File) -> io::Result<()> {
+        let bytes = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(0))?;
+        self.send(id, Reply::Table { name: name.to_owned(), bytes });
+        let mut piece = vec![0; FILE_PIECE_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+            file.read_exact(&mut piece[..length])?;
+            let mut frame = Vec::with_capacity(length + frame::HEADER_BYTES);
+            frame::encode(Kind::Table, &piece[..length], &mut frame).map_err(io::Error::other)?;
+            self.push(frame);
+            left -= length as u64;
+        }
+        Ok(())
+    }
+
     fn push(&self, frame: Vec<u8>) {
         if !self.closed.load(Ordering::Relaxed) {
             let _ = self.queue.send(frame);
         }
+    }
+}
+
+/// Answers one request, again and again.
+#[derive(Clone)]
+pub struct Telling {
+    replies: Replies,
+    id: u64,
+}
+
+impl Telling {
+    /// Answers the request of this identifier.
+    pub fn new(replies: &Replies, id: u64) -> Self {
+        Self { replies: replies.clone(), id }
+    }
+
+    /// As [`Replies::send`].
+    pub fn tell(&self, reply: Reply) {
+        self.replies.send(self.id, reply);
+    }
+
+    /// As [`Replies::send_if_idle`].
+    pub fn if_idle(&self, reply: Reply) {
+        self.replies.send_if_idle(self.id, reply);
+    }
+
+    /// As [`Replies::send_table`].
+    pub fn table(&self, name: &str, bytes: &[u8]) {
+        self.replies.send_table(self.id, name, bytes);
+    }
+
+    /// As [`Replies::send_table_file`].
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn table_file(&self, name: &str, file: File) -> io::Result<()> {
+        self.replies.send_table_file(self.id, name, file)
     }
 }
 

@@ -42,6 +42,9 @@ pub enum RecordError {
     /// The file cannot be written.
     #[error("Parquet: {0}")]
     Parquet(#[from] ParquetError),
+    /// The file cannot be made.
+    #[error("{0}")]
+    File(#[from] std::io::Error),
 }
 
 /// A table being filled.
@@ -139,7 +142,8 @@ impl TableBuilder {
     }
 }
 
-fn arrow_schema(table: &Table) -> Schema {
+/// The Arrow schema of a table, with what its columns mean.
+pub fn arrow_schema(table: &Table) -> Schema {
     let fields: Vec<Field> = table.columns.iter().map(arrow_field).collect();
     let metadata = [
         ("whyperf.table", table.name.to_owned()),

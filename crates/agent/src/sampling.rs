@@ -7,6 +7,7 @@ use load::running::{Cut, Ended, Flow, Life, Load};
 use probe::clock::mono_ns;
 use probe::cpu::{CpuProbe, CpuSample};
 use probe::devices::{self, DeviceCounters};
+use probe::evidence::Watch;
 use probe::tcp_info::{self, Sample, TcpInfo};
 use probe::threads::{ThreadProbe, ThreadSample};
 use schema::message::Progress;
@@ -14,8 +15,10 @@ use schema::table::{CPU, DEVICES, FLOWS, INTERVALS, TCP_INFO, THREADS, Value};
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use workload::phases::Phase;
 
+use crate::counted::{Counted, Interval};
 use crate::record::TableBuilder;
 
 /// Least time between samples of CPUs and threads, which cost more than those of connections and
@@ -49,6 +52,8 @@ pub struct Sampler {
     cpu: TableBuilder,
     threads: TableBuilder,
     devices: TableBuilder,
+    /// What BPF programs count, where they do.
+    counted: Option<Counted>,
     /// Local and remote address of every connection; a closed one no longer tells.
     addresses: Vec<(String, String)>,
     cpu_probe: CpuProbe,
@@ -71,7 +76,7 @@ impl Sampler {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn open(spec: &TrialSpec, load: &Load) -> anyhow::Result<Self> {
+    pub fn open(spec: &TrialSpec, load: &Load, watch: Option<&Arc<Watch>>) -> anyhow::Result<Self> {
         let mut cpu_probe = CpuProbe::open()?;
         let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>();
         let thread_probes = thread_probes
@@ -86,6 +91,7 @@ impl Sampler {
             cpu: TableBuilder::new(&CPU),
             threads: TableBuilder::new(&THREADS),
             devices: TableBuilder::new(&DEVICES),
+            counted: watch.map(|watch| Counted::open(watch, spec, load)),
             addresses: load.flows.iter().map(|flow| addresses(&flow.socket)).collect(),
             cpu_probe,
             counts_before: vec![(mono_ns(), Counts::default()); load.flows.len()],
@@ -111,6 +117,9 @@ impl Sampler {
         for before in &mut self.counts_before {
             before.0 = start_mono_ns;
         }
+        if let Some(counted) = &mut self.counted {
+            counted.on_begin();
+        }
         if mono_ns() < start_mono_ns {
             self.cpus_before = (mono_ns(), self.cpu_probe.sample()?);
         }
@@ -128,6 +137,9 @@ impl Sampler {
         }
         let (start_mono_ns, _) = self.counts_before.first().copied().unwrap_or_default();
         let payload_bytes = self.sample_counts(load, index, phase)?;
+        if let Some(counted) = &mut self.counted {
+            counted.sample_connections(Interval { index, phase: phase.name(), start_mono_ns, end_mono_ns: mono_ns() })?;
+        }
         // A connection whose thread was preempted inside a system call is locked until that thread
         // runs again, and reading its state waits for it: the next sample must not come late for that.
         let until_mono_ns = if phase_ends { u64::MAX } else { due_mono_ns.unwrap_or(u64::MAX).saturating_add(self.spec.interval_ns / 2) };
@@ -219,6 +231,9 @@ impl Sampler {
                 difference(sample.ksoftirqd_ns, before.ksoftirqd_ns),
                 difference(sample.pmu_cycles_count, before.pmu_cycles_count),
             ])?;
+        }
+        if let Some(counted) = &mut self.counted {
+            counted.sample_cpus(Interval { index, phase: phase.name(), start_mono_ns, end_mono_ns: now.0 })?;
         }
         self.cpus_before = now;
         Ok(())
@@ -363,8 +378,10 @@ impl Sampler {
     }
 
     /// The tables.
-    pub fn into_tables(self) -> [TableBuilder; 6] {
-        [self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices]
+    pub fn into_tables(self) -> Vec<TableBuilder> {
+        let mut tables = vec![self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices];
+        tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
+        tables
     }
 }
 

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::pipe::{Replies, Requests};
+use crate::pipe::{Replies, Requests, Telling};
 use crate::trial::{self, Abort};
+use crate::witness::{Witness, Witnesses};
 
 /// How long everything may take to end after the pipe closed; only what hangs takes that long.
 const END_GRACE: Duration = Duration::from_secs(1);
@@ -32,10 +33,11 @@ const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
 enum Stage {
     Idle,
     /// The near end, before it connects.
-    Ready(Arc<TrialSpec>),
+    Ready(Arc<TrialSpec>, Witness),
     /// Either end, while its connections open and until the start.
     Opening {
         spec: Arc<TrialSpec>,
+        witness: Witness,
         abort: Abort,
         opener: JoinHandle<Result<Opened, Refusal>>,
     },
@@ -49,6 +51,7 @@ struct Server {
     replies: Replies,
     stage: Stage,
     testbed: Option<Testbed>,
+    witnesses: Witnesses,
 }
 
 /// A request that failed.
@@ -86,7 +89,7 @@ fn usage(text: &str) -> Refusal {
 pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::Result<()> {
     let mut requests = Requests::new(input);
     let (replies, writer) = Replies::new(output);
-    let mut server = Server { replies, stage: Stage::Idle, testbed: None };
+    let mut server = Server { replies, stage: Stage::Idle, testbed: None, witnesses: Witnesses::default() };
     let ended = loop {
         match requests.next() {
             Ok(Some(request)) => server.handle(request),
@@ -120,7 +123,7 @@ impl Server {
         let reply = match request {
             Request::Hello { version } => hello(&version)?,
             Request::Clock => Reply::Clock { mono_ns: probe::clock::mono_ns(), realtime_ns: probe::clock::realtime_ns() },
-            Request::DescribeHost => Reply::Host(Box::new(probe::host::describe(env!("CARGO_PKG_VERSION")))),
+            Request::DescribeHost { with_hooks } => Reply::Host(Box::new(probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks))),
             Request::BuildTestbed(spec) => {
                 // The old one goes first: a host has room for one set of names.
                 self.testbed = None;
@@ -157,24 +160,27 @@ impl Server {
         }
         open::check(&spec)?;
         let spec = Arc::<TrialSpec>::from(spec);
+        let mut witness = self.witnesses.call(spec.evidence, spec.connections_count);
         if spec.opening == Opening::Connect {
-            self.stage = Stage::Ready(spec);
+            self.stage = Stage::Ready(spec, witness);
             return Ok(None);
         }
         let listening = Listening::open(&spec)?;
         let port = listening.port();
+        witness.begin(port, true);
         let abort = Abort::default();
         let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
-        self.stage = Stage::Opening { spec, abort, opener };
+        self.stage = Stage::Opening { spec, witness, abort, opener };
         Ok(Some(port))
     }
 
     fn connect(&mut self, id: u64, address: &str, port: u16) -> Result<(), Refusal> {
-        let Stage::Ready(spec) = &self.stage else {
+        let Stage::Ready(spec, witness) = &self.stage else {
             return Err(usage("connect comes after prepare, at the connecting end"));
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
-        let (spec, abort) = (Arc::clone(spec), Abort::default());
+        let (spec, mut witness, abort) = (Arc::clone(spec), witness.clone(), Abort::default());
+        witness.begin(port, false);
         let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;
         let connect = move |aborted: &_| open::connect_all(&asked, SocketAddr::new(ip, port), aborted);
@@ -182,13 +188,13 @@ impl Server {
             None => replies.send(id, Reply::Connected { connections_count }),
             Some(Refusal { fault, text }) => replies.fail(id, fault, text),
         });
-        self.stage = Stage::Opening { spec, abort, opener };
+        self.stage = Stage::Opening { spec, witness, abort, opener };
         Ok(())
     }
 
     fn start(&mut self, id: u64, at_mono_ns: u64) -> Result<(), Refusal> {
-        let (spec, abort, opener) = match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Opening { spec, abort, opener } => (spec, abort, opener),
+        let (spec, witness, abort, opener) = match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Opening { spec, witness, abort, opener } => (spec, witness, abort, opener),
             other => {
                 self.stage = other;
                 return Err(usage("start comes after the connections are open"));
@@ -197,7 +203,7 @@ impl Server {
         let (handle, replies) = (abort.clone(), self.replies.clone());
         let runner = thread::spawn(move || {
             let outcome = joined(opener).and_then(|opened| {
-                trial::run(&spec, opened, at_mono_ns, &handle, &replies, id).map_err(|error| {
+                trial::run(&spec, opened, at_mono_ns, &handle, &witness, &Telling::new(&replies, id)).map_err(|error| {
                     let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
                     Refusal { fault, text: format!("{error:#}") }
                 })
@@ -216,7 +222,7 @@ impl Server {
         // thread has ended.
         let end = Instant::now() + LAST_REPLY_GRACE;
         let is_over = match &self.stage {
-            Stage::Idle | Stage::Ready(_) => false,
+            Stage::Idle | Stage::Ready(..) => false,
             Stage::Opening { abort, opener, .. } => abort.flag().load(Ordering::SeqCst) && wait_for(opener, end),
             Stage::Running { runner, .. } => wait_for(runner, end),
         };
@@ -228,7 +234,7 @@ impl Server {
     /// Ends the trial, which has until `end` to tell what it must.
     fn end_trial(&mut self, end: Instant) {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Idle | Stage::Ready(_) => {}
+            Stage::Idle | Stage::Ready(..) => {}
             Stage::Opening { abort, opener, .. } => {
                 abort.abort();
                 wait_for(&opener, end);

@@ -4,18 +4,25 @@
 use load::open::Opened;
 use load::running::{Cut, Cutter, Ended, Life, Load};
 use load::urgency::Urgent;
-use schema::evidence::EvidenceReport;
 use schema::message::{Finished, Note, Outcome, Reply};
+use schema::table::SEGMENTS;
 use schema::trial::{Role, Stop, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 use workload::phases::Intervals;
 
-use crate::pipe::Replies;
+use crate::counted;
+use crate::pipe::Telling;
 use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
+use crate::segment_log::{SegmentLog, Written};
+use crate::witness::Witness;
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
+/// How long a log waits for the connections' last segments.
+const FIN_GRACE: Duration = Duration::from_millis(200);
 
 /// A trial's handle for aborting it from the request loop, from its first connection on. It keeps
 /// the sockets open: the other end may still have to read what the kernel knows of its own.
@@ -61,33 +68,58 @@ impl Abort {
 ///
 /// # Errors
 /// The load could not start, or its record could not be written.
-pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, replies: &Replies, id: u64) -> anyhow::Result<()> {
+pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, witness: &Witness, telling: &Telling) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
-    // The sampler, too, stays on the CPUs whose time counts as this end's.
-    load::running::pin_this_thread(&spec.pin_cpus)?;
     let mut load = Load::prepare(spec, opened.connections)?;
+    let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, counted::ports(spec, &load)));
+    // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
+    load::running::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.cutter());
-    let mut sampler = Sampler::open(spec, &load)?;
+    let mut sampler = Sampler::open(spec, &load, witness.watch())?;
     let urgent = Urgent::this_thread();
     let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
     load.begin(start_mono_ns);
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
-    drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(id, Reply::Progress(progress)))?;
+    drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| telling.if_idle(Reply::Progress(progress)))?;
     drop(urgent);
     let lives = load.join();
     sampler.finish(&load, &lives)?;
+    // The connections close here; the log holds how.
+    drop(load);
+    if log.is_some() {
+        wait_for_fins(witness, lives.len());
+    }
+    let Written { file, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
 
     let notes = notes(spec, strangers_count, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
-    replies.send(id, Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence: EvidenceReport::default() }));
+    let evidence = witness.end(broken_off);
+    telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
     for table in sampler.into_tables() {
         let name = table.name();
-        replies.send_table(id, name, &table.finish()?);
+        telling.table(name, &table.finish()?);
     }
-    replies.send(id, Reply::Done);
+    if let Some(file) = file {
+        telling.table_file(SEGMENTS.name, file)?;
+    }
+    telling.tell(Reply::Done);
     Ok(())
+}
+
+/// Waits until every connection has closed both ways, but not long: the other end may be gone.
+fn wait_for_fins(witness: &Witness, connections: usize) {
+    let end = Instant::now() + FIN_GRACE;
+    let is_closed = || {
+        let Some(watch) = witness.watch() else { return true };
+        watch.connections().values().filter(|connection| connection.out.fin != 0 && connection.arrived.fin != 0).count() >= connections
+    };
+    while Instant::now() < end && !is_closed() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The last ACK is on its way.
+    thread::sleep(Duration::from_millis(1));
 }
 
 /// Samples until the load is over, and ends it when its time is up.

@@ -69,3 +69,12 @@ fn the_log_holds_every_byte_at_both_ends() {
         assert_eq!(counted.out.by_context.iter().sum::<u64>(), counted.out.data_packets);
     }
 }
+
+#[test]
+fn every_hook_is_told() {
+    let start = std::time::Instant::now();
+    let hooks = probe::evidence::hooks();
+    eprintln!("{:?} {hooks:#?}", start.elapsed());
+    assert_eq!(hooks.len(), 7);
+    assert!(hooks.iter().all(|hook| !hook.reason.is_empty() && hook.name.contains(':')));
+}

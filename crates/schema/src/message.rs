@@ -30,7 +30,11 @@ pub enum Request {
     /// Clock exchange. Answer: [`Reply::Clock`].
     Clock,
     /// Answer: [`Reply::Host`].
-    DescribeHost,
+    DescribeHost {
+        /// Whether to try every hook, which takes a moment; without it `hooks` is empty.
+        #[serde(default)]
+        with_hooks: bool,
+    },
     /// Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
     /// Answer: [`Reply::Testbed`].
     BuildTestbed(TestbedSpec),

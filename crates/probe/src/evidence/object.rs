@@ -1,7 +1,7 @@
 //! Loads the BPF object into the kernel, as much of it as the kernel takes, and attaches it.
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::{Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 use schema::evidence::Hook;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -47,11 +47,10 @@ impl From<libbpf_rs::Error> for Refused {
     }
 }
 
-/// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES.
+/// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES, which is of the
+/// same kind. Only the text tells the number.
 fn is_forbidden(error: &libbpf_rs::Error) -> bool {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    let codes = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
-    codes.into_iter().any(|code| code == nix::errno::Errno::EPERM as i32)
+    error.kind() == ErrorKind::PermissionDenied && format!("{error:#}").contains("(os error 1)")
 }
 
 /// A kernel locked down for confidentiality refuses even root.

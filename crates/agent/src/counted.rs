@@ -1,0 +1,183 @@
+//! Rows of what BPF programs counted: tables counters, sizes and softirqs.
+
+use load::running::Load;
+use probe::evidence::{Connection, Cpu, Sized, Watch};
+use schema::table::{COUNTERS, SIZED, SIZES, SOFTIRQS, VECTORS, Value};
+use schema::trial::{Opening, TrialSpec};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::record::{RecordError, TableBuilder};
+
+/// The port that tells a connection at both ends, the connecting end's, by the connection's number.
+pub fn ports(spec: &TrialSpec, load: &Load) -> BTreeMap<u16, u32> {
+    let port = |flow: &load::running::Flow| {
+        let address = match spec.opening {
+            Opening::Connect => flow.socket.local_addr(),
+            Opening::Listen => flow.socket.peer_addr(),
+        };
+        address.ok()?.as_socket().map(|address| address.port())
+    };
+    load.flows.iter().filter_map(|flow| Some((port(flow)?, flow.number))).collect()
+}
+
+/// One interval of the sampler.
+#[derive(Clone, Copy)]
+pub struct Interval {
+    /// Its number.
+    pub index: u32,
+    /// Name of its phase.
+    pub phase: &'static str,
+    /// When it began, on `CLOCK_MONOTONIC` in ns.
+    pub start_mono_ns: u64,
+    /// When it ended.
+    pub end_mono_ns: u64,
+}
+
+/// Turns what programs counted since the last look into rows.
+pub struct Counted {
+    watch: Arc<Watch>,
+    spec: TrialSpec,
+    ports: BTreeMap<u16, u32>,
+    before: BTreeMap<u16, Connection>,
+    cpus_before: Vec<Cpu>,
+    counters: TableBuilder,
+    sizes: TableBuilder,
+    softirqs: TableBuilder,
+}
+
+impl Counted {
+    /// Counts from now.
+    pub fn open(watch: &Arc<Watch>, spec: &TrialSpec, load: &Load) -> Self {
+        Self {
+            spec: spec.clone(),
+            ports: ports(spec, load),
+            before: watch.connections(),
+            cpus_before: watch.cpus(),
+            counters: TableBuilder::new(&COUNTERS),
+            sizes: TableBuilder::new(&SIZES),
+            softirqs: TableBuilder::new(&SOFTIRQS),
+            watch: Arc::clone(watch),
+        }
+    }
+
+    /// Begins anew: what came before was not the load's.
+    pub fn on_begin(&mut self) {
+        self.before = self.watch.connections();
+        self.cpus_before = self.watch.cpus();
+    }
+
+    /// Rows of the connections in one interval.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample_connections(&mut self, interval: Interval) -> Result<(), RecordError> {
+        let now = self.watch.connections();
+        for (port, connection) in &now {
+            // A stranger's connection has no number.
+            let Some(&number) = self.ports.get(port) else { continue };
+            let before = self.before.get(port).copied().unwrap_or_default();
+            self.push_counters(number, interval, &before, connection)?;
+            self.push_sizes(number, interval, &before, connection)?;
+        }
+        self.before = now;
+        Ok(())
+    }
+
+    /// Rows of the CPUs in one interval.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample_cpus(&mut self, interval: Interval) -> Result<(), RecordError> {
+        let now = self.watch.cpus();
+        for ((cpu, after), before) in (0u32..).zip(&now).zip(&self.cpus_before) {
+            for ((vector, after), before) in VECTORS.iter().zip(&after.vectors).zip(&before.vectors) {
+                if after.runs == before.runs {
+                    continue;
+                }
+                self.softirqs.push(vec![
+                    self.spec.host.as_str().into(),
+                    cpu.into(),
+                    (self.spec.own_cpus.is_empty() || self.spec.own_cpus.contains(&cpu)).into(),
+                    interval.index.into(),
+                    interval.phase.into(),
+                    interval.start_mono_ns.into(),
+                    interval.end_mono_ns.into(),
+                    (*vector).into(),
+                    (after.runs - before.runs).into(),
+                    (after.ns - before.ns).into(),
+                ])?;
+            }
+        }
+        self.cpus_before = now;
+        Ok(())
+    }
+
+    /// The tables.
+    pub fn into_tables(self) -> [TableBuilder; 3] {
+        [self.counters, self.sizes, self.softirqs]
+    }
+
+    fn push_counters(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) -> Result<(), RecordError> {
+        let (out, was_out, arrived, was_in) = (&after.out, &before.out, &after.arrived, &before.arrived);
+        let since = |after: u64, before: u64| Value::U64(after.saturating_sub(before));
+        let mut row = vec![
+            self.spec.host.as_str().into(),
+            number.into(),
+            self.spec.role.name().into(),
+            interval.index.into(),
+            interval.phase.into(),
+            interval.start_mono_ns.into(),
+            interval.end_mono_ns.into(),
+            since(out.data_packets, was_out.data_packets),
+            since(out.data_segments, was_out.data_segments),
+            since(out.data_bytes, was_out.data_bytes),
+            since(out.retransmitted_packets, was_out.retransmitted_packets),
+            since(out.by_reason.iter().sum(), was_out.by_reason.iter().sum()),
+            since(arrived.data_packets, was_in.data_packets),
+            since(arrived.data_segments, was_in.data_segments),
+            since(arrived.data_bytes, was_in.data_bytes),
+            since(arrived.acks, was_in.acks),
+            since(arrived.duplicate_acks, was_in.duplicate_acks),
+            since(arrived.out_of_order_packets, was_in.out_of_order_packets),
+        ];
+        row.extend(out.by_context.iter().zip(&was_out.by_context).map(|(after, before)| since(*after, *before)));
+        row.push(since(out.ksoftirqd_packets, was_out.ksoftirqd_packets));
+        row.extend(out.by_reason.iter().zip(&was_out.by_reason).map(|(after, before)| since(*after, *before)));
+        self.counters.push(row)
+    }
+
+    fn push_sizes(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) -> Result<(), RecordError> {
+        let kinds = [
+            (&after.out.sizes, &before.out.sizes),
+            (&after.arrived.sizes, &before.arrived.sizes),
+            (&after.writes, &before.writes),
+            (&after.reads, &before.reads),
+        ];
+        for (what, (after, before)) in SIZED.iter().zip(kinds) {
+            for ((class, after), before) in (0u32..).zip(after).zip(before) {
+                let Sized { count, bytes } = *after;
+                if count == before.count {
+                    continue;
+                }
+                self.sizes.push(vec![
+                    self.spec.host.as_str().into(),
+                    number.into(),
+                    self.spec.role.name().into(),
+                    interval.index.into(),
+                    interval.phase.into(),
+                    (*what).into(),
+                    class_bytes(class).into(),
+                    (count - before.count).into(),
+                    bytes.saturating_sub(before.bytes).into(),
+                ])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Smallest size of a class (`size_class` in the probe's BPF programs).
+fn class_bytes(class: u32) -> u32 {
+    if class == 0 { 0 } else { 1 << (class - 1) }
+}

@@ -1,0 +1,206 @@
+//! The segment log as a Parquet file that grows while the trial runs, in constant memory. It lies
+//! in a file without a name, so that nothing is left of it whatever ends the agent.
+
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::types::UInt8Type;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use probe::evidence::Record;
+use schema::table::{ACK_REASONS, CONTEXTS, ColumnType, RETRANSMISSIONS, SEGMENTS};
+use schema::trial::TrialSpec;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use crate::record::{self, RecordError};
+
+/// Rows that are encoded together.
+const BATCH_ROWS: usize = 65_536;
+/// Rows of a row group: what a reader has to hold at least, and what is in memory here.
+const GROUP_ROWS: usize = 1 << 20;
+const DIRECTIONS: [&str; 2] = ["out", "in"];
+
+/// A segment log being written.
+pub struct SegmentFile {
+    writer: ArrowWriter<File>,
+    schema: Arc<Schema>,
+    host: String,
+    role: &'static str,
+    columns: Columns,
+}
+
+/// A batch of rows, as columns in the order of [`SEGMENTS`].
+#[derive(Default)]
+struct Columns {
+    numbers: [UInt32Builder; 17],
+    mono_ns: UInt64Builder,
+    pacing_rate: UInt64Builder,
+    ksoftirqd: BooleanBuilder,
+    direction: PrimitiveBuilder<UInt8Type>,
+    context: PrimitiveBuilder<UInt8Type>,
+    retransmission: PrimitiveBuilder<UInt8Type>,
+    reason: PrimitiveBuilder<UInt8Type>,
+    rows: usize,
+}
+
+impl SegmentFile {
+    /// An empty file in the folder for temporary files, `TMPDIR` or /var/tmp.
+    ///
+    /// # Errors
+    /// It cannot be made there.
+    pub fn create(spec: &TrialSpec) -> Result<Self, RecordError> {
+        let schema = Arc::new(arrow_schema());
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_dictionary_enabled(false)
+            // Counters that go up: differences are small.
+            .set_column_encoding(ColumnPath::from("segment_mono_ns"), Encoding::DELTA_BINARY_PACKED)
+            .set_column_encoding(ColumnPath::from("sequence"), Encoding::DELTA_BINARY_PACKED)
+            .set_column_encoding(ColumnPath::from("acknowledgment"), Encoding::DELTA_BINARY_PACKED);
+        let properties = SEGMENTS
+            .columns
+            .iter()
+            .filter(|column| column.column_type == ColumnType::Text)
+            .fold(properties, |properties, column| properties.set_column_dictionary_enabled(ColumnPath::from(column.name), true));
+        let writer = ArrowWriter::try_new(nameless_file()?, Arc::clone(&schema), Some(properties.build()))?;
+        Ok(Self { writer, schema, host: spec.host.clone(), role: spec.role.name(), columns: Columns::default() })
+    }
+
+    /// Appends a segment of a connection.
+    ///
+    /// # Errors
+    /// The file cannot grow.
+    pub fn push(&mut self, connection: u32, cpu: u32, record: &Record) -> Result<(), RecordError> {
+        self.columns.push(connection, cpu, record);
+        if self.columns.rows == BATCH_ROWS { self.write_batch() } else { Ok(()) }
+    }
+
+    /// Ends the file; it is read from its beginning.
+    ///
+    /// # Errors
+    /// The file cannot grow.
+    pub fn finish(mut self) -> Result<File, RecordError> {
+        self.write_batch()?;
+        Ok(self.writer.into_inner()?)
+    }
+
+    fn write_batch(&mut self) -> Result<(), RecordError> {
+        let arrays = self.columns.finish(&self.host, self.role)?;
+        self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)?;
+        Ok(())
+    }
+}
+
+impl Columns {
+    fn push(&mut self, connection: u32, cpu: u32, record: &Record) {
+        let state = |value: u32| (record.has_state != 0).then_some(value);
+        let coded = |code: u8, words: usize| (usize::from(code) < words).then_some(code);
+        self.direction.append_value(record.direction.min(1));
+        self.mono_ns.append_value(record.mono_ns);
+        self.pacing_rate.append_option((record.has_state != 0).then_some(record.pacing_rate));
+        self.context.append_value(record.context);
+        self.ksoftirqd.append_value(record.ksoftirqd != 0);
+        self.retransmission.append_option(coded(record.retransmission, RETRANSMISSIONS.len()));
+        self.reason.append_option(coded(record.reason, ACK_REASONS.len()));
+        let numbers = [
+            Some(connection),
+            Some(record.sequence),
+            Some(record.acknowledgment),
+            Some(record.payload_bytes),
+            Some(u32::from(record.gso_size)),
+            Some(u32::from(record.wire_segments)),
+            Some(u32::from(record.flags)),
+            Some(u32::from(record.window_field)),
+            Some(record.window_bytes),
+            state(record.unacked_bytes),
+            state(record.unsent_bytes),
+            state(record.cwnd),
+            state(record.ssthresh),
+            // From eighths of a microsecond.
+            state(record.srtt.saturating_mul(125)),
+            state(record.send_window_bytes),
+            state(record.receive_queue_bytes),
+            Some(cpu),
+        ];
+        for (builder, number) in self.numbers.iter_mut().zip(numbers) {
+            builder.append_option(number);
+        }
+        self.rows += 1;
+    }
+
+    /// The columns of the batch, in the order of the table; the batch is empty then.
+    fn finish(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError> {
+        let rows = std::mem::take(&mut self.rows);
+        let mut numbers = self.numbers.iter_mut();
+        SEGMENTS
+            .columns
+            .iter()
+            .map(|column| -> Result<ArrayRef, RecordError> {
+                Ok(match column.name {
+                    "host" => constant(host, rows)?,
+                    "role" => constant(role, rows)?,
+                    "direction" => words(&mut self.direction, &DIRECTIONS)?,
+                    "context" => words(&mut self.context, &CONTEXTS)?,
+                    "retransmission" => words(&mut self.retransmission, &RETRANSMISSIONS)?,
+                    "ack_reason" => words(&mut self.reason, &ACK_REASONS)?,
+                    "segment_mono_ns" => Arc::new(self.mono_ns.finish()),
+                    "pacing_rate_bytes_per_second" => Arc::new(self.pacing_rate.finish()),
+                    "ksoftirqd" => Arc::new(self.ksoftirqd.finish()),
+                    _ => Arc::new(numbers.next().map_or_else(|| UInt32Builder::new().finish(), UInt32Builder::finish)),
+                })
+            })
+            .collect()
+    }
+}
+
+/// The same word in every row.
+fn constant(word: &str, rows: usize) -> Result<ArrayRef, RecordError> {
+    let keys = vec![0u8; rows].into();
+    Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(keys, Arc::new(StringArray::from(vec![word])))?))
+}
+
+/// Codes with their words.
+fn words(codes: &mut PrimitiveBuilder<UInt8Type>, words: &[&str]) -> Result<ArrayRef, RecordError> {
+    Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(codes.finish(), Arc::new(StringArray::from(words.to_vec())))?))
+}
+
+/// The table's schema, with words as dictionaries.
+fn arrow_schema() -> Schema {
+    let plain = record::arrow_schema(&SEGMENTS);
+    let fields: Vec<Field> = plain
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 => {
+                let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+                field.as_ref().clone().with_data_type(words)
+            }
+            _ => field.as_ref().clone(),
+        })
+        .collect();
+    Schema::new_with_metadata(fields, plain.metadata().clone())
+}
+
+fn nameless_file() -> io::Result<File> {
+    let folder = std::env::var_os("TMPDIR").unwrap_or_else(|| "/var/tmp".into());
+    let opened = File::options().read(true).write(true).mode(0o600).custom_flags(nix::libc::O_TMPFILE).open(&folder);
+    opened.map_err(|error| io::Error::new(error.kind(), format!("no temporary file in {}: {error}; set TMPDIR", folder.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_as_many_as_the_table_has() {
+        let named = ["segment_mono_ns", "pacing_rate_bytes_per_second"];
+        let numbers = SEGMENTS.columns.iter().filter(|column| matches!(column.column_type, ColumnType::U32 | ColumnType::U64));
+        assert_eq!(numbers.filter(|column| !named.contains(&column.name)).count(), Columns::default().numbers.len());
+    }
+}

@@ -5,6 +5,8 @@
 PYTHON_MINIMUM=3.11
 # The first uv whose `pip sync` can require hashes and knows the lock's markers.
 UV_MINIMUM=0.5.0
+# Older ones make BPF programs that verifiers refuse.
+CLANG_MINIMUM=18
 
 # at_least WANTED FOUND
 at_least() {
@@ -33,6 +35,30 @@ find_uv() {
         fi
     done
     return 1
+}
+
+# Prints the path of the clang that crates/probe/build.rs takes: the one CLANG names, or the first
+# new enough one on PATH.
+find_clang() {
+    local name
+    local -a names=(clang clang-{30..18})
+    [ -n "${CLANG-}" ] && names=("$CLANG")
+    for name in "${names[@]}"; do
+        if at_least "$CLANG_MINIMUM" "$("$name" -dumpversion 2>/dev/null || echo 0)"; then
+            command -v "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# The package that brings a new enough clang. Debian 12's plain one is version 14.
+clang_package() {
+    if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+        echo clang-19
+    else
+        echo clang
+    fi
 }
 
 # The oldest Rust the workspace states.

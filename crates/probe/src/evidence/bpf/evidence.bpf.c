@@ -60,8 +60,10 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 		cpu->vectors[vector & (VECTORS - 1)].runs += 1;
 		cpu->vectors[vector & (VECTORS - 1)].ns += bpf_ktime_get_ns() - cpu->entered_ns;
 	}
-	if (cpu)
+	if (cpu) {
 		cpu->running = 0;
+		cpu->ksoftirqd = 0;
+	}
 	return 0;
 }
 

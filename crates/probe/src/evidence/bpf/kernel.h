@@ -67,6 +67,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	struct dst_entry *sk_dst_cache;
 };
 
 struct rb_node;
@@ -102,7 +103,6 @@ struct tcp_sock {
 
 struct sk_buff {
 	struct sock *sk;
-	unsigned long _skb_refdst;
 	struct net_device *dev;
 	unsigned int len;
 	unsigned int data_len;

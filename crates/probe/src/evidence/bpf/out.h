@@ -111,13 +111,11 @@ static __always_inline void on_out(struct sk_buff *skb)
 	port = watched_port(sk);
 	if (!port)
 		return;
-	/* A packet passes here once a device; only the first one is the route's. */
-	if (can_see_as) {
-		route = seen_as(skb->_skb_refdst & ~1UL, struct dst_entry);
-		if (route->dev != skb->dev)
-			return;
-	}
 	tp = tcp_sock_of(sk);
+	/* A packet passes here once a device; only the first one is the route's. */
+	route = tp ? sk->sk_dst_cache : NULL;
+	if (route && route->dev != skb->dev)
+		return;
 	connection = connection_of(port);
 	cpu = this_cpu();
 	if (!connection || !cpu)

@@ -15,8 +15,9 @@ libelf_arguments() {
         links_libelf "$LIBELF_SEARCH" "${libraries[@]}" || return 1
         echo "$LIBELF_SEARCH"
     fi
-    # libelf and zlib themselves are named by the crate that wants them.
-    printf '%s\n' "${libraries[@]}" | grep -vx -e -lelf -e -lz || true
+    # libelf and zlib themselves are named by the crate that wants them. rustc puts these arguments
+    # behind -Bdynamic: an archive has to be named as such.
+    printf '%s\n' "${libraries[@]}" | sed -n '/^-l\(elf\|z\)$/d; s/^-l\(.*\)/-l:lib\1.a/p'
 }
 
 # links_libelf ARGUMENT...

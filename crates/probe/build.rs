@@ -43,7 +43,9 @@ fn clang() -> String {
     let mut candidates = std::iter::once("clang".to_owned()).chain((OLDEST_CLANG..=30).rev().map(|version| format!("clang-{version}")));
     let new_enough = |name: &String| version_of(name).is_some_and(|version| version >= OLDEST_CLANG);
     candidates.find(new_enough).unwrap_or_else(|| {
-        panic!("no clang {OLDEST_CLANG} or newer on PATH, which the BPF programs need; install it (Debian 12: clang-19), or name it in CLANG")
+        panic!(
+            "no clang {OLDEST_CLANG} or newer on PATH, which the BPF programs need; install it (Debian 12: clang-19), or name it in CLANG"
+        )
     })
 }
 

@@ -167,7 +167,7 @@ impl Server {
         }
         let listening = Listening::open(&spec)?;
         let port = listening.port();
-        witness.begin(port, true);
+        witness.begin(port, true, &spec.own_cpus);
         let abort = Abort::default();
         let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
         self.stage = Stage::Opening { spec, witness, abort, opener };
@@ -180,7 +180,7 @@ impl Server {
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
         let (spec, mut witness, abort) = (Arc::clone(spec), witness.clone(), Abort::default());
-        witness.begin(port, false);
+        witness.begin(port, false, &spec.own_cpus);
         let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;
         let connect = move |aborted: &_| open::connect_all(&asked, SocketAddr::new(ip, port), aborted);

@@ -68,7 +68,14 @@ impl Abort {
 ///
 /// # Errors
 /// The load could not start, or its record could not be written.
-pub fn run(spec: &TrialSpec, opened: Opened, start_mono_ns: u64, abort: &Abort, witness: &Witness, telling: &Telling) -> anyhow::Result<()> {
+pub fn run(
+    spec: &TrialSpec,
+    opened: Opened,
+    start_mono_ns: u64,
+    abort: &Abort,
+    witness: &Witness,
+    telling: &Telling,
+) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened.connections)?;
     let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, counted::ports(spec, &load)));

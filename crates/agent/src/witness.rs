@@ -38,10 +38,11 @@ impl Witnesses {
 }
 
 impl Witness {
-    /// Watches the connections to this port from now on.
-    pub fn begin(&mut self, port: u16, listens: bool) {
+    /// Watches the connections to this port from now on, and the softirqs of the CPUs that are this
+    /// end's own.
+    pub fn begin(&mut self, port: u16, listens: bool, own_cpus: &[u32]) {
         if let Some(watch) = &self.watch
-            && let Err(error) = watch.begin(Watched { port, listens })
+            && let Err(error) = watch.begin(&Watched { port, listens, timed_cpus: own_cpus.to_vec() })
         {
             self.reason = Some(format!("the network namespace cannot be told: {error}"));
             self.watch = None;

@@ -40,7 +40,7 @@ fn the_log_holds_every_byte_at_both_ends() {
         let Some(watch) = watch(Evidence::Segments) else { return };
         let listener = TcpListener::bind(address).expect("bind");
         let port = listener.local_addr().expect("address").port();
-        watch.begin(Watched { port, listens }).expect("namespace");
+        watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
         transfer(&listener, BYTES);
         thread::sleep(Duration::from_millis(20));
         let mut records: Vec<Record> = Vec::new();

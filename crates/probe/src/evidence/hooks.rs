@@ -1,7 +1,7 @@
 //! The places in the kernel where the evidence is taken.
 
-use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Typedef;
 use schema::evidence::Hook;
 
 /// A program and the tracepoint it is attached to.
@@ -24,12 +24,7 @@ pub const PLACES: [Place; 7] = [
         gives: "segments and ACKs leaving, their contexts and reasons, the sender's state",
         is_essential: true,
     },
-    Place {
-        program: "netif_receive_skb",
-        group: "net",
-        gives: "segments and ACKs arriving, duplicates and disorder",
-        is_essential: true,
-    },
+    Place { program: "netif_receive_skb", group: "net", gives: "segments and ACKs arriving, duplicates and disorder", is_essential: true },
     Place {
         program: "tcp_probe",
         group: "tcp",

@@ -202,7 +202,7 @@ pub struct Vector {
 pub struct Cpu {
     entered_ns: u64,
     running: u32,
-    ksoftirqd: u32,
+    pub(super) is_timed: u32,
     /// By number of the vector.
     pub vectors: [Vector; VECTORS],
 }

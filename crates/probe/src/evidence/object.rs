@@ -97,7 +97,8 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn attach(&mut self) -> Result<(), Refused> {
-        let links: Result<Vec<_>, _> = self.object.progs_mut().filter(|program| is_loaded(program)).map(|program| program.attach()).collect();
+        let links: Result<Vec<_>, _> =
+            self.object.progs_mut().filter(|program| is_loaded(program)).map(|program| program.attach()).collect();
         self.links = links?;
         Ok(())
     }
@@ -160,7 +161,8 @@ pub fn hooks() -> Vec<Hook> {
 /// Places without a tracepoint in this kernel, with the reason.
 fn places_unknown() -> Result<BTreeMap<&'static str, String>, Refused> {
     let kernel = Btf::from_vmlinux().map_err(|_| Refused {
-        reason: "this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF); use a kernel that does, most distributions' do".to_owned(),
+        reason: "this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF); use a kernel that does, most distributions' do"
+            .to_owned(),
     })?;
     let unknown = PLACES.iter().filter(|place| !place.is_known_to(&kernel));
     Ok(unknown.map(|place| (place.program, "this kernel has no such tracepoint".to_owned())).collect())

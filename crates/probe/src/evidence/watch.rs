@@ -22,12 +22,14 @@ const CPU_LOG_BYTES: (u64, u64) = (4 << 20, 128 << 20);
 const STRANGERS: u32 = 64;
 
 /// Which connections are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
     /// Port of the listening end.
     pub port: u16,
     /// Whether this end is the one that listens.
     pub listens: bool,
+    /// CPUs whose softirqs are timed; empty: all.
+    pub timed_cpus: Vec<u32>,
 }
 
 /// Attached programs, and the memory shared with them.
@@ -79,7 +81,7 @@ impl Watch {
     ///
     /// # Errors
     /// The namespace cannot be told.
-    pub fn begin(&self, watched: Watched) -> io::Result<()> {
+    pub fn begin(&self, watched: &Watched) -> io::Result<()> {
         self.end();
         let netns = fs::metadata("/proc/thread-self/ns/net")?.ino();
         let used = (self.connections_count() as usize).min(self.connections.count());
@@ -88,6 +90,11 @@ impl Watch {
         }
         if let Some(log) = &self.log {
             lock(log).clear();
+        }
+        for (cpu, number) in (0..self.cpus.count()).zip(0u32..) {
+            let is_timed = watched.timed_cpus.is_empty() || watched.timed_cpus.contains(&number);
+            // SAFETY: `pointer` is to an element of the mapping; programs only read this field.
+            unsafe { (&raw mut (*self.cpus.pointer(cpu)).is_timed).write_volatile(u32::from(is_timed)) };
         }
         *lock(&self.missed_before) = self.programs.missed_runs_count();
         let control = self.control.pointer(0);
@@ -119,7 +126,7 @@ impl Watch {
         rows.filter_map(|row| Some((u16::try_from(row.out.port).ok().filter(|port| *port != 0)?, row))).collect()
     }
 
-    /// Softirqs of all CPUs since the programs were attached.
+    /// Softirqs of the CPUs that are timed, since the programs were attached.
     pub fn cpus(&self) -> Vec<Cpu> {
         (0..self.cpus.count()).map(|cpu| self.cpus.read(cpu)).collect()
     }

@@ -172,7 +172,7 @@ pub const SIZES: Table = Table {
 /// One row a CPU, interval and vector.
 pub const SOFTIRQS: Table = Table {
     name: "softirqs",
-    row: "the time of one softirq vector on one CPU in one interval; a vector that did not run has no row",
+    row: "the time of one softirq vector on one of the end's own CPUs in one interval; a vector that did not run has no row",
     columns: &[
         HOST,
         column("cpu", U32, "", "Number of the CPU.", "kernel"),

@@ -45,8 +45,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 
 	if (cpu) {
 		cpu->running = vector + 1;
-		cpu->ksoftirqd = is_ksoftirqd();
-		cpu->entered_ns = bpf_ktime_get_ns();
+		cpu->entered_ns = cpu->is_timed ? bpf_ktime_get_ns() : 0;
 	}
 	return 0;
 }
@@ -56,13 +55,12 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 {
 	struct cpu *cpu = this_cpu();
 
-	if (cpu && cpu->running == vector + 1) {
-		cpu->vectors[vector & (VECTORS - 1)].runs += 1;
-		cpu->vectors[vector & (VECTORS - 1)].ns += bpf_ktime_get_ns() - cpu->entered_ns;
-	}
 	if (cpu) {
+		if (cpu->running == vector + 1 && cpu->entered_ns) {
+			cpu->vectors[vector & (VECTORS - 1)].runs += 1;
+			cpu->vectors[vector & (VECTORS - 1)].ns += bpf_ktime_get_ns() - cpu->entered_ns;
+		}
 		cpu->running = 0;
-		cpu->ksoftirqd = 0;
 	}
 	return 0;
 }

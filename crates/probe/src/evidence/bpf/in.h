@@ -144,5 +144,6 @@ static __always_inline void on_in(struct sk_buff *skb)
 	count_in(connection, &segment);
 	count_duplicate(connection, &segment, tp);
 	if (constants.log_mask)
-		log_segment(&segment, tp, port, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->ksoftirqd, NONE, NONE);
+		log_segment(&segment, tp, port, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
+			    NONE);
 }

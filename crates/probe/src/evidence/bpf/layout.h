@@ -149,11 +149,11 @@ struct vector {
 	__u64 ns;
 };
 
-/* Of one CPU, written by that CPU alone. */
+/* Of one CPU, written by that CPU alone but for one field. */
 struct cpu {
 	__u64 entered_ns;
 	__u32 running;      /* vector + 1; 0: no softirq runs */
-	__u32 ksoftirqd;
+	__u32 is_timed;     /* set by the reader: whether its softirqs' time is taken */
 	struct vector vectors[VECTORS];
 };
 

@@ -101,7 +101,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 	struct tcp_sock *tp;
 	struct cpu *cpu;
 	struct dst_entry *route;
-	__u8 context, retransmission = NONE, reason = NONE;
+	__u8 context, ksoftirqd, retransmission = NONE, reason = NONE;
 	__u64 before;
 	__u32 offset;
 	__u16 port;
@@ -129,6 +129,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 	read_segment(&segment, &header, skb->len - before);
 	read_gso(&segment, skb);
 	context = context_of(cpu);
+	ksoftirqd = cpu->running && is_ksoftirqd();
 	if (context == PROCESS && task_flags() & PF_WQ_WORKER)
 		context = WORKER;
 
@@ -140,7 +141,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 		connection->out.data_packets += 1;
 		connection->out.data_segments += segment.wire_segments;
 		connection->out.data_bytes += segment.payload_bytes;
-		connection->out.ksoftirqd_packets += cpu->ksoftirqd;
+		connection->out.ksoftirqd_packets += ksoftirqd;
 		connection->out.by_context[context] += 1;
 		count_size(connection->out.sizes, segment.payload_bytes);
 	} else if (!(segment.flags & (SYN | FIN | RST))) {
@@ -155,5 +156,5 @@ static __always_inline void on_out(struct sk_buff *skb)
 	connection->out.port = port;
 	connection->out.last_acknowledgment = segment.acknowledgment;
 	if (constants.log_mask)
-		log_segment(&segment, tp, port, bpf_ktime_get_ns(), OUT, context, cpu->ksoftirqd, retransmission, reason);
+		log_segment(&segment, tp, port, bpf_ktime_get_ns(), OUT, context, ksoftirqd, retransmission, reason);
 }

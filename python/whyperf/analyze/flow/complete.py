@@ -3,9 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
-from whyperf.analyze.flow.trial import FlowTrial
+from whyperf.analyze.flow.log import read_log, scan_log
+from whyperf.analyze.flow.relative import count_new, rows_by_stream, stream_of
+from whyperf.analyze.flow.tables import read_user
+from whyperf.analyze.flow.trial import EndEvidence, FlowTrial
+from whyperf.analyze.quantity import count
+
+DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class Completeness:
     has a row a connection: `connection`, `moved_bytes` (the load's own count), `preamble_bytes`,
     `logged_bytes` (sequence space of the payload's direction, each octet once), `again_bytes`
     (octets logged more than once: retransmissions), `missing_bytes` (moved + preamble - logged;
-    negative when more was sent than moved).
+    negative when more was sent than moved), `ended` as in the table `flows`.
     """
 
     host: str
@@ -36,4 +43,86 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     The length of the preamble is what went the other way before the load: preamble and welcome are
     equally long.
     """
-    raise NotImplementedError(trial, host)
+    whole = scan_log(trial, host)
+    if whole is None:
+        return None
+    rows = int(whole.select(pl.len()).collect().item())
+    data = read_log(trial, host, columns=DATA_COLUMNS, where=pl.col("payload_bytes") > 0)
+    assert data is not None
+    end = trial.ends[host]
+    connections = _connections(data, read_user(trial, host).flows, end.role)
+    evidence = end.evidence
+    reason = _lost(evidence, rows) or _not_adding_up(connections, end.role)
+    return Completeness(
+        host=host,
+        complete=reason is None,
+        reason=reason,
+        rows_count=rows,
+        logged_events_count=evidence.logged_events_count,
+        lost_events_count=evidence.lost_events_count,
+        missed_runs_count=evidence.missed_runs_count,
+        connections=connections,
+    )
+
+
+def _connections(data: pl.DataFrame, flows: pl.DataFrame, role: str) -> pl.DataFrame:
+    start, size = data["sequence"].to_numpy(), data["payload_bytes"].to_numpy()
+    streams = stream_of(data["connection"].to_numpy(), (data["direction"] == "out").to_numpy())
+    kinds = {
+        "connection": pl.UInt32(),
+        "is_out": pl.Boolean(),
+        "logged_bytes": pl.Int64(),
+        "again_bytes": pl.Int64(),
+    }
+    found = []
+    for stream, rows in rows_by_stream(streams):
+        new = count_new(start[rows], start[rows] + size[rows])
+        found.append((stream // 2, bool(stream % 2), new, int(size[rows].sum(dtype=np.int64)) - new))
+    counted = pl.DataFrame(found, schema=kinds, orient="row")
+    is_payload = pl.col("is_out") == (role == "sender")
+    preamble = counted.filter(~is_payload).select("connection", pl.col("logged_bytes").alias("preamble_bytes"))
+    columns = ("preamble_bytes", "logged_bytes", "again_bytes")
+    return (
+        flows.select("connection", pl.col("payload_bytes").cast(pl.Int64).alias("moved_bytes"), "ended")
+        .join(counted.filter(is_payload).drop("is_out"), on="connection", how="full", coalesce=True)
+        .join(preamble, on="connection", how="left")
+        .with_columns(pl.col(columns).fill_null(0))
+        .with_columns(
+            (pl.col("moved_bytes") + pl.col("preamble_bytes") - pl.col("logged_bytes")).alias("missing_bytes")
+        )
+        .select("connection", "moved_bytes", *columns, "missing_bytes", "ended")
+        .sort("connection")
+    )
+
+
+def _lost(evidence: EndEvidence, rows: int) -> str | None:
+    """Why the end itself says that its log is not complete, or what its count shows."""
+    lost = sum(evidence.lost_events_count.values())
+    if evidence.broken_off:
+        return f"The log breaks off: {evidence.broken_off}"
+    if lost:
+        return f"{count(lost, 'event')} of {evidence.logged_events_count:,} were lost because the log was full."
+    if evidence.missed_runs_count:
+        return f"The kernel left out {count(evidence.missed_runs_count, 'run')} of the log's programs."
+    if evidence.logged_events_count != rows:
+        return f"The log has {count(rows, 'row')}, but {count(evidence.logged_events_count, 'event')} were logged."
+    return None
+
+
+def _not_adding_up(connections: pl.DataFrame, role: str) -> str | None:
+    """Which connection's payload does not add up. Of one cut short, some may be unsent or unread."""
+    missing = pl.col("missing_bytes")
+    is_left = missing > 0 if role == "sender" else missing < 0
+    wrong = connections.filter((missing != 0) & ~((pl.col("ended") != "complete") & is_left))
+    unknown = connections["moved_bytes"].null_count()
+    if unknown:
+        return f"{count(unknown, 'connection')} of the log are not in the table flows."
+    if wrong.is_empty():
+        return None
+    first = wrong.row(0, named=True)
+    expected = first["moved_bytes"] + first["preamble_bytes"]
+    number = count(wrong.height, "connection")
+    return (
+        f"The payload of {number} does not add up: connection {first['connection']} moved {expected:,} bytes, "
+        f"preamble included, and {first['logged_bytes']:,} are in the log."
+    )

@@ -1,10 +1,14 @@
 """The segment log of one end, typed small and on the controller's clock."""
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from whyperf.analyze.flow.trial import FlowTrial
+from whyperf.analyze.flow.relative import Raw, stream_of, unwrap
+from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
 
 DIRECTIONS = ("out", "in")
 CONTEXTS = ("process", "net_rx", "timer", "hrtimer", "worker", "other")
@@ -14,8 +18,18 @@ ACK_REASONS = (
 )
 RETRANSMISSIONS = ("timeout", "fast", "probe", "other")
 
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+"""Flags of the TCP header."""
+
 LOG_COLUMNS = ("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments")
 """Columns of `read_log` when none are named."""
+
+_WORDS = {
+    "direction": DIRECTIONS,
+    "context": CONTEXTS,
+    "retransmission": RETRANSMISSIONS,
+    "ack_reason": ACK_REASONS,
+}
 
 
 def scan_log(trial: FlowTrial, host: str, connections: Collection[int] | None = None) -> pl.LazyFrame | None:
@@ -25,11 +39,16 @@ def scan_log(trial: FlowTrial, host: str, connections: Collection[int] | None = 
     `segment_mono_ns`, without `host` and `role`; texts are enums. `sequence` and `acknowledgment`
     are raw (UInt32).
     """
-    raise NotImplementedError(trial, host, connections)
+    path = trial.file("segments", host)
+    return None if path is None else _scan(trial, host, path, connections)
 
 
 def read_log(
-    trial: FlowTrial, host: str, connections: Collection[int] | None = None, columns: Sequence[str] = LOG_COLUMNS
+    trial: FlowTrial,
+    host: str,
+    connections: Collection[int] | None = None,
+    columns: Sequence[str] = LOG_COLUMNS,
+    where: pl.Expr | None = None,
 ) -> pl.DataFrame | None:
     """The log of the end at `host` in the order of time; None when there is no log.
 
@@ -38,6 +57,7 @@ def read_log(
         host: near or far.
         connections: numbers of those wanted; all when absent.
         columns: those wanted, of `scan_log`; ask for few, a log may have millions of rows.
+        where: which rows are wanted, by columns of `scan_log`; all when absent.
 
     `sequence` and `acknowledgment` are Int64, relative and unwrapped per connection and direction:
     the initial sequence number is 0 and the first octet 1, beyond 4 GiB they go on growing.
@@ -47,4 +67,91 @@ def read_log(
     Raises:
         RecordError: the file cannot be read.
     """
-    raise NotImplementedError(trial, host, connections, columns)
+    path = trial.file("segments", host)
+    if path is None:
+        return None
+    with told_unreadable(path):
+        return _Reader(_scan(trial, host, path, connections), where).frame(columns)
+
+
+def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] | None) -> pl.LazyFrame:
+    shift = trial.ends[host].offset_ns + trial.zero_mono_ns
+    time = (pl.col("segment_mono_ns").cast(pl.Int64) - shift).alias("time_ns")
+    words = [pl.col(name).cast(pl.Enum(list(known))) for name, known in _WORDS.items()]
+    with told_unreadable(path):
+        log = pl.scan_parquet(path)
+        names = [name for name in log.collect_schema() if name not in {"host", "role", "segment_mono_ns", *_WORDS}]
+    if connections is not None:
+        log = log.filter(pl.col("connection").is_in(list(connections)))
+    return log.select(time, *names, *words)
+
+
+class _Reader:
+    """Reads a log column by column, so that no more than one is held twice while it is put in order."""
+
+    def __init__(self, log: pl.LazyFrame, where: pl.Expr | None) -> None:
+        self._whole = log
+        self._log = log if where is None else log.filter(where)
+        time = self._read("time_ns").to_numpy()
+        self._order: Raw | None = None
+        if time.size and (time[1:] < time[:-1]).any():
+            self._order = np.argsort(time, kind="stable").astype(np.uint32)
+
+    def frame(self, columns: Sequence[str]) -> pl.DataFrame:
+        """The columns, in order of time."""
+        numbers = self._numbers([name for name in ("sequence", "acknowledgment") if name in columns])
+        return pl.DataFrame([numbers[name] if name in numbers else self._column(name) for name in columns])
+
+    def _numbers(self, wanted: Sequence[str]) -> dict[str, pl.Series]:
+        """Relative sequence and acknowledgment numbers."""
+        if not wanted:
+            return {}
+        stream = stream_of(self._array("connection"), (self._column("direction") == "out").to_numpy())
+        sequence = self._array("sequence")
+        base = self._initial()
+        _fill_bases(base, sequence, stream, np.ones(stream.size, dtype=np.bool_))
+        made = {}
+        if "acknowledgment" in wanted:
+            made["acknowledgment"] = self._acknowledgments(stream, base)
+        if "sequence" in wanted:
+            made["sequence"] = pl.Series("sequence", unwrap(sequence, stream, base))
+        return made
+
+    def _initial(self) -> dict[int, int]:
+        """The initial sequence number of each stream whose SYN is in the log."""
+        stream = 2 * pl.col("connection") + (pl.col("direction") == "out").cast(pl.UInt32)
+        syn = self._whole.filter(pl.col("flags") & SYN != 0).select(stream.alias("stream"), "sequence")
+        return dict(syn.collect(engine="streaming").iter_rows())
+
+    def _acknowledgments(self, stream: Raw, base: dict[int, int]) -> pl.Series:
+        """An acknowledgment counts the octets of the other direction."""
+        raw = self._array("acknowledgment")
+        acks = self._array("flags") & ACK != 0
+        other = stream ^ np.uint32(1)
+        _fill_bases(base, raw, other, acks)
+        if acks.all():
+            return pl.Series("acknowledgment", unwrap(raw, other, base))
+        relative = np.zeros(raw.size, dtype=np.int64)
+        relative[acks] = unwrap(raw[acks], other[acks], base)
+        made = pl.DataFrame({"acknowledgment": relative, "has": acks})
+        return made.select(pl.when("has").then("acknowledgment")).to_series()
+
+    def _array(self, name: str) -> Raw:
+        return self._column(name).to_numpy()
+
+    def _column(self, name: str) -> pl.Series:
+        read = self._read(name)
+        return read if self._order is None else read.gather(pl.Series(self._order))
+
+    def _read(self, name: str) -> pl.Series:
+        return self._log.select(name).collect().to_series().rechunk()
+
+
+def _fill_bases(base: dict[int, int], raw: Raw, stream: Raw, rows: NDArray[np.bool_]) -> None:
+    """Gives streams without a base, their SYN not being logged, the one that makes their first number, of `rows`, 1."""
+    missing = rows & ~np.isin(stream, np.array(list(base), dtype=np.uint32))
+    if not missing.any():
+        return
+    streams, first = np.unique(stream[missing], return_index=True)
+    at = np.flatnonzero(missing)[first]
+    base.update({int(name): (int(raw[row]) - 1) & 0xFFFFFFFF for name, row in zip(streams, at, strict=True)})

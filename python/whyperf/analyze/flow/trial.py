@@ -1,8 +1,15 @@
 """What a trial's manifest says of its ends: roles, clocks, and what their evidence is worth."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from whyperf.record import RecordError
 
 LEVELS = ("user", "counters", "segments")
 """Levels of evidence, each with those before it."""
@@ -68,4 +75,100 @@ def open_trial(folder: Path) -> FlowTrial:
     Raises:
         RecordError: there is no such trial, or its manifest or intervals cannot be read.
     """
-    raise NotImplementedError(folder)
+    manifest = _manifest(folder)
+    ends = {host: _end(host, found) for host, found in manifest.get("hosts", {}).items()}
+    spans = [_span(folder / f"intervals.{end.host}.parquet", end.offset_ns) for end in ends.values()]
+    known = [span for span in spans if span is not None]
+    zero = min((span.start for span in known), default=None)
+    if zero is None:
+        zero = min((_first_segment(folder, end) for end in ends.values()), default=0)
+    measured = [span.measured for span in known if span.measured is not None]
+    window = (min(start for start, _ in measured) - zero, max(end for _, end in measured) - zero) if measured else None
+    return FlowTrial(
+        folder=folder,
+        trial=str(manifest.get("trial", folder.name)),
+        cell=str(manifest.get("cell", "")),
+        status=str(manifest.get("status", "")),
+        ends=ends,
+        zero_mono_ns=zero,
+        window_ns=window,
+    )
+
+
+class _Span(NamedTuple):
+    """When an end's load ran, on the controller's clock, and its measured phase."""
+
+    start: int
+    measured: tuple[int, int] | None
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    path = folder / "manifest.json"
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RecordError(f"{folder} is not a trial: it has no manifest.json; look into the result's trials/") from None
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise RecordError(f"{path} is damaged; run the experiment again, and the trial is measured anew") from None
+    if not isinstance(found, dict):
+        raise RecordError(f"{path} is damaged; run the experiment again, and the trial is measured anew")
+    return found
+
+
+def _end(host: str, found: Mapping[str, Any]) -> FlowEnd:
+    return FlowEnd(
+        host=host,
+        role=str(found.get("role", "")),
+        offset_ns=int((found.get("clock") or {}).get("offset_ns") or 0),
+        evidence=_evidence(found.get("evidence") or {}),
+    )
+
+
+def _evidence(report: Mapping[str, Any]) -> EndEvidence:
+    return EndEvidence(
+        asked=str(report.get("asked", "user")),
+        got=str(report.get("got", "user")),
+        reason=report.get("reason"),
+        missing=tuple((str(hook["name"]), str(hook["reason"])) for hook in report.get("missing", ())),
+        logged_events_count=int(report.get("logged_events_count", 0)),
+        lost_events_count={int(lost["cpu"]): int(lost["count"]) for lost in report.get("lost_events_count", ())},
+        missed_runs_count=int(report.get("missed_runs_count", 0)),
+        broken_off=report.get("broken_off"),
+    )
+
+
+def _span(path: Path, offset_ns: int) -> _Span | None:
+    if not path.exists():
+        return None
+    start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
+    measured = pl.col("phase") == "measure"
+    bounds = (start.min(), start.filter(measured).min().alias("from"), end.filter(measured).max().alias("to"))
+    with told_unreadable(path):
+        row = pl.scan_parquet(path).select(pl.col("phase"), start, end).select(bounds).collect().row(0)
+    if row[0] is None:
+        return None
+    first, begin, stop = (None if value is None else int(value) - offset_ns for value in row)
+    assert first is not None
+    return _Span(first, None if begin is None or stop is None else (begin, stop))
+
+
+def _first_segment(folder: Path, end: FlowEnd) -> int:
+    """The first instant of a log without intervals, on the controller's clock; 0 without a log."""
+    path = folder / f"segments.{end.host}.parquet"
+    if not path.exists():
+        return 0
+    with told_unreadable(path):
+        first = pl.scan_parquet(path).select(pl.col("segment_mono_ns").min()).collect().item()
+    return 0 if first is None else int(first) - end.offset_ns
+
+
+@contextmanager
+def told_unreadable(path: Path) -> Iterator[None]:
+    """Makes a table that cannot be read a RecordError."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RecordError(f"the table {path} cannot be read: {reason}") from None

@@ -33,6 +33,22 @@ fn transfer(listener: &TcpListener, bytes: usize) {
     sender.join().expect("sender");
 }
 
+/// Bytes of the sequence space that the segments of a direction cover: a busy host retransmits.
+fn bytes_once(records: &[Record], direction: u8) -> u64 {
+    let data = records.iter().filter(|record| record.direction == direction && record.payload_bytes > 0);
+    let first = data.clone().map(|record| record.sequence).next().unwrap_or(0);
+    let mut spans: Vec<(u32, u32)> = data.map(|record| (record.sequence.wrapping_sub(first), record.payload_bytes)).collect();
+    spans.sort_unstable();
+    let mut covered = 0u64;
+    let mut end = 0u64;
+    for (start, length) in spans {
+        let (start, stop) = (u64::from(start), u64::from(start) + u64::from(length));
+        covered += stop.saturating_sub(start.max(end));
+        end = end.max(stop);
+    }
+    covered
+}
+
 #[test]
 fn the_log_holds_every_byte_at_both_ends() {
     const BYTES: usize = 3_000_000;
@@ -49,14 +65,12 @@ fn the_log_holds_every_byte_at_both_ends() {
         records.sort_by_key(|record| record.mono_ns);
         assert_eq!(log.lost().iter().sum::<u64>(), 0);
         let direction = u8::from(listens);
-        let payload: u64 =
-            records.iter().filter(|record| record.direction == direction).map(|record| u64::from(record.payload_bytes)).sum();
-        assert_eq!(payload, BYTES as u64, "{address} listens {listens}");
+        assert_eq!(bytes_once(&records, direction), BYTES as u64, "{address} listens {listens}");
         // Handshake and both FINs are there, in both directions.
         for direction in [0, 1] {
             for flag in [2, 1] {
                 let found = records.iter().filter(|record| record.direction == direction && record.flags & flag != 0).count();
-                assert_eq!(found, 1, "flag {flag} direction {direction} of {records:#?}");
+                assert!(found >= 1, "flag {flag} direction {direction} of {records:#?}");
             }
         }
         let pure = |record: &&Record| record.direction == 0 && record.payload_bytes == 0 && record.flags.trailing_zeros() > 2;
@@ -65,7 +79,8 @@ fn the_log_holds_every_byte_at_both_ends() {
         assert_eq!(connections.len(), 1);
         let counted = connections.values().next().expect("one");
         let bytes = if listens { counted.arrived.data_bytes } else { counted.out.data_bytes };
-        assert_eq!(bytes, BYTES as u64);
+        let logged = records.iter().filter(|record| record.direction == direction).map(|record| u64::from(record.payload_bytes));
+        assert_eq!(bytes, logged.sum::<u64>());
         assert_eq!(counted.out.by_context.iter().sum::<u64>(), counted.out.data_packets);
     }
 }

@@ -76,6 +76,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
         ("connections_count", u64::from(spec.connections_count), 1, 10_000),
         ("write_size_bytes", u64::from(spec.write_size_bytes), 1, LARGEST_SIZE_BYTES),
         ("read_size_bytes", u64::from(spec.read_size_bytes), 1, LARGEST_SIZE_BYTES),
+        ("reply_size_bytes", u64::from(spec.reply_size_bytes), 0, LARGEST_SIZE_BYTES),
         ("window_bytes", socket(spec.socket.window_bytes), 1, LARGEST_SIZE_BYTES),
         ("send_buffer_bytes", socket(spec.socket.send_buffer_bytes), 1, LARGEST_SIZE_BYTES),
         ("receive_buffer_bytes", socket(spec.socket.receive_buffer_bytes), 1, LARGEST_SIZE_BYTES),

@@ -34,6 +34,7 @@ pub(crate) fn carry(task: &mut Task, buffer: &mut [u8]) -> Life {
 
 fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<()> {
     let ask = buffer.len();
+    let reply = vec![0; task.exchange.reply_bytes()];
     loop {
         if task.read_wait == ReadWait::Poll {
             wait_readable(&task.socket)?;
@@ -63,6 +64,10 @@ fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<(
             life.other_calls_count += 1;
         }
         task.transfer.on_moved(moved);
+        if let Some(reply_bytes) = task.exchange.on_moved(moved) {
+            (&*task.socket).write_all(&reply[..reply_bytes])?;
+            life.other_calls_count += 1;
+        }
         // The end of a counted transfer is its last payload byte, not the FIN behind it.
         if task.transfer.is_complete() && life.last_call_mono_ns.is_none() {
             life.last_call_mono_ns = Some(mono_ns());

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use workload::exchange::Exchange;
 use workload::stream::Transfer;
 
 use crate::counter::Counter;
@@ -165,6 +166,8 @@ pub(crate) struct Task {
     pub planned_bytes: Option<u64>,
     pub quick_ack: bool,
     pub read_wait: ReadWait,
+    /// Where requests end and how long their replies are.
+    pub exchange: Exchange,
     /// Window that the receiver must not exceed.
     pub window_bytes: Option<u32>,
 }
@@ -249,6 +252,7 @@ impl Load {
             planned_bytes,
             quick_ack: spec.socket.quick_ack,
             read_wait: spec.read_wait,
+            exchange: Exchange::new(spec.write_size_bytes, spec.reply_size_bytes),
             window_bytes: spec.socket.window_bytes,
         };
         let (role, source) = (spec.role, Arc::clone(source));

@@ -1,12 +1,16 @@
 //! The sending side of the bulk workload.
 
 use probe::clock::mono_ns;
+use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 
 use crate::counter::Counts;
 use crate::receiver::REPORT_BYTES;
 use crate::running::{Ended, Life, Task};
+
+/// Bytes of a reply that are read at a time.
+const REPLY_PIECE_BYTES: usize = 64 << 10;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
@@ -25,6 +29,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
 }
 
 fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> {
+    let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     loop {
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() {
@@ -40,6 +45,24 @@ fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> 
         life.short_calls_count += u64::from(moved < ask);
         task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
         task.transfer.on_moved(moved);
+        if let Some(mut reply_bytes) = task.exchange.on_moved(moved) {
+            while reply_bytes > 0 {
+                let length = reply_bytes.min(reply.len());
+                reply_bytes -= read_some(&task.socket, &mut reply[..length])?;
+                life.other_calls_count += 1;
+            }
+        }
+    }
+}
+
+/// Reads a piece of a reply; the end of the stream is an error there.
+fn read_some(mut socket: &Socket, piece: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.read(piece) {
+            Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the receiver closed before its reply")),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
 }
 

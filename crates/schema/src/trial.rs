@@ -113,6 +113,10 @@ pub struct TrialSpec {
     pub read_size_bytes: u32,
     /// How the receiver waits for data.
     pub read_wait: ReadWait,
+    /// Bytes the receiver answers after every `write_size_bytes`, which the sender waits for; 0: none,
+    /// the payload is a stream.
+    #[serde(default)]
+    pub reply_size_bytes: u32,
     /// When the load ends.
     pub stop: Stop,
     /// Time between samples, in ns.

@@ -4,5 +4,6 @@
 //! - [`stream`]: the bulk workload: how much the next call asks for, and when the transfer ends.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 
+pub mod exchange;
 pub mod phases;
 pub mod stream;

@@ -42,7 +42,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     table = cells_table(summary)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["together"] = together
-    template = environment.from_string(_asset("page.html.j2"))
+    template = environment.from_string(asset("page.html.j2"))
     return template.render(
         version=__version__,
         summary=summary,
@@ -72,8 +72,8 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         switched=board.to_json(),
         bokeh=_bokeh() if charts else "window.Bokeh = { documents: [] };",
         script=script,
-        css=Markup(_asset("page.css")),
-        js=_asset("page.js"),
+        css=Markup(asset("page.css")),
+        js=asset("page.js"),
     )
 
 
@@ -102,7 +102,8 @@ def _hosts(found: Found) -> list[dict[str, object]]:
     ]
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the report's folder as text."""
     return files("whyperf.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,0 +1,111 @@
+// The range of time in view, shared by all figures, and the drawing of it.
+
+const LEAST_SPAN = 200; // ns
+
+class View {
+  constructor(place) {
+    this.place = place;
+    this.hidden = new Set();
+    this.fit = false;
+    this.track = null;
+    this.columns = null;
+    this.listeners = [];
+    this.map = new Panel(place.querySelector(".flow-map"), 44);
+    this.ruler = new Panel(place.querySelector(".flow-ruler"), 22);
+    this.panels = [...place.querySelectorAll(".flow-panel")].map((one) => {
+      const panel = new Panel(one, +one.dataset.height);
+      panel.figure = one.dataset.figure;
+      return panel;
+    });
+    this.style = readStyle();
+    const again = () => {
+      this.style = readStyle();
+      this.request();
+    };
+    new ResizeObserver(() => this.request()).observe(place);
+    new MutationObserver(again).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  }
+
+  // The whole of what the connection's ends saw, with a little air.
+  get whole() {
+    const air = Math.max(100, (this.track.end - this.track.start) * 0.004);
+    return { start: this.track.start - air, end: this.track.end + air };
+  }
+
+  pick(track) {
+    const before = this.track;
+    this.track = track;
+    const { start, end } = this.whole;
+    if (!before || this.start >= end || this.end <= start || this.isWhole) this.show(start, end);
+    else this.show(this.start, this.end);
+  }
+
+  show(start, end) {
+    const whole = this.whole;
+    const length = Math.min(Math.max(end - start, LEAST_SPAN), whole.end - whole.start);
+    const middle = (start + end) / 2;
+    this.start = Math.min(Math.max(middle - length / 2, whole.start), whole.end - length);
+    this.end = this.start + length;
+    this.isWhole = length >= (whole.end - whole.start) * 0.999;
+    this.request();
+  }
+
+  zoom(factor, around = (this.start + this.end) / 2) {
+    this.show(around - (around - this.start) * factor, around + (this.end - around) * factor);
+  }
+
+  pan(part) {
+    const by = (this.end - this.start) * part;
+    this.show(this.start + by, this.end + by);
+  }
+
+  request() {
+    if (this.asked || !this.track) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.draw();
+    });
+  }
+
+  // Where a time lies, in device pixels right of the data's left edge; and back.
+  x = (time) => (time - this.start) * this.scale;
+
+  timeAt = (cssX) => this.start + ((cssX - this.left) * this.ratio) / this.scale;
+
+  draw() {
+    const begun = performance.now();
+    this.ratio = devicePixelRatio || 1;
+    this.left = this.place.clientWidth < 560 ? 46 : 64;
+    for (const panel of [this.map, this.ruler, ...this.panels]) panel.begin(this.style, this.left);
+    this.width = this.map.right - this.map.left;
+    if (this.width < 10) return;
+    this.scale = this.width / (this.end - this.start);
+    this.until = Math.max(0, Math.ceil(this.x(this.track.end)) + 1);
+    Object.assign(this, timeTicks(this.start, this.end, this.width / this.ratio / 96));
+    const changed = () => this.request();
+    this.columns = this.track.columns(this.start, this.end, this.width, changed);
+    const whole = this.whole;
+    const map = this.isWhole ? this.columns : this.track.columns(whole.start, whole.end, this.width, changed);
+    drawMap(this.map, map, this, whole);
+    drawRuler(this.ruler, this);
+    for (const panel of this.panels) FIGURES[panel.figure](panel, this.columns, this);
+    this.drawnIn = performance.now() - begun;
+    for (const listener of this.listeners) listener();
+  }
+
+  // Waits until nothing of the view is missing; for tests and for who scripts the page.
+  async settled() {
+    do {
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      if (this.columns?.missing.length) await Promise.all(this.columns.missing);
+    } while (this.asked || this.columns?.missing.length);
+  }
+}
+
+function readStyle() {
+  const style = getComputedStyle(document.querySelector(".flow"));
+  const names = ["page", "raised", "ink", "faint", "accent", "grid", "shade", "sent", "arrived", "window", "again", "bar", "font"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}

@@ -1,0 +1,109 @@
+"""What is drawn where single rows are narrower than a pixel.
+
+U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation", PVLDB 7(10), 2014: of
+all points in a pixel column only the first, last, lowest and highest matter to a line. Here lines
+are steps, which run from the last value before a column to the first in it, and that lies between
+the lowest and the highest: the last, lowest and highest are enough.
+
+There are two levels. The top one has bins over the whole track. Below it every tile has bins of its
+own over its own time, so that a burst of a million rows in a quiet hour gets as many as it needs.
+Empty bins are left out. `tile.js` reads what is packed here.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from whyperf.report.flow.planes import planes
+from whyperf.report.flow.track import Counts, Track
+
+TOP_BINS = 4096
+TILE_BINS = 512
+GROUP = 16
+"""Tiles whose bins are packed together."""
+
+MASK_BITS = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Which of up to 64 kinds a payload is: exact sizes where there are no more, else equal classes.
+
+    `bounds` are the smallest and largest size of each kind; `bits` has the bit of every size.
+    """
+
+    bounds: tuple[tuple[int, int], ...]
+    bits: npt.NDArray[np.uint64]
+
+
+def sizes(track: Track) -> Sizes:
+    """The kinds of payload on `track`."""
+    most = int(track.payload_bytes.max(initial=0))
+    seen = np.zeros(most + 1, np.bool_)
+    seen[track.payload_bytes] = True
+    seen[0] = False
+    found = np.flatnonzero(seen)
+    kinds = np.zeros(most + 1, np.uint64)
+    if len(found) <= MASK_BITS:
+        kinds[found] = np.uint64(1) << np.arange(len(found), dtype=np.uint64)
+        return Sizes(tuple((int(size), int(size)) for size in found), kinds)
+    classes = found * MASK_BITS // (most + 1)
+    kinds[found] = np.uint64(1) << classes.astype(np.uint64)
+    edges = [-(-kind * (most + 1) // MASK_BITS) for kind in range(MASK_BITS + 1)]
+    bounds = [(low, after - 1) for low, after in pairwise(edges)]
+    return Sizes(tuple(bounds), kinds)
+
+
+def top(track: Track, kinds: Sizes) -> bytes:
+    """The bins over the whole track."""
+    return _packed([_bins(track, slice(0, len(track)), TOP_BINS)], track, kinds)
+
+
+def group(track: Track, kinds: Sizes, rows: list[slice]) -> bytes:
+    """The bins of some tiles that follow each other."""
+    return _packed([_bins(track, one, TILE_BINS) for one in rows], track, kinds)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """Non-empty bins: their numbers, the first row of each, and the row after the last."""
+
+    numbers: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.intp]
+    stop: int
+
+
+def _bins(track: Track, rows: slice, count: int) -> _Bins:
+    times = track.time_ns[rows]
+    # Whole ns, rounded up: the page computes the same edges.
+    width = -(-(int(times[-1]) - int(times[0]) + 1) // count)
+    edges = np.searchsorted(times, times[0] + width * np.arange(count + 1))
+    filled = np.flatnonzero(edges[1:] > edges[:-1])
+    return _Bins(filled.astype(np.uint16), rows.start + edges[filled], rows.stop)
+
+
+def _packed(parts: list[_Bins], track: Track, kinds: Sizes) -> bytes:
+    counts = np.array([len(parts), *(len(part.numbers) for part in parts)], np.uint32)
+    numbers = np.concatenate([part.numbers for part in parts])
+    starts = np.concatenate([part.starts for part in parts])
+    first, stop = int(starts[0]), parts[-1].stop
+    starts -= first
+    rows = slice(first, stop)
+    lengths = np.diff(starts, append=stop - first).astype(np.uint32)
+    packed = [*planes(numbers, 2), *planes(lengths, 4)]
+    packed += planes(np.add.reduceat((track.reason_code[rows] >= 16).view(np.uint8), starts, dtype=np.uint32), 4)
+    for values in (track.unacked_bytes[rows], track.announced_bytes[rows]):
+        packed += _steps(values, starts, lengths)
+    masks = kinds.bits[track.payload_bytes[rows]]
+    out = track.out[rows]
+    for side in (out, ~out):
+        packed += planes(np.bitwise_or.reduceat(masks * side, starts), 8)
+    return b"".join((counts.tobytes(), *packed))
+
+
+def _steps(values: Counts, starts: npt.NDArray[np.intp], lengths: Counts) -> list[bytes]:
+    last = values[starts + lengths - 1]
+    lowest, highest = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return [*planes(last, 4), *planes(last - lowest, 4), *planes(highest - last, 4)]

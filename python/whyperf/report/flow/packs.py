@@ -1,0 +1,105 @@
+"""Blocks of data as text, for the page itself or for scripts of a folder beside it.
+
+A page opened from a disk may load scripts and nothing else, so what is loaded on demand is a script
+that hands its blocks over as text.
+"""
+
+import binascii
+import json
+import shutil
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from whyperf.record.errors import told
+
+FAST, SMALL = 1, 6
+"""zlib's levels: for millions of rows, and for what stands in the page."""
+
+THREADS = 2
+AHEAD = 8
+"""Blocks that may wait for a thread; each holds about a megabyte."""
+
+
+class Name(NamedTuple):
+    """A block's name: the number of its track, what it holds, and which of these it is.
+
+    `t`: bins of the whole track. `m`: bins of a group of tiles. `r`: rows of a tile.
+    """
+
+    track: int
+    kind: str
+    part: int
+
+    def __str__(self) -> str:
+        """As the page's script spells it."""
+        return f"{self.track}{self.kind}{self.part}"
+
+    @property
+    def file(self) -> str:
+        """The script of its own that a tile of a long track has."""
+        return f"{self.track}-{self.part}"
+
+
+def pack_all(contents: Iterable[tuple[Name, bytes]], level: int) -> Iterator[tuple[Name, str]]:
+    """Packs blocks on threads, a few ahead; they come out in their order."""
+    waiting: deque[tuple[Name, Future[str]]] = deque()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for name, content in contents:
+            waiting.append((name, threads.submit(_pack, content, level)))
+            if len(waiting) > AHEAD:
+                first, packed = waiting.popleft()
+                yield first, packed.result()
+        for first, packed in waiting:
+            yield first, packed.result()
+
+
+def _pack(content: bytes, level: int) -> str:
+    return binascii.b2a_base64(zlib.compress(content, level), newline=False).decode("ascii")
+
+
+class Folder:
+    """The folder beside a page, written beside its place and put there when it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        """Begins it."""
+        self._path = path
+        self._beside = path.with_name(f".{path.name}.partial")
+        shutil.rmtree(self._beside, ignore_errors=True)
+        self._beside.mkdir()
+
+    def write(self, file: str, blocks: Mapping[Name, str]) -> None:
+        """Writes a script with some blocks."""
+        named = {str(name): text for name, text in blocks.items()}
+        content = f"whyperfFlow.take({json.dumps(named, separators=(',', ':'))})"
+        (self._beside / f"{file}.js").write_bytes(content.encode("ascii"))
+
+    def commit(self) -> None:
+        """Takes the place of what was there before."""
+        shutil.rmtree(self._path, ignore_errors=True)
+        self._beside.rename(self._path)
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        shutil.rmtree(self._beside, ignore_errors=True)
+
+
+@contextmanager
+def folder(path: Path) -> Iterator[Folder]:
+    """A folder that is there as a whole at the end, or as it was before.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    with told("write", path):
+        made = Folder(path)
+        try:
+            yield made
+            made.commit()
+        except BaseException:
+            made.discard()
+            raise

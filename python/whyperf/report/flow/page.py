@@ -1,0 +1,73 @@
+"""Puts the page of a trial's segment flow together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from whyperf import __version__
+from whyperf.report.flow.drawing import Drawing
+from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
+from whyperf.report.page import asset as report_asset
+from whyperf.report.page import together
+
+
+@dataclass(frozen=True)
+class End:
+    """One end: a heading, and facts by name."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Connections:
+    """The table of all connections: headings, the kind of number in each column, and rows."""
+
+    headings: Sequence[str]
+    kinds: Sequence[str]
+    rows: Sequence[Sequence[float | None]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on the page besides the figures."""
+
+    experiment: str
+    trial: str
+    headline: str
+    ends: Sequence[End]
+    notes: Sequence[str] = ()
+    doubts: Sequence[str] = ()
+    connections: Connections | None = None
+    chosen: int = 0
+    super_words: str = "second"
+    terms: Sequence[tuple[str, str]] = field(default_factory=tuple)
+
+
+def render(page: Page, drawing: Drawing) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=jinja2.FunctionLoader(asset)
+    )
+    environment.filters["together"] = together
+    drawn = list(dict.fromkeys(about["connection"] for about in drawing.tracks))
+    ends = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
+    table = page.connections
+    known: dict[str, Any] | None = (
+        {"connections": table.rows, "columns": table.kinds, "drawn": drawn} if table is not None else None
+    )
+    outside = drawing.outside.name if drawing.outside is not None else ""
+    return environment.get_template("page.html.j2").render(
+        **vars(page),
+        version=__version__,
+        viewer=Viewer(drawn, page.chosen, ends, page.super_words),
+        css=Markup(report_asset("page.css") + asset("flow.css")),
+        js=scripts("theme", "page"),
+        outside=outside,
+        data=data(drawing.tracks, outside, known),
+        blocks=blocks_json(drawing.first_blocks()),
+    )

@@ -10,7 +10,7 @@ was on the wire. `log` is a frame of `scan_log` (lazy, unsorted) or of `read_log
 order of time); which of them a function takes is its type.
 """
 
-from whyperf.analyze.flow.acks import AckRatio, ack_ratio, ack_reasons, count_duplicate_acks
+from whyperf.analyze.flow.acks import DUPLICATE_COLUMNS, AckRatio, ack_ratio, ack_reasons, count_duplicate_acks
 from whyperf.analyze.flow.complete import Completeness, completeness
 from whyperf.analyze.flow.counted import (
     counted_ack_ratio,
@@ -24,9 +24,9 @@ from whyperf.analyze.flow.facts import QUANTITIES, Fact, FlowFacts, Quantity, fl
 from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
 from whyperf.analyze.flow.loss import count_out_of_order, retransmission_kinds, retransmission_times
 from whyperf.analyze.flow.overview import overview
-from whyperf.analyze.flow.payloads import payload_sequence
+from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
 from whyperf.analyze.flow.pyramid import Pyramid, View
-from whyperf.analyze.flow.series import ConnectionSeries, Series, connection_series
+from whyperf.analyze.flow.series import SERIES_COLUMNS, ConnectionSeries, Series, connection_series
 from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
 from whyperf.analyze.flow.transmissions import contexts, super_segments
@@ -34,8 +34,11 @@ from whyperf.analyze.flow.trial import EndEvidence, FlowEnd, FlowTrial, open_tri
 from whyperf.analyze.flow.user import user_ack_ratio
 
 __all__ = [
+    "DUPLICATE_COLUMNS",
     "LOG_COLUMNS",
+    "PAYLOAD_COLUMNS",
     "QUANTITIES",
+    "SERIES_COLUMNS",
     "AckRatio",
     "Completeness",
     "ConnectionSeries",
@@ -49,6 +52,7 @@ __all__ = [
     "Payloads",
     "Pyramid",
     "Quantity",
+    "Runs",
     "Series",
     "SizeHistogram",
     "UserTables",
@@ -76,6 +80,7 @@ __all__ = [
     "read_user",
     "retransmission_kinds",
     "retransmission_times",
+    "runs_of",
     "scan_log",
     "size_histogram",
     "super_segments",

@@ -3,10 +3,23 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from whyperf.analyze.flow.payloads import Runs
+from whyperf.analyze.flow.repeats import Repeat, find_repeats
+from whyperf.analyze.quantity import count, percent
 
 COVERED_RATIO = 0.9
 """What a cycle must cover to be the pattern of the connection."""
+
+PART_RATIO = 0.05
+"""What a cycle must cover to be told at all."""
+
+PART_TURNS = 8
+LONG_RATIO = 0.01
+"""Of a part, what each stretch must have: so many turns, and this part of all segments."""
+
+FEWEST_SEGMENTS = 6
+FREQUENT = 10
 
 
 @dataclass(frozen=True)
@@ -26,8 +39,8 @@ class Cycle:
 
     @property
     def words(self) -> str:
-        """One turn in words: "100, 1400" or "1448 x 44, 1000"."""
-        raise NotImplementedError
+        """One turn in words: "100, 1400" or "1448 × 44, 1000"."""
+        return ", ".join(f"{size}" if times == 1 else f"{size} × {times}" for size, times in self.payloads)
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,89 @@ class Payloads:
     words: str
 
 
-def find_payloads(payloads: NDArray[np.uint32]) -> Payloads:
-    """The pattern of `payloads`, shape (n,), as of `payload_sequence`."""
-    raise NotImplementedError(payloads)
+def find_payloads(payloads: Runs) -> Payloads:
+    """The pattern of `payloads`, as of `payload_sequence`.
+
+    A cycle is sought in the runs of equal payloads, so that its length in segments does not matter:
+    up to 64 runs a turn. Of several that cover enough, it is the shortest, unless a longer one
+    leaves out less than half of what the shorter does. A part is made of stretches of at least 8
+    turns and 1 % of the connection: in a random mixture short repetitions come by chance.
+    """
+    segments = payloads.segments_count
+    frequent = _frequent(payloads)
+    if segments < FEWEST_SEGMENTS:
+        return Payloads(None, (), frequent, segments, f"{count(segments, 'segment')} only, too few for a cycle.")
+    repeats = find_repeats(payloads)
+    main = _main(repeats, segments)
+    parts = _parts([repeat.long_ones(PART_TURNS, LONG_RATIO * segments) for repeat in repeats], payloads, main)
+    cycle = None if main is None else _cycle(main, payloads)
+    told = tuple(sorted((_cycle(part, payloads) for part in parts), key=lambda part: part.first_segment))
+    return Payloads(cycle, told, frequent, segments, _words(cycle, told, frequent, segments))
+
+
+def _main(repeats: list[Repeat], segments: int) -> Repeat | None:
+    """The cycle of the connection, if it has one."""
+    found: Repeat | None = None
+    for repeat in sorted(repeats, key=lambda repeat: repeat.period_segments):
+        if repeat.segments_count < COVERED_RATIO * segments:
+            continue
+        if found is None or segments - repeat.segments_count < (segments - found.segments_count) / 2:
+            found = repeat
+    return found
+
+
+def _parts(repeats: list[Repeat], payloads: Runs, main: Repeat | None) -> list[Repeat]:
+    """The main cycle, then others, each covering at least a part that those before it do not."""
+    found: list[Repeat] = []
+    taken = np.zeros(payloads.size.size, dtype=np.bool_)
+    candidates = sorted(repeats, key=lambda repeat: (-repeat.segments_count, repeat.period_segments))
+    for repeat in [main, *candidates] if main else candidates:
+        if repeat.segments_count < PART_RATIO * payloads.segments_count:
+            continue
+        own = repeat.runs()
+        own = own[~taken[own]]
+        if int(payloads.repeats[own].sum()) >= PART_RATIO * payloads.segments_count:
+            found.append(repeat)
+            taken[own] = True
+    return found
+
+
+def _cycle(repeat: Repeat, payloads: Runs) -> Cycle:
+    runs = repeat.runs()
+    turn = slice(runs[0], runs[0] + repeat.period_runs)
+    sizes = payloads.size[turn].tolist()
+    times = [1] if repeat.period_segments == 1 else payloads.repeats[turn].tolist()
+    octets = payloads.size * payloads.repeats
+    return Cycle(
+        payloads=tuple(zip(sizes, times, strict=True)),
+        period_segments=repeat.period_segments,
+        repeats=repeat.segments_count // repeat.period_segments,
+        segments_ratio=repeat.segments_count / payloads.segments_count,
+        bytes_ratio=float(octets[runs].sum() / octets.sum()),
+        first_segment=int(payloads.repeats[: runs[0]].sum()),
+        last_segment=int(payloads.repeats[: runs[-1] + 1].sum()) - 1,
+    )
+
+
+def _frequent(payloads: Runs) -> tuple[tuple[int, float], ...]:
+    """The most frequent payloads with their parts of all segments; of equal ones the smaller first."""
+    sizes, index = np.unique(payloads.size, return_inverse=True)
+    counts = np.bincount(index, weights=payloads.repeats, minlength=sizes.size)
+    first = np.lexsort((sizes, -counts))[:FREQUENT]
+    return tuple((int(sizes[at]), float(counts[at] / payloads.segments_count)) for at in first)
+
+
+def _words(
+    cycle: Cycle | None, parts: tuple[Cycle, ...], frequent: tuple[tuple[int, float], ...], segments: int
+) -> str:
+    if cycle is not None:
+        covered = f"{percent(cycle.segments_ratio)} of {count(segments, 'segment')}"
+        if cycle.period_segments == 1:
+            return f"The payload stays at {cycle.words} bytes: {covered}."
+        return f"The payloads repeat as {cycle.words}: {covered}."
+    most = ", ".join(f"{size} ({percent(ratio)})" for size, ratio in frequent[:5])
+    text = f"No repeating cycle in {count(segments, 'segment')}. Most frequent: {most}."
+    if parts:
+        phases = ", then ".join(f"{part.words} ({percent(part.segments_ratio)})" for part in parts)
+        text += f" In parts it repeats: {phases}."
+    return text

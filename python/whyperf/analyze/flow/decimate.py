@@ -10,11 +10,39 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow.series import Times, Values
 
+POINTS_PER_COLUMN = 4
 
-def m4(time_ns: Times, value: Values, start_ns: int, end_ns: int, columns: int) -> NDArray[np.int64]:
+Indices = NDArray[np.int64]
+
+
+def m4(time_ns: Times, value: Values, start_ns: int, end_ns: int, columns: int) -> Indices:
     """Indices, ascending, of the points to draw between `start_ns` and `end_ns` (exclusive) on `columns` pixels.
 
     The last point before and the first after are among them, so that lines run to the edges. A view
     of at most 4 x `columns` points keeps every one.
     """
-    raise NotImplementedError(time_ns, value, start_ns, end_ns, columns)
+    low, high = (int(at) for at in np.searchsorted(time_ns, (start_ns, end_ns)))
+    edges = np.arange(max(0, low - 1), min(time_ns.size, high + 1))
+    if high - low <= POINTS_PER_COLUMN * columns:
+        return edges
+    # In floating point the product of ns and columns cannot overflow; 53 bits hold a day of ns.
+    column = ((time_ns[low:high] - start_ns) * (columns / (end_ns - start_ns))).astype(np.int64)
+    kept = extremes(np.minimum(column, columns - 1), value[low:high]) + low
+    return np.unique(np.concatenate([edges[edges < low], kept, edges[edges >= high]]))
+
+
+def extremes(bins: NDArray[np.int64], value: Values) -> Indices:
+    """Of each bin its first, last, first lowest and first highest point: indices, ascending.
+
+    `bins`, shape (n,), is ascending; `value` has the same shape.
+    """
+    if bins.size == 0:
+        return np.empty(0, dtype=np.int64)
+    starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
+    stops = np.append(starts[1:], bins.size)
+    kept = [starts, stops - 1]
+    for reduce in (np.minimum, np.maximum):
+        best = np.repeat(reduce.reduceat(value, starts), stops - starts)
+        hits = np.flatnonzero(value == best)
+        kept.append(hits[np.searchsorted(hits, starts)])
+    return np.unique(np.concatenate(kept))

@@ -1,16 +1,38 @@
 """Segments sent again, and segments out of order."""
 
+import numpy as np
 import polars as pl
+
+from whyperf.analyze.flow.log import RETRANSMISSIONS
+from whyperf.analyze.flow.relative import Ints, rows_by_stream
+from whyperf.analyze.flow.steps import by_word
+
+Ranges = list[tuple[int, int]]
+"""Octets from first to last (exclusive), ascending."""
+
+_IS_AGAIN = (pl.col("direction") == "out") & pl.col("retransmission").is_not_null()
 
 
 def retransmission_kinds(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Packets sent again by kind: `kind` (all, in the record's order), `packets`, `segments`, `bytes`."""
-    raise NotImplementedError(log)
+    kinds = log.lazy().filter(_IS_AGAIN).group_by(pl.col("retransmission").alias("kind"))
+    counts = kinds.agg(
+        pl.len().cast(pl.Int64).alias("packets"),
+        pl.col("wire_segments").cast(pl.Int64).sum().alias("segments"),
+        pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"),
+    ).collect(engine="streaming")
+    return by_word(counts, "kind", RETRANSMISSIONS)
 
 
 def retransmission_times(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Every packet sent again, ascending: `time_ns`, `connection`, `kind`, `payload_bytes`, `wire_segments`."""
-    raise NotImplementedError(log)
+    again = log.lazy().filter(_IS_AGAIN)
+    kind = pl.col("retransmission").cast(pl.String).alias("kind")
+    return (
+        again.select("time_ns", "connection", kind, "payload_bytes", "wire_segments")
+        .collect(engine="streaming")
+        .sort("time_ns", maintain_order=True)
+    )
 
 
 def count_out_of_order(log: pl.DataFrame) -> int:
@@ -19,4 +41,51 @@ def count_out_of_order(log: pl.DataFrame) -> int:
     `log` is of `read_log` with connection, direction, sequence and payload_bytes. A hole that the
     log never fills is taken for a lost event, not for a lost segment.
     """
-    raise NotImplementedError(log)
+    arrived = log.filter((pl.col("direction") == "in") & (pl.col("payload_bytes") > 0))
+    start = arrived["sequence"].to_numpy()
+    end = start + arrived["payload_bytes"].to_numpy()
+    streams = rows_by_stream(arrived["connection"].to_numpy())
+    return sum(_count_out_of_order(start[rows], end[rows]) for _, rows in streams)
+
+
+def _count_out_of_order(start: Ints, end: Ints) -> int:
+    """Of one connection, rows in the order of arrival."""
+    reach = np.append(start[:1], np.maximum.accumulate(end)[:-1])
+    events = np.flatnonzero(start != reach)
+    if events.size == 0:
+        return 0
+    arrivals = np.stack([events, start[events], end[events], reach[events]], axis=1).tolist()
+    _, never_filled = _reassemble(arrivals, [])
+    count, _ = _reassemble(arrivals, never_filled)
+    return count
+
+
+def _reassemble(arrivals: list[list[int]], ignored: Ranges) -> tuple[int, Ranges]:
+    """Packets out of order and the holes left open. `arrivals` are the packets that do not begin where the highest so
+    far ends: number, start, end, that highest end. Holes within `ignored` are none.
+    """
+    count, before = 0, 0
+    holes: Ranges = []
+    for number, start, end, reach in arrivals:
+        if holes:
+            # Those between went on beyond the hole, one after another.
+            count += number - before - 1
+        before = number
+        if start > reach:
+            torn = _without([(reach, start)], ignored)
+            count += bool(torn or holes)
+            holes += torn
+        else:
+            count += start != (holes[0][0] if holes else reach)
+            holes = _without(holes, [(start, end)])
+    return count, holes
+
+
+def _without(ranges: Ranges, taken: Ranges) -> Ranges:
+    """`ranges` less `taken`; both ascending and apart."""
+    for first, last in taken:
+        if not ranges or ranges[-1][1] <= first or last <= ranges[0][0]:
+            continue
+        pieces = (piece for low, high in ranges for piece in ((low, min(high, first)), (max(low, last), high)))
+        ranges = [(low, high) for low, high in pieces if low < high]
+    return ranges

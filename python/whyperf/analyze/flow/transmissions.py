@@ -2,7 +2,10 @@
 
 import polars as pl
 
-from whyperf.analyze.flow.acks import SECOND_NS
+from whyperf.analyze.flow.log import CONTEXTS
+from whyperf.analyze.flow.steps import SECOND_NS, by_word, divided, share, sum_in_steps
+
+_IS_DATA_OUT = (pl.col("direction") == "out") & (pl.col("payload_bytes") > 0)
 
 
 def super_segments(log: pl.LazyFrame | pl.DataFrame, interval_ns: int = 5 * SECOND_NS) -> pl.DataFrame:
@@ -11,11 +14,39 @@ def super_segments(log: pl.LazyFrame | pl.DataFrame, interval_ns: int = 5 * SECO
     Ascending: `start_ns`, `end_ns`, `packets`, `segments`, `bytes`, `packet_bytes_mean`,
     `segments_per_packet` (null in a step without).
     """
-    raise NotImplementedError(log, interval_ns)
+    sums = {
+        "packets": pl.len(),
+        "segments": pl.col("wire_segments").cast(pl.Int64).sum(),
+        "bytes": pl.col("payload_bytes").cast(pl.Int64).sum(),
+    }
+    return averaged(sum_in_steps(log.lazy().filter(_IS_DATA_OUT), sums, interval_ns))
+
+
+def averaged(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Adds the averages to start_ns, end_ns, packets, segments, bytes."""
+    return intervals.with_columns(
+        divided("bytes", "packets", "packet_bytes_mean"), divided("segments", "packets", "segments_per_packet")
+    )
 
 
 def contexts(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Who made data leave: `context` (all, in the record's order), `packets`, `bytes`, `packets_ratio`,
     `bytes_ratio`, and of these `ksoftirqd_packets`.
     """
-    raise NotImplementedError(log)
+    counts = (
+        log.lazy()
+        .filter(_IS_DATA_OUT)
+        .group_by("context")
+        .agg(
+            pl.len().cast(pl.Int64).alias("packets"),
+            pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"),
+            pl.col("ksoftirqd").cast(pl.Int64).sum().alias("ksoftirqd_packets"),
+        )
+        .collect(engine="streaming")
+    )
+    whole = by_word(counts, "context", CONTEXTS)
+    shares = (share("packets", "packets_ratio"), share("bytes", "bytes_ratio"))
+    return whole.with_columns(shares).select(CONTEXT_COLUMNS)
+
+
+CONTEXT_COLUMNS = ("context", "packets", "bytes", "packets_ratio", "bytes_ratio", "ksoftirqd_packets")

@@ -20,12 +20,13 @@ from whyperf.analyze.flow.counted import (
 )
 from whyperf.analyze.flow.cycle import Cycle, Payloads, find_payloads
 from whyperf.analyze.flow.decimate import m4
-from whyperf.analyze.flow.facts import QUANTITIES, Fact, FlowFacts, Quantity, flow_facts
+from whyperf.analyze.flow.facts import Fact, FlowFacts, flow_facts
 from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
 from whyperf.analyze.flow.loss import count_out_of_order, retransmission_kinds, retransmission_times
 from whyperf.analyze.flow.overview import overview
 from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
 from whyperf.analyze.flow.pyramid import Pyramid, View
+from whyperf.analyze.flow.quantities import QUANTITIES, Quantity
 from whyperf.analyze.flow.series import SERIES_COLUMNS, ConnectionSeries, Series, connection_series
 from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user

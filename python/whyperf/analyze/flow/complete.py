@@ -40,17 +40,19 @@ class Completeness:
 def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     """Whether the log of the end at `host` is complete; None when there is no log.
 
-    The length of the preamble is what went the other way before the load: preamble and welcome are
-    equally long.
+    Preamble and welcome are what goes each way before the load begins; they are equally long.
     """
     whole = scan_log(trial, host)
     if whole is None:
         return None
     rows = int(whole.select(pl.len()).collect().item())
-    data = read_log(trial, host, columns=DATA_COLUMNS, where=pl.col("payload_bytes") > 0)
-    assert data is not None
     end = trial.ends[host]
-    connections = _connections(data, read_user(trial, host).flows, end.role)
+    is_payload = (pl.col("direction") == ("out" if end.role == "sender" else "in")) & (pl.col("payload_bytes") > 0)
+    data = read_log(trial, host, columns=DATA_COLUMNS, where=is_payload)
+    opening = read_log(trial, host, columns=DATA_COLUMNS, where=(pl.col("time_ns") < 0) & (pl.col("payload_bytes") > 0))
+    assert data is not None
+    assert opening is not None
+    connections = _connections(data, opening, read_user(trial, host).flows)
     evidence = end.evidence
     reason = _lost(evidence, rows) or _not_adding_up(connections, end.role)
     return Completeness(
@@ -65,26 +67,13 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     )
 
 
-def _connections(data: pl.DataFrame, flows: pl.DataFrame, role: str) -> pl.DataFrame:
-    start, size = data["sequence"].to_numpy(), data["payload_bytes"].to_numpy()
-    streams = stream_of(data["connection"].to_numpy(), (data["direction"] == "out").to_numpy())
-    kinds = {
-        "connection": pl.UInt32(),
-        "is_out": pl.Boolean(),
-        "logged_bytes": pl.Int64(),
-        "again_bytes": pl.Int64(),
-    }
-    found = []
-    for stream, rows in rows_by_stream(streams):
-        new = count_new(start[rows], start[rows] + size[rows])
-        found.append((stream // 2, bool(stream % 2), new, int(size[rows].sum(dtype=np.int64)) - new))
-    counted = pl.DataFrame(found, schema=kinds, orient="row")
-    is_payload = pl.col("is_out") == (role == "sender")
-    preamble = counted.filter(~is_payload).select("connection", pl.col("logged_bytes").alias("preamble_bytes"))
+def _connections(data: pl.DataFrame, opening: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    logged = _octets(data).select("connection", "logged_bytes", "again_bytes")
+    preamble = _octets(opening).group_by("connection").agg(pl.col("logged_bytes").max().alias("preamble_bytes"))
     columns = ("preamble_bytes", "logged_bytes", "again_bytes")
     return (
         flows.select("connection", pl.col("payload_bytes").cast(pl.Int64).alias("moved_bytes"), "ended")
-        .join(counted.filter(is_payload).drop("is_out"), on="connection", how="full", coalesce=True)
+        .join(logged, on="connection", how="full", coalesce=True)
         .join(preamble, on="connection", how="left")
         .with_columns(pl.col(columns).fill_null(0))
         .with_columns(
@@ -93,6 +82,18 @@ def _connections(data: pl.DataFrame, flows: pl.DataFrame, role: str) -> pl.DataF
         .select("connection", "moved_bytes", *columns, "missing_bytes", "ended")
         .sort("connection")
     )
+
+
+def _octets(data: pl.DataFrame) -> pl.DataFrame:
+    """Of each connection and direction: `logged_bytes`, every octet once, and `again_bytes`, those logged again."""
+    start, size = data["sequence"].to_numpy(), data["payload_bytes"].to_numpy()
+    streams = stream_of(data["connection"].to_numpy(), (data["direction"] == "out").to_numpy())
+    kinds = {"connection": pl.UInt32(), "logged_bytes": pl.Int64(), "again_bytes": pl.Int64()}
+    found = []
+    for stream, rows in rows_by_stream(streams):
+        new = count_new(start[rows], start[rows] + size[rows])
+        found.append((stream // 2, new, int(size[rows].sum(dtype=np.int64)) - new))
+    return pl.DataFrame(found, schema=kinds, orient="row")
 
 
 def _lost(evidence: EndEvidence, rows: int) -> str | None:

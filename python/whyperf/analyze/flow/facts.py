@@ -1,21 +1,14 @@
 """Every quantity of the segment flow, from the best level of evidence that has it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from whyperf.analyze.flow.trial import FlowTrial
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A quantity: `name`; `unit`: bytes, segments, packets, count or ratio; and what it is, in words."""
-
-    name: str
-    unit: str
-    words: str
-
-
-QUANTITIES: tuple[Quantity, ...] = ()
-"""All quantities, in the order they are told."""
+from whyperf.analyze.flow.complete import Completeness, completeness
+from whyperf.analyze.flow.counted import counted_values
+from whyperf.analyze.flow.logged import logged_values
+from whyperf.analyze.flow.quantities import QUANTITIES, Quantity, Values, with_quotients
+from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
+from whyperf.analyze.flow.user import user_values
 
 
 @dataclass(frozen=True)
@@ -42,9 +35,48 @@ class FlowFacts:
         return next(fact for fact in self.facts if fact.role == role and fact.quantity.name == name)
 
 
-def flow_facts(trial: FlowTrial, connection: int | None = None, *, whole_life: bool = False) -> FlowFacts:
+def flow_facts(
+    trial: FlowTrial,
+    connection: int | None = None,
+    *,
+    whole_life: bool = False,
+    completenesses: Mapping[str, Completeness | None] | None = None,
+) -> FlowFacts:
     """The facts of `trial` in its measured phase, or in its whole life, handshake and preamble included.
 
-    The log counts only where it is complete (`completeness`); where it is not, the counters do.
+    The log counts only where it is complete; where it is not, the counters do. Duplicate ACKs and
+    arrivals out of order were counted by the kernel as they came, and come from there first.
+    `completenesses`, by host, saves finding them out again.
     """
-    raise NotImplementedError(trial, connection, whole_life)
+    facts: list[Fact] = []
+    for end in trial.ends.values():
+        if completenesses is not None and end.host in completenesses:
+            found = completenesses[end.host]
+        else:
+            found = completeness(trial, end.host)
+        levels = _levels(
+            trial, end, connection, whole_life=whole_life, is_complete=found is not None and found.complete
+        )
+        facts += [_best(quantity, end.role, levels) for quantity in QUANTITIES]
+    return FlowFacts(connection, tuple(facts))
+
+
+def _levels(
+    trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool, is_complete: bool
+) -> Mapping[str, Values]:
+    """What each level knows."""
+    window = None if whole_life else trial.window_ns
+    levels = {
+        "segments": logged_values(trial, end, connection, window) if is_complete else {},
+        "counters": counted_values(trial, end, connection, whole_life=whole_life),
+        "user": user_values(trial, end, connection, whole_life=whole_life),
+    }
+    return {name: with_quotients(values) for name, values in levels.items()}
+
+
+def _best(quantity: Quantity, role: str, levels: Mapping[str, Values]) -> Fact:
+    for level in quantity.levels:
+        value = levels[level].get(quantity.name)
+        if value is not None:
+            return Fact(quantity, role, value, level)
+    return Fact(quantity, role, None, None)

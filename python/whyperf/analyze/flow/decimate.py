@@ -40,9 +40,9 @@ def extremes(bins: NDArray[np.int64], value: Values) -> Indices:
         return np.empty(0, dtype=np.int64)
     starts = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
     stops = np.append(starts[1:], bins.size)
-    kept = [starts, stops - 1]
+    kept = np.zeros(bins.size, dtype=np.bool_)
+    kept[starts] = kept[stops - 1] = True
     for reduce in (np.minimum, np.maximum):
-        best = np.repeat(reduce.reduceat(value, starts), stops - starts)
-        hits = np.flatnonzero(value == best)
-        kept.append(hits[np.searchsorted(hits, starts)])
-    return np.unique(np.concatenate(kept))
+        hits = np.flatnonzero(value == np.repeat(reduce.reduceat(value, starts), stops - starts))
+        kept[hits[np.searchsorted(hits, starts)]] = True
+    return np.flatnonzero(kept)

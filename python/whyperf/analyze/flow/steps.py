@@ -8,13 +8,18 @@ SECOND_NS = 1_000_000_000
 
 
 def sum_in_steps(log: pl.LazyFrame | pl.DataFrame, sums: Mapping[str, pl.Expr], step_ns: int) -> pl.DataFrame:
-    """`sums` (aggregations by name) of each step of `step_ns`, counted from time 0, also before it.
+    """`sums` (aggregations by name) of each step of `step_ns` from the start of the load on.
 
     Ascending, `start_ns`, `end_ns` (Int64), then the sums as Int64. Steps without a row within the
-    log are there with zeros.
+    log are there with zeros; handshake and preamble, before the load, are left out.
     """
     step = (pl.col("time_ns") // step_ns).alias("step")
-    made = log.lazy().group_by(step).agg(expression.alias(name) for name, expression in sums.items())
+    made = (
+        log.lazy()
+        .filter(pl.col("time_ns") >= 0)
+        .group_by(step)
+        .agg(expression.alias(name) for name, expression in sums.items())
+    )
     found = made.collect(engine="streaming").with_columns(pl.col(name).cast(pl.Int64) for name in sums)
     if found.is_empty():
         schema = dict.fromkeys(("start_ns", "end_ns", *sums), pl.Int64())

@@ -64,6 +64,8 @@ fn write(witness: &Witness, spec: &TrialSpec, ports: &BTreeMap<u16, u32>, ended:
             let is_last = ended.load(Ordering::SeqCst);
             if is_last {
                 urgency.set(true);
+                // Nothing is logged any more that nobody would take.
+                witness.stop();
             }
             drain(witness, ports, &mut file, &mut urgency)?;
             if is_last {

@@ -21,8 +21,13 @@ use crate::witness::Witness;
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
-/// How long a log waits for the connections' last segments.
+/// How long a receiver whose connections are logged leaves them open: the sender still reads what
+/// the kernel knows of its own, and its delayed ACK of the count of the payload may take 40 ms.
+const CLOSE_AFTER: Duration = Duration::from_millis(60);
+/// How long a log waits for the connections to close.
 const FIN_GRACE: Duration = Duration::from_millis(200);
+/// How long the ACK of the last FIN may take.
+const LAST_ACK_GRACE: Duration = Duration::from_millis(5);
 
 /// A trial's handle for aborting it from the request loop, from its first connection on. It keeps
 /// the sockets open: the other end may still have to read what the kernel knows of its own.
@@ -59,6 +64,11 @@ impl Abort {
         *kept = Some(cutter);
     }
 
+    /// Lets go of the sockets: the load is over.
+    fn let_go(&self) {
+        *self.cutter() = None;
+    }
+
     fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
         self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,10 +103,8 @@ pub fn run(
     drop(urgent);
     let lives = load.join();
     sampler.finish(&load, &lives)?;
-    // The connections close here; the log holds how.
-    drop(load);
     if log.is_some() {
-        wait_for_fins(witness, lives.len());
+        close(spec, load, abort, witness);
     }
     let Written { file, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
 
@@ -115,6 +123,20 @@ pub fn run(
     Ok(())
 }
 
+/// Closes the connections while they are watched, the receiver first, so that the log holds how.
+fn close(spec: &TrialSpec, load: Load, abort: &Abort, witness: &Witness) {
+    let connections = load.flows.len();
+    match spec.role {
+        // Its own FIN left at the end of the payload.
+        Role::Sender => wait_for_fins(witness, connections),
+        Role::Receiver => thread::sleep(CLOSE_AFTER),
+    }
+    abort.let_go();
+    drop(load);
+    wait_for_fins(witness, connections);
+    thread::sleep(LAST_ACK_GRACE);
+}
+
 /// Waits until every connection has closed both ways, but not long: the other end may be gone.
 fn wait_for_fins(witness: &Witness, connections: usize) {
     let end = Instant::now() + FIN_GRACE;
@@ -125,8 +147,6 @@ fn wait_for_fins(witness: &Witness, connections: usize) {
     while Instant::now() < end && !is_closed() {
         thread::sleep(Duration::from_millis(1));
     }
-    // The last ACK is on its way.
-    thread::sleep(Duration::from_millis(1));
 }
 
 /// Samples until the load is over, and ends it when its time is up.

@@ -59,13 +59,20 @@ impl Witness {
         self.watch.as_ref()?.log()
     }
 
+    /// Watches nothing more.
+    pub fn stop(&self) {
+        if let Some(watch) = &self.watch {
+            watch.end();
+        }
+    }
+
     /// Watches nothing more and says what the evidence is worth; `broken_off` says why the log ended
     /// early, if it did.
     pub fn end(&self, broken_off: Option<String>) -> EvidenceReport {
+        self.stop();
         let Some(watch) = &self.watch else {
             return EvidenceReport { asked: self.asked, reason: self.reason.clone(), ..EvidenceReport::default() };
         };
-        watch.end();
         let lost = watch.log().map(|log| log.lost()).unwrap_or_default();
         let lost_events_count: Vec<_> =
             (0..).zip(&lost).filter(|(_, count)| **count > 0).map(|(cpu, count)| CpuCount { cpu, count: *count }).collect();

@@ -57,8 +57,8 @@ pub struct EvidenceReport {
     pub logged_events_count: u64,
     /// Segments lost because the log was full, by CPU; empty when none was lost.
     pub lost_events_count: Vec<CpuCount>,
-    /// Runs of a program that the kernel left out because the same program was already running on
-    /// that CPU.
+    /// Runs of a program that sees segments that the kernel left out because the same program was
+    /// already running on that CPU.
     pub missed_runs_count: u64,
     /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
     pub broken_off: Option<String>,

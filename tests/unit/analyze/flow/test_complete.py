@@ -1,0 +1,110 @@
+"""Whether a log is complete: what the end says, and what adds up."""
+
+from pathlib import Path
+
+import polars as pl
+
+from tests.unit.analyze.flow import traces
+from whyperf.analyze.flow import Completeness, completeness
+
+TRANSFER = f"""{traces.OPENING}
+    0.1 > .  41:1041   ack 41
+    0.2 > .  1041:2041 ack 41
+    0.3 < .  41:41     ack 2041
+    0.4 > F. 2041:2041 ack 41
+"""
+
+
+def judged(folder: Path, text: str, moved: int, ended: str = "complete", **report: object) -> Completeness:
+    log = traces.trace("\n".join(line for line in text.splitlines() if line.strip()))
+    told = traces.evidence(log, **report)
+    tables = {"flows.near": traces.flows({0: moved}, ended)}
+    found = completeness(traces.write(folder / "log01-c0001", log, near_evidence=told, tables=tables), "near")
+    assert found is not None
+    return found
+
+
+def test_payload_and_preamble_add_up(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, moved=2000)
+    assert found.complete
+    assert found.reason is None
+    row = found.connections.row(0, named=True)
+    assert (row["preamble_bytes"], row["logged_bytes"], row["again_bytes"]) == (40, 2040, 0)
+
+
+def test_what_was_sent_twice_counts_once(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER + "    0.35 > . 41:1041 ack 41 again=fast\n", moved=2000)
+    assert found.complete
+    assert found.connections["again_bytes"].item() == 1000
+
+
+def test_replies_going_the_other_way_are_not_the_preamble(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER + "    0.5 < P. 41:541 ack 2041\n", moved=2000)
+    assert found.complete
+
+
+def test_a_missing_segment_does_not_add_up(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER.replace("    0.1 > .  41:1041   ack 41\n", ""), moved=2000)
+    assert not found.complete
+    assert found.connections["missing_bytes"].item() == 1000
+    assert found.reason == (
+        "The payload of 1 connection does not add up: connection 0 moved 2,040 bytes, preamble included, "
+        "and 1,040 are in the log."
+    )
+
+
+def test_a_connection_without_a_single_row_is_missed(tmp_path: Path) -> None:
+    log = traces.trace("0.1 > . 1:11 ack 1")
+    tables = {"flows.near": traces.flows({0: 10, 1: 10})}
+    found = completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near")
+    assert found is not None
+    assert not found.complete
+    assert found.connections["missing_bytes"].to_list() == [0, 10]
+
+
+def test_lost_events_are_told_by_cpu(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=1014)
+    assert not found.complete
+    assert found.lost_events_count == {1: 3}
+    assert found.reason == "3 events of 1,014 were lost because the log was full."
+
+
+def test_a_log_that_breaks_off_is_not_complete(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, broken_off="No space left on device.")
+    assert found.reason == "The log breaks off: No space left on device."
+
+
+def test_runs_left_out_by_the_kernel_are_told(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, missed_runs_count=1)
+    assert found.reason == "The kernel left out 1 run of the log's programs."
+
+
+def test_fewer_rows_than_events_are_told(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, logged_events_count=12)
+    assert found.reason == "The log has 11 rows, but 12 events were logged."
+
+
+def test_a_sender_cut_short_may_have_written_more_than_it_sent(tmp_path: Path) -> None:
+    assert judged(tmp_path / "a", TRANSFER, moved=5000, ended="deadline").complete
+    assert not judged(tmp_path / "b", TRANSFER, moved=1000, ended="deadline").complete
+
+
+def test_a_receiver_cut_short_may_have_left_some_unread(tmp_path: Path) -> None:
+    log = traces.trace("-1 < . 1:41 ack 1\n0.1 < . 41:1041 ack 1", "far", "receiver")
+    for moved, complete in ((900, True), (1100, False)):
+        tables = {"flows.far": traces.flows({0: moved}, "aborted")}
+        found = completeness(traces.write(tmp_path / f"log01-c{moved}", far=log, tables=tables), "far")
+        assert found is not None
+        assert found.complete is complete
+
+
+def test_more_than_4_gib_add_up(tmp_path: Path) -> None:
+    """Five segments of a gigabyte each, and a wrap in between."""
+    giga = 1 << 30
+    lines = [f"{at} > . {1 + (at - 1) * giga}:{1 + at * giga} ack 1" for at in range(1, 6)]
+    log = traces.trace("\n".join(lines))
+    tables = {"flows.near": traces.flows({0: 5 * giga})}
+    found = completeness(traces.write(tmp_path / "log01-c0001", log, tables=tables), "near")
+    assert found is not None
+    assert found.complete
+    assert found.connections.select(pl.col("logged_bytes")).item() == 5 * giga

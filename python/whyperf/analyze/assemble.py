@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from whyperf.analyze.clocks import on_controller_clock
+from whyperf.analyze.evidence import evidence_rows
 from whyperf.analyze.inputs import ENDS, NOTES, TRIALS, Cell, Inputs
 from whyperf.analyze.tables import TABLES, shaped
 
@@ -17,13 +18,15 @@ def assemble(
     manifests: Sequence[Document],
     tables: Mapping[str, pl.DataFrame],
     damaged: Sequence[tuple[str, str]] = (),
+    logs: Sequence[Document] = (),
 ) -> Inputs:
     """The analysis' view of an experiment.
 
     `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
     over all trials, with `trial`, `block`, `cell`. Trials that failed keep their manifest, their rows
     are dropped; all instants move to the controller's clock. `damaged` names trials that cannot be
-    read, with the reason; they are dropped whole and told.
+    read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
+    the segment log, whose figures are never a throughput.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
@@ -49,6 +52,7 @@ def assemble(
         trials=trials.sort("trial"),
         ends=ends,
         notes=notes,
+        evidence=evidence_rows([*manifests, *logs]),
         **frames,
     )
 

@@ -104,6 +104,22 @@ KINDS: Mapping[str, Kind] = {
         "Both ends run on the same CPUs; only the load's own threads can be told apart.",
         "Give each end CPUs of its own (near_cpus, far_cpus) on a machine with two or more.",
     ),
+    "failed_logs": Kind(
+        "{count} failed; the throughput is not affected. First reason: {reason}",
+        "Remove the cause and run the experiment again with --retry-failed.",
+    ),
+    "no_log": Kind(
+        "The {end} end of {trial} has no segment log, its evidence is at level {level}: {reason}.",
+        "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs.",
+    ),
+    "log_broken_off": Kind(
+        "The segment log of the {end} end of {trial} is not there: {reason}.",
+        "Make room for temporary files there, or set TMPDIR; then run the trial again.",
+    ),
+    "log_incomplete": Kind(
+        "The segment log of the {end} end of {trial} is not complete: {lost} of {logged} are lost{where}.",
+        "What is counted from it is too little. Leave the log's writer a CPU, or measure at a lower rate.",
+    ),
     "loopback_testbed": Kind(
         "Measured over loopback: no device, no driver and no real segments are on the path.",
         "Run with the privilege to build namespaces for the embedded testbed, or name a host.",

@@ -60,7 +60,8 @@ class Inputs:
 
     `flows`, `intervals`, `tcp_info`, `cpu`, `softirqs` and `threads` have the record's columns (see
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
-    are in `trials` but have no rows in the tables. `damaged` are the trials that cannot be read, with
+    are in `trials` but have no rows in the tables. Trials with the segment log are in `evidence` only, which
+    has the columns of `evidence.EVIDENCE`. `damaged` are the trials that cannot be read, with
     the reason; they are nowhere else.
     """
 
@@ -76,6 +77,7 @@ class Inputs:
     trials: pl.DataFrame
     ends: pl.DataFrame
     notes: pl.DataFrame
+    evidence: pl.DataFrame
     flows: pl.DataFrame
     intervals: pl.DataFrame
     tcp_info: pl.DataFrame

@@ -13,8 +13,9 @@ def read_inputs(experiment: Experiment) -> Inputs:
     tables = {}
     for name, schema in TABLES.items():
         columns = [column for column in schema if column not in {"trial", "block", "cell"}]
-        read = read_table(experiment, name, columns=columns)
+        read = read_table(experiment, name, columns=columns, trials=trials.measured)
         tables[name] = read.frame
         damaged |= dict(read.damaged)
-    manifests = [manifest.model_dump() for manifest in trials.manifests.values()]
-    return assemble(experiment.plan.model_dump(), manifests, tables, list(damaged.items()))
+    manifests = [manifest.model_dump() for manifest in trials.measured.values()]
+    logs = [manifest.model_dump() for manifest in trials.logs.values()]
+    return assemble(experiment.plan.model_dump(), manifests, tables, list(damaged.items()), logs)

@@ -11,6 +11,7 @@ from whyperf.analyze.announced import cell_windows
 from whyperf.analyze.calls import cell_calls
 from whyperf.analyze.cautions import Caution, told_once
 from whyperf.analyze.cpu import cell_cpu
+from whyperf.analyze.evidence import of_logs, summarize_evidence
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit, median_intervals
 from whyperf.analyze.quantity import count, percent
@@ -25,6 +26,7 @@ from whyperf.analyze.summary import (
     Doubt,
     EndCalls,
     EndCpu,
+    Evidence,
     Fact,
     Retransmitted,
     Spread,
@@ -53,6 +55,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         tables.result(cell, spread, cost, cautions)
         for cell, spread, cost, cautions in zip(inputs.cells, spreads, cycles, found, strict=True)
     ]
+    evidence = summarize_evidence(inputs.evidence)
     return Summary(
         experiment=inputs.experiment,
         origin=inputs.origin,
@@ -60,10 +63,11 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         plan_id=inputs.plan_id,
         testbed=inputs.testbed,
         varied=list(inputs.varied),
+        evidence=evidence,
         cells=cells,
         unfinished=_unfinished(inputs),
         warnings=_advice(inputs, found, [len(values) for values in goodputs]),
-        facts=_facts(inputs, cells),
+        facts=[*_facts(inputs, cells), *_evidence_facts(evidence)],
     )
 
 
@@ -79,6 +83,7 @@ class _Tables:
         self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
         self._calls = _by_cell(cell_calls(inputs.flows))
         self._notes = _by_cell(inputs.notes)
+        self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.retransmissions)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
@@ -102,6 +107,7 @@ class _Tables:
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
             *doubts.of_cpu(cpu),
+            *of_logs(self._evidence.get(cell.id, [])),
         ]
 
     def cycles(self, cells: Sequence[Cell], seed: int) -> list[Cycles]:
@@ -258,6 +264,18 @@ def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
         why = reason["text"][0] or "the host does not allow it"
         text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
         facts.append(Fact(code="no_pmu", text=text))
+    return facts
+
+
+def _evidence_facts(evidence: Evidence | None) -> list[Fact]:
+    facts = []
+    for label, end in (evidence.ends if evidence else {}).items():
+        if evidence is not None and end.reason and end.level != evidence.asked:
+            text = f"The {label} end's evidence is at level {end.level}, not {evidence.asked}: {end.reason}."
+            facts.append(Fact(code="less_evidence", text=text))
+        if end.missing:
+            hooks = "; ".join(f"{hook.name} ({hook.reason}) gives {hook.gives}" for hook in end.missing)
+            facts.append(Fact(code="missing_hooks", text=f"The {label} end lacks: {hooks}."))
     return facts
 
 

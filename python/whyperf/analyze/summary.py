@@ -159,6 +159,33 @@ class Unfinished(Part):
     reason: str | None
 
 
+class Hook(Part):
+    """A place in the kernel where evidence is taken, and why it could not be."""
+
+    name: str
+    reason: str
+    gives: str
+
+
+class EvidenceEnd(Part):
+    """The level of evidence that an end reached, the lowest of all trials; `reason` says why it is less."""
+
+    level: str
+    reason: str | None
+    missing: list[Hook]
+
+
+class Evidence(Part):
+    """What was asked of the trials measured for throughput, what each end reached, and the trials with the
+    segment log, those whose log is not complete among them.
+    """
+
+    asked: str
+    ends: dict[str, EvidenceEnd]
+    log_trials: int
+    incomplete_logs: list[str]
+
+
 class CellResult(Part):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none.
@@ -191,6 +218,7 @@ class Summary(Part):
     plan_id: str
     testbed: str
     varied: list[str]
+    evidence: Evidence | None = None
     cells: list[CellResult]
     unfinished: list[Unfinished]
     warnings: list[Advice]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from whyperf import __version__
-from whyperf.cli import doctor, list_, report, run, show
+from whyperf.cli import doctor, flow, list_, report, run, show
 from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
 
 #: Typer carries its own copy of click; these are the public names' base classes.
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (run, show, report, list_, doctor):
+for verb in (run, show, flow, report, list_, doctor):
     app.command(name=verb.NAME, epilog=verb.EXAMPLE)(verb.command)
 
 

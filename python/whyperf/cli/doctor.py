@@ -31,7 +31,7 @@ def command(
         return DONE
     if host is not None and not HOST.fullmatch(host):
         raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
-    facts = running.describe_host(host)
+    facts = running.describe_host(host, with_hooks=True)
     facts.pop("reply", None)
     if json:
         typer.echo(json_format.dumps(facts, indent=1, ensure_ascii=False))
@@ -60,6 +60,12 @@ def _print(facts: dict[str, Any]) -> None:
             "" if ability["can"] else ability["lost_without"],
         )
     console.print(table)
+    hooks = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Hook of the evidence", "", "Why", "Gives"):
+        hooks.add_column(heading)
+    for hook in facts["hooks"]:
+        hooks.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])
+    console.print(hooks)
 
 
 def _print_cleaned(cleaned: Any, *, as_json: bool) -> None:

@@ -25,8 +25,9 @@ def show(plan: Plan, *, as_json: bool) -> int:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
     most = "at most " if plan.stop.interval_width is not None else ""
+    logs = f", {plan.log_trials_count} of them with the segment log in blocks after these" if plan.log_blocks else ""
     console.print(
-        f"Cells: {size.cells}; trials: {most}{size.trials} in {len(plan.blocks)} blocks; "
+        f"Cells: {size.cells}; trials: {most}{size.trials} in {len(plan.blocks)} blocks{logs}; "
         f"time: {most}about {duration(size.seconds)}"
     )
     trials = Counter(trial.cell for trial in plan.trials())

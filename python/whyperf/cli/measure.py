@@ -9,7 +9,7 @@ from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand
-from whyperf.plan import build
+from whyperf.plan import Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, run_plan
@@ -29,6 +29,7 @@ class Order:
     overrides: Factors
     only: tuple[str, ...]
     trials: int | None
+    evidence: Level | None
     seed: int | None
     out: Path | None
     dry_run: bool
@@ -45,6 +46,7 @@ def measure(order: Order) -> int:
         only=order.only,
         seed=order.seed,
         trials=order.trials,
+        evidence=order.evidence,
         target=target.name,
         overrides=_with_allowed_congestion_control(order.overrides, profile, target),
     )

@@ -24,6 +24,14 @@ class Testbed(StrEnum):
     LOOPBACK = "loopback"
 
 
+class Evidence(StrEnum):
+    """How closely the kernel is watched."""
+
+    USER = "user"
+    COUNTERS = "counters"
+    SEGMENTS = "segments"
+
+
 PART = "What to measure"
 PLAN = "How often, and which part"
 
@@ -82,6 +90,14 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     trials: Annotated[int | None, typer.Option(help="Trials of every cell.", rich_help_panel=PLAN)] = None,
+    evidence: Annotated[
+        Evidence | None,
+        typer.Option(
+            help="How closely the kernel is watched: user, counters, or segments, which logs every segment in trials "
+            "of its own. As the profile says; counters where allowed.",
+            rich_help_panel=PLAN,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random order.", rich_help_panel=PLAN)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan, do nothing.", rich_help_panel=PLAN)
@@ -123,6 +139,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             overrides=overrides(options, assignments or ()),
             only=tuple(only or ()),
             trials=trials,
+            evidence=None if evidence is None else evidence.value,
             seed=seed,
             out=out,
             dry_run=dry_run,

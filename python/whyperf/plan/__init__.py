@@ -2,12 +2,14 @@
 
 from whyperf.plan.build import build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
-from whyperf.plan.model import Cell, Plan, PlannedTrial, StopRule
+from whyperf.plan.model import LOG_PREFIX, Cell, Level, Plan, PlannedTrial, StopRule
 from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
+    "LOG_PREFIX",
     "Cell",
     "Estimate",
+    "Level",
     "Plan",
     "PlannedTrial",
     "StopRule",

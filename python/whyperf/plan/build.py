@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
-from whyperf.plan.model import Cell, Plan, StopRule, Testbed, identify
+from whyperf.plan.model import Cell, Level, Plan, StopRule, Testbed, identify
 from whyperf.plan.only import kept
 from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 
@@ -22,6 +22,7 @@ def build(
     trials: int | None = None,
     target: str = "testbed",
     overrides: Factors | None = None,
+    evidence: Level | None = None,
 ) -> Plan:
     """The plan; the same arguments give the same plan, byte for byte.
 
@@ -32,6 +33,8 @@ def build(
         trials: of every cell, instead of the profile's number or stop rule.
         target: `testbed`, `loopback`, or the name of the far host.
         overrides: factors set to one level in every sweep.
+        evidence: of both ends at most; with `segments`, at least one log trial of every cell. As the profile says
+            when absent.
 
     Raises:
         ProfileError: whatever cannot be measured, before anything is touched.
@@ -53,7 +56,7 @@ def build(
     # The order is drawn over the whole plan and then thinned: a part runs in the order of the whole.
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)
-    thinned = (tuple(cell for cell in block if cell in taking_part) for block in blocks)
+    logs = randomized_blocks(all_cells, _log_trials(profile, evidence), seed)
     plan = Plan(
         id="",
         experiment="",
@@ -64,7 +67,9 @@ def build(
         testbed=Testbed(kind="veth" if target == "testbed" else "loopback" if target == "loopback" else "network"),
         cells=cells,
         varied=_varied(profile, cells),
-        blocks=tuple(block for block in thinned if block),
+        blocks=_thinned(blocks, taking_part),
+        log_blocks=_thinned(logs, taking_part),
+        evidence="user" if evidence == "user" else "counters",
         stop=stop,
         pause_ms=profile.design.pause_ms,
         overrides=profile.overrides,
@@ -74,6 +79,20 @@ def build(
     )
     identifier = identify(plan)
     return plan.model_copy(update={"id": identifier, "experiment": f"{profile.name}-{identifier[:6]}"})
+
+
+def _thinned(blocks: Sequence[Sequence[str]], taking_part: set[str]) -> tuple[tuple[str, ...], ...]:
+    thinned = (tuple(cell for cell in block if cell in taking_part) for block in blocks)
+    return tuple(block for block in thinned if block)
+
+
+def _log_trials(profile: Profile, evidence: Level | None) -> dict[str, int]:
+    """Log trials of each cell by sweep."""
+    if evidence in {"user", "counters"}:
+        return {sweep.name: 0 for sweep in profile.sweeps}
+    least = 1 if evidence == "segments" else 0
+    own = {sweep.name: sweep.log_trials for sweep in profile.sweeps}
+    return {name: max(least, profile.design.log_trials if given is None else given) for name, given in own.items()}
 
 
 def _stop(profile: Profile, cells: Sequence[Cell], trials: int | None) -> tuple[StopRule, dict[str, int]]:

@@ -41,12 +41,27 @@ class Cell(Table):
     factors: Factors
 
 
+#: How a trial with the segment log is named: its figures are never a throughput.
+LOG_PREFIX = "log"
+
+Level = Literal["user", "counters", "segments"]
+
+
 class PlannedTrial(NamedTuple):
-    """One execution of a cell: `id` names it, `block` counts from 1, `cell` is the cell's id."""
+    """One execution of a cell: `id` names it, `block` counts from 1, `cell` is the cell's id.
+
+    `evidence` is what both ends are asked for (crates/schema/src/evidence.rs).
+    """
 
     id: str
     block: int
     cell: str
+    evidence: Level = "counters"
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it carries the segment log."""
+        return self.evidence == "segments"
 
 
 class Testbed(Table):
@@ -74,6 +89,10 @@ class Plan(Table):
     blocks: tuple[tuple[str, ...], ...]
     stop: StopRule
     pause_ms: int = 0
+    #: Evidence of the trials that are measured for their throughput.
+    evidence: Literal["user", "counters"] = "counters"
+    #: Like `blocks`, of trials with the segment log; they come last.
+    log_blocks: tuple[tuple[str, ...], ...] = ()
     #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
     overrides: Factors = Field(default_factory=dict)
     only: tuple[str, ...] = ()
@@ -93,12 +112,20 @@ class Plan(Table):
         """Every trial, in the order of execution."""
         for number, block in enumerate(self.blocks, start=1):
             for cell in block:
-                yield PlannedTrial(f"{number:03d}-{cell}", number, cell)
+                yield PlannedTrial(f"{number:03d}-{cell}", number, cell, self.evidence)
+        for number, block in enumerate(self.log_blocks, start=1):
+            for cell in block:
+                yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
 
     @property
     def trials_count(self) -> int:
         """Trials at most; a stop rule may need fewer."""
-        return sum(len(block) for block in self.blocks)
+        return sum(len(block) for block in (*self.blocks, *self.log_blocks))
+
+    @property
+    def log_trials_count(self) -> int:
+        """Trials with the segment log among them."""
+        return sum(len(block) for block in self.log_blocks)
 
     def named(self, experiment: str) -> Self:
         """The same plan under another experiment's name."""
@@ -138,11 +165,16 @@ def identify(plan: Plan) -> str:
     decides = plan.model_dump(
         mode="json", include={"plan_version", "target", "testbed", "cells", "blocks", "stop", "pause_ms"}
     )
+    # What a plan of an earlier version did not have does not count where it is as it was then.
+    if plan.evidence != "counters":
+        decides["evidence"] = plan.evidence
+    if plan.log_blocks:
+        decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def _listed(key: str, value: object) -> str:
-    if key in {"cells", "blocks"} and isinstance(value, list) and value:
+    if key in {"cells", "blocks", "log_blocks"} and isinstance(value, list) and value:
         return "[\n " + ",\n ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
     return json.dumps(value, ensure_ascii=False)

@@ -159,6 +159,11 @@ FACTORS: tuple[Factor, ...] = (
         "How the receiver waits: in poll(2) before each read, or block inside the read as ttcp does.",
         choices=("poll", "block"),
     ),
+    Factor(
+        "reply_size_bytes", "int", 0, "bytes",
+        "Reply to every write, which the sender waits for; 0: none, the payload is a stream.",
+        low=0, high=LARGEST_WINDOW_BYTES,
+    ),
     Factor("connections", "int", 1, "connections", "Connections at the same time.", low=1, high=10_000),
     Factor(
         "direction", "choice", "send", "",

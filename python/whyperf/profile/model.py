@@ -12,6 +12,7 @@ Factors = dict[str, Level]
 
 SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 MOST_TRIALS = 100_000
+MOST_LOG_TRIALS = 99
 
 
 class Table(BaseModel):
@@ -34,6 +35,7 @@ class DesignTable(Table):
     trials_max: int | None = Field(default=None, ge=3, le=MOST_TRIALS)
     interval_width: float | None = Field(default=None, gt=0, le=10)
     pause_ms: int = Field(default=0, ge=0, le=3_600_000)
+    log_trials: int = Field(default=0, ge=0, le=MOST_LOG_TRIALS)
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -56,6 +58,7 @@ class SweepTable(Table):
     fixed: dict[str, Any] = {}
     factors: dict[str, Any] = {}
     trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
+    log_trials: int | None = Field(default=None, ge=0, le=MOST_LOG_TRIALS)
     exclude: list[dict[str, Any]] = []
 
 
@@ -79,6 +82,8 @@ class Design:
     trials_max: int = 3
     interval_width: float = 0.05
     pause_ms: int = 0
+    #: Trials of each cell, beside the others, in which every segment is logged.
+    log_trials: int = 0
 
     @property
     def most_trials(self) -> int:
@@ -96,6 +101,7 @@ class Sweep:
     trials: int | None = None
     #: A cell is left out when, in one of these, every factor has one of the levels given.
     exclude: tuple[dict[str, tuple[Level, ...]], ...] = ()
+    log_trials: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from whyperf.plan import Plan, PlannedTrial
+from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.record.durable import write_file
 from whyperf.record.errors import RecordError, told
@@ -18,7 +18,7 @@ from whyperf.record.lock import Lock
 from whyperf.record.manifest import Damaged, Manifest
 from whyperf.record.writer import TrialWriter
 
-TRIAL_NAME = re.compile(r"\d{3,}-c\d{4,}")
+TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
 HOST_NAMES = ("near", "far")
 #: What a folder may hold when a run was killed before it wrote plan.json.
 UNFINISHED_CREATION = {".lock", "trials", "profile.toml", ".profile.toml.partial", ".plan.json.partial"}
@@ -29,6 +29,16 @@ class Trials(NamedTuple):
 
     manifests: dict[str, Manifest]
     damaged: list[Damaged]
+
+    @property
+    def measured(self) -> dict[str, Manifest]:
+        """Those that are measured for their throughput: they carried no segment log."""
+        return {name: manifest for name, manifest in self.manifests.items() if not name.startswith(LOG_PREFIX)}
+
+    @property
+    def logs(self) -> dict[str, Manifest]:
+        """Those with the segment log."""
+        return {name: manifest for name, manifest in self.manifests.items() if name.startswith(LOG_PREFIX)}
 
 
 class Experiment:

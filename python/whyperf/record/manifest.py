@@ -43,6 +43,8 @@ class End(Part):
     own_cpus_exclusive: bool = False
     tsc_hz: int | None = None
     spec: dict[str, Any] = {}
+    #: What the evidence is worth (EvidenceReport in crates/schema/src/evidence.rs).
+    evidence: dict[str, Any] = {}
 
 
 class Manifest(Part):
@@ -59,6 +61,8 @@ class Manifest(Part):
     started_realtime: str
     versions: dict[str, str | None] = {}
     factors: Factors
+    #: What was asked of both ends; a record from before there was more than one level has user only.
+    evidence_asked: Literal["user", "counters", "segments"] = "user"
     hosts: dict[str, End] = {}
     warnings: list[Any] = []
     #: Length in bytes of every table written, by file name; the writer fills it in.

@@ -124,7 +124,7 @@ def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:
     scanned = pl.scan_parquet(list(files), include_file_paths=PATH, glob=False, missing_columns="insert")
     trial = pl.col(PATH).str.extract(r"([^/]+)/[^/]+$").alias("trial")
     frame = scanned.select(trial, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
-    number, cell = pl.col("trial").str.extract(r"^(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
+    number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
     return frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.all().exclude("trial"))
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from whyperf.plan import Plan, PlannedTrial, cells_wanting
+from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial, cells_wanting
 from whyperf.record import Experiment
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
@@ -29,7 +29,7 @@ def run_plan(session: Session, experiment: Experiment, observer: Observer, goodp
     progress = _Progress(plan, missing, goodput_of)
     failed_in_row = 0
     for planned in missing:
-        if not progress.wants(planned.cell):
+        if not planned.is_log and not progress.wants(planned.cell):
             continue
         observer.on_trial_started(planned.id, planned.cell, progress.done, plan.trials_count)
         with experiment.begin_trial(planned.id) as writer:
@@ -63,6 +63,8 @@ class _Progress:
 
     def on_trial(self, trial: str, cell: str) -> None:
         self.done += 1
+        if trial.startswith(LOG_PREFIX):
+            return
         self._tried[cell] = self._tried.get(cell, 0) + 1
         goodput = self._goodput_of(trial) if self._sequential else None
         if goodput is not None:

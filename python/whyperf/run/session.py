@@ -192,8 +192,8 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
     return Kind.LOOPBACK, str(namespaces["reason"])
 
 
-def describe_host(host: str | None) -> Facts:
-    """HostFacts of this host, or of one reached by ssh."""
+def describe_host(host: str | None, *, with_hooks: bool = False) -> Facts:
+    """HostFacts of this host, or of one reached by ssh; trying the hooks of the evidence takes a moment more."""
     argv = pipes.local() if host is None else pipes.ssh(host)
     with Agent(host or "local", argv, shares_clock=host is None) as agent:
-        return agent.call({"request": "describe_host"})
+        return agent.call({"request": "describe_host", "with_hooks": with_hooks})

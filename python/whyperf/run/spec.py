@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from whyperf.plan import PlannedTrial
 from whyperf.run.ends import FAR, NEAR, Cpus
 
 NS_PER_S = 1_000_000_000
@@ -19,17 +20,19 @@ def roles(factors: Mapping[str, Any]) -> dict[str, str]:
 
 
 def trial_specs(
-    trial: str, factors: Mapping[str, Any], cpus: Mapping[str, Cpus], listen_address: str, listen_port: int
+    planned: PlannedTrial, factors: Mapping[str, Any], cpus: Mapping[str, Cpus], listen_address: str, listen_port: int
 ) -> dict[str, Spec]:
     """Both ends' specs, with a random token that only they know."""
     token = secrets.token_hex(32)
     common: Spec = {
-        "trial": trial,
+        "trial": planned.id,
+        "evidence": planned.evidence,
         "token": token,
         "connections_count": factors["connections"],
         "write_size_bytes": factors["write_size_bytes"],
         "read_size_bytes": factors["read_size_bytes"],
         "read_wait": factors["read_wait"],
+        "reply_size_bytes": factors["reply_size_bytes"],
         "stop": _stop(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),

@@ -46,7 +46,7 @@ def run_trial(
         manifest["versions"] |= {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
-        specs = trial_specs(planned.id, cell.factors, cpus, listen_address, session.target.port)
+        specs = trial_specs(planned, cell.factors, cpus, listen_address, session.target.port)
         manifest |= _Trial(ends, specs, cpus, address).measure(writer, on_progress)
     except PipeClosedError:
         raise
@@ -69,6 +69,7 @@ def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started
         "started_realtime": started.isoformat(),
         "versions": {"controller": __version__},
         "factors": dict(cell.factors),
+        "evidence_asked": planned.evidence,
         "hosts": {},
         "warnings": [],
     }
@@ -119,6 +120,7 @@ class _Trial:
             "outcome": finished["outcome"],
             "payload_bytes": finished["payload_bytes"],
             "notes": finished["notes"],
+            "evidence": finished["evidence"],
             "clock": times | {"pairs": [pair]},
             "own_cpus": list(cpus.own),
             "own_cpus_exclusive": cpus.exclusive,

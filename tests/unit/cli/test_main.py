@@ -56,7 +56,7 @@ def test_the_same_dry_run_prints_the_same_plan(capsys: pytest.CaptureFixture[str
     assert main(arguments) == 0
     assert capsys.readouterr().out == first
     document = json.loads(first)
-    assert document["estimate"]["trials"] == 3 * 455
+    assert document["estimate"]["trials"] == 3 * 455 + 7 * 64  # and a log trial of each cell of the first sweep
     document.pop("estimate")
     assert Plan.from_json(json.dumps(document), "plan.json").seed == 7
 

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from whyperf.plan import build
+from whyperf.plan import PlannedTrial, build
 from whyperf.profile import parse
 from whyperf.run.ends import FAR, NEAR, Cpus
 from whyperf.run.spec import trial_specs
@@ -19,7 +19,7 @@ CPUS = {NEAR: Cpus((0,), (0,), True), FAR: Cpus((1,), (1,), True)}
 def _specs(fixed: str) -> dict[str, dict[str, Any]]:
     profile = parse(f'about = "a"\n[fixed]\n{fixed}', name="test", where="test.toml")
     (cell,) = build(profile).cells
-    return trial_specs("001-c0001", cell.factors, CPUS, "198.18.0.2", 0)
+    return trial_specs(PlannedTrial("001-c0001", 1, cell.id), cell.factors, CPUS, "198.18.0.2", 0)
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,7 @@
-"""Tells the segment flow of a trial: a page with figures that go down to single segments."""
+"""Tells the segment flow of a trial: in plain values, in lines, and as a page that goes down to single segments."""
+
+from whyperf.report.flow.json import flow_json
+from whyperf.report.flow.told import Told, tell
+from whyperf.report.flow.write import doubts, headline, write
+
+__all__ = ["Told", "doubts", "flow_json", "headline", "tell", "write"]

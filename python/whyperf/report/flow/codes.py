@@ -3,11 +3,11 @@
 from whyperf.analyze.flow.log import ACK_REASONS, CONTEXTS, RETRANSMISSIONS
 
 CONTEXT_WORDS = {
-    "process": "process: a write or read call",
-    "net_rx": "receive softirq: a segment arrived",
+    "process": "process (write or read call)",
+    "net_rx": "receive processing (an ACK arrived)",
     "timer": "timer",
-    "hrtimer": "high-resolution timer: pacing",
-    "worker": "deferred worker",
+    "hrtimer": "high-resolution timer (pacing)",
+    "worker": "deferred worker (small queues)",
     "other": "anything else",
 }
 ACK_REASON_WORDS = {

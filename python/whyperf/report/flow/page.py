@@ -8,6 +8,8 @@ import jinja2
 from markupsafe import Markup
 
 from whyperf import __version__
+from whyperf.report.flow.about import Steps, step_words
+from whyperf.report.flow.connections import Connections
 from whyperf.report.flow.drawing import Drawing
 from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
 from whyperf.report.page import asset as report_asset
@@ -23,16 +25,6 @@ class End:
 
 
 @dataclass(frozen=True)
-class Connections:
-    """The table of all connections: headings, the kind of number in each column, and rows."""
-
-    headings: Sequence[str]
-    kinds: Sequence[str]
-    rows: Sequence[Sequence[float | None]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Page:
     """What stands on the page besides the figures."""
 
@@ -40,11 +32,10 @@ class Page:
     trial: str
     headline: str
     ends: Sequence[End]
+    steps: Steps
     notes: Sequence[str] = ()
     doubts: Sequence[str] = ()
     connections: Connections | None = None
-    chosen: int = 0
-    super_words: str = "second"
     terms: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
 
@@ -58,13 +49,15 @@ def render(page: Page, drawing: Drawing) -> str:
     ends = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
     table = page.connections
     known: dict[str, Any] | None = (
-        {"connections": table.rows, "columns": table.kinds, "drawn": drawn} if table is not None else None
+        {"connections": table.rows, "columns": [column.kind for column in table.columns], "drawn": drawn}
+        if table is not None
+        else None
     )
     outside = drawing.outside.name if drawing.outside is not None else ""
     return environment.get_template("page.html.j2").render(
         **vars(page),
         version=__version__,
-        viewer=Viewer(drawn, page.chosen, ends, page.super_words),
+        viewer=Viewer(drawn, ends, step_words(page.steps.ack_ns), step_words(page.steps.super_ns)),
         css=Markup(report_asset("page.css") + asset("flow.css")),
         js=scripts("theme", "page"),
         outside=outside,

@@ -75,7 +75,7 @@ def _number(name: str, kind: type[pl.DataType] = pl.UInt32) -> pl.Expr:
 
 
 _EXPRESSIONS: dict[str, pl.Expr] = {
-    "out": pl.col("direction").cast(pl.String) == "out",
+    "out": pl.col("direction") == "out",
     "sequence": _number("sequence"),
     "acknowledgment": _number("acknowledgment"),
     "payload_bytes": _number("payload_bytes"),

@@ -38,9 +38,9 @@ class Viewer:
     """What the template of the viewer shows; `closer` says where single segments are if not here."""
 
     connections: Sequence[int]
-    chosen: int
     ends: Sequence[tuple[str, str]]
-    super_words: str
+    ack_step: str
+    super_step: str
     closer: str = ""
     shares: Sequence[tuple[str, str, str, str]] = SHARES
 

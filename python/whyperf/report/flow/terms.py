@@ -1,0 +1,32 @@
+"""Words of the page, explained on it."""
+
+TERMS: tuple[tuple[str, str], ...] = (
+    (
+        "Row, packet, segment",
+        "A row is what passed between TCP and the device at once: a packet. A GSO or GRO super-segment is one packet "
+        "of many segments on the wire. A pure ACK is a packet without payload.",
+    ),
+    (
+        "Unacknowledged bytes",
+        "At the sender, sent and not acknowledged, as the kernel counts them. At the receiver, arrived and not yet "
+        "answered by its own acknowledgments.",
+    ),
+    (
+        "Announced window",
+        "Bytes that the receiver allows in flight, as in each of its headers and scaled (RFC 7323). The sender sees "
+        "it when it arrives.",
+    ),
+    ("ACK ratio", "Data segments on the wire for each pure ACK that answers them."),
+    (
+        "Context",
+        "Who made the kernel send: a system call, receive processing (an ACK arrived and released data), a timer, "
+        "pacing, or a deferred worker.",
+    ),
+    (
+        "Drawn by pixel",
+        "Where rows are narrower than a pixel, each column of pixels shows the last, lowest and highest value in it "
+        "and every kind of size that occurred (after M4, Jugel et al. 2014). Zoomed in, every row is drawn.",
+    ),
+    ("Time", "Since the start of the load, on the controller's clock; the handshake comes before 0."),
+    ("Sequence numbers", "Relative: the first octet of a connection is 1 in each direction."),
+)

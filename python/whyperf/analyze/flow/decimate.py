@@ -25,9 +25,9 @@ def m4(time_ns: Times, value: Values, start_ns: int, end_ns: int, columns: int) 
     edges = np.arange(max(0, low - 1), min(time_ns.size, high + 1))
     if high - low <= POINTS_PER_COLUMN * columns:
         return edges
-    # In floating point the product of ns and columns cannot overflow; 53 bits hold a day of ns.
-    column = ((time_ns[low:high] - start_ns) * (columns / (end_ns - start_ns))).astype(np.int64)
-    kept = extremes(np.minimum(column, columns - 1), value[low:high]) + low
+    # 63 bits hold the product up to a view of 26 days on 4,000 columns.
+    column = (time_ns[low:high] - start_ns) * columns // (end_ns - start_ns)
+    kept = extremes(column, value[low:high]) + low
     return np.unique(np.concatenate([edges[edges < low], kept, edges[edges >= high]]))
 
 

@@ -101,7 +101,7 @@ def evidence(log: pl.DataFrame | None, **changed: Any) -> dict[str, Any]:
     """An EvidenceReport of an end with this log."""
     level = "user" if log is None else "segments"
     rows = 0 if log is None else log.height
-    report = {"asked": level, "got": level, "reason": None, "missing": [], "logged_events_count": rows}
+    report: dict[str, Any] = {"asked": level, "got": level, "reason": None, "missing": [], "logged_events_count": rows}
     return {**report, "lost_events_count": [], "missed_runs_count": 0, "broken_off": None, **changed}
 
 
@@ -124,6 +124,7 @@ def write(
     folder: Path,
     near: pl.DataFrame | None = None,
     far: pl.DataFrame | None = None,
+    *,
     near_sends: bool = True,
     near_evidence: Mapping[str, Any] | None = None,
     tables: Mapping[str, pl.DataFrame] | None = None,

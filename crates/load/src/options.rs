@@ -115,6 +115,9 @@ pub fn settle(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), Load
     if spec.quick_ack {
         quick_ack(socket).map_err(|error| LoadError::host("TCP_QUICKACK", error, ""))?;
     }
+    if let (Role::Sender, Some(rate)) = (role, spec.pacing_rate_bytes_per_second) {
+        sockopt::pace(socket, rate).map_err(|error| LoadError::host(format!("SO_MAX_PACING_RATE {rate}"), error, ""))?;
+    }
     Ok(())
 }
 

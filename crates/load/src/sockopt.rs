@@ -24,3 +24,21 @@ pub fn get_tcp(socket: &impl AsFd, option: libc::c_int) -> io::Result<libc::c_in
     };
     if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Bounds the socket's pacing rate, in bytes a second; TCP paces itself where the queueing
+/// discipline does not.
+pub(crate) fn pace(socket: &impl AsFd, bytes_per_second: u64) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(size_of::<u64>()).unwrap_or(0);
+    // SAFETY: the file descriptor is borrowed for the call, and the value is `length` bytes that are
+    // only read.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            length,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

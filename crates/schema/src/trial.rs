@@ -85,6 +85,9 @@ pub struct SocketSpec {
     pub congestion_control: Option<String>,
     /// `TCP_MAXSEG` in bytes.
     pub mss_bytes: Option<u32>,
+    /// `SO_MAX_PACING_RATE` of each connection at the sender, in bytes a second.
+    #[serde(default)]
+    pub pacing_rate_bytes_per_second: Option<u64>,
 }
 
 /// One end's part of one trial.

@@ -178,6 +178,11 @@ FACTORS: tuple[Factor, ...] = (
         "Largest segment (TCP_MAXSEG; bounds of Linux).",
         low=88, high=32767, words=("default",),
     ),
+    Factor(
+        "pacing_rate_bps", "int", "default", "bit/s",
+        "Upper bound of each connection's rate at the sender (SO_MAX_PACING_RATE).",
+        low=8_000, high=10**13, words=("default",),
+    ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),
     Factor(
         "transfer_bytes", "int", "default", "bytes",

@@ -67,7 +67,9 @@ def _stop(factors: Mapping[str, Any]) -> dict[str, Any]:
 
 def _socket(factors: Mapping[str, Any]) -> dict[str, Any]:
     sizes = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes")
+    pacing = _number(factors["pacing_rate_bps"])
     return {name: _number(factors[name]) for name in sizes} | {
+        "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
         "no_delay": factors["no_delay"],
         "quick_ack": factors["quick_ack"],
         "congestion_control": factors["congestion_control"],

@@ -9,7 +9,6 @@ and J. M. Hammersley, 1946), so it is divided by that, with r taken within the t
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from whyperf.analyze.rates import Floats
 
@@ -31,6 +30,8 @@ def pettitt(observations: Floats) -> Change:
     good to two digits below 0.5, after the correction for correlation.
     """
     count = observations.size
+    from scipy import stats  # noqa: PLC0415 - takes a second to load, and few verbs need it
+
     ranks = stats.rankdata(observations)
     positions = np.arange(1, count)
     # U(t) = 2 * sum of the first t ranks - t (n + 1), Pettitt's form with ranks.

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -64,6 +63,8 @@ def _bootstrap(values: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float
 
 
 def _scipy(values: NDArray[np.float64], seed: int, method: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from scipy import stats  # noqa: PLC0415 - takes a second to load, and few verbs need it
+
     with warnings.catch_warnings():
         # Degenerate rows come back as NaN and are handled by the caller.
         warnings.simplefilter("ignore")

@@ -1,8 +1,6 @@
 """Puts the page together: template, style, script, charts."""
 
-import re
 from dataclasses import dataclass
-from importlib.resources import files
 
 import jinja2
 from bokeh.embed import components
@@ -15,13 +13,12 @@ from whyperf.analyze.intervals import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import facts
+from whyperf.report.assets import asset, together
 from whyperf.report.blocks import Section
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import command
 from whyperf.report.switchboard import Switchboard
 from whyperf.report.table import cells_table
-
-NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,6 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     )
 
 
-def together(text: str) -> str:
-    """Keeps numbers and their units on one line with no-break spaces."""
-    return NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
-
-
 def _hosts(found: Found) -> list[dict[str, object]]:
     """The hosts' facts; one card where both ends are the same machine."""
     titles = {"near": "Near host", "far": "Far host"}
@@ -100,11 +92,6 @@ def _hosts(found: Found) -> list[dict[str, object]]:
         }
         for name, host in hosts.items()
     ]
-
-
-def asset(name: str) -> str:
-    """A file of the report's folder as text."""
-    return files("whyperf.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _bokeh() -> str:

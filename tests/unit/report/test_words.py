@@ -8,7 +8,7 @@ from tests.unit.analyze import synthetic as made
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds, significant
 from whyperf.plan import Plan
 from whyperf.plan.model import identify
-from whyperf.report.page import together
+from whyperf.report.assets import together
 from whyperf.report.repeat import command
 from whyperf.report.words import factor_title, level_text, sweep_title
 

@@ -8,12 +8,12 @@ import jinja2
 from markupsafe import Markup
 
 from whyperf import __version__
+from whyperf.report.assets import asset as report_asset
+from whyperf.report.assets import together
 from whyperf.report.flow.about import Steps, step_words
 from whyperf.report.flow.connections import Connections
 from whyperf.report.flow.drawing import Drawing
 from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
-from whyperf.report.page import asset as report_asset
-from whyperf.report.page import together
 
 
 @dataclass(frozen=True)

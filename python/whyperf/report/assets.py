@@ -1,0 +1,16 @@
+"""What all pages share: files of this folder, and how numbers are set."""
+
+import re
+from importlib.resources import files
+
+NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
+
+
+def asset(name: str) -> str:
+    """A file of the report's folder as text."""
+    return files("whyperf.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def together(text: str) -> str:
+    """Keeps numbers and their units on one line with no-break spaces."""
+    return NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)

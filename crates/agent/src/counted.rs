@@ -1,6 +1,6 @@
 //! Rows of what BPF programs counted: tables counters, sizes and softirqs.
 
-use load::running::Load;
+use load::running::{Flow, Load};
 use probe::evidence::{Connection, Cpu, Sized, Watch};
 use schema::table::{COUNTERS, SIZED, SIZES, SOFTIRQS, VECTORS, Value};
 use schema::trial::{Opening, TrialSpec};
@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use crate::record::{RecordError, TableBuilder};
 
-/// The port that tells a connection at both ends, the connecting end's, by the connection's number.
-pub fn ports(spec: &TrialSpec, load: &Load) -> BTreeMap<u16, u32> {
-    let port = |flow: &load::running::Flow| {
+/// What is known of each connection, by the port that tells it at both ends: the connecting end's.
+pub fn by_port<T>(spec: &TrialSpec, load: &Load, known: impl Fn(&Flow) -> T) -> BTreeMap<u16, T> {
+    let port = |flow: &Flow| {
         let address = match spec.opening {
             Opening::Connect => flow.socket.local_addr(),
             Opening::Listen => flow.socket.peer_addr(),
         };
         address.ok()?.as_socket().map(|address| address.port())
     };
-    load.flows.iter().filter_map(|flow| Some((port(flow)?, flow.number))).collect()
+    load.flows.iter().filter_map(|flow| Some((port(flow)?, known(flow)))).collect()
 }
 
 /// One interval of the sampler.
@@ -51,7 +51,7 @@ impl Counted {
     pub fn open(watch: &Arc<Watch>, spec: &TrialSpec, load: &Load) -> Self {
         Self {
             spec: spec.clone(),
-            ports: ports(spec, load),
+            ports: by_port(spec, load, |flow| flow.number),
             before: watch.connections(),
             cpus_before: watch.cpus(),
             counters: TableBuilder::new(&COUNTERS),

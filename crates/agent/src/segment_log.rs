@@ -1,15 +1,20 @@
 //! Writes the segment log while the trial runs, in a thread that takes CPU time nobody else wants:
 //! what the log needs beside the programs in the kernel should not be missing in the measurement.
 
+use load::running::{Flow, Load};
 use nix::libc;
+use probe::evidence::Record;
+use probe::tcp_info::TcpInfo;
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::counted;
 use crate::record::RecordError;
 use crate::segment_file::SegmentFile;
 use crate::witness::Witness;
@@ -18,6 +23,8 @@ use crate::witness::Witness;
 const LOOK: Duration = Duration::from_millis(5);
 /// From this fullness on the thread asks for CPU time as everybody does.
 const HURRY_FULLNESS: f64 = 0.4;
+/// The flag of RFC 9293 section 3.1.
+const SYN: u8 = 2;
 /// Records taken of a CPU before the next CPU's turn.
 const TURN_RECORDS: u64 = 65_536;
 
@@ -25,6 +32,31 @@ const TURN_RECORDS: u64 = 65_536;
 pub struct SegmentLog {
     ended: Arc<AtomicBool>,
     writer: JoinHandle<Written>,
+}
+
+/// What is known of a connection before its log is read.
+#[derive(Clone, Copy)]
+struct Known {
+    number: u32,
+    /// Shifts of the windows by direction: announced by this end, and by the other.
+    scales: [u8; 2],
+}
+
+impl Known {
+    fn of(flow: &Flow) -> Self {
+        let scales = TcpInfo::read(flow.socket.as_fd()).map(|info| info.window_scales());
+        Self { number: flow.number, scales: scales.unwrap_or_default() }
+    }
+
+    /// A segment that was seen without its socket has a window that is not scaled yet; that of a SYN
+    /// never is (RFC 7323 section 2.2).
+    fn completed(self, record: &Record) -> Record {
+        let is_scaled = record.has_state != 0 || record.flags & SYN != 0;
+        let scale = if is_scaled { 0 } else { self.scales[usize::from(record.direction & 1)] };
+        let mut completed = *record;
+        completed.window_bytes <<= scale;
+        completed
+    }
 }
 
 /// A written log.
@@ -37,11 +69,12 @@ pub struct Written {
 }
 
 impl SegmentLog {
-    /// Writes segments of the connections whose ports are given, with their numbers.
-    pub fn start(witness: &Witness, spec: &TrialSpec, ports: BTreeMap<u16, u32>) -> Self {
+    /// Writes segments of the load's connections.
+    pub fn start(witness: &Witness, spec: &TrialSpec, load: &Load) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
+        let known = counted::by_port(spec, load, Known::of);
         let (witness, spec, end) = (witness.clone(), spec.clone(), Arc::clone(&ended));
-        let writer = thread::spawn(move || write(&witness, &spec, &ports, &end));
+        let writer = thread::spawn(move || write(&witness, &spec, &known, &end));
         Self { ended, writer }
     }
 
@@ -56,7 +89,7 @@ fn broken(reason: String) -> Written {
     Written { file: None, broken_off: Some(reason) }
 }
 
-fn write(witness: &Witness, spec: &TrialSpec, ports: &BTreeMap<u16, u32>, ended: &AtomicBool) -> Written {
+fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
     let written = SegmentFile::create(spec).and_then(|mut file| {
         loop {
@@ -67,7 +100,7 @@ fn write(witness: &Witness, spec: &TrialSpec, ports: &BTreeMap<u16, u32>, ended:
                 // Nothing is logged any more that nobody would take.
                 witness.stop();
             }
-            drain(witness, ports, &mut file, &mut urgency)?;
+            drain(witness, known, &mut file, &mut urgency)?;
             if is_last {
                 return file.finish();
             }
@@ -81,14 +114,14 @@ fn write(witness: &Witness, spec: &TrialSpec, ports: &BTreeMap<u16, u32>, ended:
 }
 
 /// Takes all there is.
-fn drain(witness: &Witness, ports: &BTreeMap<u16, u32>, file: &mut SegmentFile, urgency: &mut Urgency) -> Result<(), RecordError> {
+fn drain(witness: &Witness, known: &BTreeMap<u16, Known>, file: &mut SegmentFile, urgency: &mut Urgency) -> Result<(), RecordError> {
     loop {
         let Some(log) = witness.log() else { return Ok(()) };
         urgency.set(urgency.is_asked || log.fullness() > HURRY_FULLNESS);
         let mut outcome = Ok(());
         let taken = log.drain(TURN_RECORDS, |cpu, record| {
-            if let (Ok(()), Some(&connection)) = (&outcome, ports.get(&record.port)) {
-                outcome = file.push(connection, cpu, record);
+            if let (Ok(()), Some(connection)) = (&outcome, known.get(&record.port)) {
+                outcome = file.push(connection.number, cpu, &connection.completed(record));
             }
         });
         outcome?;

@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workload::phases::Intervals;
 
-use crate::counted;
 use crate::pipe::Telling;
 use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
@@ -88,7 +87,7 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened.connections)?;
-    let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, counted::ports(spec, &load)));
+    let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::running::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.cutter());

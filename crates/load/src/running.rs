@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workload::exchange::Exchange;
+use workload::pace::Pace;
 use workload::stream::Transfer;
 
 use crate::counter::Counter;
@@ -166,6 +167,8 @@ pub(crate) struct Task {
     pub planned_bytes: Option<u64>,
     pub quick_ack: bool,
     pub read_wait: ReadWait,
+    /// When the next write is due; none: at once.
+    pub pace: Option<Pace>,
     /// Where requests end and how long their replies are.
     pub exchange: Exchange,
     /// Window that the receiver must not exceed.
@@ -252,6 +255,7 @@ impl Load {
             planned_bytes,
             quick_ack: spec.socket.quick_ack,
             read_wait: spec.read_wait,
+            pace: Pace::new(spec.write_rate_bps),
             exchange: Exchange::new(spec.write_size_bytes, spec.reply_size_bytes),
             window_bytes: spec.socket.window_bytes,
         };
@@ -383,7 +387,7 @@ fn thread_end() -> Option<(u64, ThreadSample)> {
 }
 
 /// Sleeps until an instant of CLOCK_MONOTONIC.
-fn sleep_until(mono_ns: u64) {
+pub(crate) fn sleep_until(mono_ns: u64) {
     let seconds = i64::try_from(mono_ns / 1_000_000_000).unwrap_or(0);
     let nanoseconds = i64::try_from(mono_ns % 1_000_000_000).unwrap_or(0);
     let request = TimeSpec::new(seconds, nanoseconds);

@@ -7,10 +7,12 @@ use std::net::Shutdown;
 
 use crate::counter::Counts;
 use crate::receiver::REPORT_BYTES;
-use crate::running::{Ended, Life, Task};
+use crate::running::{Ended, Life, Task, sleep_until};
 
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;
+/// How often a sender that waits for its turn looks whether the load is over.
+const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
@@ -30,7 +32,11 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
 
 fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
+    let start_mono_ns = mono_ns();
     loop {
+        if let Some(pace) = task.pace {
+            await_turn(task, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)));
+        }
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() {
             return Ok(());
@@ -52,6 +58,15 @@ fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> 
                 life.other_calls_count += 1;
             }
         }
+    }
+}
+
+/// Sleeps until a write is due, looking for the end of the load all the while.
+fn await_turn(task: &Task, due_mono_ns: u64) {
+    let mut now = mono_ns();
+    while now < due_mono_ns && !task.control.is_stopped() {
+        sleep_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
+        now = mono_ns();
     }
 }
 

@@ -120,6 +120,9 @@ pub struct TrialSpec {
     /// the payload is a stream.
     #[serde(default)]
     pub reply_size_bytes: u32,
+    /// Rate at which the sender writes on each connection, in bits a second; 0: as fast as it can.
+    #[serde(default)]
+    pub write_rate_bps: u64,
     /// When the load ends.
     pub stop: Stop,
     /// Time between samples, in ns.

@@ -5,5 +5,6 @@
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 
 pub mod exchange;
+pub mod pace;
 pub mod phases;
 pub mod stream;

@@ -164,6 +164,11 @@ FACTORS: tuple[Factor, ...] = (
         "Reply to every write, which the sender waits for; 0: none, the payload is a stream.",
         low=0, high=LARGEST_WINDOW_BYTES,
     ),
+    Factor(
+        "write_rate_bps", "int", "default", "bit/s",
+        "Rate at which each connection's application writes; default: as fast as it can.",
+        low=8, high=10**13, words=("default",),
+    ),
     Factor("connections", "int", 1, "connections", "Connections at the same time.", low=1, high=10_000),
     Factor(
         "direction", "choice", "send", "",

@@ -33,6 +33,7 @@ def trial_specs(
         "read_size_bytes": factors["read_size_bytes"],
         "read_wait": factors["read_wait"],
         "reply_size_bytes": factors["reply_size_bytes"],
+        "write_rate_bps": _number(factors["write_rate_bps"]) or 0,
         "stop": _stop(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),

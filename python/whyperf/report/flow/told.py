@@ -1,7 +1,8 @@
 """What is told of a trial's segment flow, from the best level of evidence that each end has."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -83,22 +84,26 @@ def tell(trial: FlowTrial, connection: int | None = None) -> Told:
         RecordError: a table cannot be read.
     """
     ends = [end for role in ROLES if (end := trial.end(role)) is not None]
-    logs = {end.host: completeness(trial, end.host) for end in ends}
-    facts = flow_facts(trial, connection, whole_life=True, completenesses=logs)
     table = overview(trial, ends[0].host) if ends else pl.DataFrame(schema={"connection": pl.UInt32()})
     lone = int(table["connection"][0]) if table.height == 1 else connection
-    told = [
-        EndTold(
-            end=end,
-            log=logs[end.host],
-            connections_count=1 if connection is not None else table.height,
-            facts={fact.quantity.name: fact for fact in facts.facts if fact.role == end.role},
-            payloads=None if lone is None else _payloads(trial, end.host, lone),
-            sizes=_sizes(trial, end.host, connection),
-        )
-        for end in ends
-    ]
+    count = 1 if connection is not None else table.height
+    with ThreadPoolExecutor(len(ROLES)) as threads:
+        told = list(threads.map(lambda end: _end(trial, end, connection, lone, count), ends))
     return Told(trial, connection, told, table)
+
+
+def _end(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | None, count: int) -> EndTold:
+    log = completeness(trial, end.host)
+    alone = replace(trial, ends={end.host: end})
+    facts = flow_facts(alone, connection, whole_life=True, completenesses={end.host: log}).facts
+    return EndTold(
+        end=end,
+        log=log,
+        connections_count=count,
+        facts={fact.quantity.name: fact for fact in facts},
+        payloads=None if lone is None else _payloads(trial, end.host, lone),
+        sizes=_sizes(trial, end.host, connection),
+    )
 
 
 def _payloads(trial: FlowTrial, host: str, connection: int) -> Payloads | None:

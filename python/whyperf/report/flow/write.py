@@ -1,9 +1,11 @@
 """Writes the page of a trial's segment flow."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from whyperf.analyze.flow import FlowTrial, scan_log
+from whyperf.analyze.flow import FlowEnd, FlowTrial, scan_log
 from whyperf.analyze.quantity import count
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told as told_errors
@@ -63,16 +65,28 @@ def steps_of(trial: FlowTrial) -> Steps:
 
 
 def _tracks(told: Told, numbers: Sequence[int], steps: Steps) -> Iterator[tuple[Track, About]]:
-    """The tracks, sender's first, each with what else is known of it."""
-    for end in (one.end for one in told.ends):
-        log = scan_log(told.trial, end.host)
-        if log is None:
-            continue
-        # Where there is one connection the file is read again rather than the track copied for it.
-        alone = of_log(log, end.role, steps) if len(told.numbers) == 1 else None
-        for track in read_tracks(told.trial, end.host, numbers):
+    """The tracks, sender's first, each with what else is known of it. One end is read while the other is drawn."""
+    ends = [one.end for one in told.ends if one.log is not None]
+    with ThreadPoolExecutor(max(1, len(ends))) as threads:
+        reading = deque(threads.submit(_read, told, end, numbers, steps) for end in ends)
+        while reading:
+            yield from reading.popleft().result()
+
+
+def _read(told: Told, end: FlowEnd, numbers: Sequence[int], steps: Steps) -> Iterator[tuple[Track, About]]:
+    """The tracks of one end."""
+    # Where there is one connection the file is read once more rather than the track copied for it.
+    log = scan_log(told.trial, end.host) if len(told.numbers) == 1 else None
+    alone = None if log is None else of_log(log, end.role, steps)
+    tracks = deque(read_tracks(told.trial, end.host, numbers))
+
+    def one_by_one() -> Iterator[tuple[Track, About]]:
+        while tracks:
+            track = tracks.popleft()
             known = alone if alone is not None else of_log(frame(track).lazy(), end.role, steps)
             yield track, {**known, **of_track(track)}
+
+    return one_by_one()
 
 
 def _rows(told: Told, numbers: Sequence[int]) -> int:

@@ -18,7 +18,9 @@ def assemble(
     manifests: Sequence[Document],
     tables: Mapping[str, pl.DataFrame],
     damaged: Sequence[tuple[str, str]] = (),
+    *,
     logs: Sequence[Document] = (),
+    probe_cost: Document | None = None,
 ) -> Inputs:
     """The analysis' view of an experiment.
 
@@ -26,7 +28,7 @@ def assemble(
     over all trials, with `trial`, `block`, `cell`. Trials that failed keep their manifest, their rows
     are dropped; all instants move to the controller's clock. `damaged` names trials that cannot be
     read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
-    the segment log, whose figures are never a throughput.
+    the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
@@ -53,6 +55,7 @@ def assemble(
         ends=ends,
         notes=notes,
         evidence=evidence_rows([*manifests, *logs]),
+        probe_cost=probe_cost,
         **frames,
     )
 

@@ -78,6 +78,7 @@ class Inputs:
     ends: pl.DataFrame
     notes: pl.DataFrame
     evidence: pl.DataFrame
+    probe_cost: Mapping[str, object] | None
     flows: pl.DataFrame
     intervals: pl.DataFrame
     tcp_info: pl.DataFrame

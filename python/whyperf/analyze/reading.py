@@ -18,4 +18,6 @@ def read_inputs(experiment: Experiment) -> Inputs:
         damaged |= dict(read.damaged)
     manifests = [manifest.model_dump() for manifest in trials.measured.values()]
     logs = [manifest.model_dump() for manifest in trials.logs.values()]
-    return assemble(experiment.plan.model_dump(), manifests, tables, list(damaged.items()), logs)
+    return assemble(
+        experiment.plan.model_dump(), manifests, tables, list(damaged.items()), logs, experiment.probe_cost()
+    )

@@ -14,6 +14,7 @@ from whyperf.analyze.cpu import cell_cpu
 from whyperf.analyze.evidence import of_logs, summarize_evidence
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit, median_intervals
+from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.summary import (
     Advice,
@@ -67,7 +68,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         cells=cells,
         unfinished=_unfinished(inputs),
         warnings=_advice(inputs, found, [len(values) for values in goodputs]),
-        facts=[*_facts(inputs, cells), *_evidence_facts(evidence)],
+        facts=[*_facts(inputs, cells), *_evidence_facts(evidence), *_cost_facts(inputs, evidence)],
     )
 
 
@@ -277,6 +278,18 @@ def _evidence_facts(evidence: Evidence | None) -> list[Fact]:
             hooks = "; ".join(f"{hook.name} ({hook.reason}) gives {hook.gives}" for hook in end.missing)
             facts.append(Fact(code="missing_hooks", text=f"The {label} end lacks: {hooks}."))
     return facts
+
+
+def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:
+    """What the levels in use cost, told in every result that used one."""
+    if evidence is None:
+        return []
+    used = {end.level for end in evidence.ends.values()} | ({"segments"} if evidence.log_trials else set())
+    used.discard("user")
+    if not used:
+        return []
+    cost = ProbeCost.model_validate(inputs.probe_cost) if inputs.probe_cost else None
+    return [Fact(code="evidence_cost", text=cost_text(cost, sorted(used)))]
 
 
 def _by_cell(frame: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:

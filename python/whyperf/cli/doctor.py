@@ -11,12 +11,16 @@ from rich.table import Table
 from whyperf.cli.exits import DONE
 
 NAME = "doctor"
-EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean"
+EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
 
 
 def command(
     host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what killed runs left on this host.")] = False,
+    probe_cost: Annotated[
+        bool, typer.Option("--probe-cost", help="Measure what the evidence costs on this host, in interleaved pairs.")
+    ] = False,
+    pairs: Annotated[int, typer.Option(min=1, max=333, help="Pairs of --probe-cost.")] = 15,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """Says what a host is and allows, and what is lost without it."""
@@ -29,6 +33,12 @@ def command(
             raise UsageError(f"--clean is for this host alone; run it on {host}")
         _print_cleaned(running.clean(), as_json=json)
         return DONE
+    if probe_cost:
+        from whyperf.cli import probe_cost as measuring  # noqa: PLC0415
+
+        if host is not None:
+            raise UsageError(f"--probe-cost is for this host alone; run it on {host}")
+        return measuring.command(pairs, as_json=json)
     if host is not None and not HOST.fullmatch(host):
         raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
     facts = running.describe_host(host, with_hooks=True)

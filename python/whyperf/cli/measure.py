@@ -11,7 +11,7 @@ from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand
 from whyperf.plan import Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
-from whyperf.record import Experiment, planned_folder, quick_folder
+from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, run_plan
 
 CONGESTION_CONTROL = "congestion_control"
@@ -123,6 +123,10 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
     with Session(experiment.plan, target) as session:
         for host, facts in session.facts.items():
             experiment.write_host(host, facts)
+        near = session.facts["near"]
+        cost = known_cost(near["hostname"], near["kernel"])
+        if cost is not None:
+            experiment.write_probe_cost(cost)
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
         with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:

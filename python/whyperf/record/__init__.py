@@ -1,5 +1,6 @@
 """The record: append-only, atomic, resumable."""
 
+from whyperf.record.costs import keep_cost, known_cost
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment, Trials
 from whyperf.record.manifest import RECORD_VERSION, Damaged, Manifest
@@ -17,6 +18,8 @@ __all__ = [
     "TableRead",
     "TrialWriter",
     "Trials",
+    "keep_cost",
+    "known_cost",
     "manifests_frame",
     "planned_folder",
     "quick_folder",

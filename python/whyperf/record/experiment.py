@@ -182,6 +182,14 @@ class Experiment:
             shutil.rmtree(self.folder)
         return True
 
+    def write_probe_cost(self, cost: Mapping[str, Any]) -> None:
+        """Keeps what the evidence costs on the host that drives the experiment: `hosts/probe-cost.json`."""
+        self._write_json(self.folder / "hosts" / "probe-cost.json", cost)
+
+    def probe_cost(self) -> dict[str, Any] | None:
+        """What the evidence costs; None when it was not known."""
+        return self._read_json(self.folder / "hosts" / "probe-cost.json")
+
     def close(self) -> None:
         """Gives the lock back."""
         if self._lock is not None:

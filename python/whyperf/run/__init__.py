@@ -3,6 +3,7 @@
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.experiment import GoodputOf, run_plan
 from whyperf.run.leftovers import clean
+from whyperf.run.levels import interleaved, run_levels
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session, allowed_kind, describe_host
 from whyperf.run.target import Kind, Target
@@ -20,5 +21,7 @@ __all__ = [
     "allowed_kind",
     "clean",
     "describe_host",
+    "interleaved",
+    "run_levels",
     "run_plan",
 ]

@@ -1,0 +1,44 @@
+"""What watching costs on this host, as it was measured last: kept beside all experiments, copied into each."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whyperf.record.durable import write_file
+from whyperf.record.errors import told
+
+
+def costs_file() -> Path:
+    """`$XDG_STATE_HOME/whyperf/probe-cost.json`, or the same under ~/.local/state (XDG Base Directory)."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "whyperf" / "probe-cost.json"
+
+
+def known_cost(hostname: str, kernel: str) -> dict[str, Any] | None:
+    """What `keep_cost` kept for this host under this kernel; None when nothing fits or can be read."""
+    try:
+        kept = json.loads(costs_file().read_text(encoding="utf-8"))
+        cost = kept[f"{hostname} {kernel}"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return cost if isinstance(cost, dict) else None
+
+
+def keep_cost(hostname: str, kernel: str, cost: Mapping[str, Any]) -> Path:
+    """Keeps the cost on this host under this kernel in place of an earlier one; returns the file.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
+    file = costs_file()
+    with told("write", file):
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            kept = {}
+        kept = (kept if isinstance(kept, dict) else {}) | {f"{hostname} {kernel}": dict(cost)}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, (json.dumps(kept, indent=1, ensure_ascii=False) + "\n").encode())
+    return file

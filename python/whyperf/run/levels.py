@@ -1,0 +1,38 @@
+"""Runs one cell after another at several levels of evidence, interleaved: what watching costs."""
+
+from collections.abc import Sequence
+from random import Random
+
+from whyperf.plan import Level, Plan, PlannedTrial
+from whyperf.record import Experiment
+from whyperf.run.observer import Observer
+from whyperf.run.session import Session
+from whyperf.run.trial import run_trial
+
+LEVELS: tuple[Level, ...] = ("user", "counters", "segments")
+
+
+def interleaved(plan: Plan, pairs: int) -> list[PlannedTrial]:
+    """Every cell at every level `pairs` times: block after block, the order within a block drawn from the seed."""
+    trials: list[PlannedTrial] = []
+    for block in range(1, pairs + 1):
+        generator = Random(f"levels of block {block} of seed {plan.seed}")
+        wanted = [(cell.id, level) for cell in plan.cells for level in LEVELS]
+        for cell, level in sorted(wanted, key=lambda _: generator.random()):
+            trials.append(PlannedTrial(f"{len(trials) + 1:03d}-{cell}", block, cell, level))
+    return trials
+
+
+def run_levels(session: Session, experiment: Experiment, trials: Sequence[PlannedTrial], observer: Observer) -> None:
+    """Run the trials in order.
+
+    Raises:
+        RunError: an agent is gone.
+        RecordError: the record cannot be written.
+    """
+    for done, planned in enumerate(trials):
+        observer.on_trial_started(planned.id, planned.cell, done, len(trials))
+        with experiment.begin_trial(planned.id) as writer:
+            cell = session.plan.cell(planned.cell)
+            manifest = writer.commit(run_trial(session, planned, cell, writer, observer.on_progress))
+        observer.on_trial_finished(planned.id, manifest)

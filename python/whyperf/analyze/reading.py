@@ -19,5 +19,10 @@ def read_inputs(experiment: Experiment) -> Inputs:
     manifests = [manifest.model_dump() for manifest in trials.measured.values()]
     logs = [manifest.model_dump() for manifest in trials.logs.values()]
     return assemble(
-        experiment.plan.model_dump(), manifests, tables, list(damaged.items()), logs, experiment.probe_cost()
+        experiment.plan.model_dump(),
+        manifests,
+        tables,
+        list(damaged.items()),
+        logs=logs,
+        probe_cost=experiment.probe_cost(),
     )

@@ -1,6 +1,6 @@
 """What is told of an end in lines: a label and a text, for the terminal and for the page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from whyperf.analyze.quantity import count, octets, percent, significant
 from whyperf.report.flow.about import size_words
@@ -48,8 +48,15 @@ def _facts(told: EndTold) -> Iterator[tuple[str, str]]:
     yield "Sent from", _contexts(told) if _sent(told) > FEW * told.connections_count else ""
     yield "Sent again", _again(told)
     yield "Disorder", _disorder(told)
-    yield "Send call", _mean(told, "write_size_bytes_mean")
-    yield "Receive call", _mean(told, "read_size_bytes_mean")
+    # The other way there is little more than the preamble.
+    yield (
+        ("Send call", _mean(told, "write_size_bytes_mean"))
+        if sends
+        else (
+            "Receive call",
+            _mean(told, "read_size_bytes_mean"),
+        )
+    )
 
 
 def _moved(told: EndTold) -> str:
@@ -62,9 +69,9 @@ def _moved(told: EndTold) -> str:
 
 def _average(told: EndTold) -> str:
     segment, packet = told.value("segment_bytes_mean"), told.value("packet_bytes_mean")
-    parts = [f"{significant(segment, 4)} bytes a segment"] if segment is not None else []
+    parts = [f"{mean_words(segment)} bytes a segment"] if segment is not None else []
     if packet is not None and segment and packet > 1.005 * segment:
-        parts.append(f"{significant(packet, 4)} bytes a super-segment ({significant(packet / segment)} segments)")
+        parts.append(f"{mean_words(packet)} bytes a super-segment ({significant(packet / segment)} segments)")
     return _leveled(told, ", ".join(parts), "segment_bytes_mean")
 
 
@@ -72,6 +79,9 @@ def _frequent(told: EndTold) -> str:
     """The most frequent payloads of what the end sent."""
     if told.sizes is None or _sent(told) <= FEW * told.connections_count:
         return ""
+    if told.payloads is not None:
+        frequent = told.payloads.frequent[:FREQUENT]
+        return ", ".join(f"{octets(size)} ({percent(ratio)})" for size, ratio in frequent if ratio >= LEAST_RATIO)
     sizes = told.sizes.sizes.sort("count", descending=True).head(FREQUENT)
     columns = sizes.select("size_bytes", "last_bytes", "count_ratio").iter_rows()
     words = ", ".join(
@@ -91,7 +101,7 @@ def _most(told: EndTold, name: str) -> str:
 
 def _mean(told: EndTold, name: str) -> str:
     value = told.value(name)
-    return "" if value is None else _leveled(told, f"{significant(value, 4)} bytes on average", name)
+    return "" if value is None else _leveled(told, f"{mean_words(value)} bytes on average", name)
 
 
 def _window(told: EndTold) -> str:
@@ -162,6 +172,6 @@ def _leveled(told: EndTold, text: str, name: str) -> str:
     return f"{text} [{level}]" if text and level not in {None, "segments"} else text
 
 
-def width(rows: Sequence[Row]) -> int:
-    """Width of the labels."""
-    return max((len(label) for label, _ in rows), default=0)
+def mean_words(value: float) -> str:
+    """An average of bytes: whole from 100 on."""
+    return f"{value:,.0f}" if value >= 99.5 else significant(value)

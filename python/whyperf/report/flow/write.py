@@ -111,14 +111,18 @@ def _page(experiment: str, told: Told) -> Page:
 
 
 def headline(told: Told) -> str:
-    """What the page is about, in a sentence or two."""
+    """What the page is about, in a sentence."""
     which = f"Connection {told.connection}" if told.connection is not None else count(len(told.numbers), "connection")
     if not told.logs:
         return f"{which}, without a segment log."
     rows = sum(log.rows_count for log in told.logs)
-    first = f"{which}, {count(rows, 'row')} logged at {count(len(told.logs), 'end')}."
-    patterns = [one.payloads.words for one in told.ends if one.payloads is not None and one.end.role == "sender"]
-    return " ".join([first, *patterns[:1]])
+    return f"{which}, {count(rows, 'row')} logged at {count(len(told.logs), 'end')}."
+
+
+def pattern(told: Told) -> str:
+    """What the sender sent again and again; empty where that is not known."""
+    found = [one.payloads.words for one in told.ends if one.payloads is not None and one.end.role == "sender"]
+    return "".join(found[:1])
 
 
 def doubts(told: Told) -> list[str]:
@@ -132,7 +136,8 @@ def doubts(told: Told) -> list[str]:
 
 
 def _notes(told: Told) -> list[str]:
-    notes = ["The throughput of a trial that carried the log is never used: writing the log costs some."]
+    notes = [pattern(told)] if pattern(told) else []
+    notes.append("The throughput of a trial that carried the log is never used: writing the log costs some.")
     if len(told.numbers) > MOST_DRAWN and told.connection is None:
         notes.append(
             f"The first {MOST_DRAWN} of {len(told.numbers):,} connections are drawn; "

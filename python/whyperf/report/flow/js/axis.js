@@ -26,7 +26,7 @@ const step125 = (least) => {
 // Ticks of the time axis. Where all share their leading digits, these are told once, as `base`.
 function timeTicks(start, end, most) {
   const step = Math.max(1, step125((end - start) / most));
-  const [scale, unit] = UNITS.find(([one]) => step >= one) ?? UNITS[3];
+  const [scale, unit] = UNITS.find(([one]) => step >= one / 100) ?? UNITS[3];
   const far = Math.max(Math.abs(start), Math.abs(end)) > 2000 * step;
   const around = step125((end - start) * 2);
   const base = far ? Math.floor(start / around) * around : 0;

@@ -77,7 +77,7 @@ class View {
   draw() {
     const begun = performance.now();
     this.ratio = devicePixelRatio || 1;
-    this.left = this.place.clientWidth < 560 ? 46 : 64;
+    this.left = this.place.clientWidth < 560 ? 54 : 64;
     for (const panel of [this.map, this.ruler, ...this.panels]) panel.begin(this.style, this.left);
     this.width = this.map.right - this.map.left;
     if (this.width < 10) return;

@@ -15,7 +15,7 @@ from whyperf.analyze.quantity import bit_rate
 from whyperf.cli.exits import say
 from whyperf.cli.intervals import IntervalLines
 from whyperf.cli.progress import Progress, cell_words, duration
-from whyperf.plan import Plan, PlannedTrial
+from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 
 #: Drawing takes CPU time from what is measured: twice a second is plenty.
 REDRAW_S = 0.5
@@ -24,9 +24,10 @@ LINE_S = 5.0
 
 
 def watcher_for(plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool) -> "Watcher":
-    """The way to show this plan here: intervals for a single trial, otherwise the experiment's progress."""
+    """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress."""
     progress = Progress(plan, missing)
-    if len(missing) == 1 and "duration_s" in plan.cells[0].factors:
+    logs = sum(trial.is_log for trial in missing)
+    if logs <= 1 and len(missing) - logs <= 1 and "duration_s" in plan.cells[0].factors:
         return Intervals(progress, sys.stderr if as_json else sys.stdout)
     if sys.stderr.isatty():
         return LiveLine(progress)
@@ -147,7 +148,7 @@ class LiveLine(Watcher):
 
 
 class Intervals(Watcher):
-    """A line a second of the only trial, as iperf3 has it, with both ends."""
+    """A line a second of the only trial, and of its log trial, as iperf3 has it, with both ends."""
 
     def __init__(self, progress: Progress, stream: Any) -> None:
         """Lines go to `stream`."""
@@ -158,6 +159,8 @@ class Intervals(Watcher):
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """The heading."""
         super().on_trial_started(trial, cell, done, total)
+        if trial.startswith(LOG_PREFIX):
+            self._print("\nAgain, with the segment log; this rate is not the result:")
         self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print)
 
     def on_progress(self, host: str, progress: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from whyperf.analyze.flow.log import read_log, scan_log
 from whyperf.analyze.flow.relative import count_new, rows_by_stream, stream_of
 from whyperf.analyze.flow.tables import read_user
 from whyperf.analyze.flow.trial import EndEvidence, FlowTrial
+from whyperf.analyze.flow.unlogged import unlogged_segments
 from whyperf.analyze.quantity import count
 
 DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
@@ -19,12 +20,14 @@ DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
 class Completeness:
     """What is known of a log's completeness.
 
-    `complete` is only true when no event was lost, no run missed, nothing broke off and the
-    payload adds up; `reason` says in a sentence why not. `lost_events_count` by CPU. `connections`
-    has a row a connection: `connection`, `moved_bytes` (the load's own count), `preamble_bytes`,
-    `logged_bytes` (sequence space of the payload's direction, each octet once), `again_bytes`
-    (octets logged more than once: retransmissions), `missing_bytes` (moved + preamble - logged;
-    negative when more was sent than moved), `ended` as in the table `flows`.
+    `complete` is only true when no event was lost, no run missed, nothing broke off, the payload
+    adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not.
+    `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes`
+    (the load's own count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's
+    direction, each octet once), `again_bytes` (octets logged more than once: retransmissions),
+    `missing_bytes` (moved + preamble - logged; negative when more was sent than moved),
+    `unlogged_segments` (counted by TCP and not in the log; null when not known), `ended` as in the
+    table `flows`.
     """
 
     host: str
@@ -52,9 +55,12 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     opening = read_log(trial, host, columns=DATA_COLUMNS, where=(pl.col("time_ns") < 0) & (pl.col("payload_bytes") > 0))
     assert data is not None
     assert opening is not None
-    connections = _connections(data, opening, read_user(trial, host).flows)
+    user = read_user(trial, host)
+    connections = _connections(data, opening, user.flows).join(
+        unlogged_segments(whole, user.tcp_info), on="connection", how="left", maintain_order="left"
+    )
     evidence = end.evidence
-    reason = _lost(evidence, rows) or _not_adding_up(connections, end.role)
+    reason = _lost(evidence, rows) or _not_adding_up(connections, end.role) or _not_logged(connections)
     return Completeness(
         host=host,
         complete=reason is None,
@@ -127,3 +133,15 @@ def _not_adding_up(connections: pl.DataFrame, role: str) -> str | None:
         f"The payload of {number} does not add up: connection {first['connection']} moved {expected:,} bytes, "
         f"preamble included, and {first['logged_bytes']:,} are in the log."
     )
+
+
+def _not_logged(connections: pl.DataFrame) -> str | None:
+    """How many segments are missing where payload alone does not tell: ACKs, and what was sent twice.
+
+    A connection cut short may still be moving segments when TCP is asked for its counts.
+    """
+    known = connections.filter((pl.col("ended") == "complete") & (pl.col("unlogged_segments") > 0))
+    if known.is_empty():
+        return None
+    number = int(known["unlogged_segments"].sum())
+    return f"TCP counted {count(number, 'segment')} more than the log has, of {count(known.height, 'connection')}."

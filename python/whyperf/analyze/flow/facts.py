@@ -65,7 +65,7 @@ def _levels(
     trial: FlowTrial, end: FlowEnd, connection: int | None, *, whole_life: bool, is_complete: bool
 ) -> Mapping[str, Values]:
     """What each level knows."""
-    window = None if whole_life else trial.window_ns
+    window = None if whole_life else end.window_ns
     levels = {
         "segments": logged_values(trial, end, connection, window) if is_complete else {},
         "counters": counted_values(trial, end, connection, whole_life=whole_life),

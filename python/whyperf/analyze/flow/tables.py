@@ -43,6 +43,7 @@ COLUMNS: Mapping[str, Mapping[str, pl.DataType]] = {
         **_KEYS,
         "phase": pl.String(),
         "sample_mono_ns": pl.UInt64(),
+        "final": pl.Boolean(),
         **dict.fromkeys(SAMPLED, pl.UInt64()),
         "own_window_bytes": pl.UInt32(),
         "peer_window_bytes": pl.UInt32(),

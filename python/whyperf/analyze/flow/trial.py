@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,12 +35,16 @@ class EndEvidence:
 
 @dataclass(frozen=True)
 class FlowEnd:
-    """One end: `host` is near or far, `role` sender or receiver, `offset_ns` its clock minus the controller's."""
+    """One end: `host` is near or far, `role` sender or receiver, `offset_ns` its clock minus the controller's.
+
+    `window_ns` is the measured phase as this end had it, which a late sampler shifts.
+    """
 
     host: str
     role: str
     offset_ns: int
     evidence: EndEvidence
+    window_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class FlowTrial:
     """A trial whose segment flow is asked for.
 
     `ends` by host. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns`
-    the measured phase as (start, end) in ns after it, None without intervals.
+    the measured phase as (start, end) in ns after it, from the first end's start to the last one's
+    end; None without intervals.
     """
 
     folder: Path
@@ -77,13 +82,18 @@ def open_trial(folder: Path) -> FlowTrial:
     """
     manifest = _manifest(folder)
     ends = {host: _end(host, found) for host, found in manifest.get("hosts", {}).items()}
-    spans = [_span(folder / f"intervals.{end.host}.parquet", end.offset_ns) for end in ends.values()]
-    known = [span for span in spans if span is not None]
-    zero = min((span.start for span in known), default=None)
+    spans = {host: _span(folder / f"intervals.{host}.parquet", end.offset_ns) for host, end in ends.items()}
+    zero = min((span.start for span in spans.values() if span is not None), default=None)
     if zero is None:
         zero = min((_first_segment(folder, end) for end in ends.values()), default=0)
-    measured = [span.measured for span in known if span.measured is not None]
-    window = (min(start for start, _ in measured) - zero, max(end for _, end in measured) - zero) if measured else None
+    windows = {
+        host: (span.measured[0] - zero, span.measured[1] - zero)
+        for host, span in spans.items()
+        if span is not None and span.measured is not None
+    }
+    ends = {host: replace(end, window_ns=windows.get(host)) for host, end in ends.items()}
+    bounds = [*windows.values()]
+    window = (min(start for start, _ in bounds), max(end for _, end in bounds)) if bounds else None
     return FlowTrial(
         folder=folder,
         trial=str(manifest.get("trial", folder.name)),

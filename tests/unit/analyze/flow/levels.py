@@ -33,6 +33,7 @@ def tcp_info(*samples: tuple[str, Mapping[str, int | None]], connection: int = 0
     rows = []
     for number, (phase, counts) in enumerate(samples, start=1):
         at = {"sample_mono_ns": START_NS + number * 100 * MS, "connection": connection, "role": "", "phase": phase}
+        at |= {"final": number == len(samples)}
         rows.append({**zeros, **at, **counts})
     return pl.DataFrame(rows, schema=dict(COLUMNS["tcp_info"]))
 

@@ -3,22 +3,32 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
-from tests.unit.analyze.flow import traces
+from tests.unit.analyze.flow import levels, traces
 from whyperf.analyze.flow import Completeness, completeness
 
 TRANSFER = f"""{traces.OPENING}
     0.1 > .  41:1041   ack 41
     0.2 > .  1041:2041 ack 41
     0.3 < .  41:41     ack 2041
-    0.4 > F. 2041:2041 ack 41
+    400 > F. 2041:2041 ack 41
 """
 
 
-def judged(folder: Path, text: str, moved: int, ended: str = "complete", **report: object) -> Completeness:
+def judged(
+    folder: Path,
+    text: str,
+    moved: int,
+    ended: str = "complete",
+    samples: pl.DataFrame | None = None,
+    **report: object,
+) -> Completeness:
     log = traces.trace("\n".join(line for line in text.splitlines() if line.strip()))
     told = traces.evidence(log, **report)
     tables = {"flows.near": traces.flows({0: moved}, ended)}
+    if samples is not None:
+        tables["tcp_info.near"] = samples
     found = completeness(traces.write(folder / "log01-c0001", log, near_evidence=told, tables=tables), "near")
     assert found is not None
     return found
@@ -108,3 +118,56 @@ def test_more_than_4_gib_add_up(tmp_path: Path) -> None:
     assert found is not None
     assert found.complete
     assert found.connections.select(pl.col("logged_bytes")).item() == 5 * giga
+
+
+COUNTS = {"segments_out": 6, "data_segments_out": 3, "segments_in": 4, "data_segments_in": 1}
+"""What TCP counts of `TRANSFER` until its FIN: SYN, two ACKs, preamble and two segments; SYN ACK, two ACKs, welcome."""
+
+
+def test_tcps_own_counts_agree_with_a_complete_log(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, samples=levels.tcp_info(("measure", COUNTS)))
+    assert found.reason is None
+    assert found.connections["unlogged_segments"].item() == 0
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_segment_that_only_tcp_counted_is_missed(tmp_path: Path, name: str) -> None:
+    """An ACK that is not in the log leaves no hole in the payload."""
+    samples = levels.tcp_info(("measure", {**COUNTS, name: COUNTS[name] + 2}))
+    found = judged(tmp_path, TRANSFER, 2000, samples=samples)
+    assert not found.complete
+    assert found.reason == "TCP counted 2 segments more than the log has, of 1 connection."
+
+
+def test_segments_dropped_behind_the_log_are_no_matter(tmp_path: Path) -> None:
+    samples = levels.tcp_info(("measure", {**COUNTS, "segments_in": 3}))
+    assert judged(tmp_path, TRANSFER, 2000, samples=samples).complete
+
+
+def test_a_syn_ack_sent_has_no_socket_to_count_it(tmp_path: Path) -> None:
+    log = traces.trace(
+        """
+        -9 < S  0:0
+        -8 > S. 0:0    ack 1
+        -7 < .  1:1    ack 1
+        1  < .  1:1001 ack 1
+        2  > .  1:1    ack 1001
+        """,
+        "far",
+        "receiver",
+    )
+    counts = {"segments_out": 1, "segments_in": 3, "data_segments_in": 1}
+    samples = levels.tcp_info(("measure", counts)).with_columns(pl.col("sample_mono_ns") - 3_000_000_000)
+    tables = {"flows.far": traces.flows({0: 1000}), "tcp_info.far": samples}
+    found = completeness(traces.write(tmp_path / "log01-c0001", far=log, tables=tables), "far")
+    assert found is not None
+    assert found.reason is None
+    fewer = {**tables, "tcp_info.far": samples.with_columns(segments_out=pl.lit(2, pl.UInt64))}
+    found = completeness(traces.write(tmp_path / "log01-c0002", far=log, tables=fewer), "far")
+    assert found is not None
+    assert found.connections["unlogged_segments"].item() == 1
+
+
+def test_what_is_on_its_way_when_a_connection_is_cut_is_not_missed(tmp_path: Path) -> None:
+    samples = levels.tcp_info(("measure", {**COUNTS, "segments_out": 9}))
+    assert judged(tmp_path, TRANSFER, 2000, "deadline", samples).complete

@@ -44,7 +44,8 @@ SAMPLES = levels.tcp_info(
 
 
 def trial(folder: Path, log: bool = True, counters: bool = True, **report: Any) -> FlowTrial:
-    tables = {"flows.near": traces.flows({0: 5792}), "tcp_info.near": SAMPLES, "intervals.near": levels.calls(5792, 4)}
+    samples = SAMPLES.with_columns(final=pl.lit(value=False))
+    tables = {"flows.near": traces.flows({0: 5792}), "tcp_info.near": samples, "intervals.near": levels.calls(5792, 4)}
     if counters:
         tables["counters.near"] = levels.counters({"data_out_packets": 1000}, COUNTERS, phases=("warm-up", "measure"))
         tables["sizes.near"] = levels.sizes(("write_call", 4096, 3, 24_000), ("segment_out", 1024, 2, 2896))

@@ -164,7 +164,7 @@ def test_a_killed_ssh_ends_the_far_agent(far: FarHost, started: Start) -> None:
     said = controller.communicate(timeout=NOTICE_S)[1].decode()
     assert controller.returncode == 1, said
     assert "Traceback" not in said
-    assert said.splitlines()[-1] == "whyperf: the far agent was killed by signal 9"
+    assert said.splitlines()[-1] == "whyperf: the ssh to far was killed by signal 9, and the far agent ended with it"
     assert not far.results.exists()
 
 

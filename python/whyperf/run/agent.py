@@ -1,7 +1,6 @@
 """A conversation with one agent: requests out, replies and tables in."""
 
 import json
-import queue
 import subprocess
 import tempfile
 import threading
@@ -10,18 +9,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 from whyperf import __version__
 from whyperf.run import frames
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
-
-Message = dict[str, Any]
+from whyperf.run.inbox import Inbox, Message, TablePiece
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
 
 _EXIT_GRACE_S = 3.0
+_SSH_FAILED = 255
+"""What ssh(1) ends with when it broke, or when what ran there was killed."""
 _CLOCK_EXCHANGES = 8
 
 
@@ -37,14 +37,6 @@ class Clock:
     uncertainty_ns: int
     mono_ns: int
     realtime_ns: int
-
-
-@dataclass(frozen=True)
-class TablePiece:
-    """A piece of a table's Parquet file."""
-
-    name: str
-    data: bytes
 
 
 def _understood(payload: bytes) -> tuple[int, Message]:
@@ -65,22 +57,34 @@ def _understood(payload: bytes) -> tuple[int, Message]:
     return identifier, body
 
 
+def _how_it_ended(label: str, host: str | None, status: int) -> str:
+    """What is known of an agent from the status of its process, or of the ssh to its ``host``."""
+    if host is not None and status < 0:
+        return f"the ssh to {host} was killed by signal {-status}, and the {label} agent ended with it"
+    if host is not None and status == _SSH_FAILED:
+        return f"the {label} agent is gone: it was killed on {host}, or the ssh to there broke"
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"the {label} agent {how}"
+
+
 class Agent:
     """An agent at the other end of a pipe. Closing the pipe ends the agent and everything it does."""
 
-    def __init__(self, label: str, argv: list[str], *, shares_clock: bool) -> None:
+    def __init__(self, label: str, argv: list[str], *, shares_clock: bool, host: str | None = None) -> None:
         """Start ``argv``, which must become ``whyperf-agent serve``, and greet it.
 
-        ``shares_clock`` says that the agent runs under the same kernel, so that both read the same CLOCK_MONOTONIC.
+        ``shares_clock`` says that the agent runs under the same kernel, so that both read the same CLOCK_MONOTONIC;
+        ``host`` that ``argv`` is an ssh to there.
 
         Raises:
             RunError: it does not start, or is of another version.
         """
         self.label = label
         self.shares_clock = shares_clock
+        self._host = host
         self._next_id = 1
         self._lock = threading.Lock()
-        self._replies: queue.Queue[tuple[int, Message] | TablePiece | Exception] = queue.Queue()
+        self._inbox = Inbox()
         self._ended: RunError | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         try:
@@ -144,6 +148,8 @@ class Agent:
 
     def close(self) -> None:
         """Close the pipe and wait until the agent is gone."""
+        # An agent that is sending a table ends only once somebody reads on.
+        self._inbox.close()
         try:
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -182,17 +188,17 @@ class Agent:
             self._process.stdin.flush()
         except (OSError, ValueError) as error:
             # What it last said tells more than that it is gone.
+            self._inbox.close()
             self._reader.join(_EXIT_GRACE_S)
             raise self._ended or self._gone() from error
 
     def _receive(self, identifier: int, what: str, timeout_s: float) -> Message | TablePiece:
         while True:
             try:
-                item = self._replies.get(timeout=timeout_s)
-            except queue.Empty:
+                item = self._inbox.get(timeout_s)
+            except TimeoutError:
                 raise RunError(f"the {self.label} agent did not answer {what} within {timeout_s:.0f} s") from None
             if isinstance(item, Exception):
-                self._replies.put(item)
                 raise item
             if isinstance(item, TablePiece):
                 return item
@@ -204,9 +210,9 @@ class Agent:
                 return reply
 
     def _read(self) -> None:
-        """Read frames until the pipe ends; the last item in the queue is why."""
+        """Read frames until the pipe ends; the last item in the inbox is why."""
         self._ended = self._read_frames()
-        self._replies.put(self._ended)
+        self._inbox.put(self._ended)
 
     def _read_frames(self) -> RunError:
         """Read frames until the pipe ends, and return why it did."""
@@ -216,12 +222,12 @@ class Agent:
         try:
             while (frame := frames.read(stream)) is not None:  # type: ignore[arg-type]
                 if frame.kind == frames.KIND_TABLE:
-                    self._replies.put(TablePiece(table, frame.payload))
+                    self._inbox.put(TablePiece(table, frame.payload))
                     continue
                 identifier, body = _understood(frame.payload)
                 if body["reply"] == "table":
                     table = body["name"]
-                self._replies.put((identifier, body))
+                self._inbox.put((identifier, body))
         except PipeClosedError:
             return self._gone()
         except RunError as error:
@@ -236,9 +242,8 @@ class Agent:
             status = self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
             return PipeClosedError(f"the {self.label} agent closed its pipe")
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         said = self._last_words()
-        return PipeClosedError(f"the {self.label} agent {how}" + (f": {said}" if said else ""))
+        return PipeClosedError(_how_it_ended(self.label, self._host, status) + (f": {said}" if said else ""))
 
     def _last_words(self) -> str:
         try:

@@ -110,7 +110,7 @@ class Session:
             far, addresses = Agent(FAR, pipes.local(), shares_clock=True), LOOPBACK_ADDRESSES
         else:
             assert self.target.host is not None
-            far = Agent(FAR, pipes.ssh(self.target.host), shares_clock=False)
+            far = Agent(FAR, pipes.ssh(self.target.host), shares_clock=False, host=self.target.host)
             addresses = {}
         self._ends[FAR] = End(far, far.call({"request": "describe_host"}), addresses)
         if self.kind is Kind.NETWORK:
@@ -195,5 +195,5 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
 def describe_host(host: str | None, *, with_hooks: bool = False) -> Facts:
     """HostFacts of this host, or of one reached by ssh; trying the hooks of the evidence takes a moment more."""
     argv = pipes.local() if host is None else pipes.ssh(host)
-    with Agent(host or "local", argv, shares_clock=host is None) as agent:
+    with Agent(host or "local", argv, shares_clock=host is None, host=host) as agent:
         return agent.call({"request": "describe_host", "with_hooks": with_hooks})

@@ -12,9 +12,10 @@ from typing import Any
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION, TrialWriter
-from whyperf.run.agent import Agent, Clock, TablePiece
+from whyperf.run.agent import Agent, Clock
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, PipeClosedError, RunError
+from whyperf.run.inbox import TablePiece
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
 

@@ -1,0 +1,76 @@
+"""What an agent has sent and nobody has taken yet: messages as many as come, tables a few pieces at a time."""
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+Message = dict[str, Any]
+
+TABLE_BYTES = 16 << 20
+"""Table pieces held at most, beside the one that comes in: a segment log is larger than memory may be."""
+
+
+@dataclass(frozen=True)
+class TablePiece:
+    """A piece of a table's Parquet file."""
+
+    name: str
+    data: bytes
+
+
+Item = tuple[int, Message] | TablePiece | Exception
+
+
+class Inbox:
+    """A queue in the order of arrival. Whoever fills it waits while it holds too much of tables.
+
+    The pipe is then not read, and the agent at its other end waits in turn: neither holds a table in memory.
+    """
+
+    def __init__(self, table_bytes: int = TABLE_BYTES) -> None:
+        """Empty, and open."""
+        self._limit_bytes = table_bytes
+        self._items: deque[Item] = deque()
+        self._held_bytes = 0
+        self._is_open = True
+        self._changed = threading.Condition()
+
+    def put(self, item: Item) -> None:
+        """Add what came; a piece of a table waits for room, and is dropped once the inbox is closed."""
+        with self._changed:
+            if isinstance(item, TablePiece):
+                self._changed.wait_for(lambda: self._held_bytes < self._limit_bytes or not self._is_open)
+                if not self._is_open:
+                    return
+                self._held_bytes += len(item.data)
+            self._items.append(item)
+            self._changed.notify_all()
+
+    def get(self, timeout_s: float) -> Item:
+        """Take the oldest item. An exception says that nothing more will come, and stays.
+
+        Raises:
+            TimeoutError: nothing came in time.
+        """
+        end = time.monotonic() + timeout_s
+        with self._changed:
+            while not self._items:
+                if not self._changed.wait(end - time.monotonic()):
+                    raise TimeoutError
+            if isinstance(self._items[0], Exception):
+                return self._items[0]
+            item = self._items.popleft()
+            if isinstance(item, TablePiece):
+                self._held_bytes -= len(item.data)
+                self._changed.notify_all()
+            return item
+
+    def close(self) -> None:
+        """Take no more of tables and forget those held: nobody will read them, and the agent must not wait for it."""
+        with self._changed:
+            self._is_open = False
+            self._items = deque(item for item in self._items if not isinstance(item, TablePiece))
+            self._held_bytes = 0
+            self._changed.notify_all()

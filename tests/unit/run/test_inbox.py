@@ -1,0 +1,102 @@
+"""What came from an agent and was not taken: in order, bounded, and never a reason to wait for ever."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from whyperf.run.errors import PipeClosedError
+from whyperf.run.inbox import Inbox, Item, TablePiece
+
+SOON_S = 5.0
+MESSAGE: Item = (1, {"reply": "done"})
+GONE = PipeClosedError("the far agent ended with status 1")
+
+
+def piece(length: int = 100) -> TablePiece:
+    return TablePiece("segments", bytes(length))
+
+
+def started(target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_what_comes_first_is_taken_first() -> None:
+    inbox = Inbox()
+    for item in (MESSAGE, piece(1), (2, {"reply": "clock"})):
+        inbox.put(item)
+    assert [inbox.get(SOON_S) for _ in range(3)] == [MESSAGE, piece(1), (2, {"reply": "clock"})]
+
+
+def test_nothing_in_time_is_said() -> None:
+    with pytest.raises(TimeoutError):
+        Inbox().get(0.01)
+
+
+def test_the_end_stays_the_end() -> None:
+    inbox = Inbox()
+    inbox.put(MESSAGE)
+    inbox.put(GONE)
+    assert [inbox.get(SOON_S) for _ in range(3)] == [MESSAGE, GONE, GONE]
+
+
+def test_a_table_of_any_length_takes_bounded_memory_and_loses_no_byte() -> None:
+    inbox = Inbox(table_bytes=1000)
+    put = [0]
+
+    def fill() -> None:
+        for _ in range(500):
+            inbox.put(piece())
+            put[0] += 1
+        inbox.put(MESSAGE)
+
+    filler = started(fill)
+    taken = 0
+    while isinstance(item := inbox.get(SOON_S), TablePiece):
+        taken += 1
+        # Those held fill the bound, and one more may be on its way in.
+        assert put[0] - taken <= 1000 // 100 + 1
+        assert len(item.data) == 100
+    filler.join(SOON_S)
+    assert (taken, item) == (500, MESSAGE)
+
+
+def test_a_piece_larger_than_the_bound_comes_through() -> None:
+    inbox = Inbox(table_bytes=10)
+
+    def fill() -> None:
+        for _ in range(3):
+            inbox.put(piece())
+
+    filler = started(fill)
+    assert [inbox.get(SOON_S) for _ in range(3)] == [piece()] * 3
+    filler.join(SOON_S)
+    assert not filler.is_alive()
+
+
+def test_closing_frees_who_waits_and_keeps_the_reason_of_the_end() -> None:
+    inbox = Inbox(table_bytes=10)
+
+    def fill() -> None:
+        for _ in range(100):
+            inbox.put(piece())
+        inbox.put(GONE)
+
+    filler = started(fill)
+    time.sleep(0.05)
+    assert filler.is_alive()
+    inbox.close()
+    filler.join(SOON_S)
+    assert not filler.is_alive()
+    assert inbox.get(SOON_S) is GONE
+
+
+def test_messages_never_wait_for_room() -> None:
+    inbox = Inbox(table_bytes=10)
+    inbox.put(piece())
+    filler = started(lambda: inbox.put(MESSAGE))
+    filler.join(SOON_S)
+    assert not filler.is_alive()

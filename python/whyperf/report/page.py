@@ -15,6 +15,8 @@ from whyperf.plan import Plan
 from whyperf.report import facts
 from whyperf.report.assets import asset, together
 from whyperf.report.blocks import Section
+from whyperf.report.flow.section import FlowSection
+from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import command
 from whyperf.report.switchboard import Switchboard
@@ -23,10 +25,11 @@ from whyperf.report.table import cells_table
 
 @dataclass(frozen=True)
 class Found:
-    """What was found on the hosts and read back from the testbed, and where the record is."""
+    """What was found on the hosts and read back from the testbed, the segment flow, and where the record is."""
 
     hosts: dict[str, facts.Document]
     testbed: facts.Document | None
+    flow: FlowSection | None
     folder: str
 
 
@@ -37,7 +40,9 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     }
     script, divs = components(charts) if charts else ("", {})
     table = cells_table(summary)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=jinja2.FunctionLoader(flow_asset)
+    )
     environment.filters["together"] = together
     template = environment.from_string(asset("page.html.j2"))
     return template.render(
@@ -50,6 +55,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         sections=sections,
         divs=divs,
         table=table,
+        flow=found.flow,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(found),
@@ -69,7 +75,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         switched=board.to_json(),
         bokeh=_bokeh() if charts else "window.Bokeh = { documents: [] };",
         script=script,
-        css=Markup(asset("page.css")),
+        css=Markup(asset("page.css") + (flow_asset("flow.css") if found.flow else "")),
         js=asset("page.js"),
     )
 

@@ -13,11 +13,12 @@ from whyperf.report.words import ENDS, factor_title, level_text
 
 @dataclass(frozen=True)
 class Entry:
-    """A table cell: what is shown, and the number it sorts by (empty: sorts last)."""
+    """A table cell: what is shown, the number it sorts by (empty: sorts last), a page beside that it leads to."""
 
     text: str
     sort: str = ""
     title: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 from whyperf.report.blocks import Section
+from whyperf.report.flow.section import flow_section
 from whyperf.report.page import Found, render
 from whyperf.report.single import single_section
 from whyperf.report.sweep import sweep_section
@@ -26,7 +27,9 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     """
     board = Switchboard()
     sections = _sections(experiment, summary, board)
-    found = Found(dict(experiment.hosts()), experiment.testbed(), f"results/{experiment.name}")
+    found = Found(
+        dict(experiment.hosts()), experiment.testbed(), flow_section(experiment, summary), f"results/{experiment.name}"
+    )
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
     with told("write", path):

@@ -101,12 +101,12 @@ def _end(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | Non
         log=log,
         connections_count=count,
         facts={fact.quantity.name: fact for fact in facts},
-        payloads=None if lone is None else _payloads(trial, end.host, lone),
+        payloads=None if lone is None else payloads_of(trial, end.host, lone),
         sizes=_sizes(trial, end.host, connection),
     )
 
 
-def _payloads(trial: FlowTrial, host: str, connection: int) -> Payloads | None:
+def payloads_of(trial: FlowTrial, host: str, connection: int) -> Payloads | None:
     """The pattern of what an end sent; None when that is not known or nothing."""
     sent = (pl.col("direction") == "out") & (pl.col("payload_bytes") > 0)
     log = read_log(trial, host, [connection], PAYLOAD_COLUMNS, where=sent)

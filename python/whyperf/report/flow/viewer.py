@@ -35,13 +35,14 @@ SHARES = (
 
 @dataclass(frozen=True)
 class Viewer:
-    """What the template of the viewer shows; `closer` says where single segments are if not here."""
+    """What the template of the viewer shows; `closer` says what page has single segments if this has not."""
 
     connections: Sequence[int]
     ends: Sequence[tuple[str, str]]
     ack_step: str
     super_step: str
     closer: str = ""
+    closer_page: str = ""
     shares: Sequence[tuple[str, str, str, str]] = SHARES
 
 

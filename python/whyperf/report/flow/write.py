@@ -31,12 +31,17 @@ def write(folder: Path, experiment: str, told: Told) -> Path:
     Raises:
         RecordError: the log cannot be read, or the page cannot be written.
     """
-    drawing = drawing_of(folder, told)
+    return write_drawn(folder, experiment, told)[0]
+
+
+def write_drawn(folder: Path, experiment: str, told: Told) -> tuple[Path, Drawing]:
+    """The same; returns also what the page draws."""
+    drawing = _drawing(folder, told)
     path = page_path(folder, told.trial.trial)
     text = render(_page(experiment, told), drawing)
     with told_errors("write", path):
         write_file(path, text.encode())
-    return path
+    return path, drawing
 
 
 def page_path(folder: Path, trial: str) -> Path:
@@ -44,7 +49,7 @@ def page_path(folder: Path, trial: str) -> Path:
     return folder / f"flow-{trial}.html"
 
 
-def drawing_of(folder: Path, told: Told) -> Drawing:
+def _drawing(folder: Path, told: Told) -> Drawing:
     """Everything that the page of `told` draws."""
     numbers = drawn(told)
     steps = steps_of(told.trial)

@@ -51,8 +51,12 @@ class Track {
     columns.missing.push(this.pending.get(name));
   }
 
+  #can(name) {
+    return !this.failed && store.has(`${this.number}${name}`);
+  }
+
   #top(columns, changed) {
-    if (this.bins.has("top") || this.failed) return this.bins.get("top");
+    if (this.bins.has("top") || !this.#can("t0")) return this.bins.get("top");
     const spans = [[this.start, this.end]];
     this.#want("t0", `${this.number}`, (buffer) => readBins(buffer, spans, flow.topBins), (made) => this.bins.set("top", made), columns, changed);
     return undefined;
@@ -60,7 +64,7 @@ class Track {
 
   #group(tile, columns, changed) {
     const group = Math.floor(tile / flow.group);
-    if (this.bins.has(group) || this.failed) return this.bins.get(group);
+    if (this.bins.has(group) || !this.#can(`m${group}`)) return this.bins.get(group);
     const spans = this.about.tiles.slice(group * flow.group, (group + 1) * flow.group);
     this.#want(`m${group}`, `${this.number}`, (buffer) => readBins(buffer, spans, flow.tileBins), (made) => this.bins.set(group, made), columns, changed);
     return undefined;
@@ -73,7 +77,7 @@ class Track {
       this.raw.set(tile, known);
       return known;
     }
-    if (this.failed || flow.overviewOnly) return undefined;
+    if (!this.#can(`r${tile}`)) return undefined;
     const file = this.about.tiles.length > 1 ? `${this.number}-${tile}` : `${this.number}`;
     const keep = (made) => {
       this.raw.set(tile, made);

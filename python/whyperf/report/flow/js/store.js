@@ -31,10 +31,12 @@ const store = (() => {
     take(blocks) {
       for (const [name, text] of Object.entries(blocks)) texts.set(name, text);
     },
+    // Whether a block can be had at all.
+    has: (name) => texts.has(name) || flow.folder !== "",
+
     // The bytes of a block; `file` has it where the page does not.
     async get(name, file) {
       if (!texts.has(name)) {
-        if (!flow.folder) throw new Error("this page holds no closer view");
         await load(file);
       }
       const text = texts.get(name);

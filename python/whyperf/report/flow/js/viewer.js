@@ -63,10 +63,10 @@ function start(place) {
     const base = view.base ? `, ticks from ${view.base}` : "";
     readout.textContent = `${span(view.end - view.start)} in view${base} · ${count(columns.inView)} rows, ${how}${loading}`;
     const failure = place.querySelector(".flow-failure");
-    const short = flow.overviewOnly && !columns.exact && !columns.missing.length && view.track.about.tiles.length;
+    const far = flow.overviewOnly && !columns.exact && !columns.missing.length;
     failure.textContent = view.track.failed ?? "";
     failure.hidden = !view.track.failed;
-    place.querySelector(".flow-closer")?.toggleAttribute("hidden", !short);
+    place.querySelector(".flow-closer")?.toggleAttribute("hidden", !far);
     for (const button of place.querySelectorAll("[data-do=before], [data-do=after]")) button.hidden = !view.track.about.again.length;
     list();
   });

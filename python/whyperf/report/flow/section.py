@@ -1,0 +1,162 @@
+"""The segment flow in the report of an experiment: a line a log trial, and figures where there is one cell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whyperf.analyze.flow import Payloads, open_trial
+from whyperf.analyze.quantity import percent, significant
+from whyperf.analyze.summary import CellResult, Summary
+from whyperf.record import Experiment
+from whyperf.report.flow.about import step_words
+from whyperf.report.flow.glance import Glance, glances
+from whyperf.report.flow.rows import LEAST_RATIO, mean_words
+from whyperf.report.flow.told import tell
+from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
+from whyperf.report.flow.write import page_path, steps_of, write_drawn
+from whyperf.report.layout import varied_axes
+from whyperf.report.table import Column, Entry, Table
+from whyperf.report.words import factor_title, level_text
+
+MOST_TRIALS = 500
+"""Log trials told in the table; it takes some 50 ms each to read them."""
+
+FIGURE_BYTES = 2_000_000
+"""Blocks of data that the report holds; its charts take as much."""
+
+MOST_PAYLOADS = 3
+
+
+@dataclass(frozen=True)
+class FlowFigures:
+    """The viewer with its data, and the page that goes further."""
+
+    viewer: Viewer
+    data: str
+    blocks: str
+    scripts: str
+    trial: str
+    page: str
+
+
+@dataclass(frozen=True)
+class FlowSection:
+    """The section: a table of log trials, a remark, figures of one."""
+
+    table: Table
+    note: str
+    figures: FlowFigures | None
+
+
+def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
+    """The section for the experiment's log trials; None when there are none.
+
+    Where the experiment has one cell, the page of its first log trial is written too.
+
+    Raises:
+        RecordError: a log cannot be read, or the page cannot be written.
+    """
+    manifests = experiment.trials().logs
+    names = [
+        name for name, manifest in manifests.items() if any(file.startswith("segments.") for file in manifest.tables)
+    ]
+    if not names:
+        return None
+    trials = experiment.folder / "trials"
+    told = glances(trials / name for name in names[:MOST_TRIALS])
+    cells = {cell.id: cell for cell in summary.cells}
+    figures = _figures(experiment, names[0]) if len(summary.cells) == 1 else None
+    pages = {name for name in names if page_path(experiment.folder, name).exists()}
+    return FlowSection(_table(told, cells, pages), _note(experiment, len(names)), figures)
+
+
+def _figures(experiment: Experiment, name: str) -> FlowFigures:
+    told = tell(open_trial(experiment.folder / "trials" / name))
+    path, drawing = write_drawn(experiment.folder, experiment.name, told)
+    blocks, whole = drawing.lone_blocks(FIGURE_BYTES)
+    held = {block.track for block in blocks}
+    tracks = [track for number, track in enumerate(drawing.tracks) if number in held]
+    steps = steps_of(told.trial)
+    viewer = Viewer(
+        connections=list(dict.fromkeys(track["connection"] for track in tracks)),
+        ends=list(dict.fromkeys((track["host"], track["role"]) for track in tracks)),
+        ack_step=step_words(steps.ack_ns),
+        super_step=step_words(steps.super_ns),
+        closer="" if whole else "This report holds the overview. Every single segment is on the page",
+        closer_page=path.name,
+    )
+    content = data(drawing.tracks, "", None, overview_only=not whole)
+    return FlowFigures(viewer, content, blocks_json(blocks), scripts("page"), name, path.name)
+
+
+def _note(experiment: Experiment, trials: int) -> str:
+    more = f" The first {MOST_TRIALS:,} of {trials:,} are listed." if trials > MOST_TRIALS else ""
+    return (
+        "Trials that carried the segment log; no throughput is taken from them. Each over its whole life, as the "
+        f"sender saw it; reasons of ACKs are the receiver's.{more} A trial's figures, down to single segments: "
+        f"whyperf flow results/{experiment.name} TRIAL"
+    )
+
+
+def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
+    axes = varied_axes([cells[one.cell] for one in told if one.cell in cells])
+    columns: list[tuple[Column, Callable[[Glance], Entry]]] = [
+        (Column("Log trial", number=False), lambda one: Entry(one.trial, one.trial, link=_link(one.trial, pages)))
+    ]
+    columns += [(Column(factor_title(axis.factor)), _factor(axis.factor, cells)) for axis in axes]
+    columns += [
+        (Column("Log", "Whether every segment is in it.", number=False), _log),
+        (Column("Payload sequence", "What the sender's payloads repeat as.", number=False), _pattern),
+        (Column("Segments"), lambda one: _number(one.segments, f"{one.segments or 0:,}")),
+        (Column("Average super-segment", "Bytes that left TCP at once."), lambda one: _mean(one.packet_bytes_mean)),
+        (Column("Segments per ACK"), lambda one: _number(one.segments_per_ack, significant(one.segments_per_ack or 0))),
+        (
+            Column("Sent from", "The context that sent most, and its part.", number=False),
+            lambda one: _most(one.context),
+        ),
+        (Column("ACKs because", "The commonest reason, and its part.", number=False), lambda one: _most(one.reason)),
+        (Column("Sent again", "Packets."), lambda one: _number(one.again, f"{one.again or 0:,}")),
+    ]
+    return Table(tuple(column for column, _ in columns), tuple(tuple(make(one) for _, make in columns) for one in told))
+
+
+def _link(trial: str, pages: set[str]) -> str:
+    return page_path(Path(), trial).name if trial in pages else ""
+
+
+def _factor(factor: str, cells: Mapping[str, CellResult]) -> Callable[[Glance], Entry]:
+    def entry(one: Glance) -> Entry:
+        level = cells[one.cell].factors.get(factor) if one.cell in cells else None
+        return Entry("" if level is None else level_text(level), "" if level is None else str(level))
+
+    return entry
+
+
+def _log(one: Glance) -> Entry:
+    return Entry("not complete", "1", one.doubt) if one.doubt else Entry("complete", "0")
+
+
+def _pattern(one: Glance) -> Entry:
+    found = one.pattern
+    return Entry("") if found is None else Entry(pattern_words(found), pattern_words(found), found.words)
+
+
+def pattern_words(found: Payloads) -> str:
+    """The payloads of a connection in a few words: its cycle, or its most frequent ones."""
+    if found.cycle is not None:
+        return f"{found.cycle.words} ({percent(found.cycle.segments_ratio)})"
+    return "; ".join(
+        f"{size} ({percent(ratio)})" for size, ratio in found.frequent[:MOST_PAYLOADS] if ratio >= LEAST_RATIO
+    )
+
+
+def _mean(value: float | None) -> Entry:
+    return _number(value, "" if value is None else mean_words(value))
+
+
+def _number(value: float | None, text: str) -> Entry:
+    return Entry("") if value is None else Entry(text, str(value))
+
+
+def _most(share: tuple[str, float] | None) -> Entry:
+    return Entry("") if share is None else Entry(f"{share[0]} {percent(share[1])}", share[0])

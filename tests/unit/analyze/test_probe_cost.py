@@ -1,0 +1,61 @@
+"""The cost of evidence from pairs of one block."""
+
+import polars as pl
+import pytest
+
+from tests.unit.analyze.synthetic import Trial, changed, inputs
+from whyperf.analyze.inputs import Inputs
+from whyperf.analyze.probe_cost import ProbeCost, cost_text, level_costs
+
+RATES = {"user": 10e9, "counters": 9.8e9, "segments": 9.5e9}
+PAIRS = 6
+CONDITIONS = {"c0001": "as fast as possible"}
+
+
+def measured(slower: float = 1.0, refused: str = "") -> Inputs:
+    """Each level once in every block; the host gets slower from block to block, as shared machines do."""
+    levels = list(RATES)
+    trials = [
+        Trial(block=3 * pair + number, rate_bps=RATES[level] * slower**pair)
+        for pair in range(1, PAIRS + 1)
+        for number, level in enumerate(levels)
+    ]
+    found = inputs(trials)
+    asked = {trial.name: levels[trial.block % 3] for trial in trials}
+    level = pl.col("trial").replace_strict(asked, return_dtype=pl.String)
+    got = pl.when(level == refused).then(pl.lit("user")).otherwise(level)
+    evidence = found.evidence.with_columns(level.alias("asked"), got.alias("got"), pl.lit(1).alias("lost"))
+    return changed(found, trials=found.trials.with_columns(pl.col("block") // 3), evidence=evidence)
+
+
+def test_pairs_take_out_what_changes_from_block_to_block() -> None:
+    for slower in (1.0, 0.8):
+        counters, segments = level_costs(measured(slower), CONDITIONS, 1)
+        assert counters.goodput_ratio.median == pytest.approx(0.98, rel=1e-3)
+        assert segments.goodput_ratio.median == pytest.approx(0.95, rel=1e-3)
+        assert (segments.level, segments.pairs, segments.condition) == ("segments", PAIRS, "as fast as possible")
+        assert segments.lost_events == 2 * PAIRS
+
+
+def test_a_trial_that_got_less_than_it_asked_for_is_no_pair() -> None:
+    (counters,) = level_costs(measured(refused="segments"), CONDITIONS, 1)
+    assert counters.level == "counters"
+
+
+def test_a_cost_not_known_says_how_to_know_it() -> None:
+    assert "whyperf doctor --probe-cost" in cost_text(None, ["counters"])
+    empty = ProbeCost(hostname="h", kernel="k", measured_realtime="2026-01-01T00:00:00+00:00", levels=[])
+    assert "whyperf doctor --probe-cost" in cost_text(empty, ["counters"])
+
+
+def test_a_known_cost_is_told_for_the_levels_in_use() -> None:
+    cost = ProbeCost(
+        hostname="h",
+        kernel="k",
+        measured_realtime="2026-01-01T00:00:00+00:00",
+        levels=level_costs(measured(), CONDITIONS, 1),
+    )
+    text = cost_text(cost, ["counters"])
+    assert "counters -2.0 %" in text
+    assert "segments" not in text
+    assert "6 interleaved pairs on 2026-01-01" in text

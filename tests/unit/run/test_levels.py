@@ -1,0 +1,25 @@
+"""Interleaved levels: every level once in each block, in an order of its own."""
+
+from collections import Counter
+
+from tests.unit.record.record_samples import sample_plan
+from whyperf.run import interleaved
+
+
+def test_every_block_has_every_level_of_every_cell_once() -> None:
+    plan = sample_plan()
+    trials = interleaved(plan, 5)
+    counts = Counter((trial.block, trial.cell, trial.evidence) for trial in trials)
+    assert len(counts) == 5 * 2 * 3
+    assert set(counts.values()) == {1}
+    assert len({trial.id for trial in trials}) == len(trials)
+
+
+def test_the_order_differs_from_block_to_block_and_not_from_run_to_run() -> None:
+    plan = sample_plan()
+    trials = interleaved(plan, 8)
+    orders = {
+        block: tuple((trial.cell, trial.evidence) for trial in trials if trial.block == block) for block in range(1, 9)
+    }
+    assert len(set(orders.values())) > 1
+    assert interleaved(plan, 8) == trials

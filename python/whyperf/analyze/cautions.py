@@ -104,6 +104,24 @@ KINDS: Mapping[str, Kind] = {
         "Both ends run on the same CPUs; only the load's own threads can be told apart.",
         "Give each end CPUs of its own (near_cpus, far_cpus) on a machine with two or more.",
     ),
+    "less_evidence": Kind(
+        "The {end} end's evidence is at level {level}, not {asked}: {reason}.",
+        "The throughput stands; what the kernel would have counted is not there. Run as root, or with CAP_BPF and "
+        "CAP_PERFMON; whyperf doctor says what each hook needs.",
+    ),
+    "missing_hooks": Kind(
+        "The {end} end's kernel lacks {hooks}.",
+        "The throughput stands, and what these hooks give is left out. whyperf doctor lists them all.",
+    ),
+    "mixed_evidence": Kind(
+        "The {end} end was not watched alike in all trials: {levels}.",
+        "Watching costs some goodput, so these trials differ by more than chance. Run anew (--out) with the same "
+        "privilege throughout, or with --evidence user.",
+    ),
+    "counters_incomplete": Kind(
+        "What was counted in the kernel of the {end} end in {trial} is not complete: {what}.",
+        "The throughput stands. What was counted is too little by as much.",
+    ),
     "failed_logs": Kind(
         "{count} failed; the throughput is not affected. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",
@@ -113,11 +131,11 @@ KINDS: Mapping[str, Kind] = {
         "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs.",
     ),
     "log_broken_off": Kind(
-        "The segment log of the {end} end of {trial} is not there: {reason}.",
+        "The segment log of the {end} end of {trial} is not complete, it breaks off: {reason}.",
         "Make room for temporary files there, or set TMPDIR; then run the trial again.",
     ),
     "log_incomplete": Kind(
-        "The segment log of the {end} end of {trial} is not complete: {lost} of {logged} are lost{where}.",
+        "The segment log of the {end} end of {trial} is not complete: {what}.",
         "What is counted from it is too little. Leave the log's writer a CPU, or measure at a lower rate.",
     ),
     "loopback_testbed": Kind(

@@ -1,18 +1,16 @@
 """What the evidence of an experiment is worth: the level each end reached, and whether logs are whole."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
-from whyperf.analyze.cautions import Caution
-from whyperf.analyze.quantity import count
 from whyperf.analyze.summary import Evidence, EvidenceEnd, Hook
 
 Document = Mapping[str, Any]
-Row = Mapping[str, Any]
 
 LEVELS = ("user", "counters", "segments")
+LOG = LEVELS[-1]
 
 EVIDENCE: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -30,53 +28,63 @@ EVIDENCE: Mapping[str, pl.DataType] = {
     "missed": pl.Int64(),
     "broken_off": pl.String(),
 }
-"""Columns of `evidence_rows`, one row a trial and end: what was asked and reached and `why` it is less, the
-segments that the log should hold and those `lost` with the CPUs, runs of programs `missed`, and why the log was
-`broken_off`."""
+"""Columns of `evidence_rows`: what was asked and reached and `why` it is less, the segments that the log should hold
+and those `lost` with the CPUs in words, runs of programs `missed`, and why the log was `broken_off`. A trial that
+failed has one row without a `host`."""
 
 
 def evidence_rows(manifests: Iterable[Document]) -> pl.DataFrame:
-    """The evidence of every trial's ends, from their manifests; a failed trial has none."""
+    """The evidence of every trial's ends, from their manifests, one row a trial and end."""
     return pl.DataFrame([row for manifest in manifests for row in _rows(manifest)], schema=dict(EVIDENCE))
 
 
 def _rows(manifest: Document) -> Iterator[dict[str, object]]:
-    common = {name: manifest.get(name) for name in ("trial", "cell", "status", "reason")}
-    asked = str(manifest.get("evidence_asked", "user"))
+    asked = {"asked": str(manifest.get("evidence_asked", "user"))}
+    common = {name: manifest.get(name) for name in ("trial", "cell", "status", "reason")} | asked
+    if manifest.get("status") == "failed":
+        yield common
+        return
     for label, host in manifest.get("hosts", {}).items():
         report = host.get("evidence") or {}
-        lost = report.get("lost_events_count") or []
+        lost = {int(row["cpu"]): int(row["count"]) for row in report.get("lost_events_count") or ()}
         yield common | {
             "host": label,
-            "asked": asked,
             "got": report.get("got", "user"),
             "why": report.get("reason"),
             "missing": [
                 {name: hook.get(name, "") for name in ("name", "reason", "gives")} for hook in report.get("missing", ())
             ],
             "logged": int(report.get("logged_events_count") or 0),
-            "lost": sum(int(row["count"]) for row in lost),
-            "lost_cpus": ", ".join(str(row["cpu"]) for row in lost),
+            "lost": sum(lost.values()),
+            "lost_cpus": ", ".join(f"{number:,} on CPU {cpu}" for cpu, number in sorted(lost.items())),
             "missed": int(report.get("missed_runs_count") or 0),
             "broken_off": report.get("broken_off"),
         }
 
 
+def is_whole() -> pl.Expr:
+    """Whether a log trial's row says that its log is there, and that nothing of it was lost."""
+    nothing_lost = pl.col("lost") + pl.col("missed") == 0
+    return (pl.col("got") == LOG) & nothing_lost & pl.col("broken_off").is_null() & pl.col("why").is_null()
+
+
+def of_measured(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of trials that were measured for their throughput and did not fail."""
+    return rows.filter((pl.col("asked") != LOG) & pl.col("host").is_not_null())
+
+
 def summarize_evidence(rows: pl.DataFrame) -> Evidence | None:
-    """The experiment's evidence; None without any trial."""
-    if rows.is_empty():
+    """The experiment's evidence; None without a trial that did not fail."""
+    ran = rows.filter(pl.col("host").is_not_null())
+    if ran.is_empty():
         return None
-    measured = rows.filter(pl.col("asked") != "segments")
-    logs = rows.filter(pl.col("asked") == "segments")
-    whole = logs.filter(
-        (pl.col("got") == "segments") & (pl.col("lost") + pl.col("missed") == 0) & pl.col("broken_off").is_null()
-    )
-    broken = logs.join(whole.select("trial", "host"), on=["trial", "host"], how="anti")
+    measured, logs = of_measured(rows), ran.filter(pl.col("asked") == LOG)
+    judged = logs if measured.is_empty() else measured
     return Evidence(
-        asked=_least(measured["asked"]) or "segments",
-        ends={str(label): _end(group) for (label,), group in (measured if len(measured) else logs).group_by("host")},
+        asked=_least(judged["asked"]),
+        ends={str(label): _end(group) for (label,), group in judged.group_by("host", maintain_order=True)},
         log_trials=logs["trial"].n_unique(),
-        incomplete_logs=sorted(broken["trial"].unique()),
+        incomplete_logs=sorted(logs.filter(~is_whole())["trial"].unique()),
     )
 
 
@@ -87,23 +95,4 @@ def _end(rows: pl.DataFrame) -> EvidenceEnd:
 
 
 def _least(levels: pl.Series) -> str:
-    return min(levels.to_list(), key=LEVELS.index, default="")
-
-
-def of_logs(rows: Sequence[Row]) -> Iterator[Caution]:
-    """Cautions about a cell's log trials: rows of `evidence_rows`."""
-    logs = [row for row in rows if row["asked"] == "segments" and row["status"] != "failed"]
-    failed = {row["trial"] for row in rows if row["asked"] == "segments" and row["status"] == "failed"}
-    if failed:
-        reason = next(row["reason"] for row in rows if row["trial"] in failed) or "no reason was given"
-        yield Caution("failed_logs", {"count": count(len(failed), "log trial"), "reason": reason})
-    for row in logs:
-        named = {"trial": str(row["trial"]), "end": str(row["host"])}
-        if row["got"] != "segments":
-            yield Caution("no_log", named | {"level": str(row["got"]), "reason": str(row["why"])})
-        elif row["broken_off"]:
-            yield Caution("log_broken_off", named | {"reason": str(row["broken_off"])})
-        elif row["lost"] or row["missed"]:
-            lost = count(row["lost"] + row["missed"], "event")
-            where = f" on CPU {row['lost_cpus']}" if row["lost_cpus"] else ""
-            yield Caution("log_incomplete", named | {"lost": lost, "logged": f"{row['logged']:,}", "where": where})
+    return LEVELS[min(LEVELS.index(level) for level in levels)]

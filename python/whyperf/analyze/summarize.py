@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from whyperf.analyze import doubts
+from whyperf.analyze import doubts, evidence_doubts
 from whyperf.analyze.announced import cell_windows
 from whyperf.analyze.calls import cell_calls
 from whyperf.analyze.cautions import Caution, told_once
 from whyperf.analyze.cpu import cell_cpu
-from whyperf.analyze.evidence import of_logs, summarize_evidence
+from whyperf.analyze.evidence import summarize_evidence
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit, median_intervals
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
@@ -67,8 +67,8 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         evidence=evidence,
         cells=cells,
         unfinished=_unfinished(inputs),
-        warnings=_advice(inputs, found, [len(values) for values in goodputs]),
-        facts=[*_facts(inputs, cells), *_evidence_facts(evidence), *_cost_facts(inputs, evidence)],
+        warnings=_advice(inputs, evidence, found, [len(values) for values in goodputs]),
+        facts=[*_facts(inputs, cells), *_cost_facts(inputs, evidence)],
     )
 
 
@@ -108,7 +108,7 @@ class _Tables:
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
             *doubts.of_cpu(cpu),
-            *of_logs(self._evidence.get(cell.id, [])),
+            *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
         ]
 
     def cycles(self, cells: Sequence[Cell], seed: int) -> list[Cycles]:
@@ -228,8 +228,10 @@ def _window(row: Row | None) -> Window:
 
 def _unfinished(inputs: Inputs) -> list[Unfinished]:
     """The trials that did not complete, damaged ones among them, by name."""
-    stopped = inputs.trials.filter(pl.col("status") != "complete").select("trial", "cell", "status", "reason")
-    known = [Unfinished(**row) for row in stopped.iter_rows(named=True)]
+    columns = ("trial", "cell", "status", "reason")
+    # The evidence has those with the segment log, too.
+    trials = pl.concat([inputs.trials.select(columns), inputs.evidence.select(columns)]).unique("trial")
+    known = [Unfinished(**row) for row in trials.filter(pl.col("status") != "complete").iter_rows(named=True)]
     broken = [
         Unfinished(trial=trial, cell=trial.partition("-")[2], status="damaged", reason=reason)
         for trial, reason in inputs.damaged
@@ -237,7 +239,9 @@ def _unfinished(inputs: Inputs) -> list[Unfinished]:
     return sorted(known + broken, key=lambda row: row.trial)
 
 
-def _advice(inputs: Inputs, found: Sequence[Sequence[Caution]], trials: Sequence[int]) -> list[Advice]:
+def _advice(
+    inputs: Inputs, evidence: Evidence | None, found: Sequence[Sequence[Caution]], trials: Sequence[int]
+) -> list[Advice]:
     """The cautions of the experiment: its own, then those of its cells told once each."""
     own = []
     if inputs.testbed == "loopback":
@@ -254,6 +258,7 @@ def _advice(inputs: Inputs, found: Sequence[Sequence[Caution]], trials: Sequence
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
         own.append(Caution("wide_intervals", values))
+    own += evidence_doubts.of_experiment(evidence, inputs.evidence)
     told = [(caution, caution.text) for caution in own] + told_once(found)
     return [Advice(code=caution.code, text=text, advice=caution.advice(inputs.testbed)) for caution, text in told]
 
@@ -265,18 +270,6 @@ def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
         why = reason["text"][0] or "the host does not allow it"
         text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
         facts.append(Fact(code="no_pmu", text=text))
-    return facts
-
-
-def _evidence_facts(evidence: Evidence | None) -> list[Fact]:
-    facts = []
-    for label, end in (evidence.ends if evidence else {}).items():
-        if evidence is not None and end.reason and end.level != evidence.asked:
-            text = f"The {label} end's evidence is at level {end.level}, not {evidence.asked}: {end.reason}."
-            facts.append(Fact(code="less_evidence", text=text))
-        if end.missing:
-            hooks = "; ".join(f"{hook.name} ({hook.reason}) gives {hook.gives}" for hook in end.missing)
-            facts.append(Fact(code="missing_hooks", text=f"The {label} end lacks: {hooks}."))
     return facts
 
 

@@ -14,6 +14,8 @@ from whyperf.record import Experiment
 from whyperf.report import write
 from whyperf.report.headline import headline
 
+#: Warnings that tell of trials that are in no cell's counts.
+LOST_TRIALS = {"damaged_trials", "failed_logs"}
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
 
@@ -39,8 +41,8 @@ def verdict(summary: Summary) -> int:
     if all(cell.goodput_bps.median is None for cell in summary.cells):
         return FAILED
     lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
-    damaged = any(advice.code == "damaged_trials" for advice in summary.warnings)
-    return DOUBTFUL if lost or damaged else DONE
+    told = {advice.code for advice in summary.warnings}
+    return DOUBTFUL if lost or told & LOST_TRIALS else DONE
 
 
 def _print(summary: Summary) -> None:

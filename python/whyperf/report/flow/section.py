@@ -56,13 +56,10 @@ def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None
     Raises:
         RecordError: a log cannot be read, or the page cannot be written.
     """
-    manifests = experiment.trials().logs
-    names = [
-        name for name, manifest in manifests.items() if any(file.startswith("segments.") for file in manifest.tables)
-    ]
+    trials = experiment.folder / "trials"
+    names = [name for name in experiment.trials().logs if any((trials / name).glob("segments.*.parquet"))]
     if not names:
         return None
-    trials = experiment.folder / "trials"
     told = glances(trials / name for name in names[:MOST_TRIALS])
     cells = {cell.id: cell for cell in summary.cells}
     figures = _figures(experiment, names[0]) if len(summary.cells) == 1 else None

@@ -1,0 +1,136 @@
+"""What is told of a trial, in lines, as JSON and in the report."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.report.flow.flow_results import ROWS, change_evidence, drop_rows, experiment
+from whyperf.analyze import summarize
+from whyperf.analyze.flow import open_trial
+from whyperf.report import write as write_report
+from whyperf.report.flow import Told, doubts, flow_json, headline, tell, write
+from whyperf.report.flow.about import SECOND_NS, step_ns, step_words
+from whyperf.report.flow.connections import connections
+from whyperf.report.flow.rows import end_rows
+
+
+def told(folder: Path, connection: int | None = None) -> Told:
+    return tell(open_trial(folder), connection)
+
+
+def test_both_ends_are_told(tmp_path: Path) -> None:
+    found = told(experiment(tmp_path / "made").folder / "trials" / "log01-c0001")
+    assert headline(found).startswith("1 connection, ")
+    sender, receiver = (dict(end_rows(one)) for one in found.ends)
+    assert sender["Log"].startswith("complete, ")
+    assert "1,448 bytes a segment" in sender["Average"]
+    assert sender["Most frequent"].startswith("1,448 bytes (")
+    assert "1448" in sender["Sequence"]
+    assert "receive processing (an ACK arrived) 8" in sender["Sent from"]
+    assert "second full segment" in receiver["ACK reasons"]
+    assert "Sent from" not in receiver
+    assert not any("[" in text for text in sender.values() if text), "everything comes from the log"
+    assert doubts(found) == []
+
+
+def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
+    folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
+    drop_rows(folder, "near", 10)
+    found = told(folder)
+    assert "not complete" in dict(end_rows(found.ends[0]))["Log"]
+    assert len(doubts(found)) == 1
+    assert "near end" in doubts(found)[0]
+    assert flow_json(found, "made", None)["complete"] is False
+
+
+def test_a_lost_event_is_doubted(tmp_path: Path) -> None:
+    folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
+    change_evidence(folder, "far", lost_events_count=[{"cpu": 1, "count": 3}])
+    (doubt,) = doubts(told(folder))
+    assert "far end" in doubt
+    assert "3 events" in doubt
+
+
+def test_several_connections_have_an_overview(tmp_path: Path) -> None:
+    found = told(experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001")
+    table = connections(found)
+    assert table is not None
+    names = [column.name for column in table.columns]
+    assert [row[0] for row in table.rows] == [0, 1, 2]
+    shares = [row[names.index("share")] for row in table.rows]
+    assert sum(share for share in shares if share is not None) == pytest.approx(1)
+    assert "Sequence" not in dict(end_rows(found.ends[0]))
+
+
+def test_one_of_several_can_be_asked_for(tmp_path: Path) -> None:
+    folder = experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001"
+    every, one = told(folder), told(folder, 1)
+    assert headline(one).startswith("Connection 1, ")
+    assert "Sequence" in dict(end_rows(one.ends[0]))
+    assert (one.ends[0].value("data_segments") or 0) < (every.ends[0].value("data_segments") or 0)
+
+
+def test_without_a_log_the_level_is_told(tmp_path: Path) -> None:
+    found = told(experiment(tmp_path / "made").folder / "trials" / "001-c0001")
+    assert headline(found) == "1 connection, without a segment log."
+    rows = dict(end_rows(found.ends[0]))
+    assert rows["Log"] == "none was asked for"
+    assert rows["Sent"].endswith("[user]")
+    assert len(doubts(found)) == 2
+
+
+def test_json_has_everything_and_is_json(tmp_path: Path) -> None:
+    found = told(experiment(tmp_path / "made", connections=2).folder / "trials" / "log01-c0001")
+    document = json.loads(json.dumps(flow_json(found, "made", tmp_path / "page.html")))
+    assert document["complete"] is True
+    assert document["page"] == str(tmp_path / "page.html")
+    sender = document["ends"]["sender"]
+    assert sender["log"]["rows"] == pytest.approx(ROWS, rel=0.1)
+    assert sender["facts"]["data_segments"]["level"] == "segments"
+    assert [row["connection"] for row in document["connections"]] == [0, 1]
+    assert flow_json(found, "made", None, "far")["ends"].keys() == {"receiver"}
+
+
+def test_the_page_is_written_whole(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made", connections=2)
+    path = write(made.folder, made.name, told(made.folder / "trials" / "log01-c0001"))
+    assert path == made.folder / "flow-log01-c0001.html"
+    text = path.read_text()
+    assert "connect-src" not in text
+    assert "script-src 'unsafe-inline';" in text
+    assert text.count("<script") == 3
+    assert not list(made.folder.glob(".*partial"))
+
+
+def test_the_report_tells_log_trials_and_draws_one(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made")
+    text = write_report(made, summarize(made)).read_text()
+    assert 'id="segment-flow"' in text
+    assert 'href="flow-log01-c0001.html"' in text
+    assert 'class="flow-blocks"' in text
+    assert (made.folder / "flow-log01-c0001.html").exists()
+
+
+def test_a_sweep_has_a_line_each(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made", cells=3)
+    drop_rows(made.folder / "trials" / "log01-c0002", "near", 5)
+    text = write_report(made, summarize(made)).read_text()
+    assert [f">log01-c000{number}<" in text for number in (1, 2, 3)] == [True] * 3
+    assert text.count(">not complete<") == 1
+    assert 'class="flow-blocks"' not in text
+    assert not list(made.folder.glob("flow-*"))
+
+
+def test_a_report_without_a_log_has_no_such_section(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made")
+    for file in made.folder.glob("trials/log01-c0001/segments.*"):
+        file.unlink()
+    assert 'id="segment-flow"' not in write_report(made, summarize(made)).read_text()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(100, "second"), (20, "second"), (10, "500 ms"), (0.001, "50 µs"), (1e-9, "1 ns")]
+)
+def test_a_strip_has_steps_enough(seconds: float, expected: str) -> None:
+    assert step_words(step_ns(int(seconds * SECOND_NS), SECOND_NS)) == expected

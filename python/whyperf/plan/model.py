@@ -89,8 +89,8 @@ class Plan(Table):
     blocks: tuple[tuple[str, ...], ...]
     stop: StopRule
     pause_ms: int = 0
-    #: Evidence of the trials that are measured for their throughput.
-    evidence: Literal["user", "counters"] = "counters"
+    #: Evidence of the trials that are measured for their throughput; none in a plan from before there was a choice.
+    evidence: Literal["user", "counters"] | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
     log_blocks: tuple[tuple[str, ...], ...] = ()
     #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
@@ -112,7 +112,7 @@ class Plan(Table):
         """Every trial, in the order of execution."""
         for number, block in enumerate(self.blocks, start=1):
             for cell in block:
-                yield PlannedTrial(f"{number:03d}-{cell}", number, cell, self.evidence)
+                yield PlannedTrial(f"{number:03d}-{cell}", number, cell, self.evidence or "user")
         for number, block in enumerate(self.log_blocks, start=1):
             for cell in block:
                 yield PlannedTrial(f"{LOG_PREFIX}{number:02d}-{cell}", number, cell, "segments")
@@ -165,8 +165,9 @@ def identify(plan: Plan) -> str:
     decides = plan.model_dump(
         mode="json", include={"plan_version", "target", "testbed", "cells", "blocks", "stop", "pause_ms"}
     )
-    # What a plan of an earlier version did not have does not count where it is as it was then.
-    if plan.evidence != "counters":
+    # What a plan of an earlier version did not have counts only where it is not as usual, so that the same command
+    # finds the experiment that it began.
+    if plan.evidence == "user":
         decides["evidence"] = plan.evidence
     if plan.log_blocks:
         decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -66,15 +67,27 @@ class Experiment:
         plan = plan.named(folder.name)
         _refuse_other_content(folder, plan)
         fresh = not folder.exists()
-        with told("create", folder):
-            (folder / "trials").mkdir(parents=True, exist_ok=True)
-        lock = Lock(folder)
+        try:
+            with told("create", folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            lock = Lock(folder)
+        except BaseException:
+            if fresh:
+                # Refused by the system where another process was quicker and has its lock there.
+                with suppress(OSError):
+                    folder.rmdir()
+            raise
         try:
             # Again under the lock: a second process may have come first.
             _refuse_other_content(folder, plan)
+            with told("create", folder):
+                (folder / "trials").mkdir(exist_ok=True)
             with told("clean up", folder):
                 _remove_partial_trials(folder / "trials")
-            if not (folder / "plan.json").exists():
+            if (folder / "plan.json").exists():
+                # Of the same identifier, but perhaps from before there were levels of evidence.
+                plan = _read_plan(folder)
+            else:
                 with told("write to", folder):
                     write_file(folder / "profile.toml", profile_text.encode())
                     write_file(folder / "plan.json", plan.to_json().encode())

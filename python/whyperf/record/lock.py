@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -32,12 +33,10 @@ class Lock:
             except OSError:
                 self.release()
                 raise
-            try:
+            # A note for others, which a full disk may refuse.
+            with suppress(OSError):
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-            except OSError:
-                self.release()
-                raise
 
     def release(self) -> None:
         """Gives the lock back; more than once does no harm."""

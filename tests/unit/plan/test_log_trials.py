@@ -78,6 +78,8 @@ def test_a_plan_from_before_there_were_levels_keeps_its_identifier() -> None:
     del document["evidence"], document["log_blocks"]
     old = Plan.from_json(json.dumps(document), "plan.json")
     assert identify(old) == plan.id
+    # Nothing was watched then, and going on with it must not mix levels.
+    assert {trial.evidence for trial in old.trials()} == {"user"}
 
 
 def test_levels_and_log_trials_decide_what_is_measured() -> None:

@@ -45,7 +45,7 @@ def manifest(plan: Plan, trial: str, status: str = "complete") -> dict[str, Any]
         "record_version": 1,
         "trial": trial,
         "cell": cell,
-        "block": int(block),
+        "block": int(block.removeprefix("log")),
         "status": status,
         "reason": None if status == "complete" else "the connection was reset",
         "origin": "host",

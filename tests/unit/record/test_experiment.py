@@ -1,5 +1,6 @@
 """Experiments: created, resumed, locked, and refused."""
 
+import errno
 import json
 import os
 import re
@@ -148,6 +149,43 @@ def test_a_run_killed_before_its_plan_was_written_starts_anew(tmp_path: Path) ->
     (folder / "plan.json").rename(folder / ".plan.json.partial")
     with created(folder) as experiment:
         assert len(experiment.missing_trials()) == len(TRIALS)
+
+
+def test_log_trials_are_missing_made_and_retried_like_others(tmp_path: Path) -> None:
+    plan = sample_plan(evidence="segments")
+    log = next(trial.id for trial in plan.trials() if trial.is_log)
+    with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT) as experiment:
+        record(experiment, log, "failed")
+        record(experiment, TRIALS[0])
+        assert log not in {trial.id for trial in experiment.missing_trials()}
+        found = experiment.trials()
+        assert (list(found.measured), list(found.logs)) == ([TRIALS[0]], [log])
+    with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT, retry_failed=True) as experiment:
+        missing = experiment.missing_trials()
+        assert len(missing) == plan.trials_count - 1
+        assert next(trial for trial in missing if trial.is_log).id == log
+
+
+def test_an_experiment_from_before_there_were_levels_goes_on_at_its_own(tmp_path: Path) -> None:
+    created(tmp_path / "sample").close()
+    path = tmp_path / "sample" / "plan.json"
+    document = json.loads(path.read_text())
+    del document["evidence"], document["log_blocks"]
+    path.write_text(json.dumps(document))
+    with created(tmp_path / "sample") as experiment:
+        assert {trial.evidence for trial in experiment.missing_trials()} == {"user"}
+        assert experiment.plan.id == PLAN.id
+
+
+def test_what_cannot_be_locked_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", full)
+        with pytest.raises(RecordError, match="no space left on device"):
+            created(tmp_path / "sample")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_hosts_and_testbed_are_kept(tmp_path: Path) -> None:

@@ -32,6 +32,15 @@ def test_rows_carry_trial_block_and_cell(experiment: Experiment) -> None:
     assert f"{first['block']:03d}-{first['cell']}" == first["trial"]
 
 
+def test_rows_of_a_log_trial_carry_its_block_and_cell(tmp_path: Path) -> None:
+    plan = sample_plan(evidence="segments")
+    log = next(trial for trial in plan.trials() if trial.is_log)
+    with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT) as experiment:
+        record(experiment, log.id)
+        frame, _ = read_table(experiment, "intervals")
+    assert frame.select("trial", "block", "cell").unique().rows() == [(log.id, 1, log.cell)]
+
+
 def test_columns_and_trials_can_be_chosen(experiment: Experiment) -> None:
     frame, _ = read_table(experiment, "intervals", columns=["payload_bytes"], trials=TRIALS[:2])
     assert frame.columns == ["trial", "block", "cell", "payload_bytes"]

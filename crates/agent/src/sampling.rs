@@ -69,6 +69,7 @@ pub struct Sampler {
     next_info: usize,
     last: (u32, Phase),
     worst_late_ns: u64,
+    unseen_segments_count: u64,
 }
 
 impl Sampler {
@@ -104,6 +105,7 @@ impl Sampler {
             next_info: 0,
             last: (0, Phase::WarmUp),
             worst_late_ns: 0,
+            unseen_segments_count: 0,
             spec: spec.clone(),
         })
     }
@@ -296,6 +298,10 @@ impl Sampler {
     pub fn finish(&mut self, load: &Load, lives: &[Life]) -> anyhow::Result<()> {
         let (index, phase) = self.last;
         self.sample_tcp_info(load, phase, true, u64::MAX)?;
+        if let Some(counted) = &self.counted {
+            let infos = load.flows.iter().zip(&self.latest_infos).filter_map(|(flow, info)| Some((flow.number, info.as_ref()?)));
+            self.unseen_segments_count = counted.unseen_segments_count(infos);
+        }
         for (position, life) in lives.iter().enumerate() {
             if let Some(end) = life.thread_end {
                 self.push_thread(position, end, index, phase)?;
@@ -370,6 +376,11 @@ impl Sampler {
     /// How much too late the worst sample was, in ns.
     pub fn worst_late_ns(&self) -> u64 {
         self.worst_late_ns
+    }
+
+    /// Segments that TCP counted and the evidence lacks, at least.
+    pub fn unseen_segments_count(&self) -> u64 {
+        self.unseen_segments_count
     }
 
     /// Why there are no PMU cycles, if there are none.

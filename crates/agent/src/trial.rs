@@ -109,7 +109,7 @@ pub fn run(
 
     let notes = notes(spec, strangers_count, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
-    let evidence = witness.end(broken_off);
+    let evidence = witness.end(broken_off, sampler.unseen_segments_count());
     telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
     for table in sampler.into_tables() {
         let name = table.name();

@@ -67,8 +67,8 @@ impl Witness {
     }
 
     /// Watches nothing more and says what the evidence is worth; `broken_off` says why the log ended
-    /// early, if it did.
-    pub fn end(&self, broken_off: Option<String>) -> EvidenceReport {
+    /// early, if it did, `unseen_segments_count` what TCP counted beyond it.
+    pub fn end(&self, broken_off: Option<String>, unseen_segments_count: u64) -> EvidenceReport {
         self.stop();
         let Some(watch) = &self.watch else {
             return EvidenceReport { asked: self.asked, reason: self.reason.clone(), ..EvidenceReport::default() };
@@ -87,6 +87,7 @@ impl Witness {
             logged_events_count: watch.log().map_or(0, |log| log.written()) + lost_sum,
             lost_events_count,
             missed_runs_count: watch.missed_runs_count(),
+            unseen_segments_count,
             broken_off,
         }
     }

@@ -60,6 +60,9 @@ pub struct EvidenceReport {
     /// Runs of a program that sees segments that the kernel left out because the same program was
     /// already running on that CPU.
     pub missed_runs_count: u64,
+    /// Segments of the trial's connections that TCP counted and no program saw, at least.
+    #[serde(default)]
+    pub unseen_segments_count: u64,
     /// Why the log breaks off before the trial's end, in a sentence; absent when it does not.
     pub broken_off: Option<String>,
 }

@@ -26,11 +26,13 @@ EVIDENCE: Mapping[str, pl.DataType] = {
     "lost": pl.Int64(),
     "lost_cpus": pl.String(),
     "missed": pl.Int64(),
+    "unseen": pl.Int64(),
     "broken_off": pl.String(),
 }
 """Columns of `evidence_rows`: what was asked and reached and `why` it is less, the segments that the log should hold
-and those `lost` with the CPUs in words, runs of programs `missed`, and why the log was `broken_off`. A trial that
-failed has one row without a `host`."""
+and those `lost` with the CPUs in words, runs of programs `missed`, segments TCP counted
+that no program saw (`unseen`, at least), and why the log was `broken_off`. A trial that failed has one row without a
+`host`."""
 
 
 def evidence_rows(manifests: Iterable[Document]) -> pl.DataFrame:
@@ -58,13 +60,14 @@ def _rows(manifest: Document) -> Iterator[dict[str, object]]:
             "lost": sum(lost.values()),
             "lost_cpus": ", ".join(f"{number:,} on CPU {cpu}" for cpu, number in sorted(lost.items())),
             "missed": int(report.get("missed_runs_count") or 0),
+            "unseen": int(report.get("unseen_segments_count") or 0),
             "broken_off": report.get("broken_off"),
         }
 
 
 def is_whole() -> pl.Expr:
     """Whether a log trial's row says that its log is there, and that nothing of it was lost."""
-    nothing_lost = pl.col("lost") + pl.col("missed") == 0
+    nothing_lost = pl.col("lost") + pl.col("missed") + pl.col("unseen") == 0
     return (pl.col("got") == LOG) & nothing_lost & pl.col("broken_off").is_null() & pl.col("why").is_null()
 
 

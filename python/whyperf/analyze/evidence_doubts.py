@@ -47,12 +47,12 @@ def _of_log(row: Row, named: dict[str, str]) -> Iterator[Caution]:
         return
     if row["broken_off"]:
         yield Caution("log_broken_off", named | {"reason": _clause(row["broken_off"])})
-    if row["lost"] or row["missed"] or row["why"]:
+    if row["lost"] or row["missed"] or row["unseen"] or row["why"]:
         yield Caution("log_incomplete", named | {"what": _what_is_missing(row)})
 
 
 def _of_counters(row: Row, named: dict[str, str]) -> Iterator[Caution]:
-    if row["got"] == row["asked"] and (row["missed"] or row["why"]):
+    if row["got"] == row["asked"] and (row["missed"] or row["unseen"] or row["why"]):
         yield Caution("counters_incomplete", named | {"what": _what_is_missing(row)})
 
 
@@ -62,6 +62,8 @@ def _what_is_missing(row: Row) -> str:
         parts.append(f"{row['lost']:,} of {count(row['logged'], 'event')} lost, {row['lost_cpus']}")
     if row["missed"]:
         parts.append(f"{count(row['missed'], 'run')} of its programs left out by the kernel")
+    if row["unseen"]:
+        parts.append(f"TCP counted {count(row['unseen'], 'segment')} that no program saw")
     # Of evidence that is at the level asked for, the reason says what else is wrong with it.
     if row["why"] and row["got"] == row["asked"]:
         parts.append(_clause(row["why"]))

@@ -102,6 +102,7 @@ LOSSES = {"logged_events_count": 9000, "lost_events_count": [{"cpu": 1, "count":
     [
         (LOSSES, "log_incomplete", "not complete: 1,207 of 9,000 events lost, 7 on CPU 1, 1,200 on CPU 3."),
         ({"missed_runs_count": 1}, "log_incomplete", "not complete: 1 run of its programs left out by the kernel."),
+        ({"unseen_segments_count": 9}, "log_incomplete", "not complete: TCP counted 9 segments that no program saw."),
         ({"reason": "3 segments found no room"}, "log_incomplete", "not complete: 3 segments found no room."),
         ({"broken_off": "No space left"}, "log_broken_off", "not complete, it breaks off: No space left."),
         ({"got": "user", "reason": "run as root"}, "no_log", "at level user: run as root."),

@@ -10,22 +10,22 @@ SECOND = 1_000_000_000
 SIZES = (1448, 1448, 1448, 100, 65160, 7)
 
 
-def track(rows: int, *, role: str = "sender", connection: int = 0, seed: int = 1, start_ns: int = -3_000_000) -> Track:
-    """Both directions carry payload and acknowledge, numbers wrap, some rows are sent again, and there are gaps.
+def track(rows: int, *, role: str = "sender", connection: int = 0, seed: int = 1, gaps: bool = True) -> Track:
+    """Both directions carry payload and acknowledge, numbers wrap, some rows are sent again, and there may be gaps.
 
     Sequence numbers pass 4 GiB more than once when there are enough rows.
     """
     rng = np.random.default_rng(seed)
     out = rng.random(rows) < 0.55
     steps = rng.integers(0, 9000, rows)
-    steps[rng.random(rows) < 0.002] = 6 * SECOND
-    time = start_ns + np.cumsum(steps)
+    steps[rng.random(rows) < 0.002 * gaps] = 6 * SECOND
+    time = np.cumsum(steps) - 3_000_000
     payload = np.where(rng.random(rows) < 0.6, rng.choice(SIZES, rows), 0).astype(np.uint32)
     again = out & (payload > 0) & (rng.random(rows) < 0.01)
     sequence, acknowledgment = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     for side in (True, False):
         mine = out == side
-        sent = np.where(mine, payload.astype(np.int64) * 40, 0)
+        sent = np.where(mine, payload.astype(np.int64) * 400, 0)
         sequence[mine] = (np.cumsum(sent) - sent)[mine] + 1
         acknowledgment[~mine] = np.maximum.accumulate(np.cumsum(sent) - 20_000)[~mine].clip(1)
     sequence[again] -= 5000

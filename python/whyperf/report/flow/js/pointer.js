@@ -18,7 +18,8 @@ function listen(view, plot) {
   }, { passive: false });
 
   plot.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
+    // A button in a caption keeps its click.
+    if (event.button || event.target.tagName !== "CANVAS") return;
     plot.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, local(event));
     from = event.pointerType === "touch" ? null : inside(local(event));

@@ -1,0 +1,426 @@
+"""The page of a segment flow as a reader sees it: no row is lost, whether the page holds it or loads it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.test_report import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen
+from tests.unit.report.flow.flow_results import experiment
+from tests.unit.report.flow.flow_tracks import about, track
+from whyperf.analyze import summarize
+from whyperf.report import write as write_report
+from whyperf.report.flow import drawing, levels, tiles
+from whyperf.report.flow.about import Steps
+from whyperf.report.flow.codes import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
+from whyperf.report.flow.connections import Column, Connections
+from whyperf.report.flow.drawing import draw
+from whyperf.report.flow.page import End, render
+from whyperf.report.flow.page import Page as Words
+from whyperf.report.flow.track import Track
+
+Where = Literal["inside", "beside"]
+
+ROWS = 6000
+
+ROWS_IN_VIEW = """async ([start, end]) => {
+  const { view } = whyperfFlow;
+  view.start = start; view.end = end; view.request();
+  await view.settled();
+  const found = [];
+  for (const [rows, from, to] of view.columns.points) for (let i = from; i < to; i += 1) {
+    const row = {};
+    for (const [name, values] of Object.entries(rows)) if (values.length) row[name] = values[i];
+    found.push(row);
+  }
+  return { rows: found, exact: view.columns.exact, inView: view.columns.inView };
+}"""
+"""Every row that is drawn one by one between two instants."""
+
+COLUMNS_IN_VIEW = """async ([start, end]) => {
+  const { view } = whyperfFlow;
+  view.start = start; view.end = end; view.request();
+  await view.settled();
+  const { width, rows, again, unacked, announced, sent, arrived, exact } = view.columns;
+  const plain = (one) => ({ last: [...one.last], high: [...one.high], low: [...one.low].map((v) => v < 1e9 ? v : -1) });
+  return { width, exact, rows: [...rows], again: [...again], sent: [...sent], arrived: [...arrived],
+           unacked: plain(unacked), announced: plain(announced) };
+}"""
+"""What is in each pixel column between two instants."""
+
+
+class Made(NamedTuple):
+    """A page and what is on it."""
+
+    path: Path
+    tracks: list[Track]
+
+
+def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
+    """A page of two connections, the second without gaps, both ends, in small tiles so that there are many."""
+    tracks = [
+        track(rows, role=role, connection=number, seed=number + 1, gaps=number == 0)
+        for number in (0, 7)
+        for role in ("sender", "receiver")
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "ROWS", 400)
+        patch.setattr(levels, "GROUP", 4)
+        patch.setattr(levels, "TILE_BINS", 256)
+        patch.setattr(levels, "TOP_BINS", 2048)
+        if where == "beside":
+            patch.setattr(drawing, "INLINE_ROWS", 100)
+            patch.setattr(drawing, "FIRST_BYTES", 20_000)
+        drawn = draw(((one, about(one)) for one in tracks), 4 * rows, folder / "flow-log01-c0001")
+        table = Connections(
+            (Column("Connection", "count", "connection"), Column("Payload bytes", "count", "payload_bytes")),
+            [[0, 100], [7, 50], [9, None]],
+            "As the sender saw them.",
+        )
+        ends = [End("Sender (near end)", [("Log", "complete, 6,000 rows")])]
+        words = Words("made", "log01-c0001", "2 connections.", ends, Steps(10**9, 5 * 10**9), connections=table)
+        text = render(words, drawn)
+    path = folder / "flow-log01-c0001.html"
+    path.write_text(text)
+    assert (drawn.outside is not None) == (where == "beside")
+    return Made(path, tracks)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[Where, Made]:
+    """The same page, with its rows inside and beside."""
+    wheres: tuple[Where, ...] = ("inside", "beside")
+    return {where: written(tmp_path_factory.mktemp(where), where) for where in wheres}
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light") -> Iterator[tuple[Page, Seen]]:
+    """The page, drawn, and what was seen so far."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    seen = Seen()
+    page.on(
+        "console",
+        lambda message: seen.complaints.append(message.text) if message.type in {"error", "warning"} else None,
+    )
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-flow-ready=true]", state="attached")
+    try:
+        yield page, seen
+    finally:
+        context.close()
+
+
+def inside(one: Track, start: int, end: int) -> slice:
+    """The rows between two instants."""
+    first, stop = np.searchsorted(one.time_ns, (start, end))
+    return slice(int(first), int(stop))
+
+
+def bursts(one: Track, most: int = 300) -> Iterator[tuple[int, int]]:
+    """Spans that hold all rows of a track between them, `most` or so each and no long gap in any."""
+    cuts = np.flatnonzero(np.diff(one.time_ns) > 1e6) + 1
+    for rows in np.split(np.arange(len(one)), np.unique(np.concatenate([cuts, np.arange(0, len(one), most)]))):
+        if len(rows):
+            later = one.time_ns[rows[-1] + 1] if rows[-1] + 1 < len(one) else one.time_ns[-1] + 1
+            yield int(one.time_ns[rows[0]]), int(min(later, one.time_ns[rows[-1]] + 1000))
+
+
+@pytest.mark.parametrize("where", ["inside", "beside"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_close_up_every_row_is_there_as_it_was_logged(
+    browser: Browser, made: dict[Where, Made], where: Where, number: int
+) -> None:
+    path, tracks = made[where]
+    one = tracks[number]
+    with opened(browser, path) as (page, seen):
+        page.select_option("#flow-end", one.host)
+        seen_rows = 0
+        for start, end in bursts(one):
+            got = page.evaluate(ROWS_IN_VIEW, [start, end])
+            rows = inside(one, start, end)
+            seen_rows += rows.stop - rows.start
+            assert got["exact"]
+            assert len(got["rows"]) == got["inView"] == rows.stop - rows.start
+            expected = {
+                "time": one.time_ns,
+                "out": one.out.astype(int),
+                "payload": one.payload_bytes,
+                "window": one.window_bytes,
+                "unacked": one.unacked_bytes,
+                "announced": one.announced_bytes,
+                "gso": one.gso_size_bytes,
+                "wire": one.wire_segments,
+                "cwnd": one.cwnd_segments,
+                "flags": one.flags,
+                "context": one.context_code,
+                "reason": one.reason_code,
+            }
+            for name, values in expected.items():
+                assert [row[name] for row in got["rows"]] == values[rows].tolist(), name
+            for name, values in (("sequence", one.sequence), ("ack", one.acknowledgment)):
+                assert [int(row[name]) % 2**32 for row in got["rows"]] == values[rows].tolist(), name
+        assert seen_rows == ROWS
+        assert max(row["sequence"] for row in got["rows"]) > 2**32, "numbers go on beyond 4 GiB"
+        assert seen.complaints == []
+
+
+def expected_columns(one: Track, start: int, end: int, width: int) -> list[npt.NDArray[np.intp]]:
+    """The rows of each column, and of one more on each side."""
+    column = np.floor((one.time_ns - start) * (width / (end - start))).astype(int)
+    return [np.flatnonzero(column == number) for number in range(-1, width + 1)]
+
+
+@pytest.mark.parametrize("where", ["inside", "beside"])
+@pytest.mark.parametrize("part", [1.0, 0.6, 0.45])
+def test_from_afar_no_extreme_is_lost(browser: Browser, made: dict[Where, Made], where: Where, part: float) -> None:
+    """What is drawn in a column is in the log within one column of it, and the other way round."""
+    path, tracks = made[where]
+    one = tracks[2]
+    first, last = int(one.time_ns[0]), int(one.time_ns[-1])
+    middle, length = (first + last) // 2, int((last - first) * part * 1.004)
+    start, end = middle - length // 2, middle + length // 2
+    with opened(browser, path) as (page, seen):
+        page.select_option("#flow-connection", str(one.connection))
+        got = page.evaluate(COLUMNS_IN_VIEW, [start, end])
+        truth = expected_columns(one, start, end, got["width"])
+        assert not got["exact"]
+        # A bin at an edge belongs where its middle is.
+        assert sum(got["rows"]) == pytest.approx(sum(map(len, truth[1:-1])), abs=8)
+        around = [np.concatenate(truth[x : x + 3]) for x in range(got["width"])]
+        truth = truth[1:-1]
+        for name, values in (("unacked", one.unacked_bytes), ("announced", one.announced_bytes)):
+            for x in range(got["width"]):
+                low, high = got[name]["low"][x], got[name]["high"][x]
+                if got["rows"][x]:
+                    assert {low, high, got[name]["last"][x]} <= set(values[around[x]].tolist())
+                if len(truth[x]):
+                    drawn = [
+                        (got[name]["low"][at], got[name]["high"][at])
+                        for at in range(max(0, x - 1), min(x + 2, got["width"]))
+                        if got["rows"][at]
+                    ]
+                    assert min(at for at, _ in drawn) <= values[truth[x]].min()
+                    assert max(at for _, at in drawn) >= values[truth[x]].max()
+        sizes = sorted(set(one.payload_bytes.tolist()) - {0})
+        for name, side in (("sent", one.out), ("arrived", ~one.out)):
+            for bit, size in enumerate(sizes):
+                shown = {x for x in range(got["width"]) if got[name][2 * x] >> bit & 1}
+                there = {x for x, rows in enumerate(truth) if (side[rows] & (one.payload_bytes[rows] == size)).any()}
+                assert all({x - 1, x, x + 1} & there for x in shown)
+                assert all({x - 1, x, x + 1} & shown for x in there)
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
+def test_all_figures_are_drawn_and_fit(browser: Browser, made: dict[Where, Made], width: int, scheme: Scheme) -> None:
+    with opened(browser, made["inside"].path, width, scheme) as (page, seen):
+        for chart in page.evaluate(DRAWN.replace(".chart", ".flow-panel, .flow-map, .flow-ruler")):
+            assert chart["inked"] > 150
+            assert chart["colors"] > 3
+        assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []}
+        assert seen.complaints == []
+        assert seen.requests == [made["inside"].path.as_uri()]
+
+
+def test_only_the_folder_beside_is_loaded_and_only_when_needed(browser: Browser, made: dict[Where, Made]) -> None:
+    path, tracks = made["beside"]
+    folder = path.with_suffix("").as_uri()
+    with opened(browser, path) as (page, seen):
+        assert len(seen.requests) <= 2
+        start, end = int(tracks[0].time_ns[1000]), int(tracks[0].time_ns[1100])
+        page.evaluate(ROWS_IN_VIEW, [start, end])
+        tiles_loaded = [url for url in seen.requests if re.search(r"/0-\d+\.js$", url)]
+        assert 1 <= len(tiles_loaded) <= 3
+        assert all(url.startswith(folder) for url in seen.requests[1:])
+        before = len(seen.requests)
+        page.evaluate(ROWS_IN_VIEW, [start + 10, end])
+        assert len(seen.requests) == before, "what was loaded is kept"
+
+
+def test_a_page_without_its_folder_says_so(browser: Browser, made: dict[Where, Made], tmp_path: Path) -> None:
+    path, tracks = made["beside"]
+    alone = tmp_path / path.name
+    alone.write_text(path.read_text())
+    with opened(browser, alone) as (page, _):
+        page.evaluate(ROWS_IN_VIEW, [int(tracks[0].time_ns[1000]), int(tracks[0].time_ns[1100])])
+        failure = page.locator(".flow-failure")
+        assert "flow-log01-c0001/" in failure.inner_text()
+        assert "must lie beside this page" in failure.inner_text()
+
+
+def test_a_point_tells_all_that_is_known(browser: Browser, made: dict[Where, Made]) -> None:
+    one = made["inside"].tracks[0]
+    row = int(np.flatnonzero((one.reason_code >= 16) & (one.payload_bytes == 65160))[0])
+    start, end = int(one.time_ns[row]) - 40_000, int(one.time_ns[row]) + 40_000
+    place = """([time, value]) => {
+      const { view } = whyperfFlow;
+      const panel = view.panels.find((one) => one.figure === "size");
+      return [view.left + view.x(time) / view.ratio, panel.y(value) / view.ratio];
+    }"""
+    with opened(browser, made["inside"].path) as (page, seen):
+        page.evaluate(ROWS_IN_VIEW, [start, end])
+        canvas = page.locator(".flow-panel[data-figure=size] canvas")
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        assert box is not None
+        x, y = page.evaluate(place, [int(one.time_ns[row]), 65160])
+        page.mouse.move(box["x"] + x - 2, box["y"] + y)
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        told = page.locator(".flow-tip").inner_text()
+        assert "sent again" in told
+        assert "65,160 bytes in 45 segments of 1,448" in told
+        assert CONTEXT_NAMES[int(one.context_code[row]) & 15] in told
+        assert RETRANSMISSION_NAMES[int(one.reason_code[row]) >> 4] in told
+        assert f"{int(one.unacked_bytes[row]):,} bytes" in told
+        assert seen.complaints == []
+
+
+def test_the_list_shows_the_rows_in_view(browser: Browser, made: dict[Where, Made]) -> None:
+    one = made["inside"].tracks[0]
+    start, end = int(one.time_ns[200]), int(one.time_ns[260])
+    rows = inside(one, start, end)
+    with opened(browser, made["inside"].path) as (page, _):
+        page.locator(".flow-list summary").click()
+        assert page.locator(".flow-list tbody tr").count() == 0
+        page.evaluate(ROWS_IN_VIEW, [start, end])
+        lines = page.locator(".flow-list tbody tr")
+        assert lines.count() == rows.stop - rows.start
+        reasons = {ACK_REASON_NAMES[code & 15] for code in one.reason_code[rows].tolist() if code < 16} - {""}
+        text = page.locator(".flow-list tbody").inner_text()
+        assert all(reason in text for reason in reasons)
+
+
+def test_keys_wheel_and_drag_change_the_range(browser: Browser, made: dict[Where, Made]) -> None:
+    spans = "() => [whyperfFlow.view.start, whyperfFlow.view.end]"
+
+    def length(page: Page) -> float:
+        page.evaluate("whyperfFlow.view.settled()")
+        start, end = page.evaluate(spans)
+        return float(end - start)
+
+    with opened(browser, made["inside"].path) as (page, seen):
+        whole = length(page)
+        plot = page.locator(".flow-plot")
+        plot.focus()
+        page.keyboard.press("+")
+        assert length(page) == pytest.approx(whole / 2)
+        before = page.evaluate(spans)
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate(spans)[0] > before[0]
+        assert length(page) == pytest.approx(whole / 2)
+        page.keyboard.press("Home")
+        assert length(page) == pytest.approx(whole)
+        box = page.locator(".flow-panel[data-figure=both] canvas").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2 + 100, box["y"] + 30, steps=4)
+        page.mouse.up()
+        assert length(page) == pytest.approx(whole * 100 / (box["width"] - 64), rel=0.03)
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, 240)
+        page.keyboard.up("Control")
+        page.wait_for_function(f"whyperfFlow.view.end - whyperfFlow.view.start > {whole * 0.15}")
+        page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 20)
+        assert length(page) == pytest.approx(whole)
+        assert seen.complaints == []
+
+
+def test_retransmissions_can_be_jumped_to(browser: Browser, made: dict[Where, Made]) -> None:
+    one = made["inside"].tracks[0]
+    again = one.time_ns[one.reason_code >= 16]
+    middle = "() => (whyperfFlow.view.start + whyperfFlow.view.end) / 2"
+    with opened(browser, made["inside"].path) as (page, _):
+        before = page.evaluate(middle)
+        page.locator("[data-do=after]").click()
+        assert page.evaluate(middle) == pytest.approx(int(again[again > before][0]), abs=1000)
+        page.locator("[data-do=after]").click()
+        second = page.evaluate(middle)
+        page.locator("[data-do=before]").click()
+        assert page.evaluate(middle) < second
+
+
+def test_connections_and_ends_are_picked(browser: Browser, made: dict[Where, Made]) -> None:
+    shown = "() => [whyperfFlow.view.track.about.connection, whyperfFlow.view.track.about.host]"
+    with opened(browser, made["beside"].path) as (page, seen):
+        assert page.evaluate(shown) == [0, "near"]
+        page.select_option("#flow-end", "far")
+        assert page.evaluate(shown) == [0, "far"]
+        assert page.get_by_text("Bytes arrived and not yet acknowledged").is_visible()
+        page.select_option("#flow-connection", "7")
+        assert page.evaluate(shown) == [7, "far"]
+        page.locator(".flow-connections .pick", has_text="0").click()
+        assert page.evaluate(shown) == [0, "far"]
+        cells = page.locator(".flow-connections tbody td:nth-child(2)")
+        page.locator(".flow-connections th button", has_text="Payload bytes").click()
+        assert cells.all_inner_texts() == ["50", "100", "unknown"]
+        page.evaluate("whyperfFlow.view.settled()")
+        assert seen.complaints == []
+
+
+def test_values_can_be_fitted_and_lines_hidden(browser: Browser, made: dict[Where, Made]) -> None:
+    one = made["inside"].tracks[0]
+    foot = """() => {
+      const panel = whyperfFlow.view.panels.find((one) => one.figure === "both");
+      return [panel.y(0), panel.bottom, panel.y(100000)];
+    }"""
+    with opened(browser, made["inside"].path) as (page, _):
+        zero, bottom, before = page.evaluate(foot)
+        assert zero == bottom
+        page.locator("button[data-line=unacked]").click()
+        page.evaluate("whyperfFlow.view.settled()")
+        assert page.evaluate(foot)[2] != before
+        page.evaluate(ROWS_IN_VIEW, [int(one.time_ns[3000]), int(one.time_ns[3040])])
+        page.locator("[data-fit]").click()
+        page.evaluate("whyperfFlow.view.settled()")
+        assert page.evaluate(foot)[0] > bottom
+
+
+def test_the_theme_button_repaints(browser: Browser, made: dict[Where, Made]) -> None:
+    color = "() => whyperfFlow.view.style.sent"
+    with opened(browser, made["inside"].path) as (page, _):
+        light = page.evaluate(color)
+        page.click("#theme")
+        page.evaluate("whyperfFlow.view.settled()")
+        assert page.evaluate(color) != light
+
+
+def test_the_report_has_the_figures_too(browser: Browser, tmp_path: Path) -> None:
+    one = experiment(tmp_path / "made", connections=2)
+    path = write_report(one, summarize(one))
+    for width in (WIDE, NARROW):
+        with opened(browser, path, width) as (page, seen):
+            page.wait_for_selector("html[data-ready=true]", state="attached")
+            for chart in page.evaluate(DRAWN.replace(".chart", ".flow-panel, .flow-map")):
+                assert chart["inked"] > 400
+            assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []}
+            rows: dict[str, Any] = page.evaluate(ROWS_IN_VIEW, [0, 2_000_000])
+            assert rows["exact"]
+            assert rows["rows"]
+            assert seen.complaints == []
+            assert seen.requests == [path.as_uri()]
+
+
+def test_data_cannot_become_markup(browser: Browser, tmp_path: Path) -> None:
+    one = track(100)
+    evil = {
+        **about(one),
+        "shares": {"sizes": [["</script><script>window.evil = 1</script>", 1.0, 3]], "contexts": [], "reasons": []},
+    }
+    drawn = draw([(one, evil)], 100, tmp_path / "flow")
+    ends = [End("<script>window.evil = 1</script>", [("<b>", "</dd><script>window.evil = 1</script>")])]
+    path = tmp_path / "flow.html"
+    path.write_text(render(Words("<i>", "log01-c0001", "<script>window.evil = 1</script>", ends, Steps(1, 1)), drawn))
+    with opened(browser, path) as (page, seen):
+        assert page.evaluate("window.evil") is None
+        assert "</script>" in page.locator(".flow-shares").inner_text()
+        assert seen.complaints == []

@@ -379,7 +379,9 @@ def test_values_can_be_fitted_and_lines_hidden(browser: Browser, made: dict[Wher
         page.locator("button[data-line=unacked]").click()
         page.evaluate("whyperfFlow.view.settled()")
         assert page.evaluate(foot)[2] != before
-        page.evaluate(ROWS_IN_VIEW, [int(one.time_ns[3000]), int(one.time_ns[3040])])
+        row = int(np.argmax(one.announced_bytes))
+        page.evaluate(ROWS_IN_VIEW, [int(one.time_ns[row]), int(one.time_ns[row + 1])])
+        assert page.evaluate(foot)[0] == bottom
         page.locator("[data-fit]").click()
         page.evaluate("whyperfFlow.view.settled()")
         assert page.evaluate(foot)[0] > bottom

@@ -133,11 +133,11 @@ static __always_inline void on_out(struct sk_buff *skb)
 	if (context == PROCESS && task_flags() & PF_WQ_WORKER)
 		context = WORKER;
 
+	/* What takes a place in the sequence leaves a second time; a probe takes none. */
+	if (segment.end != segment.sequence && tp && is_before(segment.sequence, tp->snd_nxt))
+		retransmission = retransmission_kind(tp, context);
 	if (segment.payload_bytes) {
-		if (tp && is_before(segment.sequence, tp->snd_nxt)) {
-			retransmission = retransmission_kind(tp, context);
-			connection->out.retransmitted_packets += 1;
-		}
+		connection->out.retransmitted_packets += retransmission != NONE;
 		connection->out.data_packets += 1;
 		connection->out.data_segments += segment.wire_segments;
 		connection->out.data_bytes += segment.payload_bytes;

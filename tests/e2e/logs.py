@@ -135,3 +135,16 @@ def unlogged_segments(log: Log) -> dict[int, tuple[int, int]]:
         if more != (0, 0):
             found[connection] = more
     return found
+
+
+def bytes_covered(data: pl.DataFrame) -> int:
+    """Octets that segments carry, each counted once: a busy host sends some twice."""
+    first = int(data["sequence"][0])
+    covered = reach = 0
+    starts = sorted(
+        ((int(row[0]) - first) % 2**32, int(row[1])) for row in data.select("sequence", "payload_bytes").rows()
+    )
+    for start, length in starts:
+        covered += max(0, start + length - max(start, reach))
+        reach = max(reach, start + length)
+    return covered

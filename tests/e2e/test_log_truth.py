@@ -11,7 +11,19 @@ import pytest
 
 from tests.e2e import pcap, wire
 from tests.e2e.experiments import numbers
-from tests.e2e.logs import COUNT_BYTES, HOSTS, IS_DATA, IS_OUT, PREAMBLE_BYTES, SYN, Log, Logs, log_session, run_logs
+from tests.e2e.logs import (
+    COUNT_BYTES,
+    HOSTS,
+    IS_DATA,
+    IS_OUT,
+    PREAMBLE_BYTES,
+    SYN,
+    Log,
+    Logs,
+    bytes_covered,
+    log_session,
+    run_logs,
+)
 
 pytestmark = [
     pytest.mark.root,
@@ -90,19 +102,6 @@ def assert_payload(log: Log, transfer_bytes: int) -> None:
         data = segments.filter(IS_DATA, connection=connection)
         assert bytes_covered(data.filter(is_payload)) == transfer_bytes + PREAMBLE_BYTES
         assert bytes_covered(data.filter(~is_payload)) == PREAMBLE_BYTES + COUNT_BYTES
-
-
-def bytes_covered(data: pl.DataFrame) -> int:
-    """Octets that segments carry, each counted once: a busy host sends some twice."""
-    first = int(data["sequence"][0])
-    covered = reach = 0
-    starts = sorted(
-        ((int(row[0]) - first) % 2**32, int(row[1])) for row in data.select("sequence", "payload_bytes").rows()
-    )
-    for start, length in starts:
-        covered += max(0, start + length - max(start, reach))
-        reach = max(reach, start + length)
-    return covered
 
 
 def assert_sizes(log: Log, mss_bytes: int, offloads: bool) -> None:

@@ -15,13 +15,12 @@ from whyperf import __version__
 from whyperf.run import frames
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.inbox import Inbox, Message, TablePiece
+from whyperf.run.pipes import SSH_FAILED
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
 
 _EXIT_GRACE_S = 3.0
-_SSH_FAILED = 255
-"""What ssh(1) ends with when it broke, or when what ran there was killed."""
 _CLOCK_EXCHANGES = 8
 
 
@@ -61,7 +60,7 @@ def _how_it_ended(label: str, host: str | None, status: int) -> str:
     """What is known of an agent from the status of its process, or of the ssh to its ``host``."""
     if host is not None and status < 0:
         return f"the ssh to {host} was killed by signal {-status}, and the {label} agent ended with it"
-    if host is not None and status == _SSH_FAILED:
+    if host is not None and status == SSH_FAILED:
         return f"the {label} agent is gone: it was killed on {host}, or the ssh to there broke"
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     return f"the {label} agent {how}"

@@ -14,6 +14,8 @@ from whyperf import __version__
 from whyperf.run.errors import Fault, RunError
 
 _SSH_TIMEOUT_S = 60
+SSH_FAILED = 255
+"""What ssh(1) ends with when it broke, or when what ran there was killed."""
 
 
 def agent_binary() -> Path:
@@ -59,7 +61,7 @@ def address_of(host: str, ip_version: int) -> str:
     Raises:
         RunError: the name does not resolve in that family.
     """
-    lines = _run([*_ssh_command(), "-G", host]).splitlines()
+    lines = _run([*_ssh_command(), "-G", host], host).splitlines()
     name = next((line.split(maxsplit=1)[1] for line in lines if line.startswith("hostname ")), host)
     family = socket.AF_INET6 if ip_version == 6 else socket.AF_INET
     try:
@@ -78,27 +80,40 @@ def _ssh_command() -> list[str]:
     return command
 
 
-def _remote(host: str, script: str, data: bytes | None = None) -> str:
-    return _run([*_ssh_command(), "-T", host, script], data, host)
+def _remote(host: str, script: str) -> str:
+    return _run([*_ssh_command(), "-T", host, script], host)
 
 
-def _run(argv: list[str], data: bytes | None = None, host: str | None = None) -> str:
+def _run(argv: list[str], host: str) -> str:
+    """What ssh prints.
+
+    Raises:
+        RunError: it ended with another status than 0.
+    """
+    done = _finished(argv, host)
+    if done.returncode != 0:
+        raise _unreachable(host, done)
+    return done.stdout.decode(errors="replace")
+
+
+def _finished(argv: list[str], host: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(
-            argv,
-            input=data if data is not None else b"",
-            capture_output=True,
-            timeout=_SSH_TIMEOUT_S,
-            check=False,
-        )
+        return subprocess.run(argv, input=data, capture_output=True, timeout=_SSH_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise RunError(f"ssh to {host} took over {_SSH_TIMEOUT_S} s; does `ssh {host} true` work?") from None
     except OSError as error:
         raise RunError(f"starting {argv[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"status {done.returncode}"]
-        raise RunError(f"{host or argv[0]} cannot be reached by ssh: {said[-1].strip()}; does `ssh {host} true` work?")
-    return done.stdout.decode(errors="replace")
+
+
+def _unreachable(host: str, done: subprocess.CompletedProcess[bytes]) -> RunError:
+    return RunError(f"{host} cannot be reached by ssh: {_last_line(done)}; does `ssh {host} true` work?")
+
+
+def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    if lines:
+        return lines[-1].strip()
+    return f"killed by signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
 
 
 def _push(host: str) -> str:
@@ -115,15 +130,32 @@ def _push(host: str) -> str:
         )
     folder = '"${XDG_CACHE_HOME:-$HOME/.cache}/whyperf"'
     name = f"agent-{__version__}-{digest[:16]}"
-    # Written beside and renamed, so that a push that breaks off leaves no agent that half exists.
-    check = f'cd {folder} 2>/dev/null && echo "{digest}  {name}" | sha256sum -c --status && pwd'
-    store = (
-        f"umask 077 && mkdir -p {folder} && cd {folder} && cat > .{name}.$$ && chmod 700 .{name}.$$ "
-        f"&& mv .{name}.$$ {name} && {check}"
-    )
-    found = _remote(host, f"{check} || true").strip()
+    found = _remote(host, f"cd {folder} 2>/dev/null && {_has_sum(name, digest)} && pwd || true").strip()
     if not found:
-        found = _remote(host, store, data).strip()
-    if not found:
-        raise RunError(f"the agent pushed to {host} does not have the checksum it was sent with; is its disk full?")
+        found = _store(host, folder, name, digest, data)
     return shlex.quote(f"{found.splitlines()[-1]}/{name}")
+
+
+def _store(host: str, folder: str, name: str, digest: str, data: bytes) -> str:
+    """Write a file on the host, and return its folder there."""
+    # Written beside and renamed, so that a push that breaks off leaves no agent that half exists, and nothing else.
+    beside = f".{name}.$$"
+    whole = f"{{ {_has_sum(beside, digest)} || {{ echo it arrived incomplete >&2; false; }}; }}"
+    script = (
+        f"umask 077 && mkdir -p {folder} && cd {folder} && "
+        f"{{ cat > {beside} && {whole} && chmod 700 {beside} && mv {beside} {name} && pwd"
+        f" || {{ rm -f {beside}; false; }}; }}"
+    )
+    done = _finished([*_ssh_command(), "-T", host, script], host, data)
+    # ssh(1) ends with the status of what ran there, with 255 when it broke itself, or by a signal.
+    if 0 < done.returncode < SSH_FAILED:
+        raise RunError(
+            f"{host} cannot keep the agent: {_last_line(done)}; make room there, or install whyperf-agent {__version__}"
+        )
+    if done.returncode != 0:
+        raise _unreachable(host, done)
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _has_sum(name: str, digest: str) -> str:
+    return f'echo "{digest}  {name}" | sha256sum -c --status'

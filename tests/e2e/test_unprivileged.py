@@ -59,6 +59,24 @@ def test_the_loopback_is_measured_and_said(folder: Path) -> None:
     assert (manifest.testbed, manifest.status) == ("loopback", "complete")
 
 
+def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(folder: Path) -> None:
+    done = run(folder, "-t", "0.3", "--evidence", "segments", "--json")
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
+    (cell,) = result["cells"]
+    assert (cell["trials"], cell["failed_trials"]) == (1, 0)
+    assert cell["goodput_bps"]["median"] > 0
+    manifests = Experiment.open(folder / "results").trials().manifests
+    assert list(manifests) == ["001-c0001", "log01-c0001"]
+    reports = {name: [end.evidence for end in manifest.hosts.values()] for name, manifest in manifests.items()}
+    assert {(report["asked"], report["got"]) for report in reports["log01-c0001"]} == {("segments", "user")}
+    assert result["evidence"]["incomplete_logs"] == ["log01-c0001"]
+    texts = {warning["code"]: warning["text"] for warning in result["warnings"]}
+    reason = reports["001-c0001"][0]["reason"]
+    assert texts["less_evidence"].endswith(f" evidence is at level user, not counters: {reason.rstrip('.')}.")
+    assert texts["no_log"].endswith(f"has no segment log, its evidence is at level user: {reason.rstrip('.')}.")
+
+
 def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:
     done = run(folder, "--testbed", "veth", "-t", "0.3", "--json")
     assert done.status == 1

@@ -70,12 +70,18 @@ def _print(facts: dict[str, Any]) -> None:
             "" if ability["can"] else ability["lost_without"],
         )
     console.print(table)
-    hooks = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    if facts["hooks"]:
+        console.print(_hooks(facts["hooks"]))
+
+
+def _hooks(hooks: list[dict[str, Any]]) -> Table:
+    """Where evidence is taken in the kernel, and whether it can be."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Hook of the evidence", "", "Why", "Gives"):
-        hooks.add_column(heading)
-    for hook in facts["hooks"]:
-        hooks.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])
-    console.print(hooks)
+        table.add_column(heading)
+    for hook in hooks:
+        table.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])
+    return table
 
 
 def _print_cleaned(cleaned: Any, *, as_json: bool) -> None:

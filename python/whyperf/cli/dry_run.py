@@ -19,23 +19,28 @@ def show(plan: Plan, *, as_json: bool) -> int:
     """Prints the plan; nothing is measured or written."""
     size = estimate(plan)
     if as_json:
-        document = json.loads(plan.to_json()) | {"estimate": {"trials": size.trials, "seconds": round(size.seconds, 1)}}
+        about = {"trials": size.trials, "log_trials": plan.log_trials_count, "seconds": round(size.seconds, 1)}
+        document = json.loads(plan.to_json()) | {"estimate": about}
         print(json.dumps(document, indent=1, ensure_ascii=False))  # noqa: T201
         return DONE
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
     most = "at most " if plan.stop.interval_width is not None else ""
-    logs = f", {plan.log_trials_count} of them with the segment log in blocks after these" if plan.log_blocks else ""
+    blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
+    logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
     console.print(
-        f"Cells: {size.cells}; trials: {most}{size.trials} in {len(plan.blocks)} blocks{logs}; "
-        f"time: {most}about {duration(size.seconds)}"
+        f"Cells: {size.cells}; trials: {most}{size.trials - plan.log_trials_count} in {blocks}{logs}; "
+        f"time: {most}about {duration(size.seconds)}; "
+        f"evidence: {plan.evidence or 'user'}"
     )
-    trials = Counter(trial.cell for trial in plan.trials())
+    trials = Counter((trial.cell, trial.is_log) for trial in plan.trials())
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("Cell", "Levels", "Trials"):
-        table.add_column(heading, justify="right" if heading == "Trials" else "left", no_wrap=True)
+    numbers = ("Trials", "Logs") if plan.log_blocks else ("Trials",)
+    for heading in ("Cell", "Levels", *numbers):
+        table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True)
     for cell in plan.cells:
-        table.add_row(cell.id, cell_words(plan, cell.id) or "all fixed", str(trials[cell.id]))
+        counts = [str(trials[cell.id, is_log]) for is_log in (False, True)][: len(numbers)]
+        table.add_row(cell.id, cell_words(plan, cell.id) or "all fixed", *counts)
     console.print(table)
     common = plan.cells[0].factors.items()
     fixed = [

@@ -61,6 +61,25 @@ def test_the_same_dry_run_prints_the_same_plan(capsys: pytest.CaptureFixture[str
     assert Plan.from_json(json.dumps(document), "plan.json").seed == 7
 
 
+def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = Path("two.toml")
+    profile.write_text('about = "x"\n[design]\ntrials = 3\n[[sweep]]\nname = "a"\nfactors = {connections = [1, 2]}\n')
+    run = ["run", str(profile), "--testbed", "loopback", "--dry-run"]
+    assert main(run) == 0
+    plain = capsys.readouterr().out
+    assert "trials: 6 in 3 blocks; time" in plain
+    assert "evidence: counters" in plain
+    assert main([*run, "--evidence", "segments"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "trials: 6 in 3 blocks, then 2 with the segment log; time" in lines[1]
+    (row,) = (line.split() for line in lines if line.strip().startswith("c0002"))
+    assert row == ["c0002", "connections=2", "3", "1"]
+    assert main([*run, "--evidence", "segments", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"]["log_trials"] == 2
+    assert main([*run, "--evidence", "user"]) == 0
+    assert "evidence: user" in capsys.readouterr().out
+
+
 def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
     profiles = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}

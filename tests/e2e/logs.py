@@ -15,7 +15,7 @@ from whyperf.plan import PlannedTrial, build
 from whyperf.profile import parse
 from whyperf.record import Experiment, Manifest
 from whyperf.run import Kind, Session, Target
-from whyperf.run.trial import run_trial
+from whyperf.run.trial import Progress, run_trial
 
 HOSTS = ("near", "far")
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -84,10 +84,12 @@ def log_trials(experiment: Experiment) -> list[PlannedTrial]:
     return [planned for planned in experiment.plan.trials() if planned.is_log]
 
 
-def run_log(opened: Session, experiment: Experiment, planned: PlannedTrial) -> Logs:
+def run_log(
+    opened: Session, experiment: Experiment, planned: PlannedTrial, on_progress: Progress = lambda *_: None
+) -> Logs:
     """Makes one trial, perhaps anew; the logs of the near and the far end."""
     with experiment.begin_trial(planned.id) as writer:
-        writer.commit(run_trial(opened, planned, experiment.plan.cell(planned.cell), writer, lambda *_: None))
+        writer.commit(run_trial(opened, planned, experiment.plan.cell(planned.cell), writer, on_progress))
     folder, manifest = experiment.folder / "trials" / planned.id, Record(experiment).trials[planned.id]
     near, far = (Log(host, folder, manifest) for host in HOSTS)
     return near, far

@@ -90,6 +90,18 @@ class Track {
     return undefined;
   }
 
+  // Reads all bins beforehand, one group after another while nothing else is to be done: the first zoom need not wait.
+  async warm() {
+    const unseen = { missing: [] };
+    const groups = this.about.tiles.length > 1 ? Math.ceil(this.about.tiles.length / flow.group) : 0;
+    for (let group = 0; group < groups; group += 1) {
+      await idle();
+      unseen.missing.length = 0;
+      this.#group(group * flow.group, unseen, () => {});
+      await Promise.all(unseen.missing);
+    }
+  }
+
   // The tile in which an instant lies, or the last one before it.
   tileAt(time) {
     let [low, high] = [0, this.about.tiles.length - 1];
@@ -204,6 +216,11 @@ class Track {
     }
   }
 }
+
+const idle = () => new Promise((done) => {
+  if (window.requestIdleCallback) requestIdleCallback(done, { timeout: 300 });
+  else setTimeout(done, 20);
+});
 
 function lowerBound(sorted, value) {
   let [low, high] = [0, sorted.length];

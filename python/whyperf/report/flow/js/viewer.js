@@ -13,11 +13,13 @@ function start(place) {
   function pick() {
     const number = numbers.get(`${connection.value}/${end.value}`) ?? flow.tracks.findIndex((one) => String(one.connection) === connection.value);
     if (!tracks.has(number)) tracks.set(number, new Track(number, flow.tracks[number]));
-    const { about } = tracks.get(number);
+    const track = tracks.get(number);
+    const { about } = track;
     end.value = about.host;
     for (const one of place.querySelectorAll("[data-role]")) one.hidden = one.dataset.role !== about.role;
     showShares(place, about);
-    view.pick(tracks.get(number));
+    view.pick(track);
+    view.settled().then(() => track.warm());
   }
   connection.addEventListener("change", pick);
   end.addEventListener("change", pick);

@@ -128,11 +128,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "no_log": Kind(
         "The {end} end of {trial} has no segment log, its evidence is at level {level}: {reason}.",
-        "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs.",
+        "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs. With --retry-failed "
+        "such trials are made again.",
     ),
     "log_broken_off": Kind(
         "The segment log of the {end} end of {trial} is not complete, it breaks off: {reason}.",
-        "Make room for temporary files there, or set TMPDIR; then run the trial again.",
+        "Make room for temporary files there, or set TMPDIR; with --retry-failed such trials are made again.",
     ),
     "log_incomplete": Kind(
         "The segment log of the {end} end of {trial} is not complete: {what}.",

@@ -27,6 +27,8 @@ def tell(experiment: Experiment, *, as_json: bool, report: bool = True) -> int:
         print(json.dumps(summary.model_dump(mode="json"), indent=1, ensure_ascii=False))  # noqa: T201
     else:
         _print(summary)
+        if summary.evidence is not None and summary.evidence.log_trials:
+            print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
         path = write(experiment, summary)
         if as_json:

@@ -103,7 +103,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool, typer.Option("--dry-run", help="Print the plan, do nothing.", rich_help_panel=PLAN)
     ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Measure failed trials again.", rich_help_panel=PLAN)
+        bool,
+        typer.Option(
+            "--retry-failed", help="Measure failed trials, and those without their log, again.", rich_help_panel=PLAN
+        ),
     ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="HOST", help="The far host, as for ssh, for a profile that is named.")

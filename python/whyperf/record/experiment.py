@@ -123,13 +123,15 @@ class Experiment:
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
 
-        Failed trials count as made unless the experiment was opened with `retry_failed`; damaged
-        ones do not. A stop rule may need fewer.
+        Failed trials, and log trials without their log, count as made unless the experiment was
+        opened with `retry_failed`; damaged ones do not. A stop rule may need fewer.
         """
         made = {
             name
             for name, manifest in self.trials().manifests.items()
-            if manifest.status != "failed" or not self.retry_failed or name in self._recorded
+            if not self.retry_failed
+            or name in self._recorded
+            or not (manifest.status == "failed" or (name.startswith(LOG_PREFIX) and manifest.lacks_log))
         }
         return [trial for trial in (plan or self.plan).trials() if trial.id not in made]
 

@@ -68,6 +68,14 @@ class Manifest(Part):
     #: Length in bytes of every table written, by file name; the writer fills it in.
     tables: dict[str, int] = {}
 
+    @property
+    def lacks_log(self) -> bool:
+        """Whether it was made for the segment log, and an end has none, or none to the end."""
+        reports = [end.evidence for end in self.hosts.values()]
+        return self.evidence_asked == "segments" and any(
+            report.get("got") != "segments" or report.get("broken_off") is not None for report in reports
+        )
+
     @model_validator(mode="after")
     def _complete_trials_have_both_ends(self) -> Self:
         if self.status == "complete":

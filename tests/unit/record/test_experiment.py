@@ -166,6 +166,31 @@ def test_log_trials_are_missing_made_and_retried_like_others(tmp_path: Path) -> 
         assert next(trial for trial in missing if trial.is_log).id == log
 
 
+@pytest.mark.parametrize(
+    ("report", "again"),
+    [
+        ({"got": "segments"}, False),
+        ({"got": "segments", "lost_events_count": [{"cpu": 0, "count": 5}]}, False),
+        ({"got": "segments", "broken_off": "no space left on device"}, True),
+        ({"got": "user", "reason": "run as root"}, True),
+    ],
+)
+def test_a_log_trial_without_its_log_is_made_again_on_request(
+    tmp_path: Path, report: dict[str, object], again: bool
+) -> None:
+    plan = sample_plan(evidence="segments")
+    log = next(trial.id for trial in plan.trials() if trial.is_log)
+    document = manifest(plan, log) | {"evidence_asked": "segments"}
+    document["hosts"]["near"] |= {"evidence": {"got": "segments"}}
+    document["hosts"]["far"] |= {"evidence": report}
+    with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT) as experiment:
+        experiment.begin_trial(log).commit(document)
+    for retry_failed in (False, True):
+        with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT, retry_failed=retry_failed) as experiment:
+            missing = {trial.id for trial in experiment.missing_trials()}
+            assert (log in missing) == (retry_failed and again)
+
+
 def test_an_experiment_from_before_there_were_levels_goes_on_at_its_own(tmp_path: Path) -> None:
     created(tmp_path / "sample").close()
     path = tmp_path / "sample" / "plan.json"

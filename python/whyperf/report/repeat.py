@@ -1,21 +1,46 @@
 """How to repeat an experiment."""
 
 import shlex
+from pathlib import Path
 
 from whyperf.plan import Plan
+from whyperf.profile import find, shipped_names
 
 
-def command(plan: Plan) -> str:
-    """The command that makes the same plan again; with `--out` it does not resume the old folder."""
-    words = ["whyperf", "run", plan.profile, "--seed", str(plan.seed)]
+def command(plan: Plan, folder: str) -> str:
+    """The command that makes the same plan again; with `--out` it does not resume the old folder.
+
+    `folder` is the experiment's; it keeps the profile it was made of.
+    """
+    words = ["whyperf", "run", _profile(plan, folder), "--seed", str(plan.seed)]
     if plan.target == "loopback":
         words += ["--testbed", "loopback"]
     elif plan.target != "testbed":
         words += ["--host", plan.target]
-    if plan.stop.trials is not None and not plan.stop.sweep_trials:
-        words += ["--trials", str(plan.stop.trials)]
+    if plan.asked_trials is not None:
+        words += ["--trials", str(plan.asked_trials)]
+    words += _evidence(plan)
     for part in plan.only:
         words += ["--only", part]
     for factor, level in plan.overrides.items():
         words += ["--set", f"{factor}={str(level).lower() if isinstance(level, bool) else level}"]
-    return shlex.join([*words, "--out", f"results/{plan.experiment}-again"])
+    return shlex.join([*words, "--out", f"{folder.rstrip('/')}-again"])
+
+
+def _profile(plan: Plan, folder: str) -> str:
+    """The name of a shipped profile, or the path of the kept one where it is another text."""
+    kept = Path(folder) / "profile.toml"
+    shipped = plan.profile in shipped_names()
+    if kept.is_file() and not (shipped and find(plan.profile).text == kept.read_text(encoding="utf-8")):
+        return str(kept)
+    return plan.profile
+
+
+def _evidence(plan: Plan) -> list[str]:
+    """The option that asks for the plan's evidence; none where the profile says it."""
+    if plan.evidence == "user":
+        return ["--evidence", "user"]
+    logged = {cell for block in plan.log_blocks for cell in block}
+    if plan.evidence is None or 0 < len(logged) < len(plan.cells):
+        return []
+    return ["--evidence", "segments" if logged else "counters"]

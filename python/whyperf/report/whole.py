@@ -28,7 +28,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     board = Switchboard()
     sections = _sections(experiment, summary, board)
     found = Found(
-        dict(experiment.hosts()), experiment.testbed(), flow_section(experiment, summary), f"results/{experiment.name}"
+        dict(experiment.hosts()), experiment.testbed(), flow_section(experiment, summary), str(experiment.folder)
     )
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"

@@ -64,7 +64,8 @@ def test_a_sweep_is_told_in_words_and_charts(tmp_path: Path) -> None:
     assert "Goodput reached" in words(text)
     assert "write size 8,192 bytes" in words(text)
     assert {"chart-sweep-main-goodput", "chart-sweep-main-lines-goodput", "chart-sweep-main-cpu"} <= set(parser.ids)
-    assert "whyperf run synthetic --seed 1995" in text
+    assert f"whyperf run {folder}/profile.toml --seed 1995" in text
+    assert f"whyperf report {folder}" in text
 
 
 def test_a_single_cell_shows_its_course(tmp_path: Path) -> None:

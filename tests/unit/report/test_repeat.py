@@ -1,0 +1,75 @@
+"""The command that a report gives makes the same plan again."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from whyperf.cli import main
+from whyperf.plan import Level, Plan, build
+from whyperf.profile import Factors, Profile, find, load
+from whyperf.report.repeat import command
+
+OWN = """
+about = "Two windows"
+[design]
+trials = 4
+[[sweep]]
+name = "main"
+log_trials = 1
+[sweep.factors]
+window_bytes = [4096, 8192]
+"""
+
+
+def again(told: str, capsys: pytest.CaptureFixture[str]) -> Plan:
+    """What the command would measure."""
+    assert main([*shlex.split(told)[1:], "--dry-run", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    document.pop("estimate")
+    return Plan.from_json(json.dumps(document), "plan.json")
+
+
+@pytest.mark.parametrize("evidence", [None, "user", "counters", "segments"])
+@pytest.mark.parametrize("trials", [None, 2])
+@pytest.mark.parametrize("profile", ["quick", "demo"])
+def test_the_command_makes_the_same_plan(
+    profile: str, trials: int | None, evidence: Level | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    changed: Factors = {"no_delay": True, "near_cpus": "0,2-3"}
+    plan = build(find(profile), seed=7, trials=trials, target="loopback", overrides=changed, evidence=evidence)
+    assert again(command(plan, str(tmp_path)), capsys).id == plan.id
+
+
+def test_the_command_keeps_the_part_of_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    only = ("sweep=throughput", "window_bytes=4096,8192")
+    plan = build(find("demo"), only=only, target="loopback", evidence="segments")
+    assert again(command(plan, str(tmp_path)), capsys).id == plan.id
+
+
+def test_the_far_host_is_named(tmp_path: Path) -> None:
+    told = command(build(find("quick"), target="host7"), str(tmp_path))
+    assert told == f"whyperf run quick --seed 1995 --host host7 --evidence counters --out {tmp_path}-again"
+
+
+@pytest.mark.parametrize("name", ["mine", "demo"])
+def test_a_profile_of_ones_own_is_the_kept_one(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = build(_kept(OWN, tmp_path, name), target="loopback")
+    told = command(plan, str(tmp_path / "results"))
+    assert told.startswith(f"whyperf run {tmp_path}/results/profile.toml ")
+    assert again(told, capsys).id == plan.id
+
+
+def test_a_kept_profile_that_is_the_shipped_one_has_its_name(tmp_path: Path) -> None:
+    shipped = find("demo")
+    plan = build(_kept(shipped.text, tmp_path, "demo"), target="loopback")
+    assert command(plan, str(tmp_path / "results")).startswith("whyperf run demo ")
+
+
+def _kept(text: str, folder: Path, name: str) -> Profile:
+    """A profile in a file of this name, and beside it the folder of results that keeps it."""
+    (folder / "results").mkdir()
+    for path in (folder / f"{name}.toml", folder / "results" / "profile.toml"):
+        path.write_text(text)
+    return load(folder / f"{name}.toml")

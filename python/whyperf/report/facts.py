@@ -39,10 +39,12 @@ def devices(host: Document) -> list[str]:
 
 def device_text(device: Document) -> str:
     """A device in a sentence: name, driver, speed, MTU, offloads."""
-    speed = device.get("speed_mbps")
+    driver = device.get("driver")
+    # Linux's veth says 10 Gbit/s whatever it carries (drivers/net/veth.c, veth_get_link_ksettings).
+    speed = None if driver == "veth" else device.get("speed_mbps")
     parts = [
         str(device.get("name") or device.get("device")),
-        f"driver {device['driver']}" if device.get("driver") else "",
+        f"driver {driver}" if driver else "",
         f"{speed:,} Mbit/s" if speed else "",
         f"MTU {device.get('mtu_bytes')}",
         offloads_text(device.get("offloads", {})),
@@ -77,21 +79,37 @@ def plan_facts(plan: Plan, summary: Summary) -> Facts:
         ("Target", plan.target),
         ("Seed", str(plan.seed)),
         ("Cells", f"{len(plan.cells):,}"),
-        (
-            "Blocks",
-            f"{count(len(plan.blocks), 'randomized complete block')}, at most {count(plan.trials_count, 'trial')}",
-        ),
+        ("Blocks", _blocks(plan)),
         ("Stop rule", stop_text(plan)),
         ("Trials", f"{done:,} with a result" + (f", {stopped:,} without" if stopped else "")),
     ]
-    facts += [(factor_name(name), _levels(plan, name)) for name in plan.varied]
+    if plan.log_blocks:
+        facts.append(("Segment log", f"{count(plan.log_trials_count, 'trial')} more, in blocks after the others"))
+    facts += [(factor_name(name), _levels(plan, name)) for name in [*plan.varied, *_follow(plan)]]
     return facts
 
 
 def constant_factors(plan: Plan) -> Facts:
     """Factors with one level in all cells."""
     first = plan.cells[0].factors
-    return [(factor_name(name), level_with_unit(name, first[name])) for name in first if name not in plan.varied]
+    return [(factor_name(name), level_with_unit(name, first[name])) for name in first if _same(plan, name)]
+
+
+def _same(plan: Plan, name: str) -> bool:
+    """Whether all cells have the factor, at one level."""
+    return len({level_text(cell.factors[name]) if name in cell.factors else None for cell in plan.cells}) == 1
+
+
+def _follow(plan: Plan) -> list[str]:
+    """Factors that nobody varied and that differ: those that refer to another, and those that sweeps fix apart."""
+    names = dict.fromkeys(name for cell in plan.cells for name in cell.factors)
+    return [name for name in names if name not in plan.varied and not _same(plan, name)]
+
+
+def _blocks(plan: Plan) -> str:
+    most = "at most " if plan.stop.interval_width is not None else ""
+    trials = plan.trials_count - plan.log_trials_count
+    return f"{count(len(plan.blocks), 'randomized complete block')}, {most}{count(trials, 'trial')}"
 
 
 def stop_text(plan: Plan) -> str:

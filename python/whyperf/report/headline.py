@@ -63,7 +63,10 @@ def key_figures(summary: Summary) -> list[Figure]:
             # Ticks are too coarse for a short transfer; the table's tooltip says so.
             rough = "~" if cpu.pooled_s < CPU_POOL_SHORT_S else ""
             value = rough + percent(cpu.busy_ratio).removesuffix(" %")
-            figures.append(Figure(value, "%", f"CPU of the {end}", of_best))
+            threads = cpu.load_threads_ratio
+            # Far below the CPU's own share, somebody else was on it.
+            own = "" if threads is None else f"load's threads {percent(threads)}"
+            figures.append(Figure(value, "%", f"CPU of the {end}", ", ".join(part for part in (of_best, own) if part)))
         elif cpu is not None and cpu.load_threads_ratio is not None:
             value = percent(cpu.load_threads_ratio).removesuffix(" %")
             figures.append(Figure(value, "%", f"CPU of the {end}", "load's threads only"))

@@ -7,7 +7,7 @@ ENDS = ("sender", "receiver")
 
 CAPITALS = {word.lower(): word for word in ("ACK", "CPU", "CPUs", "GRO", "GSO", "IP", "MSS", "MTU", "TSO")}
 
-_UNITS = ("_bytes", "_ms", "_s")
+_UNITS = ("_bytes", "_bps", "_ms", "_s")
 
 
 def factor_name(factor: str) -> str:

@@ -86,12 +86,18 @@ def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] 
     return log.select(time, *names, *words)
 
 
+_ASKED_TWICE = ("connection", "direction")
+"""Columns that sequence numbers need and that are mostly wanted themselves."""
+
+
 class _Reader:
     """Reads a log column by column, so that no more than one is held twice while it is put in order."""
 
     def __init__(self, log: pl.LazyFrame, where: pl.Expr | None) -> None:
-        self._whole = log
-        self._log = log if where is None else log.filter(where)
+        self._log = log
+        # Which rows is found once: a filter in each read would read its own columns again every time.
+        self._rows = None if where is None else log.select(where).collect().to_series()
+        self._kept: dict[str, pl.Series] = {}
         time = self._read("time_ns").to_numpy()
         self._order: Raw | None = None
         if time.size and (time[1:] < time[:-1]).any():
@@ -120,7 +126,7 @@ class _Reader:
     def _initial(self) -> dict[int, int]:
         """The initial sequence number of each stream whose SYN is in the log."""
         stream = 2 * pl.col("connection") + (pl.col("direction") == "out").cast(pl.UInt32)
-        syn = self._whole.filter(pl.col("flags") & SYN != 0).select(stream.alias("stream"), "sequence")
+        syn = self._log.filter(pl.col("flags") & SYN != 0).select(stream.alias("stream"), "sequence")
         return dict(syn.collect(engine="streaming").iter_rows())
 
     def _acknowledgments(self, stream: Raw, base: dict[int, int]) -> pl.Series:
@@ -140,11 +146,17 @@ class _Reader:
         return self._column(name).to_numpy()
 
     def _column(self, name: str) -> pl.Series:
+        if name in self._kept:
+            return self._kept[name]
         read = self._read(name)
-        return read if self._order is None else read.gather(pl.Series(self._order))
+        column = read if self._order is None else read.gather(pl.Series(self._order))
+        if name in _ASKED_TWICE:
+            self._kept[name] = column
+        return column
 
     def _read(self, name: str) -> pl.Series:
-        return self._log.select(name).collect().to_series().rechunk()
+        column = self._log.select(name).collect().to_series()
+        return (column if self._rows is None else column.filter(self._rows)).rechunk()
 
 
 def _fill_bases(base: dict[int, int], raw: Raw, stream: Raw, rows: NDArray[np.bool_]) -> None:

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from whyperf.report.flow.codes import AGAIN
 from whyperf.report.flow.planes import planes
 from whyperf.report.flow.track import Counts, Track
 
@@ -26,6 +27,11 @@ GROUP = 16
 
 MASK_BITS = 64
 
+RUN = 1 << 18
+"""Rows whose sizes are looked up at once."""
+
+Masks = npt.NDArray[np.uint64]
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -35,7 +41,7 @@ class Sizes:
     """
 
     bounds: tuple[tuple[int, int], ...]
-    bits: npt.NDArray[np.uint64]
+    bits: Masks
 
 
 def sizes(track: Track) -> Sizes:
@@ -93,13 +99,11 @@ def _packed(parts: list[_Bins], track: Track, kinds: Sizes) -> bytes:
     rows = slice(first, stop)
     lengths = np.diff(starts, append=stop - first).astype(np.uint32)
     packed = [*planes(numbers, 2), *planes(lengths, 4)]
-    packed += planes(np.add.reduceat((track.reason_code[rows] >= 16).view(np.uint8), starts, dtype=np.uint32), 4)
+    packed += planes(np.add.reduceat((track.reason_code[rows] >= AGAIN).view(np.uint8), starts, dtype=np.uint32), 4)
     for values in (track.unacked_bytes[rows], track.announced_bytes[rows]):
         packed += _steps(values, starts, lengths)
-    masks = kinds.bits[track.payload_bytes[rows]]
-    out = track.out[rows]
-    for side in (out, ~out):
-        packed += planes(np.bitwise_or.reduceat(masks * side, starts), 8)
+    sent, arrived = _masks(track, kinds, first, starts, lengths)
+    packed += [*planes(sent, 8), *planes(arrived, 8)]
     return b"".join((counts.tobytes(), *packed))
 
 
@@ -107,3 +111,21 @@ def _steps(values: Counts, starts: npt.NDArray[np.intp], lengths: Counts) -> lis
     last = values[starts + lengths - 1]
     lowest, highest = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
     return [*planes(last, 4), *planes(last - lowest, 4), *planes(highest - last, 4)]
+
+
+def _masks(
+    track: Track, kinds: Sizes, first: int, starts: npt.NDArray[np.intp], lengths: Counts
+) -> tuple[Masks, Masks]:
+    """Which kinds of payload each bin has, sent and arrived; made of some bins at a time to need little memory."""
+    sent, arrived = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
+    ends = starts + lengths
+    bins = 0
+    while bins < len(starts):
+        stop = max(bins + 1, int(np.searchsorted(ends, starts[bins] + RUN, side="right")))
+        rows = slice(first + int(starts[bins]), first + int(ends[stop - 1]))
+        masks, out = kinds.bits[track.payload_bytes[rows]], track.out[rows]
+        within = starts[bins:stop] - starts[bins]
+        sent[bins:stop] = np.bitwise_or.reduceat(masks * out, within)
+        arrived[bins:stop] = np.bitwise_or.reduceat(masks * ~out, within)
+        bins = stop
+    return sent, arrived

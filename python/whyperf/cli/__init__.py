@@ -1,5 +1,17 @@
-"""The command line: `whyperf run | show | report | list | doctor`."""
+"""The command line: `whyperf run | show | flow | report | list | doctor`."""
 
-from whyperf.cli.app import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts."""
+    try:
+        # Takes a while on a busy machine: Ctrl-C in that time is an order like any other.
+        from whyperf.cli import app  # noqa: PLC0415
+    except KeyboardInterrupt:
+        print("whyperf: stopped", file=sys.stderr)  # noqa: T201
+        return 1
+    return app.main(arguments)

@@ -1,11 +1,15 @@
 """Finds an experiment: a folder, a name under `results/`, or the latest."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
 from whyperf.record import Experiment
 from whyperf.record.naming import RESULTS
+
+#: Experiments that an error names.
+SHOWN = 3
 
 
 def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment:
@@ -25,6 +29,18 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment
         return Experiment.open(Path(argument))
     if argument in known:
         return Experiment.open(known[argument].parent)
+    if Path(argument).exists():
+        raise UsageError(f"there is no experiment {argument}: it has no plan.json; {_known(known, results)}")
     near = get_close_matches(argument, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known in {results}: {', '.join(sorted(known)) or 'none'}"
-    raise UsageError(f"there is no experiment {argument}; {hint}")
+    raise UsageError(
+        f"there is no experiment {argument}; " + (f"did you mean {near[0]}?" if near else _known(known, results))
+    )
+
+
+def _known(plans: Mapping[str, Path], results: Path) -> str:
+    """The experiments started last, by name, or that there are none."""
+    if not plans:
+        return f"there are none in {results} either"
+    latest = sorted(plans, key=lambda name: plans[name].stat().st_mtime, reverse=True)
+    more = f", and {len(latest) - SHOWN} more" if len(latest) > SHOWN else ""
+    return f"the latest in {results}: {', '.join(latest[:SHOWN])}{more}"

@@ -1,6 +1,9 @@
 """The command line from outside, as far as it goes without an agent."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,20 @@ from whyperf.cli import main
 from whyperf.plan import Plan, build
 from whyperf.profile import find
 from whyperf.record import Experiment
+
+LOADING = """
+import sys
+
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "pydantic":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+from whyperf.cli import main
+
+sys.exit(main(["list"]))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +95,28 @@ def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out)["estimate"]["log_trials"] == 2
     assert main([*run, "--evidence", "user"]) == 0
     assert "evidence: user" in capsys.readouterr().out
+
+
+def test_what_is_no_experiment_is_told_from_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = find("quick")
+    for number in range(5):
+        folder = Path(f"results/quick-{number}")
+        Experiment.create(folder, build(profile, target="loopback"), profile.text).close()
+        os.utime(folder / "plan.json", (number, number))
+    latest = "the latest in results: quick-4, quick-3, quick-2, and 2 more\n"
+    assert main(["show", "results"]) == 2
+    assert capsys.readouterr().err == f"whyperf: there is no experiment results: it has no plan.json; {latest}"
+    assert main(["show", "demo-4f69ee"]) == 2
+    assert capsys.readouterr().err == f"whyperf: there is no experiment demo-4f69ee; {latest}"
+    assert main(["show", "quick-44"]) == 2
+    assert "did you mean quick-4?" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_the_program_loads_is_one_line(tmp_path: Path) -> None:
+    loading = tmp_path / "loading.py"
+    loading.write_text(LOADING)
+    done = subprocess.run([sys.executable, str(loading)], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "whyperf: stopped\n")
 
 
 def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,8 +82,10 @@ def _read(told: Told, end: FlowEnd, numbers: Sequence[int], steps: Steps) -> Ite
     """The tracks of one end."""
     # Where there is one connection the file is read once more rather than the track copied for it.
     log = scan_log(told.trial, end.host) if len(told.numbers) == 1 else None
-    alone = None if log is None else of_log(log, end.role, steps)
-    tracks = deque(read_tracks(told.trial, end.host, numbers))
+    with ThreadPoolExecutor(1) as thread:
+        summing = None if log is None else thread.submit(of_log, log, end.role, steps)
+        tracks = deque(read_tracks(told.trial, end.host, numbers))
+        alone = None if summing is None else summing.result()
 
     def one_by_one() -> Iterator[tuple[Track, About]]:
         while tracks:

@@ -1,6 +1,6 @@
 """The segment flow of many log trials, a line each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from whyperf.analyze.flow import (
+    Completeness,
     FlowTrial,
     Payloads,
     ack_reasons,
@@ -19,7 +20,8 @@ from whyperf.analyze.flow import (
 )
 from whyperf.record.errors import RecordError
 from whyperf.report.flow.about import context_shares, reason_shares
-from whyperf.report.flow.told import payloads_of
+from whyperf.report.flow.rows import context_ratios, reason_ratios
+from whyperf.report.flow.told import Told, payloads_of
 
 THREADS = 2
 
@@ -36,7 +38,6 @@ class Glance:
     cell: str
     doubt: str
     segments: int | None = None
-    segment_bytes_mean: float | None = None
     packet_bytes_mean: float | None = None
     segments_per_ack: float | None = None
     again: int | None = None
@@ -51,6 +52,28 @@ def glances(folders: Iterable[Path]) -> list[Glance]:
         return list(threads.map(_glance, folders))
 
 
+def of_told(told: Told) -> Glance:
+    """The line of a trial of which everything is told already."""
+    sender = next((one for one in told.ends if one.end.role == "sender"), None)
+    receiver = next((one for one in told.ends if one.end.role == "receiver"), None)
+    doubt = " ".join(_doubts({one.end.host: one.log for one in told.ends}))
+    if sender is None:
+        return Glance(told.trial.trial, told.trial.cell, doubt)
+    segments, again = sender.value("data_segments"), sender.value("retransmitted_packets")
+    return Glance(
+        trial=told.trial.trial,
+        cell=told.trial.cell,
+        doubt=doubt,
+        segments=None if segments is None else round(segments),
+        packet_bytes_mean=sender.value("packet_bytes_mean"),
+        segments_per_ack=sender.value("segments_per_ack"),
+        again=None if again is None else round(again),
+        pattern=sender.payloads,
+        context=next(iter(context_ratios(sender)), None),
+        reason=None if receiver is None else next(iter(reason_ratios(receiver)), None),
+    )
+
+
 def _glance(folder: Path) -> Glance:
     try:
         return _seen(open_trial(folder))
@@ -60,7 +83,7 @@ def _glance(folder: Path) -> Glance:
 
 def _seen(trial: FlowTrial) -> Glance:
     sender, receiver = trial.end("sender"), trial.end("receiver")
-    doubt = " ".join(_doubts(trial))
+    doubt = " ".join(_doubts({host: completeness(trial, host) for host in trial.ends}))
     if sender is None:
         return Glance(trial.trial, trial.cell, doubt)
     table = overview(trial, sender.host)
@@ -74,7 +97,6 @@ def _seen(trial: FlowTrial) -> Glance:
         cell=trial.cell,
         doubt=doubt,
         segments=segments,
-        segment_bytes_mean=octets / segments if segments else None,
         packet_bytes_mean=octets / packets if packets else None,
         segments_per_ack=segments / acks if acks else None,
         again=again,
@@ -84,8 +106,7 @@ def _seen(trial: FlowTrial) -> Glance:
     )
 
 
-def _doubts(trial: FlowTrial) -> list[str]:
-    found = {host: completeness(trial, host) for host in trial.ends}
+def _doubts(found: Mapping[str, Completeness | None]) -> list[str]:
     reasons = {
         host: "there is no log" if log is None else log.reason or "not complete"
         for host, log in found.items()

@@ -8,6 +8,7 @@ from whyperf.report.flow.codes import ACK_REASON_WORDS, CONTEXT_WORDS, RETRANSMI
 from whyperf.report.flow.told import EndTold
 
 Row = tuple[str, str]
+Ratio = tuple[str, float]
 
 FEW = 4
 """An end that sent no more packets, or ACKs, than this on a connection only shook hands: it has no shares."""
@@ -122,27 +123,38 @@ def _acks(told: EndTold) -> str:
     return _leveled(told, ", ".join(parts), "acks_count")
 
 
-def _reasons(told: EndTold) -> str:
+def reason_ratios(told: EndTold) -> list[Ratio]:
+    """Why this end sent its pure ACKs, the commonest first; nothing where it only shook hands."""
     counts = {words: told.value(f"ack_{name}_count") or 0.0 for name, words in ACK_REASON_WORDS.items()}
     total = sum(counts.values())
     if total <= FEW * told.connections_count:
-        return ""
-    ratios = {words: number / total for words, number in counts.items()}
-    return _leveled(told, _shares(ratios), "ack_other_count")
+        return []
+    return _ordered({words: number / total for words, number in counts.items()})
+
+
+def context_ratios(told: EndTold) -> list[Ratio]:
+    """Contexts in which this end sent data, the commonest first."""
+    return _ordered({words: told.value(f"context_{name}_ratio") or 0.0 for name, words in CONTEXT_WORDS.items()})
+
+
+def _ordered(ratios: dict[str, float]) -> list[Ratio]:
+    return sorted(((words, ratio) for words, ratio in ratios.items() if ratio >= LEAST_RATIO), key=lambda one: -one[1])
+
+
+def _shares(ratios: list[Ratio]) -> str:
+    return ", ".join(f"{words} {percent(ratio)}" for words, ratio in ratios)
+
+
+def _reasons(told: EndTold) -> str:
+    return _leveled(told, _shares(reason_ratios(told)), "ack_other_count")
 
 
 def _contexts(told: EndTold) -> str:
-    ratios = {words: told.value(f"context_{name}_ratio") or 0.0 for name, words in CONTEXT_WORDS.items()}
-    text = _shares(ratios)
+    text = _shares(context_ratios(told))
     ksoftirqd = told.value("ksoftirqd_ratio") or 0.0
     if text and ksoftirqd >= LEAST_RATIO:
         text += f"; in ksoftirqd {percent(ksoftirqd)}"
     return _leveled(told, text, "context_other_ratio")
-
-
-def _shares(ratios: dict[str, float]) -> str:
-    ordered = sorted(ratios.items(), key=lambda item: -item[1])
-    return ", ".join(f"{words} {percent(ratio)}" for words, ratio in ordered if ratio >= LEAST_RATIO)
 
 
 def _again(told: EndTold) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.record import Experiment
+from whyperf.record import Experiment, RecordError
 from whyperf.report.flow.about import step_words
-from whyperf.report.flow.glance import Glance, glances
+from whyperf.report.flow.glance import Glance, glances, of_told
 from whyperf.report.flow.rows import LEAST_RATIO, mean_words
-from whyperf.report.flow.told import tell
+from whyperf.report.flow.told import Told, tell
 from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
 from whyperf.report.flow.write import page_path, steps_of, write_drawn
 from whyperf.report.layout import varied_axes
@@ -53,22 +53,28 @@ def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None
 
     Where the experiment has one cell, the page of its first log trial is written too.
 
-    Raises:
-        RecordError: a log cannot be read, or the page cannot be written.
+    What cannot be read, or a page that cannot be written, is told in the section.
     """
     trials = experiment.folder / "trials"
     names = [name for name in experiment.trials().logs if any((trials / name).glob("segments.*.parquet"))]
     if not names:
         return None
-    told = glances(trials / name for name in names[:MOST_TRIALS])
-    cells = {cell.id: cell for cell in summary.cells}
-    figures = _figures(experiment, names[0]) if len(summary.cells) == 1 else None
+    figures: FlowFigures | None = None
+    known: list[Glance] = []
+    notes = [_note(experiment, len(names))]
+    if len(summary.cells) == 1:
+        try:
+            first = tell(open_trial(trials / names[0]))
+            figures, known = _figures(experiment, first), [of_told(first)]
+        except RecordError as error:
+            notes.append(f"The figures are left out: {error}")
+    told = known + glances(trials / name for name in names[len(known) : MOST_TRIALS])
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
-    return FlowSection(_table(told, cells, pages), _note(experiment, len(names)), figures)
+    cells = {cell.id: cell for cell in summary.cells}
+    return FlowSection(_table(told, cells, pages), " ".join(notes), figures)
 
 
-def _figures(experiment: Experiment, name: str) -> FlowFigures:
-    told = tell(open_trial(experiment.folder / "trials" / name))
+def _figures(experiment: Experiment, told: Told) -> FlowFigures:
     path, drawing = write_drawn(experiment.folder, experiment.name, told)
     blocks, whole = drawing.lone_blocks(FIGURE_BYTES)
     held = {block.track for block in blocks}
@@ -83,7 +89,7 @@ def _figures(experiment: Experiment, name: str) -> FlowFigures:
         closer_page=path.name,
     )
     content = data(drawing.tracks, "", None, overview_only=not whole)
-    return FlowFigures(viewer, content, blocks_json(blocks), scripts("page"), name, path.name)
+    return FlowFigures(viewer, content, blocks_json(blocks), scripts("page"), told.trial.trial, path.name)
 
 
 def _note(experiment: Experiment, trials: int) -> str:

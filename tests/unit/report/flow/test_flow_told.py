@@ -122,6 +122,15 @@ def test_a_sweep_has_a_line_each(tmp_path: Path) -> None:
     assert not list(made.folder.glob("flow-*"))
 
 
+def test_a_log_that_cannot_be_read_does_not_cost_the_report(tmp_path: Path) -> None:
+    made = experiment(tmp_path / "made")
+    (made.folder / "trials" / "log01-c0001" / "segments.far.parquet").write_bytes(b"PAR1, but no more")
+    text = write_report(made, summarize(made)).read_text()
+    assert "The figures are left out: the table" in text
+    assert ">not complete<" in text
+    assert "segments.far.parquet" in text
+
+
 def test_a_report_without_a_log_has_no_such_section(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made")
     for file in made.folder.glob("trials/log01-c0001/segments.*"):

@@ -1,0 +1,83 @@
+"""`whyperf flow`: what it prints, what it writes, how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.report.flow.flow_results import drop_rows, experiment
+from whyperf.cli.app import main
+from whyperf.cli.exits import DONE, DOUBTFUL, USAGE
+
+
+def test_it_tells_the_first_log_trial_and_names_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = experiment(tmp_path / "made", cells=2).folder
+    assert main(["flow", str(folder)]) == DONE
+    out = capsys.readouterr().out
+    assert out.startswith("made, trial log01-c0001\n")
+    assert "\nSender (near end)\n  Log             complete, " in out
+    assert "\nReceiver (far end)\n" in out
+    assert out.rstrip().endswith(f"Page: {folder}/flow-log01-c0001.html")
+    assert (folder / "flow-log01-c0001.html").exists()
+    assert max(map(len, out.splitlines()[2:-1])) <= 120
+
+
+def test_a_trial_an_end_and_a_connection_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = experiment(tmp_path / "made", cells=2, connections=3).folder
+    words = ["flow", str(folder), "log01-c0002", "--connection", "2", "--host", "far", "--no-page"]
+    assert main(words) == DONE
+    out = capsys.readouterr().out
+    assert "trial log01-c0002" in out
+    assert "Connection 2, " in out
+    assert "Sender" not in out
+    assert "Payload bytes" not in out
+    assert not list(folder.glob("flow-*"))
+
+
+def test_many_connections_are_told_in_a_table_that_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = experiment(tmp_path / "made", connections=22, rows=4000).folder
+    assert main(["flow", str(folder), "--no-page"]) == DONE
+    out = capsys.readouterr().out
+    assert "2 more are on the page and in --json" in " ".join(out.split())
+
+
+def test_json_is_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = experiment(tmp_path / "made").folder
+    assert main(["flow", str(folder), "--json"]) == DONE
+    document = json.loads(capsys.readouterr().out)
+    assert document["trial"] == "log01-c0001"
+    assert Path(document["page"]).exists()
+
+
+def test_an_incomplete_log_ends_with_doubt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = experiment(tmp_path / "made").folder
+    drop_rows(folder / "trials" / "log01-c0001", "far", 3)
+    assert main(["flow", str(folder), "--no-page"]) == DOUBTFUL
+    assert "Warning: The log of the far end is not complete." in capsys.readouterr().out
+
+
+def test_without_a_log_it_says_what_there_is_and_how_to_get_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = experiment(tmp_path / "made").folder
+    assert main(["flow", str(folder), "001-c0001"]) == DONE
+    out = capsys.readouterr().out
+    assert "There is no segment log; what is above is in what the kernel tells everybody (TCP_INFO)." in out
+    assert "whyperf run synthetic --evidence segments" in out
+    assert "Page:" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["log01-c0002"], "has no trial log01-c0002; did you mean log01-c0001?"),
+        (["log01-c0001", "--connection", "4"], "log01-c0001 has no connection 4; it has only 0"),
+        (["log01-c0001", "--host", "middle"], "middle"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    folder = experiment(tmp_path / "made").folder
+    assert main(["flow", str(folder), *words]) == USAGE
+    assert said in capsys.readouterr().err

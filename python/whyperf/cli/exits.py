@@ -12,6 +12,9 @@ USAGE = 2
 #: Done, but a check did not hold: a trial failed or could not be used.
 DOUBTFUL = 3
 
+#: Of a name that is too long.
+SHOWN_CHARACTERS = 40
+
 
 class UsageError(Exception):
     """An argument or an option that cannot be used; the text says the way out."""
@@ -30,12 +33,24 @@ def explain(error: BaseException) -> tuple[int, str]:
             return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
         case RecordError():
             return FAILED, str(error)
-        case OSError(errno=errno.ENOSPC):
-            return FAILED, "no space left on the device; free some and run the same command again: it resumes"
+        case OSError() if (told := _of_the_system(error)) is not None:
+            return told
         case MemoryError():
             return FAILED, "out of memory; take a part of the experiment with --only"
     name = type(error).__name__
     return FAILED, f"internal error ({name}: {_first_line(error)}); WHYPERF_DEBUG=1 shows where, please report it"
+
+
+def _of_the_system(error: OSError) -> tuple[int, str] | None:
+    """What a user can help; None for what looks like a mistake of ours."""
+    match error:
+        case OSError(errno=errno.ENOSPC):
+            return FAILED, "no space left on the device; free some and run the same command again: it resumes"
+        case PermissionError(filename=str(name)):
+            return FAILED, f"{name} cannot be opened: permission denied; become a user who may, or name another folder"
+        case OSError(errno=errno.ENAMETOOLONG, filename=str(name)):
+            return USAGE, f"{name[:SHOWN_CHARACTERS]}… is too long for the name of a file"
+    return None
 
 
 def wants_traceback() -> bool:

@@ -49,6 +49,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["show"], "there are no results"),
         (["show", "nothing"], "there is no experiment nothing"),
         (["report", "nothing"], "there is no experiment nothing"),
+        (["show", "x" * 300], "is too long for the name of a file"),
         (["doctor", "-x"], "no such option"),
         (["doctor", "host7", "--clean"], "--clean is for this host alone"),
         (["compare"], "no such command 'compare'"),

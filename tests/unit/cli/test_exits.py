@@ -1,0 +1,21 @@
+"""What an error from the depths becomes for the user."""
+
+import errno
+
+import pytest
+
+from whyperf.cli.exits import FAILED, USAGE, explain
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "a/plan.json"), FAILED, "a/plan.json cannot be opened"),
+        (OSError(errno.ENOSPC, "No space left on device", "a/plan.json"), FAILED, "no space left on the device"),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300), USAGE, f"{'x' * 40}… is too long"),
+        (OSError(errno.EIO, "Input/output error"), FAILED, "internal error (OSError: [Errno 5] Input/output error)"),
+    ],
+)
+def test_what_a_user_can_help_is_no_internal_error(error: OSError, code: int, says: str) -> None:
+    found, text = explain(error)
+    assert (found, text[: len(says)]) == (code, says)

@@ -17,14 +17,14 @@ RUNNABLE = re.compile(r"<!-- run(?: (?P<words>[^>]*?))? -->\n```console\n(?P<blo
 
 @dataclass(frozen=True)
 class Example:
-    """A block of commands a document says can be run: `<!-- run -->` before it, or `<!-- run exit=3 -->`.
+    """A block of commands a document says can be run: `<!-- run -->` before it, or `<!-- run exit=0,3 -->`.
 
-    `exit_code` is what its last command ends with; the others end with 0.
+    `exit_codes` are those its last command may end with; the others end with 0.
     """
 
     document: str
     commands: tuple[list[str], ...]
-    exit_code: int
+    exit_codes: tuple[int, ...]
 
 
 def links(text: str) -> list[str]:
@@ -45,4 +45,5 @@ def examples() -> Iterator[Example]:
             lines = [line.removeprefix("$ ") for line in found["block"].splitlines() if line.startswith("$ ")]
             commands = tuple(shlex.split(line, comments=True) for line in lines)
             words = dict(word.split("=") for word in (found["words"] or "").split())
-            yield Example(document.name, commands, int(words.get("exit", 0)))
+            codes = tuple(int(code) for code in words.get("exit", "0").split(","))
+            yield Example(document.name, commands, codes)

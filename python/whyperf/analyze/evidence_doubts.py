@@ -52,7 +52,7 @@ def _of_log(row: Row, named: dict[str, str]) -> Iterator[Caution]:
 
 
 def _of_counters(row: Row, named: dict[str, str]) -> Iterator[Caution]:
-    if row["got"] == row["asked"] and (row["missed"] or row["unseen"] or row["why"]):
+    if row["got"] == row["asked"] and (row["missed"] or row["why"]):
         yield Caution("counters_incomplete", named | {"what": _what_is_missing(row)})
 
 

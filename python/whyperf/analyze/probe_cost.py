@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from whyperf.analyze.inputs import Inputs
 from whyperf.analyze.intervals import median_intervals
+from whyperf.analyze.quantity import count
 from whyperf.analyze.trials import measure_trials
 
 BASELINE = "user"
@@ -108,8 +109,9 @@ def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:
     if cost is None or not rows:
         return "What this evidence costs here was not measured; whyperf doctor --probe-cost does it."
     parts = [f"{row.level} {change_text(row.goodput_ratio)} goodput {row.condition}" for row in rows]
+    pairs = count(rows[0].pairs, "interleaved pair")
     day = cost.measured_realtime.partition("T")[0]
-    return f"What the evidence costs here, in {rows[0].pairs} interleaved pairs on {day}: {'; '.join(parts)}."
+    return f"What the evidence costs here, in {count(rows[0].pairs, 'interleaved pair')} on {day}: {'; '.join(parts)}."
 
 
 def change_text(ratio: Ratio) -> str:

@@ -11,7 +11,7 @@ from whyperf.analyze.announced import cell_windows
 from whyperf.analyze.calls import cell_calls
 from whyperf.analyze.cautions import Caution, told_once
 from whyperf.analyze.cpu import cell_cpu
-from whyperf.analyze.evidence import summarize_evidence
+from whyperf.analyze.evidence import of_measured, summarize_evidence
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit, median_intervals
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
@@ -68,7 +68,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         cells=cells,
         unfinished=_unfinished(inputs),
         warnings=_advice(inputs, evidence, found, [len(values) for values in goodputs]),
-        facts=[*_facts(inputs, cells), *_cost_facts(inputs, evidence)],
+        facts=[*_facts(inputs, cells), *_unseen_facts(inputs.evidence), *_cost_facts(inputs, evidence)],
     )
 
 
@@ -271,6 +271,16 @@ def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
         text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
         facts.append(Fact(code="no_pmu", text=text))
     return facts
+
+
+def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:
+    """By how much counters are too small: programs do not run on top of processes that a kernel hides from them."""
+    unseen = of_measured(evidence).group_by("trial").agg(pl.col("unseen").sum()).filter(pl.col("unseen") > 0)
+    if unseen.is_empty():
+        return []
+    number, most = count(unseen.height, "trial"), count(int(unseen["unseen"].sort()[-1]), "segment")
+    text = f"In {number} TCP counted up to {most} that no program in the kernel saw; what they counted lacks these."
+    return [Fact(code="unseen_segments", text=text)]
 
 
 def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:

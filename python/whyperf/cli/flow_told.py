@@ -18,6 +18,7 @@ from whyperf.record import Experiment
 from whyperf.report.flow import Told, doubts, flow_json, headline, tell, write
 from whyperf.report.flow.connections import Column, connections
 from whyperf.report.flow.rows import end_rows
+from whyperf.report.repeat import command
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
@@ -105,8 +106,8 @@ def no_log(experiment: Experiment, told: Told) -> str:
     if refused:
         ends = "; ".join(f"{end.host} end: {end.evidence.reason}" for end in refused)
         return f"{text} It was asked for, but {ends}"
-    profile = experiment.plan.profile
-    return f"{text} A run with the log: whyperf run {profile} --evidence segments"
+    same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
+    return f"{text} The same with the log: {same} --evidence segments"
 
 
 def _table(told: Told) -> Table | None:

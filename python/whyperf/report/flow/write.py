@@ -119,9 +119,13 @@ def _page(experiment: str, told: Told) -> Page:
 
 def headline(told: Told) -> str:
     """What the page is about, in a sentence."""
-    which = f"Connection {told.connection}" if told.connection is not None else count(len(told.numbers), "connection")
+    which = count(len(told.numbers), "connection")
+    if told.connection is not None:
+        which = f"Connection {told.connection} of {len(told.numbers):,}"
     if not told.logs:
         return f"{which}, without a segment log."
+    if told.connection is not None:
+        return f"{which}, logged at {count(len(told.logs), 'end')}."
     rows = sum(log.rows_count for log in told.logs)
     return f"{which}, {count(rows, 'row')} logged at {count(len(told.logs), 'end')}."
 

@@ -66,7 +66,7 @@ def test_several_connections_have_an_overview(tmp_path: Path) -> None:
 def test_one_of_several_can_be_asked_for(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001"
     every, one = told(folder), told(folder, 1)
-    assert headline(one).startswith("Connection 1, ")
+    assert headline(one).startswith("Connection 1 of 3, ")
     assert "Sequence" in dict(end_rows(one.ends[0]))
     assert (one.ends[0].value("data_segments") or 0) < (every.ends[0].value("data_segments") or 0)
 

@@ -111,7 +111,7 @@ def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:
     parts = [f"{row.level} {change_text(row.goodput_ratio)} goodput {row.condition}" for row in rows]
     pairs = count(rows[0].pairs, "interleaved pair")
     day = cost.measured_realtime.partition("T")[0]
-    return f"What the evidence costs here, in {count(rows[0].pairs, 'interleaved pair')} on {day}: {'; '.join(parts)}."
+    return f"What the evidence costs here, in {pairs} on {day}: {'; '.join(parts)}."
 
 
 def change_text(ratio: Ratio) -> str:

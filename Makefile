@@ -12,10 +12,10 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-kernels check bench schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
 
 demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
 	$(BIN)/whyperf run demo
@@ -23,6 +23,11 @@ demo: setup-run    ## a small window sweep on the embedded testbed, with a table
 test: setup-test    ## all tests
 	cargo test --workspace --locked
 	$(BIN)/pytest
+
+test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not a part of test
+	@scripts/packages kernels
+	@scripts/kernels
+	WHYPERF_KERNELS=.tools/kernels $(BIN)/pytest tests/kernels
 
 check: setup-test    ## formatting, lints, types, and whether the checked-in schemas are current
 	cargo fmt --all --check

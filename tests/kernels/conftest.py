@@ -1,0 +1,50 @@
+"""Boots Debian's kernels one after the other; `make test-kernels` runs these tests, `make test` does not."""
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.guest import HERE, QEMU, Guest, boot
+from whyperf.run import session
+from whyperf.run.agent import Agent
+
+#: The kernels that scripts/kernels fetches.
+SERIES = ("5.10", "6.1", "6.12")
+#: Where they are; the Makefile says.
+FOLDER = "WHYPERF_KERNELS"
+
+if FOLDER not in os.environ:
+    collect_ignore_glob = ["test_*.py"]
+
+
+def agent_of_guest(label: str, argv: list[str], **_: bool) -> Agent:
+    """Greets an agent whose clock is not ours, though the controller believes that it started a local one."""
+    return Agent(label, argv, shares_clock=False)
+
+
+@pytest.fixture(scope="session", params=SERIES)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A guest that runs this series, with the agent inside."""
+    series = str(request.param)
+    if shutil.which(QEMU) is None:
+        pytest.skip(f"{QEMU} is missing; install qemu-system-x86")
+    if platform.machine() != "x86_64":
+        pytest.skip(f"the kernels are for x86_64; the agent here is for {platform.machine()}")
+    kernels = Path(os.environ[FOLDER])
+    if not (kernels / series / "package").exists():
+        pytest.skip(f"Debian's kernel {series} could not be fetched by scripts/kernels")
+    (busybox,) = kernels.glob("busybox/**/bin/busybox")
+    with boot(series, kernels / series, busybox, tmp_path_factory.mktemp("guest")) as booted:
+        yield booted
+
+
+@pytest.fixture
+def agents_in_guest(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the controller find its agents inside the guest."""
+    monkeypatch.setenv("WHYPERF_AGENT", str(HERE / "agent_in_guest"))
+    monkeypatch.setenv("WHYPERF_GUEST_PORT", str(guest.port))
+    monkeypatch.setattr(session, "Agent", agent_of_guest)

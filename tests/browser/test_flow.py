@@ -1,6 +1,7 @@
 """The page of a segment flow as a reader sees it: no row is lost, whether the page holds it or loads it."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -410,6 +411,47 @@ def test_the_report_has_the_figures_too(browser: Browser, tmp_path: Path) -> Non
             assert rows["rows"]
             assert seen.complaints == []
             assert seen.requests == [path.as_uri()]
+
+
+ZOOM_IN = """async () => {
+  const { view } = whyperfFlow;
+  const { start, end } = view.whole;
+  const middle = start + (end - start) * 0.43;
+  const took = [];
+  for (let length = end - start; length > 30000; length /= 2.5) {
+    const begun = performance.now();
+    view.show(middle - length / 2, middle + length / 2);
+    await view.settled();
+    took.push(performance.now() - begun);
+  }
+  return { took, rows: view.columns.inView, exact: view.columns.exact };
+}"""
+"""From the whole connection down to single segments; how long each step took until all of it was drawn."""
+
+
+@pytest.mark.slow
+def test_a_long_log_is_fluid(browser: Browser, tmp_path: Path) -> None:
+    """First draw within 2 s, a zoom within 100 ms; the machine may be busy, so the better of three is taken."""
+    one = track(1_000_000, gaps=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "INLINE_ROWS", 1000)
+        drawn = draw([(one, about(one))], len(one), tmp_path / "flow")
+    path = tmp_path / "flow.html"
+    path.write_text(render(Words("made", "log01-c0001", "A million rows.", [], Steps(10**9, 10**9)), drawn))
+    assert path.stat().st_size < 5_000_000
+    ready, zooms = [], []
+    for _ in range(3):
+        begun = time.monotonic()
+        with opened(browser, path) as (page, seen):
+            ready.append(time.monotonic() - begun)
+            page.wait_for_timeout(500)
+            got = page.evaluate(ZOOM_IN)
+            assert got["exact"]
+            assert 0 < got["rows"] < 20
+            zooms.append(float(np.median(got["took"])))
+            assert seen.complaints == []
+    assert min(ready) < 2
+    assert min(zooms) < 100
 
 
 def test_data_cannot_become_markup(browser: Browser, tmp_path: Path) -> None:

@@ -82,6 +82,11 @@ KINDS: Mapping[str, Kind] = {
         "The hypervisor took {ratio} of the {role}'s CPU time.",
         "Another guest was busy: run again at a quieter time, or compare only interleaved trials.",
     ),
+    "other_load": Kind(
+        "Something else used at least {ratio} of the {role}'s CPU time.",
+        "Goodput and costs are those of a busy host: end the other work, or give the ends CPUs of their own "
+        "(near_cpus, far_cpus).",
+    ),
     "sampler_late": Kind(
         "The {end} end's sampler woke {late} too late at worst, with intervals of {interval}.",
         "Goodput stands, intervals carry their true times; but courses over time are coarser. Leave the sampler "

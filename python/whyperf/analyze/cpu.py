@@ -19,6 +19,9 @@ KINDS = ("user", "system", "irq", "softirq", "steal", "idle")
 BUSY = ("user", "system", "irq", "softirq")
 """What counts as busy: the host's own work. Stolen time is the hypervisor's."""
 
+LEAST_ACCOUNTED_RATIO = 0.5
+"""Part of the wall time that /proc/stat must account for, or its kinds are not known."""
+
 TRACEPOINTS, PROC_STAT = "tracepoints", "proc_stat"
 """Where an end's softirq time comes from."""
 
@@ -71,7 +74,8 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
     `load_threads_ratio`, `cpus`, `exclusive`, `pooled_s` (wall time of one CPU over all trials).
     The tracepoints are the source when every trial of the end has them; then the kinds add up to 1.
     Where an end shares its CPUs with the other, only the load's threads can be told apart, and all
-    other ratios are null.
+    other ratios are null. So are the kinds where /proc/stat accounts for less than half of the time:
+    a transfer of a few milliseconds ends between two ticks.
     """
     wall = pl.col("wall_ns").sum()
     per_cpu = pl.col("wall_ns") / pl.max_horizontal(1, pl.col("cpus").list.len())
@@ -92,7 +96,10 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
         (per_cpu.sum() / 1e9).alias("pooled_s"),
     )
     accounted = pools.with_columns(_sum(KINDS).alias("accounted_ratio"))
-    return _split(accounted).with_columns(_sum(BUSY).alias("busy_ratio"))
+    # Ticks that account for little of the time say nothing of the rest.
+    is_known = pl.col("accounted_ratio") >= LEAST_ACCOUNTED_RATIO
+    known = [pl.when(is_known).then(pl.col(f"{kind}_ratio")).alias(f"{kind}_ratio") for kind in KINDS]
+    return _split(accounted.with_columns(known)).with_columns(_sum(BUSY).alias("busy_ratio"))
 
 
 def _split(pools: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ Row = Mapping[str, Any]
 
 WINDOW_DIFFERS_RATIO = 0.10
 STEAL_HIGH_RATIO = 0.02
+OTHER_LOAD_RATIO = 0.10
 CLOCK_UNCERTAIN_RATIO = 0.01
 CPU_POOL_SHORT_S = 1.0
 SAMPLER_LATE_INTERVALS = 0.5
@@ -97,11 +98,25 @@ def of_cpu(ends: Mapping[str, Row]) -> Iterator[Caution]:
     for role, row in ends.items():
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
+        other = _other_load(row)
+        if other > OTHER_LOAD_RATIO:
+            yield Caution("other_load", {"ratio": percent(other), "role": role})
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield Caution("shared_cpus")
     alone = [row["pooled_s"] for row in ends.values() if row["busy_ratio"] is not None]
     if alone and min(alone) < CPU_POOL_SHORT_S:
         yield Caution("cpu_ticks", {"pooled": seconds(min(alone) * 1e9)})
+
+
+def _other_load(row: Row) -> float:
+    """CPU time of an end that was neither the load's nor a soft interrupt's, at least: the load's threads carry some
+    soft interrupts themselves.
+    """
+    parts = [row[f"{name}_ratio"] for name in ("busy", "softirq", "irq", "load_threads")]
+    if any(part is None for part in parts):
+        return 0.0
+    busy, *known = parts
+    return float(busy - sum(known))
 
 
 def of_window(row: Row | None) -> Iterator[Caution]:

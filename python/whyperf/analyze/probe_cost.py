@@ -11,6 +11,8 @@ from whyperf.analyze.quantity import count
 from whyperf.analyze.trials import measure_trials
 
 BASELINE = "user"
+ENOUGH_PAIRS = 6
+"""From here on an interval of the median can reach 95 %; fewer are not quoted."""
 
 
 class Part(BaseModel):
@@ -108,6 +110,11 @@ def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:
     rows = [row for row in cost.levels if row.level in levels] if cost is not None else []
     if cost is None or not rows:
         return "What this evidence costs here was not measured; whyperf doctor --probe-cost does it."
+    if rows[0].pairs < ENOUGH_PAIRS:
+        return (
+            f"What this evidence costs here is not known from {count(rows[0].pairs, 'pair')}; "
+            f"whyperf doctor --probe-cost --pairs {ENOUGH_PAIRS} measures it."
+        )
     parts = [f"{row.level} {change_text(row.goodput_ratio)} goodput {row.condition}" for row in rows]
     pairs = count(rows[0].pairs, "interleaved pair")
     day = cost.measured_realtime.partition("T")[0]
@@ -118,5 +125,7 @@ def change_text(ratio: Ratio) -> str:
     """A ratio as a change with its interval: 0.97 as -3.0 %."""
     if ratio.median is None:
         return ""
-    median, low, high = (f"{(value - 1) * 100:+.1f}" for value in (ratio.median, ratio.low or 0, ratio.high or 0))
+    # Adding 0 makes a rounded -0.0 a 0.0.
+    values = (round((value - 1) * 100, 1) + 0.0 for value in (ratio.median, ratio.low or 0, ratio.high or 0))
+    median, low, high = (f"{value:+.1f}" for value in values)
     return f"{median} %" + (f" ({low} to {high})" if ratio.low is not None else "")

@@ -49,7 +49,8 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
 def _cpu(cpu: EndCpu) -> str:
     threads = "" if cpu.load_threads_ratio is None else f"load's threads {percent(cpu.load_threads_ratio)}"
     if cpu.busy_ratio is None:
-        return f"{threads}; both ends share their CPUs"
+        why = "too short for the kernel's ticks" if cpu.exclusive else "both ends share their CPUs"
+        return f"{threads}; {why}".removeprefix("; ")
     where = f"CPU {', '.join(map(str, cpu.cpus))}" if len(cpu.cpus) <= 4 else f"{len(cpu.cpus)} CPUs"
     parts = {
         "user": cpu.user_ratio,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.cpu import KINDS, cell_cpu
+from whyperf.analyze.cpu import KINDS, LEAST_ACCOUNTED_RATIO, cell_cpu
 from whyperf.analyze.cycles import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
@@ -87,6 +87,11 @@ def test_an_end_that_shares_its_cpus_has_no_source() -> None:
 def test_with_tracepoints_the_kinds_add_up_whatever_the_ticks_say(ticks: dict[str, float], traced: float) -> None:
     row = cell_cpu(_end(**ticks, softirq_tracepoints=traced)).row(0, named=True)
     shares = [row[f"{kind}_ratio"] for kind in KINDS]
+    if sum(ticks.values()) < LEAST_ACCOUNTED_RATIO:
+        # Nothing but the load's threads and the tracepoints is known then.
+        assert shares == [None] * len(KINDS)
+        assert row["busy_ratio"] is None
+        return
     assert min(shares) >= 0
     assert sum(shares) == pytest.approx(1)
     assert row["softirq_ratio"] == pytest.approx(min(1.0, traced))
@@ -144,3 +149,10 @@ def test_one_trial_without_a_pmu_puts_the_cell_on_the_tsc() -> None:
 def test_a_cell_of_short_trials_is_warned_about() -> None:
     result = cell(made.Trial(rate_bps=2e9, transfer_bytes=16 << 20))
     assert "cpu_ticks" in {warning.code for warning in result.warnings}
+
+
+def test_other_work_on_the_measured_cpus_is_told() -> None:
+    busy = {"sender": 0.9, "receiver": 0.6}
+    told = [warning.code for warning in cell(made.Trial(busy=busy, load_share=0.3)).warnings]
+    assert "other_load" in told
+    assert "other_load" not in [warning.code for warning in cell(made.Trial(busy=busy)).warnings]

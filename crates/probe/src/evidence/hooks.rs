@@ -39,7 +39,12 @@ pub const PLACES: [Place; 7] = [
     },
     Place { program: "softirq_exit", group: "irq", gives: "softirq time by vector", is_essential: false },
     Place { program: "sock_send_length", group: "sock", gives: "sizes of write calls", is_essential: false },
-    Place { program: "sock_recv_length", group: "sock", gives: "sizes of read calls", is_essential: false },
+    Place {
+        program: "sock_recv_length",
+        group: "sock",
+        gives: "sizes of read calls; ACKs that TCP_QUICKACK asks for, apart from those of read calls",
+        is_essential: false,
+    },
 ];
 
 impl Place {

@@ -180,6 +180,7 @@ pub struct Connection {
     /// What arrived.
     pub arrived: In,
     processed: [u32; 2],
+    reading: [u32; 2],
     /// Write calls by bytes moved.
     pub writes: [Sized; SIZE_CLASSES],
     /// Read calls by bytes moved.

@@ -76,13 +76,19 @@ int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 	return 0;
 }
 
+/* The end of a read call, which has sent its ACK by then. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_recv_length, struct sock *sk, int moved)
 {
 	__u16 port = moved > 0 ? watched_port(sk) : 0;
 	struct connection *connection = port ? connection_of(port) : NULL;
+	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 
 	if (connection)
 		count_size(connection->calls.reads, moved);
+	if (tp) {
+		connection->reading.copied_seq = tp->copied_seq;
+		connection->reading.has_read = 1;
+	}
 	return 0;
 }

@@ -99,14 +99,16 @@ static __always_inline void count_in(struct connection *connection, const struct
 	}
 }
 
-/* RFC 5681 section 2: no payload, the same number and window, while data is outstanding. */
+/* RFC 5681 section 2: no payload, the same number and window, while data is outstanding. The one
+ * before may still wait in the backlog, so that snd_una is behind.
+ */
 static __always_inline void count_duplicate(struct connection *connection, const struct segment *segment, struct tcp_sock *tp)
 {
 	bool is_pure = !segment->payload_bytes && !(segment->flags & (SYN | FIN | RST));
 
 	if (is_pure && tp && segment->acknowledgment == connection->in.last_acknowledgment &&
-	    segment->window_field == connection->in.last_window && tp->snd_una == segment->acknowledgment &&
-	    is_before(tp->snd_una, tp->snd_nxt))
+	    segment->window_field == connection->in.last_window && !is_before(segment->acknowledgment, tp->snd_una) &&
+	    is_before(segment->acknowledgment, tp->snd_nxt))
 		connection->in.duplicate_acks += 1;
 	connection->in.last_acknowledgment = segment->acknowledgment;
 	connection->in.last_window = segment->window_field;

@@ -100,8 +100,8 @@ struct sized {
 };
 
 /* What is known and counted of one connection. Each part has one writer at a time: `out` under the
- * socket's lock, `in` in the receive softirq, `process` under the socket's lock, `calls` in the
- * application's thread.
+ * socket's lock, `in` in the receive softirq, `processed` under the socket's lock, `reading` and
+ * `calls` in the application's thread.
  */
 struct connection {
 	struct {
@@ -138,6 +138,10 @@ struct connection {
 		__u32 in_process;   /* whether the last arrival was processed in a process */
 		__u32 copied_seq;   /* read by then */
 	} processed;
+	struct {
+		__u32 has_read;     /* whether a read call has ended */
+		__u32 copied_seq;   /* read by then */
+	} reading;
 	struct {
 		struct sized writes[SIZE_CLASSES];
 		struct sized reads[SIZE_CLASSES];

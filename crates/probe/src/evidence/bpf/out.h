@@ -52,8 +52,8 @@ static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 contex
  * from what the segments before it said and from who is sending:
  * - a number below snd_una is that of a probe or keepalive (tcp_xmit_probe_skb);
  * - the delayed-ACK timer and the timer of compressed ACKs have softirqs of their own;
- * - a process sends for a segment that waited in the backlog while it held the socket, or, when it
- *   has read since the last arrival, from tcp_cleanup_rbuf;
+ * - a process sends for a segment that waited in the backlog while it held the socket, or in a read
+ *   call, from tcp_cleanup_rbuf; between two read calls it is asked to, by TCP_QUICKACK;
  * - receive processing sends for the segment just arrived (__tcp_ack_snd_check).
  */
 static __always_inline __u8 reason_of(const struct connection *connection, struct tcp_sock *tp, const struct segment *segment, __u8 context)
@@ -75,7 +75,8 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	if (context == HRTIMER || tp->out_of_order_queue.rb_node)
 		return OUT_OF_ORDER;
 	if (context == PROCESS &&
-	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq))
+	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq) &&
+	    !(connection->reading.has_read && connection->reading.copied_seq == tp->copied_seq))
 		return READ_CALL;
 	if (unacknowledged == 0)
 		return OUT_OF_ORDER;

@@ -1,6 +1,7 @@
 //! Rows of what BPF programs counted: tables counters, sizes and softirqs.
 
 use load::running::{Flow, Load};
+use probe::clock::mono_ns;
 use probe::evidence::{Connection, Cpu, Sized, Watch};
 use probe::tcp_info::TcpInfo;
 use schema::table::{COUNTERS, SIZED, SIZES, SOFTIRQS, VECTORS, Value};
@@ -62,10 +63,13 @@ impl Counted {
         }
     }
 
-    /// Begins anew: what came before was not the load's.
-    pub fn on_begin(&mut self) {
-        self.before = self.watch.connections();
-        self.cpus_before = self.watch.cpus();
+    /// Begins anew, unless it is late: what came before was not the load's, but of the load nothing
+    /// must be missing.
+    pub fn on_begin(&mut self, start_mono_ns: u64) {
+        let before = (self.watch.connections(), self.watch.cpus());
+        if mono_ns() < start_mono_ns {
+            (self.before, self.cpus_before) = before;
+        }
     }
 
     /// Rows of the connections in one interval.

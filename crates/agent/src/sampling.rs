@@ -120,7 +120,7 @@ impl Sampler {
             before.0 = start_mono_ns;
         }
         if let Some(counted) = &mut self.counted {
-            counted.on_begin();
+            counted.on_begin(start_mono_ns);
         }
         if mono_ns() < start_mono_ns {
             self.cpus_before = (mono_ns(), self.cpu_probe.sample()?);

@@ -14,24 +14,27 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     // Where libbpf-sys unpacked libbpf's own headers.
     let headers = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are"));
-    let object = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("evidence.bpf.o");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = clang();
     let architecture = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64") => "-D__TARGET_ARCH_x86",
         Ok("aarch64") => "-D__TARGET_ARCH_arm64",
         other => panic!("the BPF programs are written for x86_64 and aarch64, not {other:?}"),
     };
-    let status = Command::new(&clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", architecture, "-c", "-I"])
-        .arg(&headers)
-        .arg(Path::new(SOURCES).join("evidence.bpf.c"))
-        .arg("-o")
-        .arg(&object)
-        .status();
-    match status {
-        Ok(status) if status.success() => {}
-        Ok(status) => panic!("{clang} could not compile {SOURCES}/evidence.bpf.c: {status}"),
-        Err(error) => panic!("{clang} cannot be started: {error}; install clang {OLDEST_CLANG} or newer"),
+    // Linux before 5.12 refuses every program that holds an atomic addition whose result is used.
+    for (object, option) in [("evidence.bpf.o", "-DHAS_FETCH"), ("evidence_old.bpf.o", "-UHAS_FETCH")] {
+        let status = Command::new(&clang)
+            .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", architecture, option, "-c", "-I"])
+            .arg(&headers)
+            .arg(Path::new(SOURCES).join("evidence.bpf.c"))
+            .arg("-o")
+            .arg(folder.join(object))
+            .status();
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => panic!("{clang} could not compile {SOURCES}/evidence.bpf.c: {status}"),
+            Err(error) => panic!("{clang} cannot be started: {error}; install clang {OLDEST_CLANG} or newer"),
+        }
     }
 }
 

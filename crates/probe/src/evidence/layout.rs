@@ -20,7 +20,6 @@ pub const NONE: u8 = 255;
 pub struct Constants {
     pub log_mask: u32,
     pub connections_most: u32,
-    pub has_fetch: u32,
     pub record_bytes: u32,
     pub log_bytes: u32,
     pub connection_bytes: u32,
@@ -213,7 +212,6 @@ pub struct Cpu {
 pub const SIZES: Constants = Constants {
     log_mask: 0,
     connections_most: 1,
-    has_fetch: 0,
     record_bytes: size_of::<Record>() as u32,
     log_bytes: size_of::<LogHead>() as u32,
     connection_bytes: size_of::<Connection>() as u32,
@@ -239,7 +237,6 @@ impl Constants {
         Some(Self {
             log_mask: next()?,
             connections_most: next()?,
-            has_fetch: next()?,
             record_bytes: next()?,
             log_bytes: next()?,
             connection_bytes: next()?,
@@ -248,16 +245,7 @@ impl Constants {
         })
     }
 
-    fn fields(self) -> [u32; 8] {
-        [
-            self.log_mask,
-            self.connections_most,
-            self.has_fetch,
-            self.record_bytes,
-            self.log_bytes,
-            self.connection_bytes,
-            self.cpu_bytes,
-            self.control_bytes,
-        ]
+    fn fields(self) -> [u32; 7] {
+        [self.log_mask, self.connections_most, self.record_bytes, self.log_bytes, self.connection_bytes, self.cpu_bytes, self.control_bytes]
     }
 }

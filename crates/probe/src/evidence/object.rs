@@ -11,6 +11,8 @@ use super::hooks::{PLACES, Place};
 use super::layout::{Constants, SIZES};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
+/// For kernels whose atomic additions do not tell what was there.
+static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o"));
 
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +180,7 @@ fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> li
 
 /// The object, sized, without some of its programs.
 fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
-    let mut object = ObjectBuilder::default().open_memory(OBJECT)?;
+    let mut object = ObjectBuilder::default().open_memory(if has_fetch() { OBJECT } else { OLD_OBJECT })?;
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
@@ -193,12 +195,7 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
                 if carried != Some(SIZES) {
                     return Err(Refused { reason: format!("the object was built for other structures: {carried:?}") });
                 }
-                let constants = Constants {
-                    log_mask: extent.log_slots.saturating_sub(1),
-                    connections_most: extent.connections,
-                    has_fetch: u32::from(has_fetch()),
-                    ..SIZES
-                };
+                let constants = Constants { log_mask: extent.log_slots.saturating_sub(1), connections_most: extent.connections, ..SIZES };
                 map.set_initial_value(&constants.to_bytes())?;
             }
             _ => {}

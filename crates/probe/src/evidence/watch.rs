@@ -1,6 +1,6 @@
 //! Programs in the kernel that watch one trial's connections after another's.
 
-use libbpf_rs::MapCore;
+use libbpf_rs::{MapCore, MapHandle, MapType};
 use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +18,8 @@ use super::object::{Extent, Programs, Refused};
 const LOG_BYTES: u64 = 256 << 20;
 /// Memory of a CPU's log at least and at most.
 const CPU_LOG_BYTES: (u64, u64) = (4 << 20, 128 << 20);
+/// The same where a map's value may have 4 MiB (`KMALLOC_MAX_SIZE`), the log's head included.
+const OLD_CPU_LOG_BYTES: u64 = 2 << 20;
 /// Connections that strangers may try beside a trial's own.
 const STRANGERS: u32 = 64;
 
@@ -177,9 +179,17 @@ fn mapped<T>(programs: &Programs, name: &str, count: u32) -> Result<Mapped<T>, R
         .map_err(|error| Refused { reason: format!("the memory of map {name} cannot be shared: {error}") })
 }
 
+/// Whether a map's value may be larger than what the kernel can allocate in one piece, as 5.10 does
+/// not allow; tried with the smallest that is.
+fn has_large_values() -> bool {
+    let options = libbpf_sys::bpf_map_create_opts { sz: size_of::<libbpf_sys::bpf_map_create_opts>() as u64, ..Default::default() };
+    MapHandle::create(MapType::Array, None::<&str>, 4, (4 << 20) + 8, 1, &options).is_ok()
+}
+
 /// Records of a CPU's log: the memory allowed, as a power of two.
 fn log_slots(cpus: u32) -> u32 {
     let bytes = (LOG_BYTES / u64::from(cpus)).clamp(CPU_LOG_BYTES.0, CPU_LOG_BYTES.1);
+    let bytes = if has_large_values() { bytes } else { OLD_CPU_LOG_BYTES };
     let slots = u32::try_from(bytes / u64::from(SIZES.record_bytes)).unwrap_or(u32::MAX);
     1 << slots.ilog2()
 }

@@ -165,7 +165,6 @@ struct cpu {
 struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
 	__u32 connections_most;  /* slots of the map `connections` */
-	__u32 has_fetch;         /* whether an atomic addition tells what was there (Linux 5.12) */
 	__u32 record_bytes;      /* sizes, for the reader to compare */
 	__u32 log_bytes;
 	__u32 connection_bytes;

@@ -91,19 +91,24 @@ static __always_inline struct cpu *this_cpu(void)
 /* The connection of this port of the connecting end, and a new one when there is none. */
 static __always_inline struct connection *connection_of(__u16 port)
 {
-	__u32 number = control.slot_of_port[port];
+	__u64 place = port;
+	__u32 number;
 
+	/* Verifiers before 6.18 do not see that bpf_ntohs leaves 16 bits. */
+	asm volatile("%0 &= 0xffff" : "+r"(place));
+	number = control.slot_of_port[place];
 	if (number == 0) {
-		if (constants.has_fetch)
-			number = __sync_fetch_and_add(&control.connections_count, 1);
-		else
-			number = control.connections_count++;
+#ifdef HAS_FETCH
+		number = __sync_fetch_and_add(&control.connections_count, 1);
+#else
+		number = control.connections_count++;
+#endif
 		if (number >= constants.connections_most) {
 			control.connections_count = constants.connections_most;
 			control.connections_refused += 1;
 			return NULL;
 		}
-		control.slot_of_port[port] = number + 1;
+		control.slot_of_port[place] = number + 1;
 	} else {
 		number -= 1;
 	}

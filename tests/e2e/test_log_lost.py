@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 #: More small segments than a CPU's log holds (crates/probe/src/evidence/watch.rs: 128 MB a CPU at most).
 MSS_BYTES, TRANSFER_BYTES = 88, 95_000_000
-#: At most, of one connection.
-CLOSE_SEGMENTS = 16
+#: At most, of one connection, what a busy host sends again of it included.
+CLOSE_SEGMENTS = 64
 #: A load that has not moved for so long has ended.
 QUIET_S = 1.0
 

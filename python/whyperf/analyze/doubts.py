@@ -95,11 +95,11 @@ def evidence(row: Row) -> str:
 
 def of_cpu(ends: Mapping[str, Row]) -> Iterator[Caution]:
     """Cautions about CPU figures: rows of `cpu.cell_cpu` by role."""
-    for role, row in ends.items():
+    for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
         other = _other_load(row)
-        if other > OTHER_LOAD_RATIO:
+        if other > OTHER_LOAD_RATIO and row["pooled_s"] >= CPU_POOL_SHORT_S:
             yield Caution("other_load", {"ratio": percent(other), "role": role})
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield Caution("shared_cpus")

@@ -67,6 +67,8 @@ def draw(tracks: Iterable[tuple[Track, About]], rows: int, path: Path) -> Drawin
         outside = stack.enter_context(folder(path)) if rows > INLINE_ROWS else None
         for track, about in tracks:
             _add(made, track, about, outside)
+            # Not kept while the next one is read.
+            del track
         if outside is None and _bytes(made.far | made.close) <= INLINE_BYTES:
             shutil.rmtree(path, ignore_errors=True)
             return made

@@ -1,5 +1,6 @@
 """What is told of a trial's segment flow, from the best level of evidence that each end has."""
 
+import gc
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -89,6 +90,8 @@ def tell(trial: FlowTrial, connection: int | None = None) -> Told:
     count = 1 if connection is not None else table.height
     with ThreadPoolExecutor(len(ROLES)) as threads:
         told = list(threads.map(lambda end: _end(trial, end, connection, lone, count), ends))
+    # Some hundred MB of columns would wait in reference cycles while the next are read.
+    gc.collect()
     return Told(trial, connection, told, table)
 
 

@@ -70,12 +70,10 @@ def steps_of(trial: FlowTrial) -> Steps:
 
 
 def _tracks(told: Told, numbers: Sequence[int], steps: Steps) -> Iterator[tuple[Track, About]]:
-    """The tracks, sender's first, each with what else is known of it. One end is read while the other is drawn."""
-    ends = [one.end for one in told.ends if one.log is not None]
-    with ThreadPoolExecutor(max(1, len(ends))) as threads:
-        reading = deque(threads.submit(_read, told, end, numbers, steps) for end in ends)
-        while reading:
-            yield from reading.popleft().result()
+    """The tracks, sender's first, each with what else is known of it; one end is in memory at a time."""
+    for one in told.ends:
+        if one.log is not None:
+            yield from _read(told, one.end, numbers, steps)
 
 
 def _read(told: Told, end: FlowEnd, numbers: Sequence[int], steps: Steps) -> Iterator[tuple[Track, About]]:
@@ -86,14 +84,10 @@ def _read(told: Told, end: FlowEnd, numbers: Sequence[int], steps: Steps) -> Ite
         summing = None if log is None else thread.submit(of_log, log, end.role, steps)
         tracks = deque(read_tracks(told.trial, end.host, numbers))
         alone = None if summing is None else summing.result()
-
-    def one_by_one() -> Iterator[tuple[Track, About]]:
-        while tracks:
-            track = tracks.popleft()
-            known = alone if alone is not None else of_log(frame(track).lazy(), end.role, steps)
-            yield track, {**known, **of_track(track)}
-
-    return one_by_one()
+    while tracks:
+        track = tracks.popleft()
+        known = alone if alone is not None else of_log(frame(track).lazy(), end.role, steps)
+        yield track, {**known, **of_track(track)}
 
 
 def _rows(told: Told, numbers: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ const FIGURES = {
   size(panel, columns, view) {
     const { style, track } = view;
     const bounds = track.about.sizes;
-    panel.values(0, bounds.length ? bounds.at(-1)[1] : 1, false);
+    panel.values(0, bounds.length ? bounds.at(-1)[1] : 1, false, { rows: 4 });
     panel.times(view.ticks, view.x);
     if (!columns.points.length) {
       panel.kinds(columns, columns.arrived, bounds, style.arrived);

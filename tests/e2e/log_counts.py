@@ -95,7 +95,16 @@ def assert_counters_agree(log: Log) -> None:
                 counted += added
                 least = sums.until(column, end) - sums.until(column, start)
                 most = sums.until(column, end + AFTER_NS) - sums.until(column, start - BEFORE_NS)
-                assert least <= counted <= most, (log.manifest.trial, log.host, connection, column, end - start)
+                assert least <= counted <= most, (
+                    log.manifest.trial,
+                    log.host,
+                    connection,
+                    column,
+                    end - start,
+                    least,
+                    counted,
+                    most,
+                )
 
 
 def assert_sizes_agree(log: Log) -> None:

@@ -16,6 +16,7 @@ COLUMNS = {
     "flags": pl.UInt32,
     "window_field": pl.UInt32,
     "scale_offered": pl.UInt32,
+    "has_sack": pl.Boolean,
 }
 
 #: pcap-savefile(5): magic number of a file in this machine's byte order, with times in µs, and Ethernet's link type.
@@ -25,15 +26,14 @@ ETHERNET_BYTES, IPV6_BYTES = 14, 40
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 #: RFC 9293 3.1, up to the window, and all of it but options.
 TCP_HEADER, TCP_BYTES = struct.Struct("!HHIIBBH"), 20
-SYN = 2
-#: Kinds of options: RFC 9293 3.2, RFC 7323 2.2.
-END_OF_OPTIONS, NO_OPERATION, WINDOW_SCALE = 0, 1, 3
+#: Kinds of options: RFC 9293 3.2, RFC 7323 2.2, RFC 2018 3.
+END_OF_OPTIONS, NO_OPERATION, WINDOW_SCALE, SACK = 0, 1, 3, 5
 
 Row = tuple[int | None, ...]
 
 
 def read(path: Path) -> pl.DataFrame:
-    """The TCP segments of a capture in its order, numbers as in the header; `scale_offered` is null but in a SYN."""
+    """The TCP segments of a capture in its order, numbers as in the header. `scale_offered` is null but in a SYN."""
     data = path.read_bytes()
     magic, *_, link = FILE_HEADER.unpack_from(data)
     assert (magic, link) == (MAGIC, ETHERNET), path
@@ -62,18 +62,17 @@ def _segment(data: bytes, at: int, ethertype: int) -> Row:
         at += IPV6_BYTES
     from_port, to_port, sequence, acknowledgment, offset, flags, window = TCP_HEADER.unpack_from(data, at)
     header_bytes = (offset >> 4) * 4
-    scale = _scale(data[at + TCP_BYTES : at + header_bytes]) if flags & SYN else None
-    return from_port, to_port, sequence, acknowledgment, tcp_bytes - header_bytes, flags, window, scale
+    options = dict(_options(data[at + TCP_BYTES : at + header_bytes]))
+    scale = options[WINDOW_SCALE][0] if WINDOW_SCALE in options else None
+    return from_port, to_port, sequence, acknowledgment, tcp_bytes - header_bytes, flags, window, scale, SACK in options
 
 
-def _scale(options: bytes) -> int | None:
-    """The window scale that a SYN offers."""
+def _options(options: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and value of each option of a header."""
     at = 0
     while at < len(options) and options[at] != END_OF_OPTIONS:
         if options[at] == NO_OPERATION:
             at += 1
-        elif options[at] == WINDOW_SCALE:
-            return options[at + 2]
         else:
+            yield options[at], options[at + 2 : at + options[at + 1]]
             at += options[at + 1]
-    return None

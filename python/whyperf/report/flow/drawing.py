@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.report.flow import levels
-from whyperf.report.flow.packs import FAST, SMALL, Folder, Name, folder, pack_all
+from whyperf.report.flow.packs import Folder, Name, folder, pack_all
 from whyperf.report.flow.tiles import stretches, tiles
 from whyperf.report.flow.track import Track
 
@@ -88,7 +88,7 @@ def _add(made: Drawing, track: Track, about: About, outside: Folder | None) -> N
     kinds = levels.sizes(track)
     spans: list[list[int]] = []
     short = len(stretches(len(track))) == 1
-    for name, text in pack_all(_contents(track, kinds, number, spans), SMALL if outside is None else FAST):
+    for name, text in pack_all(_contents(track, kinds, number, spans)):
         if name.kind != "r" or short:
             made.far[name] = text
         elif outside is None:

@@ -94,6 +94,6 @@ def test_tiles_cover_all_rows() -> None:
 
 def test_blocks_come_out_in_order_and_whole() -> None:
     contents = [(Name(0, "r", index), bytes([index]) * 1000) for index in range(40)]
-    packed = list(pack_all(iter(contents), level=1))
+    packed = list(pack_all(iter(contents)))
     assert [name for name, _ in packed] == [name for name, _ in contents]
     assert [zlib.decompress(binascii.a2b_base64(text)) for _, text in packed] == [content for _, content in contents]

@@ -24,7 +24,8 @@ def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
         done = subprocess.run(
             command,
             cwd=tmp_path,
-            env=os.environ | {"PATH": path},
+            # What doctor --probe-cost keeps is not to take the place of a real measurement.
+            env=os.environ | {"PATH": path, "XDG_STATE_HOME": str(tmp_path / "state")},
             capture_output=True,
             text=True,
             timeout=120,

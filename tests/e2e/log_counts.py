@@ -117,11 +117,12 @@ def assert_sizes_agree(log: Log) -> None:
     ):
         added = sizes.filter(what=what).group_by(keys).agg(pl.sum("sizes_count", "sizes_bytes"))
         joined = counters.select(*keys, packets, payload).join(added, on=keys, how="left").fill_null(0)
-        assert joined[packets].to_list() == joined["sizes_count"].to_list()
-        assert joined[payload].to_list() == joined["sizes_bytes"].to_list()
+        differ = joined.filter((pl.col(packets) != pl.col("sizes_count")) | (pl.col(payload) != pl.col("sizes_bytes")))
+        assert differ.is_empty(), (log.manifest.trial, log.host, what, differ.rows())
     # A class ends where the next begins.
     least, mean = pl.col("class_bytes"), pl.col("sizes_bytes") / pl.col("sizes_count")
-    assert sizes.filter((mean < least) | (mean >= (2 * least).clip(1))).is_empty()
+    astray = sizes.filter((mean < least) | (mean >= (2 * least).clip(1)))
+    assert astray.is_empty(), astray.rows()
 
 
 def assert_calls_agree(log: Log) -> None:
@@ -132,4 +133,4 @@ def assert_calls_agree(log: Log) -> None:
     call = "write_call" if log.role == "sender" else "read_call"
     calls = log.table("sizes").filter(what=call).group_by("connection").agg(pl.sum("sizes_count", "sizes_bytes"))
     flows = log.table("flows").select("connection", "calls_count", "payload_bytes").sort("connection")
-    assert calls.sort("connection").rows() == flows.rows()
+    assert calls.sort("connection").rows() == flows.rows(), (log.manifest.trial, log.host, calls.rows(), flows.rows())

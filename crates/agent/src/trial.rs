@@ -23,6 +23,8 @@ const CUT_GRACE_NS: u64 = 1_000_000_000;
 /// How long a receiver whose connections are logged leaves them open: the sender still reads what
 /// the kernel knows of its own, and its delayed ACK of the count of the payload may take 40 ms.
 const CLOSE_AFTER: Duration = Duration::from_millis(60);
+/// Lateness of the sampler that is worth a note; whether it matters the analysis knows.
+const LATE_NS: u64 = 1_000_000;
 /// How long a log waits for the connections to close.
 const FIN_GRACE: Duration = Duration::from_millis(200);
 /// How long the ACK of the last FIN may take.
@@ -206,7 +208,7 @@ fn notes(spec: &TrialSpec, strangers_count: u64, sampler: &Sampler) -> Vec<Note>
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
     }
-    if sampler.worst_late_ns() > spec.interval_ns / 2 && matches!(spec.stop, Stop::Duration { .. }) {
+    if sampler.worst_late_ns() > LATE_NS && matches!(spec.stop, Stop::Duration { .. }) {
         notes.push(Note::SamplerLate { worst_ns: sampler.worst_late_ns() });
     }
     if let Some(reason) = sampler.pmu_missing() {

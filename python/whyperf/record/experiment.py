@@ -67,17 +67,11 @@ class Experiment:
         plan = plan.named(folder.name)
         _refuse_other_content(folder, plan)
         fresh = not folder.exists()
+        lock: Lock | None = None
         try:
             with told("create", folder):
                 folder.mkdir(parents=True, exist_ok=True)
             lock = Lock(folder)
-        except BaseException:
-            if fresh:
-                # Refused by the system where another process was quicker and has its lock there.
-                with suppress(OSError):
-                    folder.rmdir()
-            raise
-        try:
             # Again under the lock: a second process may have come first.
             _refuse_other_content(folder, plan)
             with told("create", folder):
@@ -91,10 +85,13 @@ class Experiment:
                 with told("write to", folder):
                     write_file(folder / "profile.toml", profile_text.encode())
                     write_file(folder / "plan.json", plan.to_json().encode())
-        except BaseException:
-            if fresh:
-                shutil.rmtree(folder, ignore_errors=True)
-            lock.release()
+        except BaseException as error:
+            if lock is not None:
+                if fresh:
+                    shutil.rmtree(folder, ignore_errors=True)
+                lock.release()
+            elif fresh:
+                _remove_empty(folder, with_lock=not isinstance(error, RecordError))
             raise
         experiment = cls(folder, plan, lock, retry_failed=retry_failed)
         experiment._fresh = fresh
@@ -243,6 +240,17 @@ class Experiment:
         except ValueError:
             raise RecordError(f"{path} is damaged; remove it, and the next run writes it again") from None
         return content if isinstance(content, dict) else None
+
+
+def _remove_empty(folder: Path, *, with_lock: bool) -> None:
+    """Removes a folder in which nothing but the lock's file may be: one that was interrupted while taking it.
+
+    A lock that was refused is another process's, which was quicker; the system refuses to remove its folder.
+    """
+    with suppress(OSError):
+        if with_lock and {entry.name for entry in folder.iterdir()} <= {".lock"}:
+            (folder / ".lock").unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _refuse_other_content(folder: Path, plan: Plan) -> None:

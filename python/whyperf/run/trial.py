@@ -24,7 +24,7 @@ Manifest = dict[str, Any]
 
 _LEAD_NS = 15_000_000
 """Time between telling the ends to start and the start, beside the way there."""
-_LEAD_NS_EACH = 100_000
+_LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
 _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""

@@ -15,6 +15,7 @@ use schema::trial::TrialSpec;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::record::{self, RecordError};
@@ -187,8 +188,13 @@ fn arrow_schema() -> Schema {
     Schema::new_with_metadata(fields, plain.metadata().clone())
 }
 
+/// Where the file lies.
+pub fn folder() -> PathBuf {
+    std::env::var_os("TMPDIR").unwrap_or_else(|| "/var/tmp".into()).into()
+}
+
 fn nameless_file() -> io::Result<File> {
-    let folder = std::env::var_os("TMPDIR").unwrap_or_else(|| "/var/tmp".into());
+    let folder = folder();
     let opened = File::options().read(true).write(true).mode(0o600).custom_flags(nix::libc::O_TMPFILE).open(&folder);
     opened.map_err(|error| io::Error::new(error.kind(), format!("no temporary file in {}: {error}; set TMPDIR", folder.display())))
 }

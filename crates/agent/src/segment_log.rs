@@ -7,7 +7,9 @@ use probe::evidence::Record;
 use probe::tcp_info::TcpInfo;
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +18,7 @@ use std::time::Duration;
 
 use crate::counted;
 use crate::record::RecordError;
-use crate::segment_file::SegmentFile;
+use crate::segment_file::{self, SegmentFile};
 use crate::witness::Witness;
 
 /// How often the log is looked at.
@@ -109,8 +111,20 @@ fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ende
     });
     match written {
         Ok(file) => Written { file: Some(file), broken_off: None },
-        Err(error) => broken(format!("the segment log could not be written: {error}")),
+        Err(error) => broken(format!("the segment log could not be written: {}", told(&error))),
     }
+}
+
+/// What went wrong; of a full disk, also the way out.
+fn told(error: &RecordError) -> String {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(found) = cause {
+        if found.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::StorageFull) {
+            return format!("no space left in {}; free some space there, or set TMPDIR", segment_file::folder().display());
+        }
+        cause = found.source();
+    }
+    error.to_string()
 }
 
 /// Takes all there is.

@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.e2e.bpf_objects import bpf
+
 #: include/uapi/linux/bpf.h, include/uapi/linux/if_link.h, include/uapi/linux/sched.h.
 BPF_PROG_LOAD, BPF_LINK_CREATE = 5, 28
 BPF_PROG_TYPE_XDP, BPF_XDP, XDP_FLAGS_DRV_MODE = 6, 37, 4
 CLONE_NEWNET = 0x40000000
-SYSCALLS = {"x86_64": 321, "aarch64": 280}
 #: One frame in as many, of those with a segment's payload.
 ONE_IN, LARGE_BYTES = 64, 1000
 
@@ -72,17 +73,9 @@ def _attach(netns: str, device: str) -> int:
         ctypes.addressof(license_name),
         BPF_XDP,
     )
-    program = _bpf(BPF_PROG_LOAD, load)
+    program = bpf(BPF_PROG_LOAD, load)
     try:
         index = socket.if_nametoindex(device)
-        return _bpf(BPF_LINK_CREATE, struct.pack("=IIII", program, index, BPF_XDP, XDP_FLAGS_DRV_MODE))
+        return bpf(BPF_LINK_CREATE, struct.pack("=IIII", program, index, BPF_XDP, XDP_FLAGS_DRV_MODE))
     finally:
         os.close(program)
-
-
-def _bpf(command: int, attributes: bytes) -> int:
-    buffer = ctypes.create_string_buffer(attributes, 128)
-    result: int = _libc.syscall(SYSCALLS[os.uname().machine], command, ctypes.byref(buffer), len(attributes))
-    if result == -1:
-        raise OSError(ctypes.get_errno(), f"bpf command {command}: {os.strerror(ctypes.get_errno())}")
-    return result

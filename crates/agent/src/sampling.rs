@@ -128,6 +128,11 @@ impl Sampler {
         Ok(())
     }
 
+    /// Something came this much later than planned, in ns; the worst is told.
+    pub fn on_late(&mut self, late_ns: u64) {
+        self.worst_late_ns = self.worst_late_ns.max(late_ns);
+    }
+
     /// Takes the sample at the end of an interval.
     ///
     /// # Errors

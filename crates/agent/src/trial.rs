@@ -95,7 +95,9 @@ pub fn run(
     abort.on_running(load.cutter());
     let mut sampler = Sampler::open(spec, &load, witness.watch())?;
     let urgent = Urgent::this_thread();
-    let start_mono_ns = start_mono_ns.max(probe::clock::mono_ns());
+    let planned_mono_ns = start_mono_ns;
+    let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
+    sampler.on_late(start_mono_ns - planned_mono_ns);
     load.begin(start_mono_ns);
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;

@@ -1,8 +1,8 @@
 //! What controller and agent say to each other, and what a record holds.
 //!
 //! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
-//! control protocol ([`frame`], [`message`]), what a trial asks of each end ([`trial`]), what a
-//! host is ([`host`]), how closely it is watched ([`evidence`]), what a testbed looks like ([`testbed`]), and the columns of every table
+//! control protocol ([`frame`], [`message`]), what a trial asks of each end ([`trial`]) and its
+//! application does ([`workload`]), what a host is ([`host`]), how closely it is watched ([`evidence`]), what a testbed looks like ([`testbed`]), and the columns of every table
 //! with unit, meaning and source ([`table`]). Nothing in this crate does I/O or reads a clock.
 
 pub mod evidence;
@@ -12,6 +12,7 @@ pub mod message;
 pub mod table;
 pub mod testbed;
 pub mod trial;
+pub mod workload;
 
 /// Version of the control protocol. It changes whenever an old peer would misread a new one.
 pub const PROTOCOL_VERSION: u8 = 1;

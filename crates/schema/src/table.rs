@@ -4,11 +4,13 @@
 //! sums and time stamps; rates, percentiles and verdicts are made by the analysis.
 
 mod evidence;
+mod transactions;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS};
+pub use transactions::{DATAGRAMS, LATENCIES, LATENCY_KINDS, TRANSACTIONS};
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -61,7 +63,21 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 10] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &THREADS, &DEVICES, &COUNTERS, &SIZES, &SOFTIRQS, &SEGMENTS];
+pub const TABLES: [&Table; 13] = [
+    &FLOWS,
+    &INTERVALS,
+    &TCP_INFO,
+    &CPU,
+    &THREADS,
+    &DEVICES,
+    &COUNTERS,
+    &SIZES,
+    &SOFTIRQS,
+    &SEGMENTS,
+    &TRANSACTIONS,
+    &LATENCIES,
+    &DATAGRAMS,
+];
 
 /// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
+use crate::workload::{DatagramStream, IoModel, Transport, Workload};
 
 /// Which way the payload goes, seen from this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +89,40 @@ pub struct SocketSpec {
     /// `SO_MAX_PACING_RATE` of each connection at the sender, in bytes a second.
     #[serde(default)]
     pub pacing_rate_bytes_per_second: Option<u64>,
+    /// Partial segments wait for more: `TCP_CORK`, let go after every write operation.
+    #[serde(default)]
+    pub cork: bool,
+    /// `SO_BUSY_POLL` in microseconds.
+    #[serde(default)]
+    pub busy_poll_us: Option<u32>,
+    /// DSCP (RFC 2474) of all packets, 0 to 63.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// Sends without copying: `MSG_ZEROCOPY`.
+    #[serde(default)]
+    pub zero_copy: bool,
+    /// Receives without copying: `MSG_TRUNC` (tcp(7)), the payload is thrown away in the kernel.
+    #[serde(default)]
+    pub truncate: bool,
+    /// Payload comes from a file in memory by `sendfile`(2), or through a pipe by `splice`(2).
+    #[serde(default)]
+    pub send_call: SendCall,
+    /// Time stamps by the kernel (`SO_TIMESTAMPING`, software) beside the application's.
+    #[serde(default)]
+    pub kernel_timestamps: bool,
+}
+
+/// The call that sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SendCall {
+    /// send(2).
+    #[default]
+    Send,
+    /// sendfile(2) from a file in memory.
+    Sendfile,
+    /// splice(2) from a pipe that was filled with vmsplice(2).
+    Splice,
 }
 
 /// One end's part of one trial.
@@ -138,4 +173,20 @@ pub struct TrialSpec {
     /// How closely the kernel is watched; an end that cannot says so and goes on with less.
     #[serde(default)]
     pub evidence: Evidence,
+    /// What carries the connections.
+    #[serde(default)]
+    pub transport: Transport,
+    /// How threads wait for their connections.
+    #[serde(default)]
+    pub io_model: IoModel,
+    /// Threads of an end where a few carry all connections; 0: one a CPU that it may use.
+    #[serde(default)]
+    pub threads_count: u32,
+    /// What the application does, as the near end does it; absent: the stream that the sizes above
+    /// describe. With a workload `connections_count` counts the strands of all groups.
+    #[serde(default)]
+    pub workload: Option<Workload>,
+    /// A stream of datagrams instead.
+    #[serde(default)]
+    pub datagrams: Option<DatagramStream>,
 }

@@ -1,0 +1,255 @@
+//! What an application does, as data: groups of strands that execute transactions of operations.
+//!
+//! The near end executes a workload as it stands; the far end executes its mirror, in which a write
+//! is a read and a think is a pause of its own. Both draw random sizes from the same seed, so that
+//! each end knows what the other will send. The transactions of all groups begin together: number
+//! `n` begins when every strand has ended number `n - 1`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What both ends do in one trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name, for the record.
+    pub name: String,
+    /// Seed of everything random in it.
+    pub seed: u64,
+    /// Groups, side by side.
+    pub groups: Vec<Group>,
+}
+
+/// Strands that do the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Name, unique in the workload.
+    pub name: String,
+    /// Strands, each with connections of its own.
+    pub strands_count: u32,
+    /// Whether each strand's connection 0 is open before the start, so that setting it up is no part
+    /// of the measurement. Otherwise operations connect.
+    pub is_connected: bool,
+    /// One after another.
+    pub transactions: Vec<Transaction>,
+}
+
+/// A list of operations and how often it is executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transaction {
+    /// Name, unique in the group.
+    pub name: String,
+    /// How often.
+    pub repeat: Repeat,
+    /// When each execution is to begin.
+    pub arrivals: Arrivals,
+    /// Executions of a strand under way at the same time: more than one writes requests ahead of the
+    /// replies (pipelining).
+    pub outstanding_count: u32,
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+/// How often a transaction is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Repeat {
+    /// This often by every strand; 0: never.
+    Iterations {
+        /// Executions.
+        count: u64,
+    },
+    /// For a time of its own.
+    Duration {
+        /// In ns.
+        duration_ns: u64,
+    },
+    /// Through the phases of the trial, or until the trial's bytes have moved.
+    Trial,
+}
+
+/// When the executions of a transaction are to begin, over all strands of the group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// Closed loop: when the one before has ended.
+    Closed,
+    /// Open loop at equal distances.
+    Constant {
+        /// Executions in 1000 seconds.
+        per_kilosecond: u64,
+    },
+    /// Open loop with exponential distances (a Poisson process).
+    Poisson {
+        /// Executions in 1000 seconds on average.
+        per_kilosecond: u64,
+    },
+    /// Open loop at given instants, from the beginning on; over when they are used up.
+    Trace {
+        /// In ns since the transaction began, ascending.
+        intended_ns: Vec<u64>,
+    },
+}
+
+/// An operation, perhaps several times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What.
+    pub operation: Operation,
+    /// How often before the next step; at least 1.
+    pub count: u32,
+    /// Whether a failure is passed over.
+    pub can_fail: bool,
+}
+
+/// One thing an application does. `connection` names a connection of the strand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Operation {
+    /// Active open by the near end.
+    Connect {
+        /// Its number from now on.
+        connection: u32,
+    },
+    /// Passive open by the near end: the far end connects.
+    Accept {
+        /// Its number from now on.
+        connection: u32,
+    },
+    /// Sends until `size` bytes are taken; a datagram where the transport has datagrams.
+    Write {
+        /// On which connection.
+        connection: u32,
+        /// How much.
+        size: Size,
+        /// Bytes a call asks for at most; absent: all.
+        call_bytes: Option<u32>,
+    },
+    /// Receives until `size` bytes have come; a datagram where the transport has datagrams.
+    Read {
+        /// On which connection.
+        connection: u32,
+        /// How much.
+        size: Size,
+        /// Bytes a call asks for at most; absent: all.
+        call_bytes: Option<u32>,
+        /// Fails when nothing comes for this long, in ns.
+        timeout_ns: Option<u64>,
+    },
+    /// Sends files from the page cache: sendfile(2).
+    SendFile {
+        /// On which connection.
+        connection: u32,
+        /// Files and their lengths in bytes, one drawn at each execution. The far end reads that much.
+        files: Vec<FileToSend>,
+        /// Bytes a call asks for at most; absent: all.
+        call_bytes: Option<u32>,
+    },
+    /// Does nothing for a while.
+    Think {
+        /// How long, in ns.
+        duration_ns: u64,
+        /// Whether it keeps the CPU busy.
+        is_busy: bool,
+        /// Whether the far end does the same.
+        is_mirrored: bool,
+    },
+    /// Closes.
+    Disconnect {
+        /// Which connection.
+        connection: u32,
+    },
+}
+
+/// A file that is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileToSend {
+    /// On the sending host.
+    pub path: String,
+    /// Bytes of it.
+    pub length_bytes: u64,
+}
+
+/// How many bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Size {
+    /// Always the same.
+    Fixed {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Every value as likely.
+    Uniform {
+        /// Least.
+        low_bytes: u64,
+        /// Most.
+        high_bytes: u64,
+    },
+    /// Drawn by weight.
+    Weighted {
+        /// The values.
+        values: Vec<WeightedSize>,
+    },
+    /// One after another, from the beginning again.
+    Sequence {
+        /// The values in bytes.
+        bytes: Vec<u64>,
+    },
+}
+
+/// A value of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedSize {
+    /// Bytes.
+    pub bytes: u64,
+    /// How likely, against the sum of all weights.
+    pub weight: u32,
+}
+
+/// What carries the connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+    /// UDP: what is written is a datagram.
+    Udp,
+    /// Unix stream sockets, both ends on one host.
+    Unix,
+}
+
+/// How a thread waits for its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IoModel {
+    /// A thread a strand, in blocking calls.
+    #[default]
+    Blocking,
+    /// A few threads, each waiting for many strands in epoll_wait(2).
+    Epoll,
+    /// A few threads, each with an io_uring.
+    IoUring,
+}
+
+/// A stream of numbered datagrams, sent at a rate and counted where they arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DatagramStream {
+    /// Payload of a datagram in bytes, the header of 24 bytes that numbers it included.
+    pub datagram_bytes: u32,
+    /// Datagrams handed to the kernel in one call at most (UDP_SEGMENT); 1: no segmentation offload.
+    pub batch_count: u32,
+    /// Rate of each flow in bits of payload a second; 0: as fast as it can.
+    pub rate_bps: u64,
+    /// Whether the receiver lets the kernel merge datagrams (UDP_GRO).
+    pub is_merged: bool,
+}

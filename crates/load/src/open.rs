@@ -2,7 +2,7 @@
 //! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use schema::trial::{Opening, Role, SocketSpec, TrialSpec};
+use schema::trial::{Opening, TrialSpec};
 use socket2::{SockAddr, Socket};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -47,6 +47,37 @@ pub struct Opened {
     pub connections: Vec<Connection>,
     /// Connections dropped because they did not present the token.
     pub strangers_count: u64,
+    /// With a workload: the connection over which both ends agree about it.
+    pub conductor: Option<Socket>,
+    /// With a workload, at the listening end: accepts what connects during the trial. Non-blocking.
+    pub listener: Option<Socket>,
+    /// With a workload, at the connecting end: where the other end listens.
+    pub address: Option<SocketAddr>,
+}
+
+/// Number of the connection over which both ends agree about a workload; no strand has it.
+pub const CONDUCTOR: u32 = u32::MAX;
+
+/// Numbers of the connections that are open before the start, ascending: all, or with a workload those
+/// of the strands that begin connected, and the conductor's.
+fn numbers(spec: &TrialSpec) -> Vec<u32> {
+    let Some(workload) = &spec.workload else { return (0..spec.connections_count).collect() };
+    let mut first = 0u32;
+    let mut numbers = Vec::new();
+    for group in &workload.groups {
+        let next = first.saturating_add(group.strands_count);
+        if group.is_connected {
+            numbers.extend(first..next);
+        }
+        first = next;
+    }
+    numbers.push(CONDUCTOR);
+    numbers
+}
+
+/// Takes the conductor's connection, the last by number, from those of the payload.
+fn split_conductor(spec: &TrialSpec, connections: &mut Vec<Connection>) -> Option<Socket> {
+    spec.workload.as_ref().and_then(|_| connections.pop_if(|last| last.number == CONDUCTOR)).map(|last| last.socket)
 }
 
 /// A listening end, before its connections are there.
@@ -54,9 +85,8 @@ pub struct Listening {
     socket: Socket,
     port: u16,
     token: Token,
-    expected: usize,
-    spec: SocketSpec,
-    role: Role,
+    expected: Vec<u32>,
+    spec: TrialSpec,
 }
 
 /// Reads the token of a trial.
@@ -125,14 +155,7 @@ impl Listening {
         socket.listen(backlog).map_err(bound)?;
         socket.set_nonblocking(true).map_err(bound)?;
         let port = socket.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
-        Ok(Self {
-            socket,
-            port,
-            token: token_of(spec)?,
-            expected: spec.connections_count as usize,
-            spec: spec.socket.clone(),
-            role: spec.role,
-        })
+        Ok(Self { socket, port, token: token_of(spec)?, expected: numbers(spec), spec: spec.clone() })
     }
 
     /// The port connections come to.
@@ -145,15 +168,15 @@ impl Listening {
     /// # Errors
     /// They did not come in time, or `abort` was set.
     pub fn accept_all(self, abort: &AtomicBool) -> Result<Opened, LoadError> {
-        let preamble_bytes = preamble::length(&self.spec);
+        let preamble_bytes = preamble::length(&self.spec.socket);
         let mut reception = Reception { preamble_bytes, known: Vec::new(), unknown: Vec::new(), strangers_count: 0 };
         let end = Instant::now() + OPEN_TIMEOUT;
-        while reception.known.len() < self.expected {
+        while reception.known.len() < self.expected.len() {
             if abort.load(Ordering::Relaxed) {
                 return Err(LoadError::Peer("aborted while waiting for connections".to_owned()));
             }
             if Instant::now() > end {
-                let (have, want) = (reception.known.len(), self.expected);
+                let (have, want) = (reception.known.len(), self.expected.len());
                 return Err(LoadError::Peer(format!(
                     "{have} of {want} connections arrived at port {} within {} s; is a firewall in between?",
                     self.port,
@@ -162,16 +185,18 @@ impl Listening {
             }
             reception.wait(&self.socket)?;
             reception.accept(&self.socket)?;
-            reception.hear(&self.token, self.expected);
+            reception.hear(&self.token, &self.expected);
         }
         let mut connections = reception.known;
         connections.sort_by_key(|connection| connection.number);
         for connection in &connections {
             connection.socket.set_nonblocking(false).map_err(|error| LoadError::host("a data socket", error, ""))?;
-            options::settle(&connection.socket, &self.spec, self.role)?;
+            options::settle(&connection.socket, &self.spec.socket, self.spec.role)?;
         }
         let strangers_count = reception.strangers_count + reception.unknown.len() as u64;
-        Ok(Opened { connections, strangers_count })
+        let conductor = split_conductor(&self.spec, &mut connections);
+        let listener = self.spec.workload.is_some().then_some(self.socket);
+        Ok(Opened { connections, strangers_count, conductor, listener, address: None })
     }
 }
 
@@ -226,11 +251,13 @@ impl Reception {
         }
     }
 
-    fn hear(&mut self, token: &Token, expected: usize) {
+    fn hear(&mut self, token: &Token, expected: &[u32]) {
         for mut unknown in std::mem::take(&mut self.unknown) {
             match unknown.hear(token) {
                 Heard::NotYet => self.unknown.push(unknown),
-                Heard::Known(number) if (number as usize) < expected && self.known.iter().all(|known| known.number != number) => {
+                Heard::Known(number)
+                    if expected.binary_search(&number).is_ok() && self.known.iter().all(|known| known.number != number) =>
+                {
                     // A welcome is less than any empty send buffer, so it does not block.
                     if unknown.socket.send(&vec![WELCOME; self.preamble_bytes]).is_ok() {
                         self.known.push(Connection { number, socket: unknown.socket });
@@ -265,8 +292,9 @@ impl Unknown {
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
     let token = token_of(spec)?;
     let preamble_bytes = preamble::length(&spec.socket);
-    let mut connections = Vec::with_capacity(spec.connections_count as usize);
-    for number in 0..spec.connections_count {
+    let numbers = numbers(spec);
+    let mut connections = Vec::with_capacity(numbers.len());
+    for number in numbers {
         let socket = options::prepare(&address, &spec.socket, spec.role)?;
         let unreachable =
             |error| LoadError::host(format!("connecting to {address}"), error, "; is the address right and no firewall in between?");
@@ -284,7 +312,9 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
         }
         options::settle(socket, &spec.socket, spec.role)?;
     }
-    Ok(Opened { connections, strangers_count: 0 })
+    let conductor = split_conductor(spec, &mut connections);
+    let address = spec.workload.is_some().then_some(address);
+    Ok(Opened { connections, strangers_count: 0, conductor, listener: None, address })
 }
 
 /// Connects a blocking socket, looking for an abort all the while.

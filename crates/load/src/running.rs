@@ -242,7 +242,7 @@ impl Load {
     fn add(&mut self, spec: &TrialSpec, connection: Connection, source: &Arc<[u8]>, done: Sender<()>) -> Result<(), LoadError> {
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
-            Stop::Duration { .. } => None,
+            Stop::Duration { .. } | Stop::Workload => None,
         };
         let flow_socket = Arc::new(connection.socket);
         let counter = Arc::new(Counter::default());
@@ -336,7 +336,7 @@ impl Drop for Load {
 fn least_ns(spec: &TrialSpec) -> u64 {
     const SLACK_NS: u64 = 100_000_000;
     match spec.stop {
-        Stop::Bytes { .. } => 0,
+        Stop::Bytes { .. } | Stop::Workload => 0,
         Stop::Duration { warmup_ns, measure_ns, .. } => warmup_ns.saturating_add(measure_ns).saturating_sub(SLACK_NS),
     }
 }

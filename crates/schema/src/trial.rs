@@ -66,6 +66,9 @@ pub enum Stop {
         /// the window.
         cooldown_ns: u64,
     },
+    /// The load ends when the workload has ended, all of whose transactions have a count or a time of
+    /// their own (`Repeat::Trial` in none). All of it is the measurement.
+    Workload,
 }
 
 /// Socket options of the data connections. `None` and `false` leave the kernel's default.

@@ -35,8 +35,8 @@ pub struct Interval {
     pub end_ns: u64,
 }
 
-/// The intervals of a trial, in order. A transfer of bytes has intervals without end, all of them
-/// measurement; a timed one has those of its three phases, where the last interval of a phase is
+/// The intervals of a trial, in order. A transfer of bytes, or a workload that ends by itself, has
+/// intervals without end, all of them measurement; a timed one has those of its three phases, where the last interval of a phase is
 /// shorter if the phase is no multiple of the interval.
 #[derive(Debug, Clone)]
 pub struct Intervals {
@@ -50,7 +50,7 @@ impl Intervals {
     /// The intervals of length `interval_ns` (at least 1) under `stop`.
     pub fn new(stop: &Stop, interval_ns: u64) -> Self {
         let ends = match *stop {
-            Stop::Bytes { .. } => [(Phase::WarmUp, 0), (Phase::Measure, u64::MAX), (Phase::CoolDown, u64::MAX)],
+            Stop::Bytes { .. } | Stop::Workload => [(Phase::WarmUp, 0), (Phase::Measure, u64::MAX), (Phase::CoolDown, u64::MAX)],
             Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => {
                 let measured = warmup_ns.saturating_add(measure_ns);
                 [(Phase::WarmUp, warmup_ns), (Phase::Measure, measured), (Phase::CoolDown, measured.saturating_add(cooldown_ns))]

@@ -16,7 +16,7 @@ impl Transfer {
     pub fn new(call_bytes: u32, stop: &Stop) -> Self {
         let left_bytes = match stop {
             Stop::Bytes { payload_bytes } => Some(*payload_bytes),
-            Stop::Duration { .. } => None,
+            Stop::Duration { .. } | Stop::Workload => None,
         };
         Self { call_bytes: call_bytes as usize, left_bytes }
     }

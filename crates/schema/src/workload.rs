@@ -234,9 +234,9 @@ pub enum IoModel {
     /// A thread a strand, in blocking calls.
     #[default]
     Blocking,
-    /// A few threads, each waiting for many strands in epoll_wait(2).
+    /// A few threads, each waiting for many strands in `epoll_wait(2)`.
     Epoll,
-    /// A few threads, each with an io_uring.
+    /// A few threads, each with an `io_uring`.
     IoUring,
 }
 
@@ -246,10 +246,10 @@ pub enum IoModel {
 pub struct DatagramStream {
     /// Payload of a datagram in bytes, the header of 24 bytes that numbers it included.
     pub datagram_bytes: u32,
-    /// Datagrams handed to the kernel in one call at most (UDP_SEGMENT); 1: no segmentation offload.
+    /// Datagrams handed to the kernel in one call at most (`UDP_SEGMENT`); 1: no segmentation offload.
     pub batch_count: u32,
     /// Rate of each flow in bits of payload a second; 0: as fast as it can.
     pub rate_bps: u64,
-    /// Whether the receiver lets the kernel merge datagrams (UDP_GRO).
+    /// Whether the receiver lets the kernel merge datagrams (`UDP_GRO`).
     pub is_merged: bool,
 }

@@ -71,8 +71,7 @@ log = flow.scan_log(trial, "near")
 flow.size_histogram(log, of="segments"), flow.ack_ratio(log, "sender"), flow.super_segments(log), flow.contexts(log)
 payloads = flow.payload_sequence(flow.read_log(trial, "near", [0], flow.PAYLOAD_COLUMNS))
 print(flow.find_payloads(payloads).words, file=sys.stderr)
-series = flow.connection_series(flow.read_log(trial, "near", [0], flow.SERIES_COLUMNS), "sender")
-flow.Pyramid(series.unacked)
+flow.read_log(trial, "near", [0])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -19,15 +19,12 @@ from whyperf.analyze.flow.counted import (
     counted_super_segments,
 )
 from whyperf.analyze.flow.cycle import Cycle, Payloads, find_payloads
-from whyperf.analyze.flow.decimate import m4
 from whyperf.analyze.flow.facts import Fact, FlowFacts, flow_facts
 from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
 from whyperf.analyze.flow.loss import count_out_of_order, retransmission_kinds, retransmission_times
 from whyperf.analyze.flow.overview import overview
 from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
-from whyperf.analyze.flow.pyramid import Pyramid, View
 from whyperf.analyze.flow.quantities import QUANTITIES, Quantity
-from whyperf.analyze.flow.series import SERIES_COLUMNS, ConnectionSeries, Series, connection_series
 from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
 from whyperf.analyze.flow.transmissions import contexts, super_segments
@@ -39,10 +36,8 @@ __all__ = [
     "LOG_COLUMNS",
     "PAYLOAD_COLUMNS",
     "QUANTITIES",
-    "SERIES_COLUMNS",
     "AckRatio",
     "Completeness",
-    "ConnectionSeries",
     "Counted",
     "Cycle",
     "EndEvidence",
@@ -51,17 +46,13 @@ __all__ = [
     "FlowFacts",
     "FlowTrial",
     "Payloads",
-    "Pyramid",
     "Quantity",
     "Runs",
-    "Series",
     "SizeHistogram",
     "UserTables",
-    "View",
     "ack_ratio",
     "ack_reasons",
     "completeness",
-    "connection_series",
     "contexts",
     "count_duplicate_acks",
     "count_out_of_order",
@@ -72,7 +63,6 @@ __all__ = [
     "counted_super_segments",
     "find_payloads",
     "flow_facts",
-    "m4",
     "open_trial",
     "overview",
     "payload_sequence",

@@ -71,7 +71,7 @@ def read_log(
     if path is None:
         return None
     with told_unreadable(path):
-        return _Reader(_scan(trial, host, path, connections), where).frame(columns)
+        return _Reader(_scan(trial, host, path, connections), columns, where).frame()
 
 
 def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] | None) -> pl.LazyFrame:
@@ -86,27 +86,34 @@ def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] 
     return log.select(time, *names, *words)
 
 
-_ASKED_TWICE = ("connection", "direction")
-"""Columns that sequence numbers need and that are mostly wanted themselves."""
+_NUMBERS = ("sequence", "acknowledgment")
+
+_ASKED_TWICE = ("connection", "direction", "flags")
+"""Columns that relative numbers need and that are mostly wanted themselves."""
 
 
 class _Reader:
-    """Reads a log column by column, so that no more than one is held twice while it is put in order."""
+    """Reads a log column by column, so that no more than one is held twice while it is put in order.
 
-    def __init__(self, log: pl.LazyFrame, where: pl.Expr | None) -> None:
+    Rows that were picked are fewer: all their columns are read at once, and each is let go when it is in order.
+    """
+
+    def __init__(self, log: pl.LazyFrame, columns: Sequence[str], where: pl.Expr | None) -> None:
         self._log = log
-        # Which rows is found once: a filter in each read would read its own columns again every time.
-        self._rows = None if where is None else log.select(where).collect().to_series()
+        self._columns = columns
+        self._picked = None if where is None else log.filter(where).select(_needed(columns)).collect(engine="streaming")
         self._kept: dict[str, pl.Series] = {}
         time = self._read("time_ns").to_numpy()
         self._order: Raw | None = None
         if time.size and (time[1:] < time[:-1]).any():
             self._order = np.argsort(time, kind="stable").astype(np.uint32)
+        if self._picked is not None and "time_ns" not in columns:
+            self._picked.drop_in_place("time_ns")
 
-    def frame(self, columns: Sequence[str]) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """The columns, in order of time."""
-        numbers = self._numbers([name for name in ("sequence", "acknowledgment") if name in columns])
-        return pl.DataFrame([numbers[name] if name in numbers else self._column(name) for name in columns])
+        numbers = self._numbers([name for name in _NUMBERS if name in self._columns])
+        return pl.DataFrame([numbers[name] if name in numbers else self._column(name) for name in self._columns])
 
     def _numbers(self, wanted: Sequence[str]) -> dict[str, pl.Series]:
         """Relative sequence and acknowledgment numbers."""
@@ -155,8 +162,18 @@ class _Reader:
         return column
 
     def _read(self, name: str) -> pl.Series:
-        column = self._log.select(name).collect().to_series()
-        return (column if self._rows is None else column.filter(self._rows)).rechunk()
+        if self._picked is None:
+            return self._log.select(name).collect().to_series().rechunk()
+        if name in _ASKED_TWICE or name == "time_ns":
+            return self._picked[name].rechunk()
+        return self._picked.drop_in_place(name).rechunk()
+
+
+def _needed(columns: Sequence[str]) -> list[str]:
+    """What must be read for `columns`: their time, and what relative numbers are made from."""
+    more = ("connection", "direction", "sequence") if any(name in columns for name in _NUMBERS) else ()
+    flags = ("flags",) if "acknowledgment" in columns else ()
+    return list(dict.fromkeys(("time_ns", *columns, *more, *flags)))
 
 
 def _fill_bases(base: dict[int, int], raw: Raw, stream: Raw, rows: NDArray[np.bool_]) -> None:

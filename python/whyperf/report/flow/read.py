@@ -19,7 +19,6 @@ from whyperf.report.flow.track import Codes, Counts, Sides, Track
 SYN, ACK = 2, 16
 UNKNOWN = 2**32 - 1
 """A congestion window nobody knows."""
-
 Order = npt.NDArray[np.intp] | None
 
 
@@ -49,9 +48,9 @@ def _ordered(log: pl.LazyFrame) -> tuple[dict[str, npt.NDArray[Any]], list[tuple
     columns = {"time_ns": time if order is None else time[order]}
     if order is not None:
         connection = connection[order]
-    starts = np.flatnonzero(np.diff(connection, prepend=connection[:1] - 1)) if len(connection) else np.empty(0, int)
-    stops = [*starts[1:].tolist(), len(connection)]
-    bounds = [(int(connection[start]), slice(start, stop)) for start, stop in zip(starts.tolist(), stops, strict=True)]
+    starts = [0, *(np.flatnonzero(connection[1:] != connection[:-1]) + 1).tolist()] if len(connection) else []
+    stops = [*starts[1:], len(connection)]
+    bounds = [(int(connection[start]), slice(start, stop)) for start, stop in zip(starts, stops, strict=True)]
     del connection, time
     for name, expression in _EXPRESSIONS.items():
         columns[name] = _column(log, expression, order)

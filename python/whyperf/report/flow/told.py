@@ -96,19 +96,18 @@ def tell(trial: FlowTrial, connection: int | None = None) -> Told:
 
 
 def _end(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | None, count: int) -> EndTold:
-    with ThreadPoolExecutor(1) as thread:
-        payloads = None if lone is None else thread.submit(payloads_of, trial, end.host, lone)
-        log = completeness(trial, end.host)
-        alone = replace(trial, ends={end.host: end})
-        facts = flow_facts(alone, connection, whole_life=True, completenesses={end.host: log}).facts
-        return EndTold(
-            end=end,
-            log=log,
-            connections_count=count,
-            facts={fact.quantity.name: fact for fact in facts},
-            payloads=None if payloads is None else payloads.result(),
-            sizes=_sizes(trial, end.host, connection),
-        )
+    log = completeness(trial, end.host)
+    alone = replace(trial, ends={end.host: end})
+    facts = flow_facts(alone, connection, whole_life=True, completenesses={end.host: log}).facts
+    # One after another: each holds a few hundred MB of a long log, and the other end has a thread of its own.
+    return EndTold(
+        end=end,
+        log=log,
+        connections_count=count,
+        facts={fact.quantity.name: fact for fact in facts},
+        payloads=None if lone is None else payloads_of(trial, end.host, lone),
+        sizes=_sizes(trial, end.host, connection),
+    )
 
 
 def payloads_of(trial: FlowTrial, host: str, connection: int) -> Payloads | None:

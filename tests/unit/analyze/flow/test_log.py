@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.synthetic_log import Shape
+from bench.synthetic_log import write as write_log
 from tests.unit.analyze.flow import traces
-from whyperf.analyze.flow import open_trial, read_log, scan_log
+from whyperf.analyze.flow import LOG_COLUMNS, open_trial, read_log, scan_log
 from whyperf.analyze.flow.relative import count_new, unwrap
 from whyperf.record import RecordError
 
@@ -91,6 +93,28 @@ def test_the_handshake_counts_even_where_it_is_not_wanted(tmp_path: Path) -> Non
     rows = read_log(trial, "near", columns=("sequence",), where=pl.col("payload_bytes") > 0)
     assert rows is not None
     assert rows["sequence"].to_list() == [101]
+
+
+EVERYTHING = (*LOG_COLUMNS, "flags", "window_field", "retransmission")
+
+
+@pytest.mark.parametrize("gso", [True, False])
+@pytest.mark.parametrize("way", ["out", "in"])
+@pytest.mark.parametrize("host", ["near", "far"])
+def test_rows_picked_while_reading_are_those_of_the_whole_log(
+    tmp_path: Path, host: str, way: str, *, gso: bool
+) -> None:
+    write_log(tmp_path / "log01-c0001", Shape(4000, connections=3, gso=gso, hosts=("near", "far")))
+    trial = open_trial(tmp_path / "log01-c0001")
+    where = (pl.col("direction") == way) & (pl.col("payload_bytes") > 0)
+    whole = read_log(trial, host, columns=EVERYTHING)
+    picked = read_log(trial, host, columns=EVERYTHING, where=where)
+    assert whole is not None
+    assert picked is not None
+    assert picked.equals(whole.filter(where))
+    few = read_log(trial, host, columns=("payload_bytes", "sequence"), where=where)
+    assert few is not None
+    assert few.equals(picked.select("payload_bytes", "sequence"))
 
 
 def test_texts_are_enums_whatever_they_were(tmp_path: Path) -> None:

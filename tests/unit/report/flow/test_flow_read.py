@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.unit.analyze.flow import traces
+from tests.unit.analyze.flow.drawn_series import SERIES_COLUMNS, connection_series
 from tests.unit.report.flow.flow_results import experiment
-from whyperf.analyze.flow import FlowTrial, connection_series, open_trial, read_log
-from whyperf.analyze.flow.series import SERIES_COLUMNS
+from whyperf.analyze.flow import FlowTrial, open_trial, read_log
 from whyperf.report.flow.about import frame
 from whyperf.report.flow.outstanding import held, outstanding
 from whyperf.report.flow.read import read_tracks

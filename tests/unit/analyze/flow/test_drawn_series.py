@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.unit.analyze.flow import traces
-from whyperf.analyze.flow import SERIES_COLUMNS, ConnectionSeries, Series, connection_series, read_log
+from tests.unit.analyze.flow.drawn_series import SERIES_COLUMNS, ConnectionSeries, Series, connection_series
+from whyperf.analyze.flow import read_log
 
 TRACE = """
     0.1 > . 1:1001     ack 1 win=50 unacked=1000

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.analyze.cautions import KINDS
-from whyperf.profile.factors import FACTORS
+from whyperf.profile import shipped_workload, shipped_workload_names
+from whyperf.profile.factors import FACTORS, Factor
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -44,18 +45,40 @@ def table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 def factors() -> str:
     """Every factor with its levels and default."""
     rows = (
-        (f"`{factor.name}`", factor.allowed(), _shown(factor.default), factor.help + _only(testbed=factor.testbed))
+        (f"`{factor.name}`", factor.allowed(), _shown(factor.default), factor.help + _only(factor))
         for factor in FACTORS
     )
     return table(("Factor", "Levels", "Default", "Meaning"), rows)
 
 
-def _only(*, testbed: bool) -> str:
-    return " Embedded testbed only." if testbed else ""
+#: Where a factor has a meaning, if not everywhere.
+SCOPES = {
+    "all": "",
+    "workload": " Workloads that refer to it.",
+    "stream": " Streams.",
+    "blocking stream": " Streams in blocking calls.",
+    "tcp": " TCP and MPTCP.",
+    "ip": " Not for Unix sockets.",
+    "threads": " epoll and io_uring.",
+}
+
+
+def _only(factor: Factor) -> str:
+    return " Embedded testbed only." if factor.testbed else SCOPES[factor.scope]
 
 
 def _shown(level: object) -> str:
     return f"`{str(level).lower()}`" if isinstance(level, bool) else f"`{level}`"
+
+
+def workloads() -> str:
+    """Every shipped workload with what it takes."""
+    rows = []
+    for name in shipped_workload_names():
+        workload = shipped_workload(name)
+        taken = ", ".join(f"`{factor.name}`" for factor in FACTORS if factor.name in workload.uses)
+        rows.append((f"`{name}`", workload.about, taken, ", ".join(workload.transports)))
+    return table(("Workload", "What the application does", "Factors that it takes", "Over"), rows)
 
 
 def record() -> str:
@@ -126,6 +149,7 @@ def _example(text: str) -> str:
 
 WRITERS: dict[str, Callable[[], str]] = {
     "factors": factors,
+    "workloads": workloads,
     "record": record,
     "requests": lambda: messages("request.json", "request"),
     "replies": lambda: messages("reply.json", "reply"),

@@ -1,14 +1,17 @@
-"""What goes into the wheel beside the modules: the profiles, each linked by name, and the launcher."""
+"""What goes into the wheel beside the modules: profiles and workloads, each linked by name, and the launcher."""
 
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "python/whyperf.data"
 
 
-def test_every_profile_is_in_the_wheel() -> None:
-    linked = {path.name: path.read_bytes() for path in (DATA / "data/share/whyperf/profiles").iterdir()}
-    assert linked == {path.name: path.read_bytes() for path in (ROOT / "profiles").glob("*.toml")}
+@pytest.mark.parametrize("folder", ["profiles", "workloads"])
+def test_every_shipped_file_is_in_the_wheel(folder: str) -> None:
+    linked = {path.name: path.read_bytes() for path in (DATA / "data/share/whyperf" / folder).iterdir()}
+    assert linked == {path.name: path.read_bytes() for path in (ROOT / folder).glob("*.toml")}
 
 
 def test_the_launcher_takes_the_environments_python() -> None:

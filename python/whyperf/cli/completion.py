@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from whyperf.profile import BY_NAME, shipped_names
+from whyperf.profile import BY_NAME, shipped_names, shipped_workload_names
 
 
 def profiles(incomplete: str) -> list[str]:
-    """Shipped profiles, and profile files of this folder."""
+    """Shipped profiles and workloads, and profile files of this folder."""
+    return [name for name in [*shipped_names(), *workloads(incomplete)] if name.startswith(incomplete)]
+
+
+def workloads(incomplete: str) -> list[str]:
+    """Shipped workloads, and files of this folder."""
     files = [str(path) for path in Path().glob("*.toml")]
-    return [name for name in [*shipped_names(), *files] if name.startswith(incomplete)]
+    return [name for name in [*shipped_workload_names(), *files] if name.startswith(incomplete)]
 
 
 def experiments(incomplete: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`whyperf list`: the shipped profiles, and the factors."""
+"""`whyperf list`: the shipped profiles, the workloads, and the factors."""
 
 import json as json_format
 import re
@@ -13,22 +13,54 @@ from rich.table import Table
 from whyperf.cli.exits import DONE
 
 NAME = "list"
-EXAMPLE = "Examples: whyperf list · whyperf list --factors"
+EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --factors"
+
+
+PROFILE_COLUMNS = {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"}
+WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "told": "Told in", "about": "What the application does"}
+FACTOR_COLUMNS = {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"}
 
 
 def command(
     factors: Annotated[bool, typer.Option("--factors", help="The factors instead: what a profile may set.")] = False,
+    workloads: Annotated[
+        bool, typer.Option("--workloads", help="The workloads instead: what an application may do.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
-    """Lists the shipped profiles: what they ask, how large they are, how long they take."""
-    rows = _factors() if factors else _profiles()
+    """Lists the shipped profiles, what they ask, how large they are, how long they take; and the workloads."""
+    if factors:
+        rows, columns = _factors(), FACTOR_COLUMNS
+    elif workloads:
+        rows, columns = _workloads(), WORKLOAD_COLUMNS
+    else:
+        rows, columns = _profiles(), PROFILE_COLUMNS
     if json:
         typer.echo(json_format.dumps(rows, indent=1, ensure_ascii=False))
-    elif factors:
-        _print(rows, {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"})
-    else:
-        _print(rows, {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"})
+        return DONE
+    _print(rows, columns)
+    if not (factors or workloads):
+        _print(_workloads(), WORKLOAD_COLUMNS)
     return DONE
+
+
+def _workloads() -> list[dict[str, Any]]:
+    from whyperf.profile import FACTORS, shipped_workload, shipped_workload_names  # noqa: PLC0415
+
+    rows = []
+    for name in shipped_workload_names():
+        workload = shipped_workload(name)
+        rows.append(
+            {
+                "name": name,
+                "about": workload.about,
+                "told": workload.metric,
+                "transports": ", ".join(workload.transports),
+                "factors": [factor.name for factor in FACTORS if factor.name in workload.uses],
+                "defaults": dict(workload.defaults),
+            }
+        )
+    return rows
 
 
 def _profiles() -> list[dict[str, Any]]:
@@ -80,7 +112,7 @@ def _print(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for key, heading in columns.items():
         number = bool(rows) and isinstance(rows[0][key], int) and key != "default"
-        table.add_column(heading, justify="right" if number else "left", no_wrap=key in {"name", "time"})
+        table.add_column(heading, justify="right" if number else "left", no_wrap=key in {"name", "time", "told"})
     for row in rows:
         table.add_row(*(_text(row[key]) for key in columns))
     Console(highlight=False, markup=False).print(table)

@@ -8,7 +8,7 @@ from pathlib import Path
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.goodput import Goodputs
-from whyperf.cli.question import QUICK, understand
+from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.plan import Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
@@ -22,6 +22,7 @@ class Order:
     """Everything the command line asked of `whyperf run`."""
 
     question: str | None
+    workload: str | None
     host: str | None
     address: str | None
     port: int
@@ -40,6 +41,8 @@ class Order:
 def measure(order: Order) -> int:
     """Does what was ordered; returns the exit code."""
     profile, host = understand(order.question, order.host)
+    if order.workload is not None:
+        profile = with_workload(profile, order.workload)
     target = _target(order, profile, host)
     plan = build(
         profile,

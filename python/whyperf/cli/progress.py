@@ -71,7 +71,8 @@ class Progress:
 
 def receiver(factors: dict[str, Any]) -> str:
     """Which end receives."""
-    return "far" if factors["direction"] == "send" else "near"
+    is_received = factors.get("direction") == "receive" or factors.get("workload") == "stream-receive"
+    return "near" if is_received else "far"
 
 
 def duration(seconds: float) -> str:

@@ -1,11 +1,20 @@
-"""What the argument of `whyperf run` means: a profile or a host."""
+"""What the argument of `whyperf run` means: a profile, a workload or a host."""
 
 import re
 from difflib import get_close_matches
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
-from whyperf.profile import Profile, find, looks_like_path, shipped_names
+from whyperf.profile import (
+    BY_NAME,
+    Profile,
+    ProfileError,
+    find,
+    load_workload,
+    looks_like_path,
+    shipped_names,
+    shipped_workload_names,
+)
 
 QUICK = "quick"
 #: What ssh takes as a destination, and nothing it could take for an option.
@@ -15,8 +24,9 @@ HOST = re.compile(r"[A-Za-z0-9_\[:][A-Za-z0-9_.:@%\[\]-]*")
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:
     """The profile to run and the far host, None for the embedded testbed.
 
-    A path or a shipped name is a profile; anything else is a host to measure with the profile
-    `quick`, unless it looks like a misspelled profile.
+    A path or a shipped name is a profile; the name of a workload is the profile `quick` with it, where no
+    profile has the name; anything else is a host to measure with the profile `quick`, unless it looks like a
+    misspelled name.
 
     Raises:
         UsageError: neither, or an ambiguous word.
@@ -32,13 +42,34 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         )
     if looks_like_path(argument) or argument in shipped_names():
         return find(argument), host
+    if argument in shipped_workload_names():
+        return find(QUICK).with_overrides({"workload": argument}), host
     if host is not None:
         return find(argument), host
-    near = get_close_matches(argument.lower(), shipped_names(), n=1, cutoff=0.75)
+    names = [*shipped_names(), *shipped_workload_names()]
+    near = get_close_matches(argument.lower(), names, n=1, cutoff=0.75)
     if near:
         raise UsageError(
-            f'there is no profile "{argument}"; did you mean {near[0]}? (a host of that name: --host {argument})'
+            f'there is no profile or workload "{argument}"; did you mean {near[0]}? '
+            f"(a host of that name: --host {argument})"
         )
     if not HOST.fullmatch(argument):
-        raise UsageError(f'"{argument}" is neither a profile nor a host; `whyperf list` names the profiles')
+        raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
     return find(QUICK), argument
+
+
+def with_workload(profile: Profile, argument: str) -> Profile:
+    """The profile with what `--workload` names: a file where it looks like one, else a workload's name.
+
+    Raises:
+        ProfileError: it cannot be used, or the profile varies what is asked for.
+    """
+    if looks_like_path(argument):
+        if not Path(argument).is_file():
+            problem = "there is no such file; `whyperf list --workloads` names the shipped workloads"
+            raise ProfileError(argument, "", problem)
+        return profile.with_workload(load_workload(Path(argument)))
+    try:
+        return profile.with_overrides({"workload": BY_NAME["workload"].check(argument)})
+    except ProfileError as error:
+        raise error.at("--workload") from None

@@ -11,8 +11,9 @@ from whyperf.cli.overrides import overrides
 
 NAME = "run"
 EXAMPLE = (
-    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run window-sweep --only window_bytes=4096,8192 "
-    "--trials 3 · whyperf run my.toml --host host7 --set congestion_control=bbr"
+    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run rr --host host7 · "
+    "whyperf run window-sweep --only window_bytes=4096,8192 --trials 3 · "
+    "whyperf run my.toml --host host7 --set congestion_control=bbr"
 )
 
 
@@ -40,9 +41,20 @@ def command(  # noqa: PLR0917 - typer fills them by name
     question: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PROFILE|HOST]",
-            help="A shipped profile (see whyperf list), a TOML file, or a host as for ssh. Nothing: profile quick.",
+            metavar="[PROFILE|WORKLOAD|HOST]",
+            help="A shipped profile or workload (see whyperf list), a TOML file, or a host as for ssh. Nothing: "
+            "profile quick.",
             autocompletion=completion.profiles,
+        ),
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME|FILE",
+            help="What the application does: a shipped workload (whyperf list --workloads) or a TOML file.",
+            autocompletion=completion.workloads,
+            rich_help_panel=PART,
         ),
     ] = None,
     time: Annotated[
@@ -135,6 +147,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     return measure(
         Order(
             question=question,
+            workload=workload,
             host=host,
             address=address,
             port=port,

@@ -7,6 +7,7 @@ from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.model import Cell, Level, Plan, StopRule, Testbed, identify
 from whyperf.plan.only import kept
+from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 
 #: More planned trials than this is taken for a mistake.
@@ -48,7 +49,7 @@ def build(
     warnings: tuple[str, ...] = ()
     if target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
-    all_cells = expand(profile, testbed=target == "testbed")
+    all_cells, workloads = with_workloads(profile, expand(profile, testbed=target == "testbed"))
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
     if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:
@@ -66,6 +67,7 @@ def build(
         target=target,
         testbed=Testbed(kind="veth" if target == "testbed" else "loopback" if target == "loopback" else "network"),
         cells=cells,
+        workloads={key: workloads[key] for cell in cells if (key := cell.workload) is not None},
         varied=_varied(profile, cells),
         blocks=_thinned(blocks, taking_part),
         log_blocks=_thinned(logs, taking_part),

@@ -81,7 +81,8 @@ def _sweep_cells(profile: Profile, sweep: Sweep, *, testbed: bool) -> Iterator[F
     seen: set[str] = set()
     excluded_by: set[int] = set()
     for combination in product(*(sweep.levels[name] for name in varied)):
-        factors = resolve(fixed | dict(zip(varied, combination, strict=True)), testbed=testbed)
+        given = fixed | dict(zip(varied, combination, strict=True))
+        factors = resolve(given, testbed=testbed, own=profile.workloads)
         matching = {number for number, entry in enumerate(sweep.exclude) if _matches(factors, entry)}
         excluded_by |= matching
         key = json.dumps(factors)

@@ -83,14 +83,20 @@ def _load_seconds(factors: Factors, *, network: bool) -> float:
     if "duration_s" in factors:
         return sum(float(factors[name]) for name in ("warmup_s", "duration_s", "cooldown_s"))
     rate = NETWORK_BYTES_PER_S if network else LOCAL_BYTES_PER_S
-    connections = int(factors["connections"])
-    window = factors["window_bytes"]
+    connections = int(factors.get("connections", 1))
+    window = factors.get("window_bytes")
     if isinstance(window, int):
         rate = min(rate, connections * window / (NETWORK_ROUND_S if network else LOCAL_ROUND_S))
-    rate = min(rate, connections * int(factors["write_size_bytes"]) / CALL_S)
+    rate = min(rate, connections * _transaction_bytes(factors) / CALL_S)
     return min(_transfer_bytes(factors) / rate, float(factors["deadline_s"]))
+
+
+def _transaction_bytes(factors: Factors) -> int:
+    """What a call or a transaction moves."""
+    sizes = ("write_size_bytes", "request_size_bytes", "response_size_bytes", "datagram_size_bytes")
+    return max(1, sum(int(factors[name]) for name in sizes if name in factors))
 
 
 def _transfer_bytes(factors: Factors) -> int:
     transfer = factors["transfer_bytes"]
-    return transfer * int(factors["connections"]) if isinstance(transfer, int) else 0
+    return transfer * int(factors.get("connections", 1)) if isinstance(transfer, int) else 0

@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from whyperf.profile import Factors, ProfileError
+from whyperf.profile import BY_NAME, Factors, ProfileError
+from whyperf.profile.workload import Metric
 
 PLAN_VERSION: Literal[1] = 1
 
@@ -39,6 +40,24 @@ class Cell(Table):
     id: str
     sweep: str
     factors: Factors
+    #: Key of `Plan.workloads`; None where the sizes alone describe what is done.
+    workload: str | None = None
+
+
+class PlannedWorkload(Table):
+    """What cells do: `workload` or `datagrams` of a TrialSpec (crates/schema/src/trial.rs), seed 0."""
+
+    name: str
+    metric: Metric
+    workload: dict[str, Any] | None = None
+    datagrams: dict[str, Any] | None = None
+
+    @property
+    def strands_count(self) -> int | None:
+        """Strands of all groups; None for datagrams."""
+        if self.workload is None:
+            return None
+        return sum(int(group["strands_count"]) for group in self.workload["groups"])
 
 
 #: How a trial with the segment log is named: its figures are never a throughput.
@@ -93,6 +112,8 @@ class Plan(Table):
     evidence: Literal["user", "counters"] | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
     log_blocks: tuple[tuple[str, ...], ...] = ()
+    #: What the cells do beside plain streams, resolved.
+    workloads: dict[str, PlannedWorkload] = Field(default_factory=dict)
     #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
     overrides: Factors = Field(default_factory=dict)
     only: tuple[str, ...] = ()
@@ -107,6 +128,11 @@ class Plan(Table):
     def cell(self, name: str) -> Cell:
         """The cell of that id; KeyError when there is none."""
         return self._by_id[name]
+
+    def workload(self, name: str) -> PlannedWorkload | None:
+        """What the cell of that id does; None for a plain stream."""
+        key = self.cell(name).workload
+        return None if key is None else self.workloads[key]
 
     def trials(self) -> Iterator[PlannedTrial]:
         """Every trial, in the order of execution."""
@@ -167,12 +193,32 @@ def identify(plan: Plan) -> str:
     )
     # What a plan of an earlier version did not have counts only where it is not as usual, so that the same command
     # finds the experiment that it began.
+    decides["cells"] = [_deciding(cell) for cell in decides["cells"]]
+    if plan.workloads:
+        decides["workloads"] = plan.model_dump(mode="json", include={"workloads"})["workloads"]
     if plan.evidence == "user":
         decides["evidence"] = plan.evidence
     if plan.log_blocks:
         decides["log_blocks"] = plan.model_dump(mode="json", include={"log_blocks"})["log_blocks"]
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def _deciding(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell without what plans of earlier versions did not have, where it is as it was then."""
+    factors = {
+        name: level
+        for name, level in cell["factors"].items()
+        if name not in BY_NAME
+        or not BY_NAME[name].later
+        or level not in {BY_NAME[name].default, _AUTO_BEFORE.get(name)}
+    }
+    kept = {key: value for key, value in cell.items() if value is not None}
+    return kept | {"factors": factors}
+
+
+#: What a word stood for before it was a factor.
+_AUTO_BEFORE = {"io_model": "blocking"}
 
 
 def _listed(key: str, value: object) -> str:

@@ -1,11 +1,12 @@
 """The question: profiles, and the factors they set and vary."""
 
-from whyperf.profile.combination import resolve
+from whyperf.profile.combination import is_plain, resolve, workload_of
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
 from whyperf.profile.load import load, parse
 from whyperf.profile.model import Design, Factors, Profile, Sweep
+from whyperf.profile.workload import Workload, load_workload, ready, shipped_workload, shipped_workload_names
 
 __all__ = [
     "BY_NAME",
@@ -17,12 +18,19 @@ __all__ = [
     "Profile",
     "ProfileError",
     "Sweep",
+    "Workload",
     "factor_named",
     "find",
+    "is_plain",
     "load",
+    "load_workload",
     "looks_like_path",
     "parse",
+    "ready",
     "resolve",
     "shipped_folder",
     "shipped_names",
+    "shipped_workload",
+    "shipped_workload_names",
+    "workload_of",
 ]

@@ -2,38 +2,67 @@
 
 from collections.abc import Mapping
 
-from whyperf.profile.errors import ProfileError
+from whyperf.profile.applies import applies, refusal
+from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
+from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload, shipped_workload, shipped_workload_names
 
 #: What a deadline that nobody gave adds to the phases when they would not fit into the default, in s.
 DEADLINE_MARGIN_S = 30.0
 #: RFC 8200 section 5: every link an IPv6 packet passes carries 1280 bytes.
 IPV6_MTU_BYTES = 1280
+#: Connections up to which a thread each is no worse than a few threads for all.
+MOST_BLOCKING = 4
 
 
-def resolve(given: Mapping[str, Level], *, testbed: bool) -> Factors:
+def workload_of(factors: Mapping[str, Level], own: Mapping[str, Workload]) -> Workload:
+    """The workload that the factor `workload` names: one of the profile's `own`, or a shipped one.
+
+    Raises:
+        ProfileError: there is none of this name.
+    """
+    name = str(factors.get("workload", STREAM))
+    if name in own:
+        return own[name]
+    if name not in shipped_workload_names():
+        known = {*own, *shipped_workload_names()}
+        raise ProfileError("", "workload", f'there is no workload "{name}"{suggestion(name, known)}')
+    return shipped_workload(name)
+
+
+def resolve(given: Mapping[str, Level], *, testbed: bool, own: Mapping[str, Workload] | None = None) -> Factors:
     """All factors of a cell, in the table's order.
 
-    `given` are the levels a profile or the command line states, single values or references.
-    Testbed factors are there only on the embedded testbed (`testbed`), and the phases' lengths only
-    in cells without `transfer_bytes`.
+    `given` are the levels a profile or the command line states, single values or references; `own` are the
+    profile's workloads. Testbed factors are there only on the embedded testbed (`testbed`), the phases' lengths
+    only in cells without `transfer_bytes`, and the others only where they have a meaning (`Factor.scope`).
 
     Raises:
         ProfileError: with the factor as key, when they contradict each other.
     """
-    everything = {factor.name: given.get(factor.name, factor.default) for factor in FACTORS}
+    chosen = {factor.name: given.get(factor.name, factor.default) for factor in FACTORS}
+    workload = workload_of({"workload": _resolved("workload", chosen)}, own or {})
+    everything = chosen | {name: level for name, level in workload.defaults.items() if name not in given}
     timed = _resolved("transfer_bytes", everything) == "default"
     for factor in FACTORS:
         if factor.name in given and factor.timed and not timed:
             problem = "transfer_bytes ends the trial by bytes, so it has no timed phases; keep one of the two"
             raise ProfileError("", factor.name, problem)
-    levels: Factors = {
-        factor.name: everything[factor.name]
-        for factor in FACTORS
-        if (testbed or not factor.testbed) and (timed or not factor.timed)
-    }
+    transport = str(_resolved("transport", everything))
+    if transport not in workload.transports:
+        problem = f"{workload.name} does not run over {transport}; it takes {' or '.join(workload.transports)}"
+        raise ProfileError("", "transport", f"{problem}{_over_udp(workload, transport)}")
+    everything["io_model"] = io_model = _io_model(everything, workload)
+    levels: Factors = {}
+    for factor in FACTORS:
+        if (factor.testbed and not testbed) or (factor.timed and not timed):
+            continue
+        if applies(factor, workload, transport, io_model):
+            levels[factor.name] = everything[factor.name]
+        elif factor.name in given:
+            raise ProfileError("", factor.name, refusal(factor, workload, transport, io_model))
     cell = {name: factor_named(name).check(_resolved(name, levels)) for name in levels}
     if "deadline_s" not in given:
         cell["deadline_s"] = max(float(cell["deadline_s"]), _phases_s(cell) + DEADLINE_MARGIN_S if timed else 0.0)
@@ -41,7 +70,30 @@ def resolve(given: Mapping[str, Level], *, testbed: bool) -> Factors:
     return cell
 
 
-def _resolved(name: str, levels: Factors) -> Level:
+def is_plain(cell: Mapping[str, Level]) -> bool:
+    """Whether the sizes of a trial alone describe the cell: a stream in blocking calls."""
+    is_stream = cell.get("workload", STREAM) in {STREAM, STREAM_RECEIVE}
+    return is_stream and cell.get("io_model", "blocking") == "blocking"
+
+
+def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
+    """The I/O model that `auto` stands for."""
+    chosen = str(_resolved("io_model", everything))
+    if chosen != "auto":
+        return chosen
+    if workload.name in {STREAM, STREAM_RECEIVE} or workload.metric == "datagrams":
+        return "blocking"
+    if workload.name not in shipped_workload_names() or "idle_connections" in workload.uses:
+        return "epoll"
+    many = _resolved("connections", everything)
+    return "blocking" if isinstance(many, int) and many <= MOST_BLOCKING else "epoll"
+
+
+def _over_udp(workload: Workload, transport: str) -> str:
+    return "; udp-stream and udp-rr run over udp" if transport == "udp" and "tcp" in workload.transports else ""
+
+
+def _resolved(name: str, levels: Mapping[str, Level]) -> Level:
     """Follows `=other` to a level."""
     level = levels[name]
     passed = [name]

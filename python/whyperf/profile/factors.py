@@ -4,137 +4,16 @@ The names are the keys of a profile, of a plan's cells and of the result JSON. A
 is a `word` leaves the choice to the kernel (`default`) or to the controller (`auto`, `any`).
 """
 
-import math
-import re
-from dataclasses import dataclass
-from typing import Literal
-
 from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Factor, Kind, Level
 
-KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
-
-Level = bool | int | float | str
-Kind = Literal["int", "float", "bool", "choice", "name", "cpus"]
-
-#: Largest byte count that fits every counter of the record (signed 64 bits).
-LARGEST_BYTES = 2**63 - 1
-#: Largest TCP window: 65535 shifted by 14 (RFC 7323 2.3), rounded to what a socket buffer takes.
-LARGEST_WINDOW_BYTES = 2**30
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Something of a trial that a profile may set or vary."""
-
-    name: str
-    kind: Kind
-    default: Level
-    unit: str
-    help: str
-    low: float = -math.inf
-    high: float = math.inf
-    words: tuple[str, ...] = ()
-    choices: tuple[Level, ...] = ()
-    testbed: bool = False
-    #: Only in cells that run for a time, not in those that transfer a number of bytes.
-    timed: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether a range of levels makes sense."""
-        return self.kind in {"int", "float"}
-
-    def allowed(self) -> str:
-        """What levels it takes, as a phrase for messages and help."""
-        if self.kind == "choice":
-            return " or ".join(str(choice) for choice in self.choices)
-        if self.kind == "cpus":
-            return 'auto, any or a list such as "0" or "0,2-3"'
-        if self.kind == "name":
-            return "a name"
-        if self.kind == "bool":
-            return KIND_PHRASES["bool"]
-        bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
-        if self.high < LARGEST_BYTES:
-            bounds += f" to {self.high:.12g}"
-        return " or ".join([bounds, *self.words])
-
-    def check(self, level: object) -> Level:
-        """The level as the plan keeps it (a float factor's `10` becomes `10.0`).
-
-        Raises:
-            ProfileError: with the factor's name as key, when it is not a level of this factor.
-        """
-        checked = self._checked(level)
-        if checked is None:
-            raise ProfileError("", self.name, f"{_shown(level)} is not a level; it takes {self.allowed()}")
-        return checked
-
-    def _checked(self, level: object) -> Level | None:
-        if isinstance(level, str):
-            return level if level in self.words or self._is_text(level) else None
-        if isinstance(level, bool):
-            return level if self.kind == "bool" else None
-        if not isinstance(level, int | float):
-            return None
-        if self.kind == "choice":
-            return level if level in self.choices and isinstance(level, int) else None
-        whole = self.kind == "int" and isinstance(level, int)
-        if not (whole or self.kind == "float") or not self.low <= level <= self.high:
-            return None
-        return level if whole else float(level)
-
-    def _is_text(self, level: str) -> bool:
-        match self.kind:
-            case "choice":
-                return level in self.choices
-            case "cpus":
-                return CPU_LIST.fullmatch(level) is not None
-            case "name":
-                return CONGESTION_NAME.fullmatch(level) is not None
-        return False
-
-    def parse(self, text: str) -> Level:
-        """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
-
-        Byte factors take K, M and G for powers of 1024. A reference is returned as it is.
-
-        Raises:
-            ProfileError: as `check`.
-        """
-        if text.startswith("="):
-            return text
-        return self.check(self._parsed(text.strip()))
-
-    def _parsed(self, text: str) -> object:
-        if text in self.words:
-            return text
-        if self.kind == "bool":
-            return {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(text, text)
-        if self.kind == "choice":
-            return next((choice for choice in self.choices if str(choice) == text), text)
-        scaled = SIZE.fullmatch(text) if self.unit == "bytes" else None
-        if scaled:
-            return int(scaled[1]) << {"K": 10, "M": 20, "G": 30}[scaled[2].upper()]
-        if self.is_number:
-            for number in (int, float):
-                try:
-                    return number(text)
-                except ValueError:
-                    continue
-        return text
-
-
-CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
-#: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
-CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
-SIZE = re.compile(r"(\d{1,15})([KkMmGg])")
+__all__ = ["BY_NAME", "FACTORS", "Factor", "Kind", "Level", "factor_named"]
 
 FACTORS: tuple[Factor, ...] = (
     Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
+        low=1, high=LARGEST_WINDOW_BYTES, words=("default",), scope="tcp",
     ),
     Factor(
         "send_buffer_bytes", "int", "default", "bytes",
@@ -147,46 +26,147 @@ FACTORS: tuple[Factor, ...] = (
         low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
     ),
     Factor(
+        "workload", "workload", "stream", "",
+        "What the application does: a shipped workload (whyperf list --workloads), or the profile's own.",
+        later=True,
+    ),
+    Factor(
+        "transport", "choice", "tcp", "",
+        "What carries the connections; unix: both ends on one host.",
+        choices=("tcp", "mptcp", "udp", "unix"), later=True,
+    ),
+    Factor(
+        "io_model", "choice", "auto", "",
+        "How threads wait for their connections; auto: blocking for a stream and up to 4 connections, else epoll.",
+        choices=("auto", "blocking", "epoll", "io_uring"), later=True,
+    ),
+    Factor(
+        "threads", "int", "auto", "threads",
+        "Threads of each end that carry all connections (epoll, io_uring); auto: one for each CPU it may use.",
+        low=1, high=1024, words=("auto",), scope="threads", later=True,
+    ),
+    Factor(
         "write_size_bytes", "int", 131072, "bytes", "Bytes a send call asks for.",
-        low=1, high=LARGEST_WINDOW_BYTES,
+        low=1, high=LARGEST_WINDOW_BYTES, scope="workload",
     ),
     Factor(
         "read_size_bytes", "int", 131072, "bytes", "Bytes a receive call asks for.",
-        low=1, high=LARGEST_WINDOW_BYTES,
+        low=1, high=LARGEST_WINDOW_BYTES, scope="stream",
     ),
     Factor(
         "read_wait", "choice", "poll", "",
         "How the receiver waits: in poll(2) before each read, or block inside the read as ttcp does.",
-        choices=("poll", "block"),
+        choices=("poll", "block"), scope="blocking stream",
     ),
     Factor(
         "reply_size_bytes", "int", 0, "bytes",
         "Reply to every write, which the sender waits for; 0: none, the payload is a stream.",
-        low=0, high=LARGEST_WINDOW_BYTES,
+        low=0, high=LARGEST_WINDOW_BYTES, scope="blocking stream",
     ),
     Factor(
         "write_rate_bps", "int", "default", "bit/s",
         "Rate at which each connection's application writes; default: as fast as it can.",
-        low=8, high=10**13, words=("default",),
+        low=8, high=10**13, words=("default",), scope="blocking stream",
     ),
-    Factor("connections", "int", 1, "connections", "Connections at the same time.", low=1, high=10_000),
+    Factor(
+        "request_size_bytes", "int", 1, "bytes", "What the near end sends in a transaction.",
+        low=1, high=LARGEST_WINDOW_BYTES, scope="workload",
+    ),
+    Factor(
+        "response_size_bytes", "int", 1, "bytes", "What the far end answers.",
+        low=1, high=LARGEST_WINDOW_BYTES, scope="workload",
+    ),
+    Factor(
+        "outstanding", "int", 1, "transactions",
+        "Transactions of a connection under way at the same time: more than 1 is pipelining.",
+        low=1, high=65_536, scope="workload",
+    ),
+    Factor("burst_count", "int", 16, "messages", "Messages in a burst.", low=1, high=1_000_000, scope="workload"),
+    Factor(
+        "think_us", "int", 0, "us", "Pause of the near end in each transaction.",
+        low=0, high=3_600_000_000, scope="workload",
+    ),
+    Factor(
+        "offered_rate_per_s", "float", "default", "transactions/s",
+        "Transactions begun in a second over all connections, whether or not the ones before have ended (open loop); "
+        "default: the next begins when the one before has ended (closed loop).",
+        low=0.001, high=1e9, words=("default",), scope="workload",
+    ),
+    Factor(
+        "arrivals", "choice", "auto", "",
+        "Distances between begins in an open loop: constant, or poisson for exponential ones; "
+        "auto: poisson with offered_rate_per_s, else a closed loop.",
+        choices=("auto", "closed", "constant", "poisson"), scope="workload",
+    ),
+    Factor(
+        "datagram_size_bytes", "int", 1472, "bytes",
+        "Payload of a datagram, its number of 24 bytes included; 1472 fill a packet of 1500.",
+        low=24, high=65_507, scope="workload",
+    ),
+    Factor(
+        "datagram_batch", "int", 1, "datagrams",
+        "Datagrams handed to the kernel in one call at most (UDP_SEGMENT); 1: no segmentation offload.",
+        low=1, high=128, scope="workload",
+    ),
+    Factor(
+        "datagram_merge", "bool", False, "",
+        "Whether the receiver lets the kernel merge datagrams (UDP_GRO).", scope="workload",
+    ),
+    Factor(
+        "connections", "int", 1, "connections", "Connections at the same time.",
+        low=1, high=100_000, scope="workload",
+    ),
+    Factor(
+        "idle_connections", "int", 1000, "connections", "Connections that stay open and idle beside the others.",
+        low=0, high=100_000, scope="workload",
+    ),
     Factor(
         "direction", "choice", "send", "",
         "send: the near end writes; receive: the far end writes.",
-        choices=("send", "receive"),
+        choices=("send", "receive"), scope="stream",
     ),
-    Factor("no_delay", "bool", False, "", "Nagle off (TCP_NODELAY)."),
-    Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK)."),
-    Factor("congestion_control", "name", "cubic", "", "Congestion control, on both ends."),
+    Factor("no_delay", "bool", False, "", "Nagle off (TCP_NODELAY).", scope="tcp"),
+    Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK).", scope="tcp"),
+    Factor(
+        "cork", "bool", False, "", "Partial segments wait for more (TCP_CORK), let go after every write.",
+        scope="tcp", later=True,
+    ),
+    Factor("congestion_control", "name", "cubic", "", "Congestion control, on both ends.", scope="tcp"),
     Factor(
         "mss_bytes", "int", "default", "bytes",
         "Largest segment (TCP_MAXSEG; bounds of Linux).",
-        low=88, high=32767, words=("default",),
+        low=88, high=32767, words=("default",), scope="tcp",
     ),
     Factor(
         "pacing_rate_bps", "int", "default", "bit/s",
         "Upper bound of each connection's rate at the sender (SO_MAX_PACING_RATE).",
-        low=8_000, high=10**13, words=("default",),
+        low=8_000, high=10**13, words=("default",), scope="ip",
+    ),
+    Factor(
+        "busy_poll_us", "int", "default", "us",
+        "How long a receive call polls the device before it sleeps (SO_BUSY_POLL).",
+        low=0, high=1_000_000, words=("default",), scope="ip", later=True,
+    ),
+    Factor(
+        "dscp", "int", "default", "", "DSCP of all packets (RFC 2474).",
+        low=0, high=63, words=("default",), scope="ip", later=True,
+    ),
+    Factor(
+        "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", scope="stream", later=True,
+    ),
+    Factor(
+        "truncate", "bool", False, "",
+        "Receives without copying (MSG_TRUNC): the payload is thrown away in the kernel.", scope="stream", later=True,
+    ),
+    Factor(
+        "send_call", "choice", "send", "",
+        "The call that sends: sendfile from a file in memory, splice from a pipe.",
+        choices=("send", "sendfile", "splice"), scope="stream", later=True,
+    ),
+    Factor(
+        "kernel_timestamps", "bool", False, "",
+        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): latency on the wire.",
+        scope="ip", later=True,
     ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),
     Factor(
@@ -231,9 +211,3 @@ def factor_named(name: str) -> Factor:
     if name not in BY_NAME:
         raise ProfileError("", name, f"there is no factor of this name{suggestion(name, BY_NAME)}")
     return BY_NAME[name]
-
-
-def _shown(level: object) -> str:
-    if isinstance(level, bool):
-        return "true" if level else "false"
-    return f'"{level}"' if isinstance(level, str) else str(level)

@@ -12,6 +12,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
+from whyperf.profile.workload import Workload, read_workload, shipped_workload_names
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -50,6 +51,10 @@ def parse(text: str, *, name: str, where: str) -> Profile:
     except ValidationError as error:
         raise _first_problem(where, written, error) from None
     try:
+        own = _own_workload(table, where)
+        fixed = _fixed(table.fixed, "fixed")
+        if own is not None and "workload" not in fixed:
+            fixed["workload"] = own.name
         profile = Profile(
             name=name,
             where=where,
@@ -57,14 +62,29 @@ def parse(text: str, *, name: str, where: str) -> Profile:
             about=table.about.strip(),
             seed=table.seed,
             kind=table.testbed.kind,
-            fixed=_fixed(table.fixed, "fixed"),
+            fixed=fixed,
             design=_design(table.design),
             sweeps=_sweeps(table),
+            workloads={} if own is None else {own.name: own},
         )
         _refuse_testbed_factors(profile)
     except ProfileError as error:
         raise error.at(where) from None
     return profile
+
+
+def _own_workload(table: ProfileTable, where: str) -> Workload | None:
+    """The workload that the profile carries; files that it names stand beside the profile."""
+    if table.workload is None:
+        return None
+    folder = Path(where).parent if Path(where).is_file() else None
+    try:
+        workload = read_workload(table.workload, folder=folder)
+    except ProfileError as error:
+        raise error.at("", "workload") from None
+    if workload.name in shipped_workload_names():
+        raise ProfileError("", "workload.name", f"{workload.name} is a shipped workload; choose another name")
+    return workload
 
 
 def _refuse_testbed_factors(profile: Profile) -> None:

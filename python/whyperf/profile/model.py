@@ -1,11 +1,13 @@
 """What a profile is: the TOML file's structure, and the profile made from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whyperf.profile.factors import BY_NAME, Level
+from whyperf.profile.workload import Workload
 
 TestbedKind = Literal["auto", "veth", "loopback"]
 Factors = dict[str, Level]
@@ -71,6 +73,7 @@ class ProfileTable(Table):
     fixed: dict[str, Any] = {}
     design: DesignTable = DesignTable()
     sweep: list[SweepTable] = []
+    workload: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,14 @@ class Profile:
     sweeps: tuple[Sweep, ...]
     #: What the command line set, already worked into `fixed` and `sweeps`.
     overrides: Factors = field(default_factory=dict)
+    #: Workloads beside the shipped ones, by the name that the factor `workload` takes.
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+
+    def with_workload(self, workload: Workload) -> "Profile":
+        """The same question asked of another workload, which may be none of the shipped ones."""
+        return replace(self, workloads={**self.workloads, workload.name: workload}).with_overrides(
+            {"workload": workload.name}
+        )
 
     def with_overrides(self, overrides: Factors) -> "Profile":
         """The same question with some factors set to one level in every sweep.

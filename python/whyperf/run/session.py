@@ -128,6 +128,11 @@ class Session:
         """Refuse now what every trial of a cell would be refused for."""
         for cell in self.plan.cells:
             share_cpus(self.kind, cell.factors, facts)
+            if cell.factors.get("transport") == "unix" and self.kind is Kind.NETWORK:
+                problem = "transport unix needs both ends on one host; leave the host out, or choose another transport"
+                raise RunError(problem, Fault.USAGE)
+            if "congestion_control" not in cell.factors:
+                continue
             wanted = str(cell.factors["congestion_control"])
             for label in (NEAR, FAR):
                 have = facts[label]["congestion_controls"]

@@ -1,10 +1,13 @@
 """From a cell's factors to what each end is told (TrialSpec in crates/schema/src/trial.rs)."""
 
+import hashlib
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from whyperf.plan import PlannedTrial
+from whyperf.plan import PlannedTrial, PlannedWorkload
+from whyperf.profile import BY_NAME
+from whyperf.profile.workload import STREAM_RECEIVE
 from whyperf.run.ends import FAR, NEAR, Cpus
 
 NS_PER_S = 1_000_000_000
@@ -12,33 +15,68 @@ NS_PER_MS = 1_000_000
 
 Spec = dict[str, Any]
 
+#: What a TrialSpec has where a cell lacks the factor, because it has no meaning there or came later.
+DEFAULTS: Mapping[str, Any] = {
+    name: BY_NAME[name].default
+    for name in (
+        "connections",
+        "write_size_bytes",
+        "read_size_bytes",
+        "read_wait",
+        "reply_size_bytes",
+        "write_rate_bps",
+        "transport",
+        "io_model",
+        "threads",
+    )
+}
+
 
 def roles(factors: Mapping[str, Any]) -> dict[str, str]:
-    """Which end sends: the near one, unless the direction is ``receive``."""
-    near_sends = factors["direction"] == "send"
-    return {NEAR: "sender" if near_sends else "receiver", FAR: "receiver" if near_sends else "sender"}
+    """Which end sends: the near one, unless the direction is ``receive``. In an exchange the near end is the sender."""
+    is_received = factors.get("direction") == "receive" or factors.get("workload") == STREAM_RECEIVE
+    near, far = ("receiver", "sender") if is_received else ("sender", "receiver")
+    return {NEAR: near, FAR: far}
 
 
-def trial_specs(
-    planned: PlannedTrial, factors: Mapping[str, Any], cpus: Mapping[str, Cpus], listen_address: str, listen_port: int
+def trial_specs(  # noqa: PLR0917 - the two last come with workloads only
+    planned: PlannedTrial,
+    factors: Mapping[str, Any],
+    cpus: Mapping[str, Cpus],
+    listen_address: str,
+    listen_port: int,
+    workload: PlannedWorkload | None = None,
+    seed: int = 0,
 ) -> dict[str, Spec]:
-    """Both ends' specs, with a random token that only they know."""
+    """Both ends' specs, with a random token that only they know.
+
+    `workload` is what the cell does beside a plain stream, `seed` the plan's: with the trial's name it is the seed
+    of everything random in the workload.
+    """
     token = secrets.token_hex(32)
+    levels = {**DEFAULTS, **factors}
     common: Spec = {
         "trial": planned.id,
         "evidence": planned.evidence,
         "token": token,
-        "connections_count": factors["connections"],
-        "write_size_bytes": factors["write_size_bytes"],
-        "read_size_bytes": factors["read_size_bytes"],
-        "read_wait": factors["read_wait"],
-        "reply_size_bytes": factors["reply_size_bytes"],
-        "write_rate_bps": _number(factors["write_rate_bps"]) or 0,
+        "connections_count": levels["connections"],
+        "write_size_bytes": levels["write_size_bytes"],
+        "read_size_bytes": levels["read_size_bytes"],
+        "read_wait": levels["read_wait"],
+        "reply_size_bytes": levels["reply_size_bytes"],
+        "write_rate_bps": _number(levels["write_rate_bps"]) or 0,
         "stop": _stop(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),
         "socket": _socket(factors),
+        "transport": levels["transport"],
+        "io_model": "blocking" if levels["io_model"] == "auto" else levels["io_model"],
+        "threads_count": _number(levels["threads"]) or 0,
+        "workload": None,
+        "datagrams": None,
     }
+    if workload is not None:
+        common |= _workload(workload, planned, seed)
     role_of = roles(factors)
     ends = {}
     for label in (NEAR, FAR):
@@ -54,6 +92,16 @@ def trial_specs(
     return ends
 
 
+def _workload(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Spec:
+    """What a cell does beside a plain stream."""
+    if workload.workload is None:
+        return {"datagrams": workload.datagrams}
+    # 63 bits, which every reader of JSON keeps.
+    digest = hashlib.sha256(f"workload of {planned.id}, seed {seed}".encode()).digest()
+    drawn = int.from_bytes(digest[:8], "big") >> 1
+    return {"workload": workload.workload | {"seed": drawn}, "connections_count": workload.strands_count}
+
+
 def _stop(factors: Mapping[str, Any]) -> dict[str, Any]:
     transfer = _number(factors["transfer_bytes"])
     if transfer is not None:
@@ -67,14 +115,19 @@ def _stop(factors: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _socket(factors: Mapping[str, Any]) -> dict[str, Any]:
-    sizes = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes")
-    pacing = _number(factors["pacing_rate_bps"])
-    return {name: _number(factors[name]) for name in sizes} | {
-        "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
-        "no_delay": factors["no_delay"],
-        "quick_ack": factors["quick_ack"],
-        "congestion_control": factors["congestion_control"],
-    }
+    """Options of the data sockets; a factor that has no meaning in the cell stays the kernel's choice."""
+    numbers = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes", "busy_poll_us", "dscp")
+    switches = ("no_delay", "quick_ack", "cork", "zero_copy", "truncate", "kernel_timestamps")
+    pacing = _number(factors.get("pacing_rate_bps"))
+    return (
+        {name: _number(factors.get(name)) for name in numbers}
+        | {name: bool(factors.get(name, False)) for name in switches}
+        | {
+            "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
+            "congestion_control": factors.get("congestion_control"),
+            "send_call": factors.get("send_call", "send"),
+        }
+    )
 
 
 def _number(level: object) -> int | None:

@@ -47,7 +47,10 @@ def run_trial(
         manifest["versions"] |= {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
-        specs = trial_specs(planned, cell.factors, cpus, listen_address, session.target.port)
+        workload = session.plan.workload(cell.id)
+        specs = trial_specs(
+            planned, cell.factors, cpus, listen_address, session.target.port, workload, session.plan.seed
+        )
         manifest |= _Trial(ends, specs, cpus, address).measure(writer, on_progress)
     except PipeClosedError:
         raise

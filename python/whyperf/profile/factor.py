@@ -1,0 +1,146 @@
+"""What a factor is: its kind, its bounds, and which of the levels people write it takes."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from whyperf.profile.errors import ProfileError
+
+KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+
+Level = bool | int | float | str
+Kind = Literal["int", "float", "bool", "choice", "name", "workload", "cpus"]
+
+#: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
+#: with `stream` in blocking calls; over TCP and MPTCP; over IP; where a few threads carry all connections. A workload
+#: that refers to a factor always takes it.
+Scope = Literal["all", "workload", "stream", "blocking stream", "tcp", "ip", "threads"]
+
+#: Largest byte count that fits every counter of the record (signed 64 bits).
+LARGEST_BYTES = 2**63 - 1
+#: Largest TCP window: 65535 shifted by 14 (RFC 7323 2.3), rounded to what a socket buffer takes.
+LARGEST_WINDOW_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something of a trial that a profile may set or vary."""
+
+    name: str
+    kind: Kind
+    default: Level
+    unit: str
+    help: str
+    low: float = -math.inf
+    high: float = math.inf
+    words: tuple[str, ...] = ()
+    choices: tuple[Level, ...] = ()
+    testbed: bool = False
+    #: Only in cells that run for a time, not in those that transfer a number of bytes.
+    timed: bool = False
+    scope: Scope = "all"
+    #: Not part of a plan's identifier while at its default, because plans were made before there was this factor.
+    later: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a range of levels makes sense."""
+        return self.kind in {"int", "float"}
+
+    def allowed(self) -> str:
+        """What levels it takes, as a phrase for messages and help."""
+        if self.kind == "choice":
+            return " or ".join(str(choice) for choice in self.choices)
+        if self.kind == "cpus":
+            return 'auto, any or a list such as "0" or "0,2-3"'
+        if self.kind == "name":
+            return "a name"
+        if self.kind == "workload":
+            return "a workload's name"
+        if self.kind == "bool":
+            return KIND_PHRASES["bool"]
+        bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
+        if self.high < LARGEST_BYTES:
+            bounds += f" to {self.high:.12g}"
+        return " or ".join([bounds, *self.words])
+
+    def check(self, level: object) -> Level:
+        """The level as the plan keeps it (a float factor's `10` becomes `10.0`).
+
+        Raises:
+            ProfileError: with the factor's name as key, when it is not a level of this factor.
+        """
+        checked = self._checked(level)
+        if checked is None:
+            raise ProfileError("", self.name, f"{_shown(level)} is not a level; it takes {self.allowed()}")
+        return checked
+
+    def _checked(self, level: object) -> Level | None:
+        if isinstance(level, str):
+            return level if level in self.words or self._is_text(level) else None
+        if isinstance(level, bool):
+            return level if self.kind == "bool" else None
+        if not isinstance(level, int | float):
+            return None
+        if self.kind == "choice":
+            return level if level in self.choices and isinstance(level, int) else None
+        whole = self.kind == "int" and isinstance(level, int)
+        if not (whole or self.kind == "float") or not self.low <= level <= self.high:
+            return None
+        return level if whole else float(level)
+
+    def _is_text(self, level: str) -> bool:
+        match self.kind:
+            case "choice":
+                return level in self.choices
+            case "cpus":
+                return CPU_LIST.fullmatch(level) is not None
+            case "name":
+                return CONGESTION_NAME.fullmatch(level) is not None
+            case "workload":
+                return WORKLOAD_NAME.fullmatch(level) is not None
+        return False
+
+    def parse(self, text: str) -> Level:
+        """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
+
+        Byte factors take K, M and G for powers of 1024. A reference is returned as it is.
+
+        Raises:
+            ProfileError: as `check`.
+        """
+        if text.startswith("="):
+            return text
+        return self.check(self._parsed(text.strip()))
+
+    def _parsed(self, text: str) -> object:
+        if text in self.words:
+            return text
+        if self.kind == "bool":
+            return {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(text, text)
+        if self.kind == "choice":
+            return next((choice for choice in self.choices if str(choice) == text), text)
+        scaled = SIZE.fullmatch(text) if self.unit == "bytes" else None
+        if scaled:
+            return int(scaled[1]) << {"K": 10, "M": 20, "G": 30}[scaled[2].upper()]
+        if self.is_number:
+            for number in (int, float):
+                try:
+                    return number(text)
+                except ValueError:
+                    continue
+        return text
+
+
+CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+#: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
+CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
+WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+SIZE = re.compile(r"(\d{1,15})([KkMmGg])")
+
+
+def _shown(level: object) -> str:
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    return f'"{level}"' if isinstance(level, str) else str(level)

@@ -1,0 +1,25 @@
+"""What an application does, as data: the workload language, read from TOML and resolved for a cell.
+
+A workload has groups of strands; a group has transactions, a transaction has steps. Values may refer to
+factors, so that one workload serves many cells. What it becomes for a cell is the JSON of
+`crates/schema/src/workload.rs`.
+"""
+
+from whyperf.profile.workload.model import METRICS, STREAM, STREAM_RECEIVE, Workload, ready
+from whyperf.profile.workload.read import load_workload, read_workload
+from whyperf.profile.workload.shipped import shipped_workload, shipped_workload_names, shipped_workloads_folder
+from whyperf.profile.workload.tables import Metric
+
+__all__ = [
+    "METRICS",
+    "STREAM",
+    "STREAM_RECEIVE",
+    "Metric",
+    "Workload",
+    "load_workload",
+    "read_workload",
+    "ready",
+    "shipped_workload",
+    "shipped_workload_names",
+    "shipped_workloads_folder",
+]

@@ -1,0 +1,63 @@
+"""A workload that has been read: what it says of itself, and what it becomes for a cell."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from whyperf.profile.factor import Level
+from whyperf.profile.workload.tables import Metric, TransportName
+
+Document = dict[str, Any]
+
+#: What the result of a workload is told in.
+METRICS: tuple[Metric, ...] = get_args(Metric)
+#: The workloads that the sizes of a trial describe by themselves, without a list of operations.
+STREAM, STREAM_RECEIVE = "stream", "stream-receive"
+#: Every transport, for a workload that was made elsewhere.
+TRANSPORTS: tuple[str, ...] = get_args(TransportName)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What an application does, with factors left open."""
+
+    name: str
+    about: str
+    metric: Metric
+    #: What can carry it.
+    transports: tuple[str, ...]
+    #: Levels, or references to other factors, that hold where neither profile nor command line sets one.
+    defaults: Mapping[str, Level]
+    #: Factors it refers to.
+    uses: frozenset[str]
+    #: `Workload` of crates/schema/src/workload.rs for a cell, seed 0; None for a stream of datagrams.
+    _groups: Callable[[Mapping[str, Level]], list[Document]] | None = field(default=None, repr=False)
+    #: `DatagramStream` of the same file for a cell.
+    _datagrams: Callable[[Mapping[str, Level]], Document] | None = field(default=None, repr=False)
+
+    def document(self, factors: Mapping[str, Level]) -> Document | None:
+        """The workload of a cell as JSON, its seed 0; None when it is a stream of datagrams.
+
+        Raises:
+            ProfileError: the factors make no sense in it.
+        """
+        return None if self._groups is None else {"name": self.name, "seed": 0, "groups": self._groups(factors)}
+
+    def datagrams(self, factors: Mapping[str, Level]) -> Document | None:
+        """The stream of datagrams of a cell as JSON, or None."""
+        return None if self._datagrams is None else self._datagrams(factors)
+
+
+def ready(document: Document, *, about: str, metric: Metric, transport: str, name: str | None = None) -> Workload:
+    """A workload whose JSON was made elsewhere, such as from a uperf profile; no factor changes it.
+
+    Args:
+        document: `Workload` of crates/schema/src/workload.rs.
+        about: what it does, in a sentence.
+        metric: what its result is told in.
+        transport: what carries it.
+        name: as a level of the factor `workload`; the document's when absent.
+    """
+    groups: list[Document] = document["groups"]
+    defaults: dict[str, Level] = {"transport": transport}
+    return Workload(name or str(document["name"]), about, metric, (transport,), defaults, frozenset(), lambda _: groups)

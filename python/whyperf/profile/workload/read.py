@@ -1,0 +1,313 @@
+"""Reads a workload: structure, then every value; the first thing wrong ends it, named by its key."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.factor import Level
+from whyperf.profile.factors import BY_NAME, factor_named
+from whyperf.profile.levels import one_level
+from whyperf.profile.workload.model import Document, Workload
+from whyperf.profile.workload.steps import MOVING, OPENING, follow_connections, step_value
+from whyperf.profile.workload.tables import (
+    DatagramsTable,
+    GroupTable,
+    StepTable,
+    TransactionTable,
+    WorkloadTable,
+)
+from whyperf.profile.workload.values import (
+    LONGEST_NS,
+    Value,
+    constant,
+    count_of,
+    lines_of,
+    rate_bps,
+    rate_per_s,
+    size_bytes,
+    switch,
+    time_ns,
+    word_of,
+)
+
+#: Factors that a workload must not set: they choose it, or belong to the design.
+NOT_DEFAULTS = {"workload"}
+KILO = 1000
+TABLES: Mapping[str, type[BaseModel]] = {
+    "group": GroupTable,
+    "transaction": TransactionTable,
+    "steps": StepTable,
+    "datagrams": DatagramsTable,
+}
+
+
+def load_workload(path: Path) -> Workload:
+    """The workload in a file; its name is the file's without `.toml`.
+
+    Raises:
+        ProfileError: when it cannot be read or used.
+    """
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ProfileError(str(path), "", "this is not a text file; a workload is TOML in UTF-8") from None
+    except OSError as error:
+        raise ProfileError(str(path), "", f"cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(str(path), "", f"this is not valid TOML: {error}") from None
+    try:
+        return read_workload({"name": path.stem} | written, folder=path.parent)
+    except ProfileError as error:
+        raise error.at(str(path)) from None
+
+
+def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, name: str = "own") -> Workload:
+    """The workload in a table; `folder` is where files that it names stand, `name` its name if it has none.
+
+    Raises:
+        ProfileError: naming the key and the way out.
+    """
+    try:
+        table = WorkloadTable.model_validate(dict(written))
+    except ValidationError as error:
+        raise first_problem(written, error) from None
+    if (table.datagrams is None) == (not table.group):
+        raise ProfileError("", "group", "a workload has groups, or a datagrams table instead; write one of the two")
+    defaults = _defaults(table.defaults)
+    uses: frozenset[str] = frozenset()
+    groups = datagrams = None
+    if table.datagrams is not None:
+        if table.transports != ["udp"]:
+            raise ProfileError("", "transports", 'datagrams need UDP; write transports = ["udp"]')
+        stream = _datagrams(table.datagrams)
+        datagrams, uses = stream.of, stream.uses
+    else:
+        _refuse_twice("group", [group.name for group in table.group])
+        values = [_group(f"group.{group.name}", group, folder) for group in table.group]
+        uses = frozenset().union(*(value.uses for value in values))
+        groups = partial(_of_cell, values)
+    referred = {level.removeprefix("=") for level in defaults.values() if isinstance(level, str) and level[:1] == "="}
+    return Workload(
+        name=table.name or name,
+        about=" ".join(table.about.split()),
+        metric=table.metric,
+        transports=tuple(table.transports),
+        defaults=defaults,
+        uses=uses | referred,
+        _groups=groups,
+        _datagrams=datagrams,
+    )
+
+
+def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[Document]:
+    """The groups that have a strand in the cell."""
+    groups = [value.of(factors) for value in values]
+    kept = [group for group in groups if group["strands_count"]]
+    if not any(group["transactions"] for group in kept):
+        raise ProfileError("", "strands", "nothing is done in this cell: no group has a strand and a transaction")
+    return kept
+
+
+def _defaults(written: Mapping[str, Any]) -> dict[str, Level]:
+    defaults = {}
+    for name, level in written.items():
+        try:
+            if name in NOT_DEFAULTS:
+                raise ProfileError("", name, "a workload cannot choose itself; remove the key")
+            defaults[name] = one_level(factor_named(name), level)
+        except ProfileError as error:
+            raise error.at("", "defaults") from None
+    return defaults
+
+
+def _datagrams(table: DatagramsTable) -> Value:
+    size = size_bytes("datagrams.size", table.size, largest=65_507)
+    batch = count_of("datagrams.batch", table.batch, high=128)
+    rate = rate_bps("datagrams.rate_bps", table.rate_bps)
+    merge = switch("datagrams.merge", table.merge)
+
+    def of(factors: Mapping[str, Any]) -> Document:
+        return {
+            "datagram_bytes": size.of(factors),
+            "batch_count": batch.of(factors),
+            "rate_bps": rate.of(factors),
+            "is_merged": merge.of(factors),
+        }
+
+    return Value(of, size.uses | batch.uses | rate.uses | merge.uses | {"connections"})
+
+
+def _group(key: str, group: GroupTable, folder: Path | None) -> Value:
+    strands = count_of(f"{key}.strands", group.strands, low=0, high=200_000)
+    _refuse_twice(f"{key}.transaction", [transaction.name for transaction in group.transaction])
+    if not group.transaction and not group.connected:
+        raise ProfileError("", key, "the group does nothing; give it a transaction or connected = true")
+    opened = {0} if group.connected else set()
+    for transaction in group.transaction:
+        at = f"{key}.{transaction.name}"
+        # Twice, because what the first execution leaves open or closed is what the second finds.
+        follow_connections(at, transaction.steps, opened)
+        if transaction.iterations != 1:
+            follow_connections(at, transaction.steps, opened)
+    transactions = [_transaction(f"{key}.{each.name}", each, folder) for each in group.transaction]
+    uses = strands.uses.union(*(value.uses for value in transactions))
+
+    def of(factors: Mapping[str, Any]) -> Document:
+        return {
+            "name": group.name,
+            "strands_count": strands.of(factors),
+            "is_connected": group.connected,
+            "transactions": [value.of(factors) for value in transactions],
+        }
+
+    return Value(of, uses)
+
+
+def _transaction(key: str, transaction: TransactionTable, folder: Path | None) -> Value:
+    repeat = _repeat(key, transaction)
+    arrivals = _arrivals(key, transaction, folder)
+    outstanding = count_of(f"{key}.outstanding", transaction.outstanding, high=65_536)
+    steps = [
+        step_value(f"{key}.steps.{number}", step, folder) for number, step in enumerate(transaction.steps, start=1)
+    ]
+    is_plain = all(step.op in MOVING for step in transaction.steps)
+    uses = (repeat.uses | arrivals.uses | outstanding.uses).union(*(step.uses for step in steps))
+
+    def of(factors: Mapping[str, Any]) -> Document:
+        executed = [document for step in steps if (document := step.of(factors)) is not None]
+        if not executed:
+            raise ProfileError("", f"{key}.steps", "nothing is done in this cell: a think of no length is no step")
+        ahead = outstanding.of(factors)
+        if ahead > 1 and not is_plain:
+            # A pause or a new connection in one transaction would hold up the others on its connection.
+            raise ProfileError("", f"{key}.outstanding", "only transactions of reads and writes can be pipelined")
+        return {
+            "name": transaction.name,
+            "repeat": repeat.of(factors),
+            "arrivals": arrivals.of(factors),
+            "outstanding_count": ahead,
+            "steps": executed,
+        }
+
+    return Value(of, uses)
+
+
+def _repeat(key: str, transaction: TransactionTable) -> Value:
+    if transaction.iterations is not None and transaction.duration is not None:
+        raise ProfileError("", f"{key}.duration", "iterations are given too; keep one of the two")
+    if transaction.iterations is not None:
+        count = count_of(f"{key}.iterations", transaction.iterations, low=0, high=2**63 - 1)
+        return Value(lambda factors: {"by": "iterations", "count": count.of(factors)}, count.uses)
+    if transaction.duration is not None:
+        time = time_ns(f"{key}.duration", transaction.duration, low=1)
+        return Value(lambda factors: {"by": "duration", "duration_ns": time.of(factors)}, time.uses)
+    _refuse_nothing(key, transaction.steps)
+    return constant({"by": "trial"})
+
+
+def _refuse_nothing(key: str, steps: list[StepTable]) -> None:
+    """A transaction that runs through the trial must take time, or it would turn without end."""
+    if not any(step.op in MOVING | OPENING or step.op == "think" for step in steps):
+        raise ProfileError("", f"{key}.steps", "nothing here takes time; add a read, write, connect or think")
+
+
+def _arrivals(key: str, transaction: TransactionTable, folder: Path | None) -> Value:
+    """Closed, or open at a rate or by a trace. A rate alone is a Poisson process."""
+    written = transaction.arrivals
+    if isinstance(written, Mapping):
+        if transaction.rate_per_s is not None:
+            raise ProfileError("", f"{key}.rate_per_s", "a trace has its instants; remove the rate")
+        return constant(_trace(f"{key}.arrivals", written, folder))
+    choices = ("closed", "constant", "poisson")
+    kind = constant("auto") if written is None else word_of(f"{key}.arrivals", written, choices)
+    rate = constant(None) if transaction.rate_per_s is None else rate_per_s(f"{key}.rate_per_s", transaction.rate_per_s)
+    rate_name = str(transaction.rate_per_s or "rate_per_s").removeprefix("=")
+
+    def of(factors: Mapping[str, Any]) -> Document:
+        by, per_s = kind.of(factors), rate.of(factors)
+        if by in {"closed", "auto"} and per_s is None:
+            return {"by": "closed"}
+        if by == "closed":
+            raise ProfileError("", rate_name, "a closed loop has no rate; leave it out, or choose poisson or constant")
+        if per_s is None:
+            raise ProfileError("", rate_name, f"{by} arrivals need a rate; set it, or choose closed")
+        return {"by": "poisson" if by == "auto" else by, "per_kilosecond": round(per_s * KILO)}
+
+    return Value(of, kind.uses | rate.uses)
+
+
+def _trace(key: str, written: Mapping[str, Any], folder: Path | None) -> Document:
+    """Instants in seconds since the transaction began, one a line, ascending."""
+    if set(written) != {"file"} or not isinstance(written["file"], str):
+        raise ProfileError("", key, 'a trace is { file = "NAME" }, with an instant in seconds a line')
+    instants: list[int] = []
+    for row in lines_of(key, written["file"], folder):
+        try:
+            instant = round(float(row[0]) * 10**9)
+        except (ValueError, OverflowError):
+            instant = -1
+        if not 0 <= instant <= LONGEST_NS or (instants and instant < instants[-1]):
+            raise ProfileError("", key, f"{row[0]} is not an instant in seconds after the one before it; sort the file")
+        instants.append(instant)
+    return {"by": "trace", "intended_ns": instants}
+
+
+def _refuse_twice(key: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ProfileError("", f"{key}.{name}", "two have this name; rename one")
+
+
+def first_problem(written: Mapping[str, Any], error: ValidationError) -> ProfileError:
+    """The first of pydantic's findings in the words of this program."""
+    finding = error.errors(include_url=False)[0]
+    path = _key(written, finding["loc"])
+    match finding["type"]:
+        case "extra_forbidden":
+            problem = f"there is no such key{suggestion(str(finding['loc'][-1]), _known(finding['loc']))}"
+        case "missing":
+            problem = "this key is missing; add it"
+        case "string_pattern_mismatch":
+            problem = 'a name has letters, digits, "-" and, but for the workload\'s, "_" inside only'
+        case _:
+            message = finding["msg"]
+            problem = f"{finding['input']!r} does not fit: {message[:1].lower()}{message[1:]}"
+    return ProfileError("", path, problem)
+
+
+def _key(written: Mapping[str, Any], location: tuple[int | str, ...]) -> str:
+    """`group.clients.rr.steps.1.size` instead of `group.0.transaction.0.steps.0.size`."""
+    parts: list[str] = []
+    here: Any = written
+    for place in location:
+        here = _part(here, place)
+        if not isinstance(place, int):
+            parts.append(place)
+            continue
+        name = here.get("name") if isinstance(here, dict) else None
+        if isinstance(name, str):
+            # The group's name stands for its place, the transaction's for the word too.
+            parts = [*(parts[:-1] if parts[-1] == "transaction" else parts), name]
+        else:
+            parts.append(str(place + 1))
+    return ".".join(parts)
+
+
+def _part(here: Any, place: int | str) -> Any:
+    """What stands there; None where nothing does."""
+    if isinstance(here, list) and isinstance(place, int):
+        return here[place] if place < len(here) else None
+    return here.get(place) if isinstance(here, dict) else None
+
+
+def _known(location: tuple[int | str, ...]) -> set[str]:
+    names = [place for place in location[:-1] if isinstance(place, str)]
+    if not names:
+        return set(WorkloadTable.model_fields)
+    table = TABLES.get(names[-1])
+    return set(table.model_fields) if table is not None else set(BY_NAME)

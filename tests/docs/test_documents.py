@@ -69,7 +69,10 @@ def _models(annotation: object) -> list[type[BaseModel]]:
 def test_every_field_of_the_result_is_documented() -> None:
     text = (ROOT / "docs/result-json.md").read_text()
     documented = {
-        name.replace("<end>", end) for name in re.findall(r"`([^`\s]+)`", text) for end in ("sender", "receiver")
+        name.replace("<end>", end).replace("<latency>", latency)
+        for name in re.findall(r"`([^`\s]+)`", text)
+        for end in ("sender", "receiver")
+        for latency in ("latency", "wire", "connect", "by_name[].latency")
     }
     missing = [field for field in fields(Summary) if field.removeprefix("cells[].") not in documented]
     assert missing == []

@@ -49,7 +49,7 @@ def assemble(
         seed=int(plan["seed"]),
         testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
         varied=tuple(plan.get("varied", ())),
-        cells=tuple(Cell(cell["id"], cell["sweep"], cell["factors"]) for cell in plan["cells"]),
+        cells=tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"]),
         damaged=tuple(sorted(broken.items())),
         trials=trials.sort("trial"),
         ends=ends,
@@ -58,6 +58,16 @@ def assemble(
         probe_cost=probe_cost,
         **frames,
     )
+
+
+def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
+    planned = workloads.get(cell.get("workload") or "")
+    if planned is None:
+        return Cell(cell["id"], cell["sweep"], cell["factors"], str(cell["factors"].get("workload", "stream")))
+    groups = (planned.get("workload") or {}).get("groups", ())
+    arrivals = [transaction["arrivals"]["by"] for group in groups for transaction in group["transactions"]]
+    is_open_loop = any(by != "closed" for by in arrivals)
+    return Cell(cell["id"], cell["sweep"], cell["factors"], planned["name"], planned["metric"], is_open_loop)
 
 
 def _trial(manifest: Document) -> dict[str, object]:

@@ -144,6 +144,29 @@ KINDS: Mapping[str, Kind] = {
         "The segment log of the {end} end of {trial} is not complete: {what}.",
         "What is counted from it is too little. Leave the log's writer a CPU, or measure at a lower rate.",
     ),
+    "failed_transactions": Kind(
+        "{count} failed or timed out, {ratio} of those that ended.",
+        "They count as transactions that ended, their latency too. Look for what the peer or the path refused.",
+    ),
+    "no_transactions": Kind(
+        "No transaction ended in the measurement window.",
+        "Raise duration_s, or look for what the transactions wait for.",
+    ),
+    "rate_missed": Kind(
+        "{begun} transactions/s were begun where {intended} were intended, {ratio} apart.",
+        "The generator could not keep its schedule: latencies count from the intended begin and so contain its own "
+        "lateness. Offer less, or give it more connections, threads or CPUs.",
+    ),
+    "overloaded": Kind(
+        "{ended} transactions/s ended where {intended} were intended.",
+        "More was offered than the ends can do: transactions wait in a queue that grows, and their latency says how "
+        "long it was left to grow. Offer less than this rate to learn the latency.",
+    ),
+    "receiver_dropped": Kind(
+        "{count} reached the receiving socket and were dropped there for want of buffer.",
+        "The application reads too slowly, not the path loses: raise receive_buffer_bytes, merge datagrams "
+        "(datagram_merge), give the receiver another CPU, or offer less.",
+    ),
     "loopback_testbed": Kind(
         "Measured over loopback: no device, no driver and no real segments are on the path.",
         "Run with the privilege to build namespaces for the embedded testbed, or name a host.",

@@ -31,7 +31,7 @@ def trial_cpu(
 ) -> pl.DataFrame:
     """CPU time of each end of each trial within its window, in ns.
 
-    One row an end: `trial`, `cell`, `role`, `cpus`, `exclusive`, `tsc_hz`, `wall_ns` (summed over
+    One row an end: `trial`, `cell`, `host`, `role`, `cpus`, `exclusive`, `tsc_hz`, `wall_ns` (summed over
     the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read),
     `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`. `trials`
     are measured trials with their windows. A single transfer is its whole load, so its rows count
@@ -62,7 +62,7 @@ def trial_cpu(
         .join(_traced(softirqs, windows), on=["trial", "host"], how="left")
         .join(load, on=["trial", "host"], how="left")
         .with_columns(pl.col("wall_ns").fill_null(window_ns * pl.max_horizontal(1, pl.col("cpus").list.len())))
-        .drop("host", "window_start_ns", "window_end_ns", "whole_life")
+        .drop("window_start_ns", "window_end_ns", "whole_life")
     )
 
 

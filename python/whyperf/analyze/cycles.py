@@ -18,16 +18,27 @@ def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFra
     `trial`, `cell`, `role`, `unit`, `cycles_per_kbyte` (null without a counter or payload). The unit
     is one for a whole cell, so that its two ends and its trials compare.
     """
+    octets = pl.col("window_octets")
+    return (
+        spent_cycles(ends_cpu)
+        .join(trials.select("trial", "window_octets"), on="trial", how="left")
+        .select(
+            "trial",
+            "cell",
+            "role",
+            "unit",
+            pl.when(octets > 0).then(pl.col("cycles") * 1024 / octets).alias("cycles_per_kbyte"),
+        )
+    )
+
+
+def spent_cycles(ends_cpu: pl.DataFrame) -> pl.DataFrame:
+    """`cpu.trial_cpu`'s rows with the `cycles` that each end spent and their `unit`."""
     counted = pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")
     pmu = counted.all().over("cell")
     softirq_ns = pl.when(pl.col("exclusive")).then(pl.col("ksoftirqd_ns").fill_null(0.0)).otherwise(0.0)
     reference = (pl.col("load_threads_ns") + softirq_ns) * pl.col("tsc_hz") / 1e9
-    cycles = pl.when(pmu).then(pl.col("pmu_cycles")).otherwise(reference)
-    octets = pl.col("window_octets")
-    return ends_cpu.join(trials.select("trial", "window_octets"), on="trial", how="left").select(
-        "trial",
-        "cell",
-        "role",
+    return ends_cpu.with_columns(
+        pl.when(pmu).then(pl.col("pmu_cycles")).otherwise(reference).alias("cycles"),
         pl.when(pmu).then(pl.lit(PMU_UNIT)).otherwise(pl.lit(TSC_UNIT)).alias("unit"),
-        pl.when(octets > 0).then(cycles * 1024 / octets).alias("cycles_per_kbyte"),
     )

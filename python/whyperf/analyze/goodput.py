@@ -14,13 +14,18 @@ import polars as pl
 from whyperf.analyze.fairness import jain
 from whyperf.analyze.overlap import sum_within
 from whyperf.analyze.settle import settle
+from whyperf.analyze.transactions import received_octets
 from whyperf.analyze.transfer import transfer_windows
 
 _BPS = pl.col("window_octets") * 8e9 / (pl.col("window_end_ns") - pl.col("window_start_ns"))
 
 
-def measure(trials: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+def measure(
+    trials: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
+) -> pl.DataFrame:
     """The goodput of every trial in `trials`, one row each.
+
+    Where a workload was executed, payload is what arrived at both ends, counted in `transactions`.
 
     Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `octets`
     (payload read in the whole life), `fairness` (Jain's index, null for one connection) and the
@@ -45,11 +50,14 @@ def measure(trials: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame) 
     whole = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
     # A single transfer's octets are counted, not interpolated: its window is its whole life.
     octets = pl.when(pl.col("whole_life")).then(pl.col("octets")).otherwise(pl.col("window_octets"))
+    received = received_octets(transactions, windows)
     measured = (
         trials.join(windows, on="trial", how="left")
         .join(whole, on="trial", how="left")
         .join(sums, on="trial", how="left")
-        .with_columns(octets.alias("window_octets"))
+        .join(received, on="trial", how="left")
+        .with_columns(pl.coalesce("received_octets", octets).alias("window_octets"))
+        .drop("received_octets")
         .with_columns(_BPS.alias("goodput_bps"))
     )
     lacking = pl.col("goodput_bps").is_null() & pl.col("unusable").is_null()

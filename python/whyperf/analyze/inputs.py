@@ -52,13 +52,18 @@ class Cell:
     id: str
     sweep: str
     factors: Mapping[str, object]
+    workload: str = "stream"
+    #: What the result is told in: goodput, transactions, datagrams or connections.
+    metric: str = "goodput"
+    #: Whether transactions begin at intended instants.
+    is_open_loop: bool = False
 
 
 @dataclass(frozen=True)
 class Inputs:
     """An experiment, finished or not, as the analysis sees it.
 
-    `flows`, `intervals`, `tcp_info`, `cpu`, `softirqs` and `threads` have the record's columns (see
+    `flows` and the tables after it have the record's columns (see
     `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
     are in `trials` but have no rows in the tables. Trials with the segment log are in `evidence` only, which
     has the columns of `evidence.EVIDENCE`. `damaged` are the trials that cannot be read, with
@@ -85,3 +90,6 @@ class Inputs:
     cpu: pl.DataFrame
     softirqs: pl.DataFrame
     threads: pl.DataFrame
+    transactions: pl.DataFrame
+    latencies: pl.DataFrame
+    datagrams: pl.DataFrame

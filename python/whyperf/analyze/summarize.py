@@ -13,9 +13,10 @@ from whyperf.analyze.cautions import Caution, told_once
 from whyperf.analyze.cpu import cell_cpu
 from whyperf.analyze.evidence import of_measured, summarize_evidence
 from whyperf.analyze.inputs import Cell, Inputs
-from whyperf.analyze.intervals import coverage_limit, median_intervals
+from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
+from whyperf.analyze.spreads import spreads
 from whyperf.analyze.summary import (
     Advice,
     Announced,
@@ -36,6 +37,8 @@ from whyperf.analyze.summary import (
     Window,
 )
 from whyperf.analyze.trials import Measured, measure_trials
+from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
+from whyperf.analyze.workload_results import WorkloadResults
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -50,11 +53,11 @@ def summarize_inputs(inputs: Inputs) -> Summary:
     tables = _Tables(inputs, measured)
     found = [tables.cautions(cell) for cell in inputs.cells]
     goodputs = [tables.goodputs(cell.id) for cell in inputs.cells]
-    spreads = _spreads(goodputs, inputs.seed)
+    goodput_spreads = spreads(goodputs, inputs.seed)
     cycles = tables.cycles(inputs.cells, inputs.seed)
     cells = [
         tables.result(cell, spread, cost, cautions)
-        for cell, spread, cost, cautions in zip(inputs.cells, spreads, cycles, found, strict=True)
+        for cell, spread, cost, cautions in zip(inputs.cells, goodput_spreads, cycles, found, strict=True)
     ]
     evidence = summarize_evidence(inputs.evidence)
     return Summary(
@@ -68,7 +71,12 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         cells=cells,
         unfinished=_unfinished(inputs),
         warnings=_advice(inputs, evidence, found, [len(values) for values in goodputs]),
-        facts=[*_facts(inputs, cells), *_unseen_facts(inputs.evidence), *_cost_facts(inputs, evidence)],
+        facts=[
+            *_facts(inputs, cells),
+            *closed_loop_fact(cells),
+            *_unseen_facts(inputs.evidence),
+            *_cost_facts(inputs, evidence),
+        ],
     )
 
 
@@ -77,6 +85,9 @@ class _Tables:
 
     def __init__(self, inputs: Inputs, measured: Measured) -> None:
         self._testbed = inputs.testbed
+        done = WorkloadResults(inputs, measured)
+        self._transactions = {cell.id: done.transactions(cell) for cell in inputs.cells}
+        self._datagrams = {cell.id: done.datagrams(cell) for cell in inputs.cells}
         failed = inputs.trials.filter(pl.col("status") == "failed")
         self._trials = _by_cell(pl.concat([measured.trials, failed], how="diagonal"))
         self._cpu = _by_cell(cell_cpu(measured.ends_cpu))
@@ -108,6 +119,8 @@ class _Tables:
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
             *doubts.of_cpu(cpu),
+            *of_transactions(self._transactions[cell.id]),
+            *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
         ]
 
@@ -124,10 +137,10 @@ class _Tables:
             ]
             for role in ("sender", "receiver")
         }
-        spreads = {role: _spreads(samples, seed) for role, samples in values.items()}
+        both = {role: spreads(samples, seed) for role, samples in values.items()}
         result = []
         for index, cell in enumerate(cells):
-            sender, receiver = spreads["sender"][index], spreads["receiver"][index]
+            sender, receiver = both["sender"][index], both["receiver"][index]
             first = _first(self._cycles.get(cell.id))
             result.append(
                 Cycles(
@@ -171,6 +184,10 @@ class _Tables:
             window=_window(_first(self._windows.get(cell.id))),
             retransmitted_segments=self.retransmitted(cell.id),
             calls=Calls(**{row["role"]: _end_calls(row) for row in self._calls.get(cell.id, [])}),
+            workload=cell.workload,
+            metric=cell.metric,
+            transactions=self._transactions[cell.id],
+            datagrams=self._datagrams[cell.id],
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
 
@@ -181,22 +198,6 @@ class _Tables:
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None
         return Connections(min_bps=row["min"], median_bps=row["median"], max_bps=row["max"], fairness=fairness)
-
-
-def _spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:
-    intervals = median_intervals(samples, seed)
-    return [
-        Spread(
-            median=float(np.median(values)),
-            low=low,
-            high=high,
-            mean=float(np.mean(values)),
-            stdev=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        )
-        if values
-        else Spread()
-        for values, (low, high) in zip(samples, intervals, strict=True)
-    ]
 
 
 def _end_cpu(row: Row) -> EndCpu:

@@ -128,6 +128,92 @@ class Connections(Part):
     fairness: float | None
 
 
+class Latency(Part):
+    """Latency of the transactions of a cell, its histograms of all trials merged.
+
+    `kind` is "intended" (from the intended begin, open loop), "service" (from the begin, closed loop), "wire"
+    (between the kernel's stamps) or "connect". A percentile is null where too few were counted to see it once.
+    """
+
+    kind: str
+    count: int
+    min_ns: int
+    mean_ns: float
+    p50_ns: int | None
+    p90_ns: int | None
+    p99_ns: int | None
+    p99_9_ns: int | None
+    p99_99_ns: int | None
+    p99_999_ns: int | None
+    max_ns: int
+
+
+class EndCost(Part):
+    """What a transaction costs an end, median over the trials. `busy_ns` is all that its CPUs did, null where they are
+    not its alone; `load_threads_ns` what the load's own threads did.
+    """
+
+    busy_ns: float | None
+    load_threads_ns: float | None
+    cycles: float | None
+    calls: float | None
+
+
+class Cost(Part):
+    """What a transaction costs both ends."""
+
+    sender: EndCost | None = None
+    receiver: EndCost | None = None
+    unit: str | None = None
+
+
+class NamedTransactions(Part):
+    """The transactions of one group, where a workload has several."""
+
+    group: str
+    transaction: str
+    per_s: Spread
+    latency: Latency | None
+
+
+class Transactions(Part):
+    """Transactions of a cell, over the trials. `count` and `failed_count` are of all trials' windows together.
+
+    `intended_per_s` is what an open loop was to begin, `begun_per_s` what did; null in a closed loop.
+    """
+
+    per_s: Spread
+    count: int
+    failed_count: int
+    intended_per_s: float | None
+    begun_per_s: float | None
+    is_open_loop: bool
+    latency: Latency | None
+    wire: Latency | None
+    connect: Latency | None
+    connects_per_s: float | None
+    cost: Cost
+    by_name: list[NamedTransactions]
+
+
+class Datagrams(Part):
+    """Datagrams of a cell as the receiver counted them, medians over the trials; the counts are of all trials.
+
+    `sent_per_s` is what the sender handed to its kernel. `lost_ratio` is of the numbers that should have arrived.
+    """
+
+    received_per_s: Spread
+    sent_per_s: float | None
+    lost_ratio: float | None
+    received_count: int
+    lost_count: int
+    late_count: int
+    duplicate_count: int
+    jitter_ns: float | None
+    jitter_ns_max: int | None
+    kernel_drops_count: int
+
+
 class Doubt(Part):
     """Something to know about a cell."""
 
@@ -188,7 +274,8 @@ class Evidence(Part):
 
 class CellResult(Part):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
-    `unusable_trials` ran without failing but gave none.
+    `unusable_trials` ran without failing but gave none. `metric` is what its workload is told in:
+    goodput, transactions, datagrams or connections.
     """
 
     id: str
@@ -206,6 +293,10 @@ class CellResult(Part):
     window: Window
     retransmitted_segments: Retransmitted
     calls: Calls
+    workload: str
+    metric: str
+    transactions: Transactions | None
+    datagrams: Datagrams | None
     warnings: list[Doubt]
 
 

@@ -6,9 +6,12 @@ import polars as pl
 
 from whyperf.analyze.cpu import trial_cpu
 from whyperf.analyze.cycles import cycles_per_kbyte
+from whyperf.analyze.datagrams import trial_datagrams
 from whyperf.analyze.goodput import measure, receiver_rows, window_octets
 from whyperf.analyze.inputs import Inputs
+from whyperf.analyze.per_transaction import transaction_costs
 from whyperf.analyze.retransmissions import trial_retransmissions
+from whyperf.analyze.transactions import trial_calls, trial_transactions
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,9 @@ class Measured:
 
     `trials`: see `goodput.measure`. `connections`: trial, connection, `window_octets`,
     `goodput_bps`. `ends_cpu`: see `cpu.trial_cpu`. `cycles`: see `cycles.cycles_per_kbyte`.
-    `retransmissions`: see `retransmissions.trial_retransmissions`.
+    `retransmissions`: see `retransmissions.trial_retransmissions`. `transactions`: see
+    `transactions.trial_transactions`. `costs`: see `per_transaction.transaction_costs`. `datagrams`: see
+    `datagrams.trial_datagrams`.
     """
 
     trials: pl.DataFrame
@@ -25,18 +30,26 @@ class Measured:
     ends_cpu: pl.DataFrame
     cycles: pl.DataFrame
     retransmissions: pl.DataFrame
+    transactions: pl.DataFrame
+    costs: pl.DataFrame
+    datagrams: pl.DataFrame
 
 
 def measure_trials(inputs: Inputs) -> Measured:
     """Measures every trial of `inputs` that did not fail."""
     ran = inputs.trials.filter(pl.col("status") != "failed")
-    trials = measure(ran, inputs.flows, inputs.intervals)
+    trials = measure(ran, inputs.flows, inputs.intervals, inputs.transactions)
     reads = inputs.flows.filter(pl.col("role") == "receiver")
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
+    transactions = trial_transactions(inputs.transactions, trials)
+    calls = trial_calls(inputs.transactions, trials)
     return Measured(
         trials=trials,
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),
         ends_cpu=ends_cpu,
         cycles=cycles_per_kbyte(ends_cpu, trials),
+        transactions=transactions,
+        costs=transaction_costs(ends_cpu, transactions, calls),
+        datagrams=trial_datagrams(inputs.datagrams, inputs.ends, trials),
         retransmissions=trial_retransmissions(inputs.tcp_info).join(ran.select("trial"), on="trial", how="semi"),
     )

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from whyperf.plan import PlannedTrial, cells_wanting
 from whyperf.record import Damaged, Experiment, Manifest, Trials, read_table
 
+#: What a goodput is made from.
+TABLES = ("flows", "intervals", "transactions")
+
 
 class Goodputs:
     """Goodputs by trial: those recorded before are read together, later ones when they are asked for."""
@@ -50,10 +53,10 @@ class Goodputs:
         manifests: dict[str, Manifest] = trials.manifests
         if not manifests:
             return {}
-        tables = {name: read_table(self._experiment, name, trials=manifests) for name in ("flows", "intervals")}
+        tables = {name: read_table(self._experiment, name, trials=manifests) for name in TABLES}
         damaged = [(entry.trial, entry.reason) for table in tables.values() for entry in table.damaged]
         documents = [manifest.model_dump() for manifest in manifests.values()]
         frames = {name: table.frame for name, table in tables.items()}
         inputs = assemble(self._experiment.plan.model_dump(), documents, frames, damaged)
-        measured = measure(inputs.trials, inputs.flows, inputs.intervals)
+        measured = measure(inputs.trials, inputs.flows, inputs.intervals, inputs.transactions)
         return dict(zip(measured["trial"].to_list(), measured["goodput_bps"].to_list(), strict=True))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from whyperf.plan.model import Cell, Plan
 from whyperf.profile import Factors
+from whyperf.profile.combination import DEADLINE_MARGIN_S
 
 #: Preparing, connecting and recording a trial, in s.
 OVERHEAD_S = 0.15
@@ -82,6 +83,9 @@ class TimeLeft:
 def _load_seconds(factors: Factors, *, network: bool) -> float:
     if "duration_s" in factors:
         return sum(float(factors[name]) for name in ("warmup_s", "duration_s", "cooldown_s"))
+    if not isinstance(factors["transfer_bytes"], int):
+        # A workload that ends by itself: nothing more is known than the deadline beyond its times.
+        return max(1.0, float(factors["deadline_s"]) - DEADLINE_MARGIN_S)
     rate = NETWORK_BYTES_PER_S if network else LOCAL_BYTES_PER_S
     connections = int(factors.get("connections", 1))
     window = factors.get("window_bytes")

@@ -7,7 +7,14 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
-from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload, shipped_workload, shipped_workload_names
+from whyperf.profile.workload import (
+    STREAM,
+    STREAM_RECEIVE,
+    Workload,
+    least_seconds,
+    shipped_workload,
+    shipped_workload_names,
+)
 
 #: What a deadline that nobody gave adds to the phases when they would not fit into the default, in s.
 DEADLINE_MARGIN_S = 30.0
@@ -45,11 +52,17 @@ def resolve(given: Mapping[str, Level], *, testbed: bool, own: Mapping[str, Work
     chosen = {factor.name: given.get(factor.name, factor.default) for factor in FACTORS}
     workload = workload_of({"workload": _resolved("workload", chosen)}, own or {})
     everything = chosen | {name: level for name, level in workload.defaults.items() if name not in given}
-    timed = _resolved("transfer_bytes", everything) == "default"
+    by_bytes = _resolved("transfer_bytes", everything) != "default"
+    timed = not by_bytes and not workload.ends_itself
     for factor in FACTORS:
         if factor.name in given and factor.timed and not timed:
-            problem = "transfer_bytes ends the trial by bytes, so it has no timed phases; keep one of the two"
-            raise ProfileError("", factor.name, problem)
+            ends = (
+                "transfer_bytes ends the trial by bytes" if by_bytes else f"the workload {workload.name} ends by itself"
+            )
+            raise ProfileError("", factor.name, f"{ends}, so it has no timed phases; keep one of the two")
+    if by_bytes and workload.ends_itself:
+        problem = f"the workload {workload.name} ends by itself, not by bytes; leave the factor out"
+        raise ProfileError("", "transfer_bytes", problem)
     transport = str(_resolved("transport", everything))
     if transport not in workload.transports:
         problem = f"{workload.name} does not run over {transport}; it takes {' or '.join(workload.transports)}"
@@ -65,7 +78,8 @@ def resolve(given: Mapping[str, Level], *, testbed: bool, own: Mapping[str, Work
             raise ProfileError("", factor.name, refusal(factor, workload, transport, io_model))
     cell = {name: factor_named(name).check(_resolved(name, levels)) for name in levels}
     if "deadline_s" not in given:
-        cell["deadline_s"] = max(float(cell["deadline_s"]), _phases_s(cell) + DEADLINE_MARGIN_S if timed else 0.0)
+        needed = _phases_s(cell) if timed else least_seconds(workload.document(cell) or {"groups": []})
+        cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
     _refuse_contradictions(cell, testbed=testbed, timed=timed)
     return cell
 

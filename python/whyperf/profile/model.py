@@ -127,10 +127,14 @@ class Profile:
     workloads: Mapping[str, Workload] = field(default_factory=dict)
 
     def with_workload(self, workload: Workload) -> "Profile":
-        """The same question asked of another workload, which may be none of the shipped ones."""
-        return replace(self, workloads={**self.workloads, workload.name: workload}).with_overrides(
-            {"workload": workload.name}
-        )
+        """The same question asked of another workload, which may be none of the shipped ones.
+
+        A workload that ends by itself takes the place of the phases and of `transfer_bytes`.
+        """
+        changed = replace(self, workloads={**self.workloads, workload.name: workload})
+        if workload.ends_itself:
+            changed = changed._without({"transfer_bytes"} | {name for name, factor in BY_NAME.items() if factor.timed})
+        return changed.with_overrides({"workload": workload.name})
 
     def with_overrides(self, overrides: Factors) -> "Profile":
         """The same question with some factors set to one level in every sweep.
@@ -142,6 +146,11 @@ class Profile:
             dropped |= {name for name, factor in BY_NAME.items() if factor.timed} - set(overrides)
         elif "duration_s" in overrides:
             dropped.add("transfer_bytes")
+        kept = self._without(dropped)
+        return replace(kept, fixed=kept.fixed | overrides, overrides=self.overrides | overrides)
+
+    def _without(self, dropped: set[str]) -> "Profile":
+        """The same question without some factors."""
         sweeps = tuple(
             replace(
                 sweep,
@@ -150,5 +159,6 @@ class Profile:
             )
             for sweep in self.sweeps
         )
-        kept = {name: level for name, level in self.fixed.items() if name not in dropped}
-        return replace(self, fixed=kept | overrides, sweeps=sweeps, overrides=self.overrides | overrides)
+        return replace(
+            self, fixed={name: level for name, level in self.fixed.items() if name not in dropped}, sweeps=sweeps
+        )

@@ -106,6 +106,8 @@ def _stop(factors: Mapping[str, Any]) -> dict[str, Any]:
     transfer = _number(factors["transfer_bytes"])
     if transfer is not None:
         return {"by": "bytes", "payload_bytes": transfer}
+    if "duration_s" not in factors:
+        return {"by": "workload"}
     return {
         "by": "duration",
         "warmup_ns": round(factors["warmup_s"] * NS_PER_S),

@@ -262,3 +262,19 @@ def test_cells_that_do_the_same_share_a_workload() -> None:
     plan = build(parse(text, name="x", where="x.toml"))
     assert [cell.workload is not None for cell in plan.cells] == [True, True, False, False]
     assert len(plan.workloads) == 1
+
+
+def test_a_workload_that_ends_by_itself_has_no_phases() -> None:
+    text = OWN.replace("iterations = 10", 'duration = "90 s"')
+    plan = build(parse(text, name="own", where="own.toml"))
+    assert "duration_s" not in plan.cells[0].factors
+    # The deadline stretches with the times of the transactions.
+    assert plan.cells[0].factors["deadline_s"] == 120.0
+    for factor, level in (("warmup_s", 1.0), ("transfer_bytes", 4096)):
+        with pytest.raises(ProfileError, match="the workload two-steps ends by itself"):
+            build(parse(text, name="own", where="own.toml"), overrides={factor: level})
+    document = planned(OWN).workload
+    assert document is not None
+    made = ready(document, about="From elsewhere.", metric="transactions", transport="tcp")
+    assert made.ends_itself
+    assert "duration_s" not in build(find("quick").with_workload(made)).cells[0].factors

@@ -34,6 +34,8 @@ class Workload:
     _groups: Callable[[Mapping[str, Level]], list[Document]] | None = field(default=None, repr=False)
     #: `DatagramStream` of the same file for a cell.
     _datagrams: Callable[[Mapping[str, Level]], Document] | None = field(default=None, repr=False)
+    #: Whether its transactions all have a count or a time of their own, so that the load ends with it.
+    ends_itself: bool = False
 
     def document(self, factors: Mapping[str, Level]) -> Document | None:
         """The workload of a cell as JSON, its seed 0; None when it is a stream of datagrams.
@@ -60,4 +62,28 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
     """
     groups: list[Document] = document["groups"]
     defaults: dict[str, Level] = {"transport": transport}
-    return Workload(name or str(document["name"]), about, metric, (transport,), defaults, frozenset(), lambda _: groups)
+    return Workload(
+        name=name or str(document["name"]),
+        about=about,
+        metric=metric,
+        transports=(transport,),
+        defaults=defaults,
+        uses=frozenset(),
+        _groups=lambda _: groups,
+        ends_itself=all(
+            transaction["repeat"]["by"] != "trial" for group in groups for transaction in group["transactions"]
+        ),
+    )
+
+
+def least_seconds(document: Document) -> float:
+    """How long the transactions with a time of their own last together, in s: one after another in each group."""
+    lengths = [
+        sum(
+            transaction["repeat"]["duration_ns"]
+            for transaction in group["transactions"]
+            if transaction["repeat"]["by"] == "duration"
+        )
+        for group in document["groups"]
+    ]
+    return float(max(lengths, default=0)) / 1e9

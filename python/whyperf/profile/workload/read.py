@@ -101,7 +101,14 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
         uses=uses | referred,
         _groups=groups,
         _datagrams=datagrams,
+        ends_itself=bool(table.group)
+        and not any(_runs_through(each) for group in table.group for each in group.transaction),
     )
+
+
+def _runs_through(transaction: TransactionTable) -> bool:
+    """Whether it is repeated through the phases of the trial."""
+    return transaction.iterations is None and transaction.duration is None
 
 
 def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[Document]:

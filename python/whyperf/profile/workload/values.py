@@ -64,7 +64,8 @@ def time_ns(key: str, written: object, *, low: int = 0) -> Value:
                 "", key, f'"{written}" is not a time; refer to a factor that is one, such as "=think_us"'
             )
         return Value(
-            lambda factors: _bounded(key, round(float(factors[factor]) * scale), low, LONGEST_NS), frozenset({factor})
+            lambda factors: _bounded(key, round(float(_level(key, factor, factors)) * scale), low, LONGEST_NS),
+            frozenset({factor}),
         )
     if not isinstance(written, str):
         raise ProfileError("", key, f'{written} has no unit; write a time such as "{written} us" or "{written} ms"')
@@ -77,7 +78,10 @@ def rate_bps(key: str, written: object) -> Value:
         factor = _referred(key, written)
         if BY_NAME[factor].unit != "bit/s":
             raise ProfileError("", key, f'"{written}" is not a rate in bit/s; refer to "=write_rate_bps"')
-        return Value(lambda factors: 0 if factors[factor] == "default" else int(factors[factor]), frozenset({factor}))
+        return Value(
+            lambda factors: 0 if _level(key, factor, factors) == "default" else int(_level(key, factor, factors)),
+            frozenset({factor}),
+        )
     if isinstance(written, bool) or not isinstance(written, int) or written < 0:
         raise ProfileError(
             "", key, f"{written!r} is not a rate; write bit/s as a whole number, 0 for as fast as it can"
@@ -92,7 +96,8 @@ def rate_per_s(key: str, written: object) -> Value:
         if BY_NAME[factor].unit != "transactions/s":
             raise ProfileError("", key, f'"{written}" is not a rate of transactions; refer to "=offered_rate_per_s"')
         return Value(
-            lambda factors: None if factors[factor] == "default" else float(factors[factor]), frozenset({factor})
+            lambda factors: None if _level(key, factor, factors) == "default" else float(_level(key, factor, factors)),
+            frozenset({factor}),
         )
     if isinstance(written, bool) or not isinstance(written, int | float) or not 0.001 <= written <= 1e9:
         raise ProfileError("", key, f"{written!r} is not a rate; write executions in a second, from 0.001 to 1e9")
@@ -105,7 +110,7 @@ def switch(key: str, written: object) -> Value:
         factor = _referred(key, written)
         if BY_NAME[factor].kind != "bool":
             raise ProfileError("", key, f'"{written}" is not true or false; refer to such a factor')
-        return Value(lambda factors: factors[factor], frozenset({factor}))
+        return Value(lambda factors: _level(key, factor, factors), frozenset({factor}))
     if not isinstance(written, bool):
         raise ProfileError("", key, f"{written!r} is neither true nor false")
     return constant(written)
@@ -117,7 +122,7 @@ def word_of(key: str, written: object, choices: tuple[str, ...]) -> Value:
         factor = _referred(key, written)
         if not set(BY_NAME[factor].choices) <= {*choices, "auto"}:
             raise ProfileError("", key, f'"{written}" does not choose one of {", ".join(choices)}')
-        return Value(lambda factors: factors[factor], frozenset({factor}))
+        return Value(lambda factors: _level(key, factor, factors), frozenset({factor}))
     if not isinstance(written, str) or written not in choices:
         raise ProfileError("", key, f"{written!r} is unknown{suggestion(str(written), choices)}")
     return constant(written)
@@ -156,7 +161,10 @@ def _whole(  # noqa: PLR0917 - each caller fills all of them
         if found.kind != "int" or found.unit not in units:
             unit = f" (it is in {found.unit})" if found.unit else ""
             raise ProfileError("", key, f'"{written}" is not {what}{unit}; refer to another factor')
-        return Value(lambda factors: _bounded(key, _int(key, written, factors[factor]), low, high), frozenset({factor}))
+        return Value(
+            lambda factors: _bounded(key, _int(key, written, _level(key, factor, factors)), low, high),
+            frozenset({factor}),
+        )
     number = read(written) if isinstance(written, str) else written
     if isinstance(number, bool) or not isinstance(number, int):
         raise ProfileError("", key, f"{written!r} is not {what}; write a whole number")
@@ -175,6 +183,13 @@ def _bounded(key: str, number: int, low: int, high: int) -> int:
         most = f" to {high}" if high < LARGEST_BYTES else ""
         raise ProfileError("", key, f"{number} is out of bounds; it takes {low}{most}")
     return number
+
+
+def _level(key: str, factor: str, factors: Mapping[str, Level]) -> Level:
+    """The factor's level; phases and the testbed's settings are not in every cell."""
+    if factor not in factors:
+        raise ProfileError("", key, f'"={factor}" has no value in this cell; write a value instead')
+    return factors[factor]
 
 
 def _referred(key: str, written: str) -> str:

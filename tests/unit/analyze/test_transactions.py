@@ -1,0 +1,114 @@
+"""Transactions whose rates, bytes and costs are known by construction."""
+
+import pytest
+
+from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.workload_samples import OPEN, Exchange, in_blocks, inputs
+from whyperf.analyze import summarize_inputs
+from whyperf.analyze.summary import CellResult, Summary, Transactions
+
+
+def summary(*exchanges: Exchange) -> Summary:
+    return summarize_inputs(inputs(*exchanges))
+
+
+def only(found: Summary) -> tuple[CellResult, Transactions]:
+    (cell,) = found.cells
+    assert cell.transactions is not None
+    return cell, cell.transactions
+
+
+def test_only_what_ended_in_the_window_counts() -> None:
+    cell, transactions = only(summary(Exchange(per_s=1000)))
+    assert transactions.per_s.median == pytest.approx(1000)
+    assert transactions.count == 10_000
+    assert transactions.failed_count == 0
+    assert (cell.metric, cell.workload) == ("transactions", "rr")
+
+
+def test_goodput_is_what_arrived_at_both_ends() -> None:
+    cell, _ = only(summary(Exchange(per_s=1000, request_bytes=100, response_bytes=300)))
+    assert cell.goodput_bps.median == pytest.approx(1000 * 400 * 8)
+
+
+def test_the_median_over_trials_has_an_interval_within_them() -> None:
+    _, transactions = only(summary(*in_blocks(Exchange(), [900, 1000, 1100, 1050, 950])))
+    rate = transactions.per_s
+    assert rate.median == pytest.approx(1000)
+    assert rate.low is not None
+    assert rate.high is not None
+    assert 900 <= rate.low <= 1000 <= rate.high <= 1100
+    assert rate.mean == pytest.approx(1000)
+    assert rate.stdev == pytest.approx(79.0569, rel=1e-4)
+
+
+def test_a_closed_loop_intends_nothing_and_says_what_its_latency_lacks() -> None:
+    found = summary(Exchange())
+    _, transactions = only(found)
+    assert (transactions.intended_per_s, transactions.begun_per_s, transactions.is_open_loop) == (None, None, False)
+    assert "closed_loop_latency" in {fact.code for fact in found.facts}
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended", "code"),
+    [(1000, 1000, None), (995, 995, None), (985, 985, "rate_missed"), (1000, 985, "overloaded")],
+)
+def test_an_open_loop_that_differs_from_its_schedule_is_told(begun: float, ended: float, code: str | None) -> None:
+    found = summary(Exchange(workload=OPEN, intended_per_s=1000, begun_per_s=begun, per_s=ended))
+    _, transactions = only(found)
+    assert transactions.intended_per_s == pytest.approx(1000)
+    assert transactions.begun_per_s == pytest.approx(begun, rel=0.006)
+    told = {warning.code for warning in found.warnings} & {"rate_missed", "overloaded"}
+    assert told == ({code} if code else set())
+    assert "closed_loop_latency" not in {fact.code for fact in found.facts}
+
+
+def test_failed_transactions_are_told() -> None:
+    found = summary(Exchange(failed_per_s=20))
+    _, transactions = only(found)
+    assert transactions.failed_count == 200
+    (warning,) = [each for each in found.warnings if each.code == "failed_transactions"]
+    assert warning.text.startswith("200 transactions failed or timed out, 2.0 %")
+
+
+def test_a_transaction_costs_cpu_time_cycles_and_calls() -> None:
+    trial = made.Trial(busy={"sender": 0.8, "receiver": 0.4}, load_share=0.5)
+    _, transactions = only(summary(Exchange(trial=trial, per_s=2000, calls=3)))
+    cost = transactions.cost
+    assert cost.sender is not None
+    assert cost.receiver is not None
+    # 0.8 of a second of CPU for 2000 transactions, half of it the load's own.
+    assert cost.sender.busy_ns == pytest.approx(400_000, rel=1e-3)
+    assert cost.sender.load_threads_ns == pytest.approx(200_000, rel=1e-3)
+    assert cost.sender.cycles == pytest.approx(200_000 * made.TSC_HZ / 1e9, rel=1e-3)
+    assert cost.sender.calls == pytest.approx(3, rel=1e-3)
+    assert cost.receiver.busy_ns == pytest.approx(200_000, rel=1e-3)
+    assert cost.unit == "TSC reference cycles"
+
+
+def test_cost_of_shared_cpus_is_the_loads_threads_alone() -> None:
+    _, transactions = only(summary(Exchange(trial=made.Trial(exclusive=False))))
+    assert transactions.cost.sender is not None
+    assert transactions.cost.sender.busy_ns is None
+    assert transactions.cost.sender.load_threads_ns is not None
+
+
+def test_several_transactions_are_told_apart_and_together() -> None:
+    names = (("clients", "ask"), ("clients", "tell"))
+    _, transactions = only(summary(Exchange(per_s=500, names=names)))
+    assert transactions.per_s.median == pytest.approx(1000)
+    assert [(one.group, one.transaction) for one in transactions.by_name] == list(names)
+    assert [one.per_s.median for one in transactions.by_name] == pytest.approx([500, 500])
+    assert all(one.latency is not None and one.latency.count == 10 for one in transactions.by_name)
+
+
+def test_a_failed_trial_has_no_transactions() -> None:
+    good, bad = in_blocks(Exchange(), [1000, 5000])
+    failed = Exchange(trial=made.Trial(block=2, status="failed", reason="refused"), per_s=bad.per_s)
+    _, transactions = only(summary(good, failed))
+    assert transactions.count == 10_000
+
+
+def test_a_stream_has_no_transactions() -> None:
+    (cell,) = summarize_inputs(made.inputs([made.Trial()])).cells
+    assert (cell.transactions, cell.datagrams, cell.metric, cell.workload) == (None, None, "goodput", "stream")

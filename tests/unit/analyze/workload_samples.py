@@ -1,0 +1,114 @@
+"""Synthetic trials of workloads with a known truth: transactions, histograms, datagrams."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from tests.unit.analyze import synthetic as made
+from whyperf.analyze.assemble import assemble
+from whyperf.analyze.inputs import Inputs
+
+RR: Mapping[str, Any] = {
+    "name": "rr",
+    "metric": "transactions",
+    "workload": {"groups": [{"transactions": [{"arrivals": {"by": "closed"}}]}]},
+    "datagrams": None,
+}
+OPEN: Mapping[str, Any] = {**RR, "workload": {"groups": [{"transactions": [{"arrivals": {"by": "poisson"}}]}]}}
+UDP: Mapping[str, Any] = {"name": "udp-stream", "metric": "datagrams", "workload": None, "datagrams": {}}
+
+U32, U64, TEXT = pl.UInt32(), pl.UInt64(), pl.String()
+SPAN = {"host": TEXT, "group": TEXT, "transaction": TEXT, "interval": U32, "phase": TEXT}
+TIMES = {"start_mono_ns": U64, "end_mono_ns": U64}
+COUNTS = ("transactions", "intended", "begun", "failed")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A trial of an exchange: rates in transactions a second, bytes of a request and a response.
+
+    `latencies` are rows of the histogram: kind, low, high, count; `skewed` is how much more happens in warm-up.
+    """
+
+    trial: made.Trial = field(default_factory=made.Trial)
+    per_s: float = 1000.0
+    intended_per_s: float = 1000.0
+    begun_per_s: float = 1000.0
+    failed_per_s: float = 0.0
+    request_bytes: int = 100
+    response_bytes: int = 300
+    calls: int = 3
+    names: tuple[tuple[str, str], ...] = (("clients", "rr"),)
+    latencies: tuple[tuple[str, int, int, int], ...] = (("service", 1000, 1000, 10),)
+    workload: Mapping[str, Any] = field(default_factory=lambda: RR)
+
+
+def transactions(exchange: Exchange, host: str) -> pl.DataFrame:
+    """What happens in warm-up and cool-down is ten times as much, so that nobody counts it unseen."""
+    trial = exchange.trial
+    base = trial.start_ns + (trial.far_offset_ns if host == "far" else 0)
+    rates = (exchange.per_s, exchange.intended_per_s, exchange.begun_per_s, exchange.failed_per_s)
+    rows = []
+    for number, (phase, start, end) in enumerate(made._spans(trial)):
+        seconds = (end - start) / 1e9 * (1 if phase == "measure" else 10)
+        for group, transaction in exchange.names:
+            counts = [round(rate * seconds) for rate in rates]
+            sent, received = exchange.request_bytes, exchange.response_bytes
+            if host == "far":
+                sent, received = received, sent
+            bytes_moved = (counts[0] * sent, counts[0] * received)
+            rest = (*bytes_moved, counts[0] * exchange.calls, counts[0] * 2)
+            rows.append((host, group, transaction, number, phase, base + start, base + end, *counts, *rest))
+    named = [*(f"{name}_count" for name in COUNTS), "sent_bytes", "received_bytes", "calls_count", "operations_count"]
+    return pl.DataFrame(rows, schema={**SPAN, **TIMES, **dict.fromkeys(named, U64)}, orient="row")
+
+
+def latencies(exchange: Exchange) -> pl.DataFrame:
+    """The histogram in every phase, and another at the far end, which does not count."""
+    rows = []
+    for host, factor in (("near", 1), ("far", 7)):
+        for group, transaction in exchange.names:
+            # In warm-up everything takes nine times as long, and at the far end seven times.
+            for phase, slower in (("warm-up", 9), ("measure", 1)):
+                for kind, low, high, count in exchange.latencies:
+                    values = (low * factor * slower, high * factor * slower)
+                    rows.append((host, group, transaction, phase, kind, *values, count))
+    schema = {"host": TEXT, "group": TEXT, "transaction": TEXT, "phase": TEXT, "kind": TEXT}
+    numbers = dict.fromkeys(("latency_ns_low", "latency_ns_high", "latency_count"), U64)
+    return pl.DataFrame(rows, schema={**schema, **numbers}, orient="row")
+
+
+def keyed(trial: made.Trial, frame: pl.DataFrame) -> pl.DataFrame:
+    keys = {"trial": trial.name, "block": trial.block, "cell": trial.cell}
+    return frame.select(*(pl.lit(value).alias(name) for name, value in keys.items()), pl.all())
+
+
+def assembled(
+    trials: Sequence[made.Trial], tables: Mapping[str, pl.DataFrame], workloads: Mapping[str, Mapping[str, Any]]
+) -> Inputs:
+    """Inputs whose cells have these workloads, by cell."""
+    planned = made.plan(trials)
+    planned["workloads"] = {f"key-{cell}": workload for cell, workload in workloads.items()}
+    for cell in planned["cells"]:
+        cell["workload"] = f"key-{cell['id']}"
+    return assemble(planned, [made.manifest(trial) for trial in trials], {**made.all_tables(trials), **tables})
+
+
+def inputs(*exchanges: Exchange) -> Inputs:
+    """What the analysis gets of exchanges."""
+    frames = {
+        "transactions": [keyed(one.trial, transactions(one, host)) for one in exchanges for host in ("near", "far")],
+        "latencies": [keyed(one.trial, latencies(one)) for one in exchanges],
+    }
+    tables = {name: pl.concat(parts) for name, parts in frames.items()}
+    return assembled([one.trial for one in exchanges], tables, {one.trial.cell: one.workload for one in exchanges})
+
+
+def in_blocks(exchange: Exchange, rates: Sequence[float]) -> list[Exchange]:
+    """One trial of the same cell for each rate."""
+    return [
+        replace(exchange, per_s=rate, trial=replace(exchange.trial, block=block))
+        for block, rate in enumerate(rates, start=1)
+    ]

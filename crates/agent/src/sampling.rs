@@ -343,7 +343,7 @@ impl Sampler {
     }
 
     fn push_flow(&mut self, life: &Life, flow: &Flow, (local_address, remote_address): (String, String)) -> anyhow::Result<()> {
-        let granted = options::granted(&flow.socket)?;
+        let granted = options::granted(&flow.socket, self.spec.transport)?;
         let ended = match &life.ended {
             Ended::Complete => "complete",
             Ended::Cut(Cut::Deadline) => "deadline",
@@ -354,8 +354,11 @@ impl Sampler {
             self.spec.host.as_str().into(),
             life.number.into(),
             self.spec.role.name().into(),
+            granted.transport.name().into(),
             local_address.into(),
             remote_address.into(),
+            flow.times.opening_mono_ns.into(),
+            flow.times.opened_mono_ns.into(),
             self.spec.socket.window_bytes.into(),
             self.requested.send_buffer_bytes.into(),
             granted.send_buffer_bytes.into(),
@@ -403,7 +406,8 @@ impl Sampler {
 
 fn addresses(socket: &socket2::Socket) -> (String, String) {
     let text = |found: std::io::Result<socket2::SockAddr>| {
-        found.ok().and_then(|address| address.as_socket()).map_or_else(|| "closed".to_owned(), |address| address.to_string())
+        let Ok(address) = found else { return "closed".to_owned() };
+        address.as_socket().map_or_else(String::new, |address| address.to_string())
     };
     (text(socket.local_addr()), text(socket.peer_addr()))
 }

@@ -7,7 +7,6 @@
 use anyhow::Context;
 use load::LoadError;
 use load::open::{self, Listening, Opened};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
@@ -65,7 +64,7 @@ impl From<LoadError> for Refusal {
     fn from(error: LoadError) -> Self {
         let fault = match &error {
             LoadError::Usage(_) => Fault::Usage,
-            LoadError::Host { .. } => Fault::Host,
+            LoadError::Host { .. } | LoadError::Limit(_) => Fault::Host,
             LoadError::Peer(_) => Fault::Peer,
         };
         Self { fault, text: error.to_string() }
@@ -291,15 +290,6 @@ fn wait_for<T>(thread: &JoinHandle<T>, end: Instant) -> bool {
 /// # Errors
 /// As [`serve`].
 pub fn serve_stdio() -> anyhow::Result<()> {
-    allow_open_files();
+    open::limits::raise_open_files();
     serve(io::stdin().lock(), io::stdout())
-}
-
-/// Raises the limit of open files to what the host allows: a connection takes three, and a login's
-/// usual limit is 1024.
-fn allow_open_files() {
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Without it only many connections fail, and that says why.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
 }

@@ -8,7 +8,7 @@
 pub mod counter;
 pub mod open;
 pub mod options;
-mod preamble;
+pub mod preamble;
 mod receiver;
 pub mod running;
 mod sender;
@@ -33,6 +33,9 @@ pub enum LoadError {
         /// The way out, led by a separator; may be empty.
         advice: &'static str,
     },
+    /// A limit of this host is lower than the trial needs; names it, its value and the way out.
+    #[error("{0}")]
+    Limit(String),
     /// The other end does not answer as it should.
     #[error("{0}")]
     Peer(String),

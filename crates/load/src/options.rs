@@ -7,31 +7,33 @@
 //! `SO_SNDBUF`, as the studies' hosts did.
 
 use schema::message::Note;
-use schema::trial::{Role, SocketSpec};
+use schema::trial::{Role, SendCall, SocketSpec};
+use schema::workload::Transport;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use crate::LoadError;
-use crate::open::MANY_FILES;
-use crate::sockopt;
+use crate::open::limits;
+use crate::sockopt::{self, IntOption};
 
 /// What the kernel made of the options of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
+    /// What carries it; TCP where the other end of a Multipath TCP connection has none.
+    pub transport: Transport,
     /// `SO_SNDBUF` in bytes.
     pub send_buffer_bytes: u32,
     /// `SO_RCVBUF` in bytes.
     pub receive_buffer_bytes: u32,
     /// `TCP_WINDOW_CLAMP` in bytes.
-    pub window_clamp_bytes: u32,
+    pub window_clamp_bytes: Option<u32>,
     /// `TCP_MAXSEG` in bytes.
-    pub mss_bytes: u32,
+    pub mss_bytes: Option<u32>,
     /// `TCP_CONGESTION`.
-    pub congestion_control: String,
+    pub congestion_control: Option<String>,
     /// `TCP_NODELAY`.
-    pub no_delay: bool,
+    pub no_delay: Option<bool>,
 }
 
 /// Buffers that a trial asks for at one end.
@@ -75,13 +77,12 @@ impl Requested {
     }
 }
 
-/// A socket of the address's family with all options set that must be set before it opens.
+/// A socket with all options set that must be set before it opens, each read back.
 ///
 /// # Errors
-/// The kernel refuses an option; the sentence names it.
-pub fn prepare(address: &SocketAddr, spec: &SocketSpec, role: Role) -> Result<Socket, LoadError> {
-    let socket = Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))
-        .map_err(|error| LoadError::host("opening a TCP socket", error, MANY_FILES))?;
+/// The kernel refuses an option, or takes another value; the sentence names it.
+pub fn prepare(domain: Domain, transport: Transport, spec: &SocketSpec, role: Role) -> Result<Socket, LoadError> {
+    let socket = open_socket(domain, transport)?;
     let requested = Requested::new(spec, role);
     if let Some(bytes) = requested.send_buffer_bytes {
         socket.set_send_buffer_size(bytes as usize).map_err(|error| LoadError::host(format!("SO_SNDBUF {bytes}"), error, ""))?;
@@ -89,80 +90,178 @@ pub fn prepare(address: &SocketAddr, spec: &SocketSpec, role: Role) -> Result<So
     if let Some(bytes) = requested.receive_buffer_bytes {
         socket.set_recv_buffer_size(bytes as usize).map_err(|error| LoadError::host(format!("SO_RCVBUF {bytes}"), error, ""))?;
     }
-    clamp_window(&socket, spec, role)?;
+    set_any(&socket, domain, spec)?;
+    if is_tcp(transport) {
+        set_tcp(&socket, spec, role)?;
+    }
+    Ok(socket)
+}
+
+fn open_socket(domain: Domain, transport: Transport) -> Result<Socket, LoadError> {
+    let (kind, protocol, advice) = match transport {
+        Transport::Tcp => (Type::STREAM, Some(Protocol::TCP), ""),
+        Transport::Mptcp => (Type::STREAM, Some(Protocol::MPTCP), "; MPTCP needs a kernel that has it, and net.mptcp.enabled=1"),
+        Transport::Udp => (Type::DGRAM, Some(Protocol::UDP), ""),
+        Transport::Unix => (Type::STREAM, None, ""),
+    };
+    Socket::new(domain, kind, protocol).map_err(|error| {
+        let limit = limits::of_open_files(&error);
+        limit.unwrap_or_else(|| LoadError::host(format!("opening a {} socket", transport.name()), error, advice))
+    })
+}
+
+/// Whether the options of TCP apply.
+pub fn is_tcp(transport: Transport) -> bool {
+    matches!(transport, Transport::Tcp | Transport::Mptcp)
+}
+
+/// Options that sockets of several transports have.
+fn set_any(socket: &Socket, domain: Domain, spec: &SocketSpec) -> Result<(), LoadError> {
+    if let Some(microseconds) = spec.busy_poll_us {
+        let advice = "; more than net.core.busy_read only root may ask for";
+        set_checked(socket, &sockopt::BUSY_POLL, as_int(microseconds)?, advice)?;
+    }
+    if let Some(dscp) = spec.dscp {
+        // The two bits below are ECN's (RFC 3168), which TCP sets itself.
+        let class = libc::c_int::from(dscp) << 2;
+        let option = if domain == Domain::IPV6 { &sockopt::TRAFFIC_CLASS } else { &sockopt::TYPE_OF_SERVICE };
+        set_checked(socket, option, class, "")?;
+    }
+    if spec.zero_copy {
+        set_checked(socket, &sockopt::ZERO_COPY, 1, "; this transport does not send without copying on this kernel")?;
+    }
+    Ok(())
+}
+
+/// Options of TCP.
+fn set_tcp(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
+    clamp_window(socket, spec, role)?;
     if let Some(bytes) = spec.mss_bytes {
-        sockopt::set_tcp(&socket, libc::TCP_MAXSEG, as_int(bytes)?)
-            .map_err(|error| LoadError::host(format!("TCP_MAXSEG {bytes}"), error, "; it must lie between 88 and 32767"))?;
+        set_checked(socket, &sockopt::MAXSEG, as_int(bytes)?, "; it must lie between 88 and 32767")?;
     }
     if let Some(name) = &spec.congestion_control {
         socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
             let advice = "; see `whyperf doctor` for those this host has";
             LoadError::host(format!("congestion control \"{name}\""), error, advice)
         })?;
+        let got = congestion_control(socket).map_err(|error| LoadError::host("reading back TCP_CONGESTION", error, ""))?;
+        if got != *name {
+            return Err(LoadError::Limit(format!("TCP_CONGESTION was set to {name} and reads back as {got}")));
+        }
     }
     if spec.no_delay {
-        socket.set_tcp_nodelay(true).map_err(|error| LoadError::host("TCP_NODELAY", error, ""))?;
+        set_checked(socket, &sockopt::NO_DELAY, 1, "")?;
     }
-    Ok(socket)
+    if spec.cork {
+        set_checked(socket, &sockopt::CORK, 1, "")?;
+    }
+    Ok(())
+}
+
+/// Sets an integer option and reads it back.
+fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_int, advice: &'static str) -> Result<(), LoadError> {
+    let name = option.name;
+    option.set(socket, value).map_err(|error| LoadError::host(format!("{name} {value}"), error, advice))?;
+    let got = option.get(socket).map_err(|error| LoadError::host(format!("reading back {name}"), error, ""))?;
+    if got == value { Ok(()) } else { Err(LoadError::Limit(format!("{name} was set to {value} and reads back as {got}"))) }
 }
 
 /// Options that must be set (again) once the connection is open.
 ///
 /// # Errors
-/// The kernel refuses an option.
-pub fn settle(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
-    clamp_window(socket, spec, role)?;
-    if spec.quick_ack {
-        quick_ack(socket).map_err(|error| LoadError::host("TCP_QUICKACK", error, ""))?;
+/// The kernel refuses an option, or takes another value.
+pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
+    if is_tcp(transport) {
+        clamp_window(socket, spec, role)?;
+        if spec.quick_ack {
+            quick_ack(socket).map_err(|error| LoadError::host("TCP_QUICKACK", error, ""))?;
+        }
     }
     if let (Role::Sender, Some(rate)) = (role, spec.pacing_rate_bytes_per_second) {
         sockopt::pace(socket, rate).map_err(|error| LoadError::host(format!("SO_MAX_PACING_RATE {rate}"), error, ""))?;
+        let got = sockopt::pacing_rate(socket).map_err(|error| LoadError::host("reading back SO_MAX_PACING_RATE", error, ""))?;
+        if got != rate {
+            return Err(LoadError::Limit(format!("SO_MAX_PACING_RATE was set to {rate} and reads back as {got}")));
+        }
     }
     Ok(())
 }
 
+/// The first option of the trial that its transport does not have. Congestion control is none: it
+/// is always given, and left out where there is none.
+pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str> {
+    let only_tcp = [
+        ("no_delay", spec.no_delay),
+        ("quick_ack", spec.quick_ack),
+        ("mss_bytes", spec.mss_bytes.is_some()),
+        ("cork", spec.cork),
+        ("truncate", spec.truncate),
+    ];
+    let only_ip = [
+        ("busy_poll_us", spec.busy_poll_us.is_some()),
+        ("dscp", spec.dscp.is_some()),
+        ("zero_copy", spec.zero_copy),
+        ("pacing_rate_bytes_per_second", spec.pacing_rate_bytes_per_second.is_some()),
+        ("kernel_timestamps", spec.kernel_timestamps),
+    ];
+    let only_streams = [("send_call", spec.send_call != SendCall::Send)];
+    let refused: &[&[(&'static str, bool)]] = match transport {
+        Transport::Tcp | Transport::Mptcp => &[],
+        Transport::Udp => &[&only_tcp, &only_streams],
+        Transport::Unix => &[&only_tcp, &only_ip],
+    };
+    refused.iter().copied().flatten().find(|(_, asked)| *asked).map(|(name, _)| *name)
+}
+
 /// Turns delayed ACK off until the kernel finds the connection interactive again (tcp(7)).
 pub(crate) fn quick_ack(socket: &impl AsFd) -> std::io::Result<()> {
-    sockopt::set_tcp(socket, libc::TCP_QUICKACK, 1)
+    sockopt::QUICK_ACK.set(socket, 1)
 }
 
 /// Puts the window clamp back where the kernel has moved it: it computes the clamp anew from the
 /// buffer whenever the largest segment seen grows (`tcp_measure_rcv_mss`, `net/ipv4/tcp_input.c`).
 pub(crate) fn keep_clamp(socket: &impl AsFd, window_bytes: u32) -> std::io::Result<()> {
     let wanted = libc::c_int::try_from(window_bytes).map_err(std::io::Error::other)?;
-    if sockopt::get_tcp(socket, libc::TCP_WINDOW_CLAMP)? > wanted {
-        sockopt::set_tcp(socket, libc::TCP_WINDOW_CLAMP, wanted)?;
+    if sockopt::WINDOW_CLAMP.get(socket)? > wanted {
+        sockopt::WINDOW_CLAMP.set(socket, wanted)?;
     }
     Ok(())
 }
 
 fn clamp_window(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
     match (role, spec.window_bytes) {
-        (Role::Receiver, Some(bytes)) => sockopt::set_tcp(socket, libc::TCP_WINDOW_CLAMP, as_int(bytes)?)
+        (Role::Receiver, Some(bytes)) => sockopt::WINDOW_CLAMP
+            .set(socket, as_int(bytes)?)
             .map_err(|error| LoadError::host(format!("TCP_WINDOW_CLAMP {bytes}"), error, "")),
         _ => Ok(()),
     }
 }
 
-/// Reads back what an open connection got.
+/// Reads back what an open connection got. What its transport does not have, or the kernel does not
+/// tell of it, is absent.
 ///
 /// # Errors
-/// The socket is no TCP socket any more.
-pub fn granted(socket: &Socket) -> Result<Granted, LoadError> {
+/// The socket is none any more.
+pub fn granted(socket: &Socket, transport: Transport) -> Result<Granted, LoadError> {
     let read = || -> std::io::Result<Granted> {
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let option = |option| sockopt::get_tcp(socket, option).map(|value| u32::try_from(value).unwrap_or(0));
-        let name = SockRef::from(socket).tcp_congestion()?;
+        let option = |option: &IntOption| is_tcp(transport).then(|| option.get(socket).ok()?.try_into().ok()).flatten();
         Ok(Granted {
+            transport: sockopt::transport_of(socket, transport),
             send_buffer_bytes: size(socket.send_buffer_size()?),
             receive_buffer_bytes: size(socket.recv_buffer_size()?),
-            window_clamp_bytes: option(libc::TCP_WINDOW_CLAMP)?,
-            mss_bytes: option(libc::TCP_MAXSEG)?,
-            congestion_control: String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned(),
-            no_delay: socket.tcp_nodelay()?,
+            window_clamp_bytes: option(&sockopt::WINDOW_CLAMP),
+            mss_bytes: option(&sockopt::MAXSEG),
+            congestion_control: is_tcp(transport).then(|| congestion_control(socket).ok()).flatten(),
+            no_delay: option(&sockopt::NO_DELAY).map(|value| value != 0),
         })
     };
     read().map_err(|error| LoadError::host("reading back the socket's options", error, ""))
+}
+
+fn congestion_control(socket: &Socket) -> std::io::Result<String> {
+    let name = SockRef::from(socket).tcp_congestion()?;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
 fn as_int(bytes: u32) -> Result<libc::c_int, LoadError> {

@@ -10,6 +10,18 @@
 //! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
 //! time is a stranger: dropped and counted.
 //!
+//! A connection that a workload opens while it runs sends its payload right behind a preamble of
+//! another magic, and is not welcomed: a round trip would be part of what is measured.
+//!
+//! ```text
+//!  0       4              8                         40             44
+//!  +-------+--------------+--------------------------+--------------+
+//!  | "WPDL"| strand (be32)| token (32 bytes)         | ordinal(be32)|
+//!  +-------+--------------+--------------------------+--------------+
+//! ```
+//!
+//! The ordinal counts the strand's connects, from 0.
+//!
 //! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
 //! segment of the size last received, and then to a multiple of that size
 //! (`__tcp_select_window`, `net/ipv4/tcp_output.c`). After a preamble of 40 bytes a window of 4096
@@ -21,7 +33,7 @@ use schema::trial::SocketSpec;
 /// Shortest preamble.
 const LEAST_BYTES: usize = 40;
 /// Longest: one segment on any path of today.
-const MOST_BYTES: usize = 1_200;
+pub(crate) const MOST_BYTES: usize = 1_200;
 /// Segment size a receiver assumes before it has seen one (`TCP_MSS_DEFAULT`, RFC 9293 3.7.1);
 /// a shorter preamble does not count as a segment of full size.
 const ASSUMED_SEGMENT_BYTES: usize = 536;
@@ -31,6 +43,9 @@ const MOST_UNSCALED_BYTES: usize = 65_535;
 pub const WELCOME: u8 = b'+';
 
 const MAGIC: [u8; 4] = *b"WPDC";
+const LATER_MAGIC: [u8; 4] = *b"WPDL";
+/// Length in bytes of the preamble of a connection that is opened while the load runs.
+pub const LATER_BYTES: usize = 44;
 
 /// Length of preamble and welcome in bytes; both ends know it from the trial's window.
 pub fn length(spec: &SocketSpec) -> usize {
@@ -85,9 +100,36 @@ pub fn decode(token: &Token, bytes: &[u8]) -> Option<u32> {
     known.then(|| u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
 }
 
+/// The preamble of the `ordinal`th connection that a strand opens while the load runs.
+pub fn encode_later(token: &Token, strand: u32, ordinal: u32) -> [u8; LATER_BYTES] {
+    let mut bytes = [0; LATER_BYTES];
+    bytes[..4].copy_from_slice(&LATER_MAGIC);
+    bytes[4..8].copy_from_slice(&strand.to_be_bytes());
+    bytes[8..LEAST_BYTES].copy_from_slice(&token.0);
+    bytes[LEAST_BYTES..].copy_from_slice(&ordinal.to_be_bytes());
+    bytes
+}
+
+/// Strand and ordinal, or `None` for a stranger. `bytes` is a whole preamble.
+pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u32)> {
+    let known = bytes[..4] == LATER_MAGIC && token.matches(&bytes[8..LEAST_BYTES]);
+    let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    known.then(|| (number(4), number(LEAST_BYTES)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_later_connection_is_known_by_strand_and_ordinal() {
+        let token = Token::parse(&"5a".repeat(32)).expect("64 digits");
+        let mut bytes = encode_later(&token, 70_000, 3);
+        assert_eq!(decode_later(&token, &bytes), Some((70_000, 3)));
+        assert_eq!(decode(&token, &bytes), None);
+        bytes[8] ^= 1;
+        assert_eq!(decode_later(&token, &bytes), None);
+    }
 
     #[test]
     fn only_the_token_opens() {

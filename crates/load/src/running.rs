@@ -22,7 +22,7 @@ use workload::pace::Pace;
 use workload::stream::Transfer;
 
 use crate::counter::Counter;
-use crate::open::Connection;
+use crate::open::{Connection, Times};
 use crate::{LoadError, receiver, sender};
 
 /// Why a load was ended from outside.
@@ -186,6 +186,8 @@ pub struct Flow {
     pub counter: Arc<Counter>,
     /// Thread that carries it.
     pub thread: u32,
+    /// When it opened.
+    pub times: Times,
 }
 
 /// A load under way.
@@ -244,6 +246,7 @@ impl Load {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } | Stop::Workload => None,
         };
+        let times = connection.times;
         let flow_socket = Arc::new(connection.socket);
         let counter = Arc::new(Counter::default());
         let mut task = Task {
@@ -280,10 +283,16 @@ impl Load {
                 let _ = done.send(());
                 life
             })
-            .map_err(|error| LoadError::host("making a thread for a connection", error, "; ask for fewer connections"))?;
+            .map_err(|error| {
+                LoadError::host(
+                    "making a thread for a connection",
+                    error,
+                    "; ask for fewer connections, or for an I/O model of few threads",
+                )
+            })?;
         self.workers.push(worker);
         let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
-        self.flows.push(Flow { number: connection.number, socket: flow_socket, counter, thread });
+        self.flows.push(Flow { number: connection.number, socket: flow_socket, counter, thread, times });
         Ok(())
     }
 

@@ -227,6 +227,18 @@ pub enum Transport {
     Unix,
 }
 
+impl Transport {
+    /// The word used in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Transport::Tcp => "tcp",
+            Transport::Mptcp => "mptcp",
+            Transport::Udp => "udp",
+            Transport::Unix => "unix",
+        }
+    }
+}
+
 /// How a thread waits for its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

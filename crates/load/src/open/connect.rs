@@ -1,0 +1,241 @@
+//! The connecting end: many connections under way at once, each welcomed before it counts.
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use probe::clock::mono_ns;
+use schema::trial::TrialSpec;
+use schema::workload::Transport;
+use socket2::{SockAddr, Socket};
+use std::io::{self, ErrorKind, Read};
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::{
+    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, limits, numbers_with_conductor, open_timeout, settle,
+    split_conductor, token_of, wait, watch,
+};
+use crate::LoadError;
+use crate::options;
+use crate::preamble::{self, Token, WELCOME};
+
+/// How long one connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections under way at most, over all ports: fewer than a listening end keeps waiting without a
+/// token, and than wait at any host's port (`net.core.somaxconn`, 4096 since Linux 5.4). One that
+/// found no room there would come again after a second.
+const UNDER_WAY: usize = 512;
+/// How long to wait where a Unix socket's queue is full.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
+
+/// Opens all connections of the trial to a listening end.
+///
+/// # Errors
+/// An option is refused, the address cannot be reached, the other end does not know the token, or
+/// `abort` was set.
+pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
+    let place = Place::of(spec, address);
+    let mut connections = Calling::new(spec, &place)?.call_all(abort)?;
+    settle(&connections, spec)?;
+    let conductor = split_conductor(&mut connections)?;
+    Ok(Opened { connections, strangers_count: 0, conductor, listeners: Vec::new(), place })
+}
+
+/// Starts to connect a socket that does not block: it is open, or will be when it can be written.
+///
+/// # Errors
+/// As connect(2); a queue that is full (`EAGAIN`) is one.
+pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
+    match socket.connect(address) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Connections on their way.
+struct Calling<'a> {
+    spec: &'a TrialSpec,
+    place: &'a Place,
+    token: Token,
+    epoll: Epoll,
+    preamble_bytes: usize,
+    calls: Vec<Call>,
+    /// The first that may not be open yet.
+    oldest: usize,
+    under_way: usize,
+    open_count: usize,
+}
+
+struct Call {
+    connection: Connection,
+    stage: Stage,
+}
+
+enum Stage {
+    Connecting,
+    /// The token is sent; so many bytes of the welcome have come.
+    Greeted(usize),
+    Open,
+}
+
+impl<'a> Calling<'a> {
+    fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
+        Ok(Self {
+            spec,
+            place,
+            token: token_of(spec)?,
+            epoll: epoll.map_err(|error| LoadError::host("waiting for connections", error.into(), ""))?,
+            preamble_bytes: preamble::length(&spec.socket),
+            calls: Vec::new(),
+            oldest: 0,
+            under_way: 0,
+            open_count: 0,
+        })
+    }
+
+    fn call_all(mut self, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
+        let numbers = numbers_with_conductor(self.spec);
+        let end = Instant::now() + open_timeout(numbers.len());
+        let mut events = [EpollEvent::empty(); EVENTS];
+        while self.open_count < numbers.len() {
+            if is_aborted(abort) {
+                return Err(LoadError::Peer("aborted while connecting".to_owned()));
+            }
+            let is_queue_full = self.call_some(&numbers)?;
+            let timeout = if is_queue_full { QUEUE_FULL } else { ABORT_CHECK };
+            for event in wait(&self.epoll, &mut events, timeout)? {
+                self.on_event(usize::try_from(event.data()).unwrap_or(usize::MAX))?;
+            }
+            self.check_oldest(end)?;
+        }
+        Ok(self.calls.into_iter().map(|call| call.connection).collect())
+    }
+
+    /// Starts as many as may be under way; returns whether the other end's queue is full.
+    fn call_some(&mut self, numbers: &[u32]) -> Result<bool, LoadError> {
+        while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
+            let number = numbers[self.calls.len()];
+            let address = self.place.address_of(number).map_err(|error| self.unreachable(error))?;
+            let socket = options::prepare(self.place.domain(), self.spec.transport, &self.spec.socket, self.spec.role)?;
+            socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
+            let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
+            match begin(&socket, &address) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(self.unreachable(error)),
+            }
+            let position = self.calls.len();
+            let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+            watch(&self.epoll, &socket, edges, position as u64)?;
+            self.calls.push(Call { connection: Connection { number, socket, times }, stage: Stage::Connecting });
+            self.under_way += 1;
+        }
+        Ok(false)
+    }
+
+    fn on_event(&mut self, position: usize) -> Result<(), LoadError> {
+        let Some(call) = self.calls.get_mut(position) else { return Ok(()) };
+        let greeted = call.greet(&self.token, self.preamble_bytes);
+        greeted.map_err(|error| self.unreachable(error))?;
+        let call = &mut self.calls[position];
+        let heard = call.hear_welcome(self.preamble_bytes);
+        match heard {
+            Ok(Welcome::Open) => {
+                self.open_count += 1;
+                self.under_way -= 1;
+                Ok(())
+            }
+            Ok(Welcome::NotYet) => Ok(()),
+            Ok(Welcome::OtherThing) => Err(LoadError::Peer(format!("{} is not a whyperf agent of this trial", self.destination(position)))),
+            Err(error) => Err(self.unwelcome(position, &error)),
+        }
+    }
+
+    /// Looks whether the one that is longest under way takes too long.
+    fn check_oldest(&mut self, end: Instant) -> Result<(), LoadError> {
+        while self.calls.get(self.oldest).is_some_and(|call| matches!(call.stage, Stage::Open)) {
+            self.oldest += 1;
+        }
+        let Some(call) = self.calls.get(self.oldest) else { return Ok(()) };
+        let since = Duration::from_nanos(mono_ns().saturating_sub(call.connection.times.opening_mono_ns));
+        let (allowed, is_connected) = match call.stage {
+            Stage::Connecting => (CONNECT_TIMEOUT, false),
+            Stage::Greeted(_) | Stage::Open => (open_timeout(0), true),
+        };
+        if since <= allowed && Instant::now() <= end {
+            return Ok(());
+        }
+        let late = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.min(allowed).as_secs()));
+        Err(if is_connected { self.unwelcome(self.oldest, &late) } else { self.unreachable(late) })
+    }
+
+    fn destination(&self, position: usize) -> String {
+        let address = self.calls.get(position).and_then(|call| self.place.address_of(call.connection.number).ok()?.as_socket());
+        address.map_or_else(|| self.place.to_string(), |address| address.to_string())
+    }
+
+    fn unwelcome(&self, position: usize, error: &io::Error) -> LoadError {
+        let address = self.destination(position);
+        LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"))
+    }
+
+    fn unreachable(&self, error: io::Error) -> LoadError {
+        if error.kind() == ErrorKind::AddrNotAvailable && self.spec.transport != Transport::Unix {
+            return limits::of_local_ports(self.place, self.spec.connections_count);
+        }
+        let advice = match self.spec.transport {
+            Transport::Unix => "; with Unix sockets both ends must be on one host, and of one user",
+            _ => "; is the address right and no firewall in between?",
+        };
+        LoadError::host(format!("connecting to {}", self.place), error, advice)
+    }
+}
+
+/// What has come of a welcome.
+enum Welcome {
+    NotYet,
+    Open,
+    OtherThing,
+}
+
+impl Call {
+    /// Presents the token as soon as the connection stands.
+    fn greet(&mut self, token: &Token, preamble_bytes: usize) -> io::Result<()> {
+        let socket = &self.connection.socket;
+        if !matches!(self.stage, Stage::Connecting) {
+            return Ok(());
+        }
+        if let Some(error) = socket.take_error()? {
+            return Err(error);
+        }
+        // An empty send buffer takes all of it.
+        match socket.send_with_flags(&preamble::encode(token, self.connection.number, preamble_bytes), libc::MSG_NOSIGNAL) {
+            Ok(_) => self.stage = Stage::Greeted(0),
+            // Not connected yet.
+            Err(error) if error.kind() == ErrorKind::WouldBlock || error.kind() == ErrorKind::NotConnected => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn hear_welcome(&mut self, preamble_bytes: usize) -> io::Result<Welcome> {
+        let Stage::Greeted(mut have) = self.stage else { return Ok(Welcome::NotYet) };
+        let mut piece = [0; preamble::MOST_BYTES];
+        while have < preamble_bytes {
+            match (&self.connection.socket).read(&mut piece[..preamble_bytes - have]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) if piece[..count].iter().any(|byte| *byte != WELCOME) => return Ok(Welcome::OtherThing),
+                Ok(count) => have += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.stage = Stage::Greeted(have);
+                    return Ok(Welcome::NotYet);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.stage = Stage::Open;
+        self.connection.times.opened_mono_ns = mono_ns();
+        Ok(Welcome::Open)
+    }
+}

@@ -1,0 +1,86 @@
+//! What a host must allow for many connections, found out before or told when it is missing.
+
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+use schema::trial::TrialSpec;
+use schema::workload::IoModel;
+use std::fs;
+use std::io;
+
+use super::Place;
+use crate::LoadError;
+
+/// Open files beside those of connections: the pipe, the probes, strangers.
+const SPARE_FILES: u64 = 64;
+/// Open files of a connection that a thread carries: its socket, and two to watch the thread.
+const FILES_A_THREAD: u64 = 3;
+/// Most open files a process may ever be allowed.
+const NR_OPEN: &str = "/proc/sys/fs/nr_open";
+/// Ports that a connecting socket is given.
+const LOCAL_PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// Raises this process's limit of open files to what the host allows: a login's usual limit is 1024.
+pub fn raise_open_files() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // Without it only many connections fail, and that says why.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// Makes sure that the trial's connections can be open at once.
+///
+/// # Errors
+/// [`LoadError::Limit`] with the limit, its value and the way out.
+pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
+    let each = if spec.io_model == IoModel::Blocking { FILES_A_THREAD } else { 1 };
+    let wanted: rlim_t = u64::from(spec.connections_count) * each + SPARE_FILES;
+    let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
+    // More than the hard limit only a privileged process gets.
+    if most >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted).is_ok() {
+        return Ok(());
+    }
+    let nr_open = number_in(NR_OPEN).unwrap_or(u64::MAX);
+    let way_out = if wanted > nr_open {
+        format!("raise fs.nr_open, which is {nr_open} (sysctl fs.nr_open={wanted}), and the limit (ulimit -Hn {wanted})")
+    } else {
+        format!("raise it (ulimit -Hn {wanted}, or LimitNOFILE={wanted} of the service)")
+    };
+    let fewer = if each > 1 { ", choose an I/O model of few threads" } else { "" };
+    Err(LoadError::Limit(format!(
+        "{} connections take {wanted} open files, and RLIMIT_NOFILE allows {most} here; {way_out}{fewer}, or ask for fewer connections",
+        spec.connections_count
+    )))
+}
+
+/// What a failure to open one socket more says of the host's limits, if it does.
+pub(crate) fn of_open_files(error: &io::Error) -> Option<LoadError> {
+    match error.raw_os_error()? {
+        libc::EMFILE => {
+            let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(most, _)| most);
+            Some(LoadError::Limit(format!(
+                "too many connections: this process may have {most} open files (RLIMIT_NOFILE); raise the limit (ulimit -Hn)"
+            )))
+        }
+        libc::ENFILE => {
+            let most = number_in("/proc/sys/fs/file-max").unwrap_or(0);
+            Some(LoadError::Limit(format!("too many connections: this host may have {most} open files; raise it (sysctl fs.file-max)")))
+        }
+        _ => None,
+    }
+}
+
+/// What it says when no port is left to connect from.
+pub(super) fn of_local_ports(place: &Place, connections_count: u32) -> LoadError {
+    let range = fs::read_to_string(LOCAL_PORTS).unwrap_or_default();
+    let mut bounds = range.split_ascii_whitespace().filter_map(|bound| bound.parse::<u32>().ok());
+    let (low, high) = (bounds.next().unwrap_or(0), bounds.next().unwrap_or(0));
+    let ports = (high + 1).saturating_sub(low);
+    let each = connections_count.div_ceil(u32::from(place.ports_count()));
+    LoadError::Limit(format!(
+        "no port is left to connect from: {each} connections go to each port of {place}, and net.ipv4.ip_local_port_range \
+         ({low} to {high}) has {ports}, less those in use; widen it (sysctl net.ipv4.ip_local_port_range=\"1024 65535\")"
+    ))
+}
+
+fn number_in(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}

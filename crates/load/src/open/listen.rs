@@ -1,0 +1,340 @@
+//! The listening end: takes what arrives, hears its token, welcomes it.
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use probe::clock::mono_ns;
+use schema::trial::{Opening, TrialSpec};
+use schema::workload::Transport;
+use socket2::Socket;
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::{
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, limits, numbers, open_timeout, settle,
+    split_conductor, token_of, wait, watch,
+};
+use crate::LoadError;
+use crate::options;
+use crate::preamble::{self, Token, WELCOME};
+
+/// How long a connection may take to present its token.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections without a token yet that are kept waiting at most; more are strangers. More than the
+/// connecting end ever has under way.
+const MAX_UNKNOWN: usize = 2048;
+/// Least and most arrivals that the kernel keeps for a port; `net.core.somaxconn` bounds it too.
+const BACKLOG: (i32, i32) = (128, 4096);
+/// Arrivals taken before the others get their turn.
+const ARRIVALS_AT_A_TIME: usize = 1024;
+/// How often a row of free ports is looked for.
+const PORT_ATTEMPTS: usize = 64;
+
+/// A listening end, before its connections are there.
+pub struct Listening {
+    sockets: Vec<Socket>,
+    place: Place,
+    _folder: Option<Folder>,
+    token: Token,
+    spec: TrialSpec,
+}
+
+impl Listening {
+    /// Listens as the trial asks.
+    ///
+    /// # Errors
+    /// The address or port cannot be bound, or an option is refused.
+    pub fn open(spec: &TrialSpec) -> Result<Self, LoadError> {
+        debug_assert_eq!(spec.opening, Opening::Listen);
+        let ip = match &spec.listen_address {
+            Some(text) => text.parse().map_err(|_| LoadError::Usage(format!("listen address \"{text}\" is not a numeric address")))?,
+            None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        };
+        let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
+        let folder = match &place {
+            Place::File(path) => Some(Folder::make(path)?),
+            Place::Ports { .. } => None,
+        };
+        let (sockets, place) = match &place {
+            Place::Ports { ip, first: 0, count } => bind_in_a_row(spec, *ip, *count)?,
+            _ => ((0..u32::from(place.ports_count())).map(|port| listen(spec, &place, port)).collect::<Result<_, _>>()?, place),
+        };
+        Ok(Self { sockets, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
+    }
+
+    /// The first port that connections come to; 0 where there are no ports.
+    pub fn port(&self) -> u16 {
+        match &self.place {
+            Place::Ports { first, .. } => *first,
+            Place::File(_) => 0,
+        }
+    }
+
+    /// Waits for all connections of the trial.
+    ///
+    /// # Errors
+    /// They did not come in time, or `abort` was set.
+    pub fn accept_all(self, abort: &AtomicBool) -> Result<Opened, LoadError> {
+        let mut reception = Reception::new(&self)?;
+        let timeout = open_timeout(reception.awaited_count);
+        let end = Instant::now() + timeout;
+        let mut events = [EpollEvent::empty(); EVENTS];
+        while reception.known_count < reception.awaited_count {
+            if is_aborted(abort) {
+                return Err(LoadError::Peer("aborted while waiting for connections".to_owned()));
+            }
+            if Instant::now() > end {
+                let (have, want) = (reception.known_count, reception.awaited_count);
+                return Err(LoadError::Peer(format!(
+                    "{have} of {want} connections arrived at {} within {} s; is a firewall in between?",
+                    self.place,
+                    timeout.as_secs()
+                )));
+            }
+            for event in wait(&reception.epoll, &mut events, ABORT_CHECK)? {
+                match usize::try_from(event.data()).ok().and_then(|number| self.sockets.get(number)) {
+                    Some(listener) => reception.accept(listener)?,
+                    None => reception.on_bytes(event.data()),
+                }
+            }
+            reception.drop_silent();
+        }
+        let strangers_count = reception.strangers_count + reception.unknown.len() as u64;
+        let slots = reception.slots.into_iter().chain([reception.conductor]);
+        let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
+        settle(&connections, &self.spec)?;
+        let conductor = split_conductor(&mut connections)?;
+        let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
+        Ok(Opened { connections, strangers_count, conductor, listeners, place: self.place })
+    }
+}
+
+/// A socket that listens for the connections of one port.
+fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadError> {
+    let socket = options::prepare(place.domain(), spec.transport, &spec.socket, spec.role)?;
+    let advice = match spec.listen_port {
+        0 => "",
+        _ => "; choose another port, or 0 to let the kernel choose",
+    };
+    let bound = |error| LoadError::host(format!("listening on {place}"), error, advice);
+    if spec.transport != Transport::Unix {
+        socket.set_reuse_address(true).map_err(bound)?;
+    }
+    socket.bind(&place.address_of(port).map_err(bound)?).map_err(bound)?;
+    let backlog = i32::try_from(spec.connections_count).unwrap_or(i32::MAX).clamp(BACKLOG.0, BACKLOG.1);
+    socket.listen(backlog).map_err(bound)?;
+    socket.set_nonblocking(true).map_err(bound)?;
+    Ok(socket)
+}
+
+/// Listens on as many ports in a row as the kernel has free somewhere.
+fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Place), LoadError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let first = listen(spec, &Place::Ports { ip, first: 0, count: 1 }, 0)?;
+        let port = first.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
+        let place = Place::Ports { ip, first: port, count };
+        let others = (1..u32::from(count)).map(|port| listen(spec, &place, port)).collect::<Result<Vec<_>, _>>();
+        match others {
+            Ok(others) if port.checked_add(count - 1).is_some() => return Ok((std::iter::once(first).chain(others).collect(), place)),
+            Err(error) if attempts >= PORT_ATTEMPTS => return Err(error),
+            _ => {}
+        }
+    }
+}
+
+/// A folder of this user alone, removed when dropped; sockets that are open stay.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make(socket: &Path) -> Result<Self, LoadError> {
+        let folder = socket.parent().unwrap_or(socket).to_owned();
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|error| LoadError::host(format!("making the folder {}", folder.display()), error, ""))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Somebody else's hand in there is no business of the trial.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Arrivals at the listening end: those that presented the token and those that did not yet.
+struct Reception<'a> {
+    token: &'a Token,
+    epoll: Epoll,
+    preamble_bytes: usize,
+    slots: Vec<Slot>,
+    conductor: Slot,
+    awaited_count: usize,
+    known_count: usize,
+    /// By the number that the kernel tells with their events.
+    unknown: HashMap<u64, Unknown>,
+    /// The same in the order of their arrival, and some that are no longer unknown.
+    silent: VecDeque<(Instant, u64)>,
+    next_arrival: u64,
+    strangers_count: u64,
+}
+
+/// The place of a connection.
+enum Slot {
+    /// Nobody is awaited here.
+    Closed,
+    Awaited,
+    Taken(Connection),
+}
+
+impl Slot {
+    fn into_connection(self) -> Option<Connection> {
+        match self {
+            Slot::Taken(connection) => Some(connection),
+            Slot::Closed | Slot::Awaited => None,
+        }
+    }
+}
+
+struct Unknown {
+    socket: Socket,
+    opening_mono_ns: u64,
+    have: usize,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Reception<'a> {
+    fn new(listening: &'a Listening) -> Result<Self, LoadError> {
+        let failed = |error: nix::errno::Errno| LoadError::host("waiting for connections", error.into(), "");
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
+        for (number, socket) in (0u64..).zip(&listening.sockets) {
+            watch(&epoll, socket, EpollFlags::EPOLLIN, number)?;
+        }
+        let awaited = numbers(&listening.spec);
+        let has_conductor = has_conductor(&listening.spec);
+        let mut slots: Vec<Slot> = (0..awaited.last().map_or(0, |last| *last as usize + 1)).map(|_| Slot::Closed).collect();
+        for number in &awaited {
+            slots[*number as usize] = Slot::Awaited;
+        }
+        Ok(Self {
+            token: &listening.token,
+            epoll,
+            preamble_bytes: preamble::length(&listening.spec.socket),
+            slots,
+            conductor: if has_conductor { Slot::Awaited } else { Slot::Closed },
+            awaited_count: awaited.len() + usize::from(has_conductor),
+            known_count: 0,
+            unknown: HashMap::new(),
+            silent: VecDeque::new(),
+            next_arrival: listening.sockets.len() as u64,
+            strangers_count: 0,
+        })
+    }
+
+    fn accept(&mut self, listener: &Socket) -> Result<(), LoadError> {
+        for _ in 0..ARRIVALS_AT_A_TIME {
+            let socket = match listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // One that was gone before it was accepted, or an interruption: the next, please.
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => continue,
+                Err(error) => {
+                    return Err(limits::of_open_files(&error).unwrap_or_else(|| LoadError::host("accepting a connection", error, "")));
+                }
+            };
+            if self.unknown.len() >= MAX_UNKNOWN || socket.set_nonblocking(true).is_err() {
+                self.strangers_count += 1;
+                continue;
+            }
+            let mut unknown = Unknown { socket, opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; self.preamble_bytes] };
+            // Most have said who they are before they are taken from the queue.
+            match unknown.hear(self.token) {
+                Heard::NotYet => self.keep(unknown)?,
+                heard => self.judge(&heard, unknown),
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, unknown: Unknown) -> Result<(), LoadError> {
+        let arrival = self.next_arrival;
+        self.next_arrival += 1;
+        watch(&self.epoll, &unknown.socket, EpollFlags::EPOLLIN | EpollFlags::EPOLLET, arrival)?;
+        self.unknown.insert(arrival, unknown);
+        self.silent.push_back((Instant::now(), arrival));
+        Ok(())
+    }
+
+    fn on_bytes(&mut self, arrival: u64) {
+        let Some(mut unknown) = self.unknown.remove(&arrival) else { return };
+        match unknown.hear(self.token) {
+            Heard::NotYet => {
+                self.unknown.insert(arrival, unknown);
+            }
+            heard => self.judge(&heard, unknown),
+        }
+    }
+
+    /// Welcomes an arrival that said who it is, or drops it.
+    fn judge(&mut self, heard: &Heard, unknown: Unknown) {
+        if let Heard::Known(number) = heard
+            && let Some(slot @ Slot::Awaited) = self.slot(*number)
+        {
+            // A welcome is less than any empty send buffer, so it does not block. One that has hung up
+            // is awaited again.
+            if unknown.socket.send_with_flags(&vec![WELCOME; unknown.bytes.len()], libc::MSG_NOSIGNAL).is_ok() {
+                let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
+                *slot = Slot::Taken(Connection { number: *number, socket: unknown.socket, times });
+                self.known_count += 1;
+            }
+            return;
+        }
+        self.strangers_count += 1;
+    }
+
+    fn slot(&mut self, number: u32) -> Option<&mut Slot> {
+        if number == CONDUCTOR { Some(&mut self.conductor) } else { self.slots.get_mut(number as usize) }
+    }
+
+    /// Drops those that have not said in time who they are.
+    fn drop_silent(&mut self) {
+        while let Some((since, arrival)) = self.silent.front() {
+            let is_known = !self.unknown.contains_key(arrival);
+            if !is_known && since.elapsed() <= PREAMBLE_TIMEOUT {
+                return;
+            }
+            if self.unknown.remove(arrival).is_some() {
+                self.strangers_count += 1;
+            }
+            self.silent.pop_front();
+        }
+    }
+}
+
+/// What became of an arrival after a look at its bytes.
+enum Heard {
+    NotYet,
+    Known(u32),
+    Stranger,
+}
+
+impl Unknown {
+    /// Reads all that is there, but nothing behind the preamble.
+    fn hear(&mut self, token: &Token) -> Heard {
+        while self.have < self.bytes.len() {
+            match (&self.socket).read(&mut self.bytes[self.have..]) {
+                Ok(0) => return Heard::Stranger,
+                Ok(count) => self.have += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::NotYet,
+                Err(_) => return Heard::Stranger,
+            }
+        }
+        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+    }
+}

@@ -1,0 +1,205 @@
+//! Makes the data connections of a trial. A connection counts only when it has presented the
+//! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
+//!
+//! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
+//! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`limits`].
+
+mod connect;
+pub mod limits;
+mod listen;
+mod place;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
+use schema::trial::TrialSpec;
+use schema::workload::IoModel;
+use socket2::Socket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+pub use connect::connect_all;
+pub use listen::Listening;
+pub use place::Place;
+
+use crate::LoadError;
+use crate::options;
+use crate::preamble::Token;
+use crate::running::pin_this_thread;
+
+/// How long opening all connections may take.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much longer for each connection: a thousandth of what they are opened at on any host.
+const OPEN_TIMEOUT_EACH: Duration = Duration::from_millis(1);
+/// How often waiting looks whether the trial was aborted.
+const ABORT_CHECK: Duration = Duration::from_millis(100);
+/// Largest size of a call, a window or a buffer.
+const LARGEST_SIZE_BYTES: u64 = 1 << 30;
+/// Most connections of a trial.
+const MOST_CONNECTIONS: u64 = 200_000;
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 512;
+
+/// One open data connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Number, from 0, the same at both ends.
+    pub number: u32,
+    /// The socket; blocking where a thread waits in its calls, else not.
+    pub socket: Socket,
+    /// When it opened.
+    pub times: Times,
+}
+
+/// When a connection opened, on `CLOCK_MONOTONIC` in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Connecting end: before the connect call. Listening end: taken from the kernel's queue.
+    pub opening_mono_ns: u64,
+    /// The token was welcomed.
+    pub opened_mono_ns: u64,
+}
+
+/// All connections of a trial, in the order of their numbers.
+#[derive(Debug)]
+pub struct Opened {
+    /// The connections.
+    pub connections: Vec<Connection>,
+    /// Connections dropped because they did not present the token.
+    pub strangers_count: u64,
+    /// With a workload or datagrams: the connection over which both ends agree about them.
+    pub conductor: Option<Socket>,
+    /// Listening end of a workload: the sockets, in the order of their ports, that take what is
+    /// connected during the trial. They do not block.
+    pub listeners: Vec<Socket>,
+    /// Where the listening end is.
+    pub place: Place,
+}
+
+/// Number of the connection over which both ends agree about a workload or datagrams; no strand has
+/// it.
+pub const CONDUCTOR: u32 = u32::MAX;
+
+/// Reads the token of a trial.
+pub(crate) fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
+    Token::parse(&spec.token).ok_or_else(|| LoadError::Usage("the trial's token is not 64 hexadecimal digits".to_owned()))
+}
+
+/// Numbers of the connections that are open before the start, ascending: all, or with a workload
+/// those of the strands that begin connected.
+pub fn numbers(spec: &TrialSpec) -> Vec<u32> {
+    let Some(workload) = &spec.workload else { return (0..spec.connections_count).collect() };
+    let mut first = 0u32;
+    let mut numbers = Vec::new();
+    for group in &workload.groups {
+        let next = first.saturating_add(group.strands_count).min(spec.connections_count);
+        if group.is_connected {
+            numbers.extend(first..next);
+        }
+        first = next;
+    }
+    numbers
+}
+
+/// Whether both ends have a connection to agree over.
+fn has_conductor(spec: &TrialSpec) -> bool {
+    spec.workload.is_some() || spec.datagrams.is_some()
+}
+
+/// The same, and behind them the conductor's.
+fn numbers_with_conductor(spec: &TrialSpec) -> Vec<u32> {
+    let mut numbers = numbers(spec);
+    if has_conductor(spec) {
+        numbers.push(CONDUCTOR);
+    }
+    numbers
+}
+
+/// Takes the conductor's connection, the last by number, from those of the payload. It blocks.
+fn split_conductor(connections: &mut Vec<Connection>) -> Result<Option<Socket>, LoadError> {
+    let conductor = connections.pop_if(|last| last.number == CONDUCTOR).map(|last| last.socket);
+    if let Some(socket) = &conductor {
+        socket.set_nonblocking(false).map_err(|error| LoadError::host("the conductor's socket", error, ""))?;
+    }
+    Ok(conductor)
+}
+
+/// Checks what makes no sense in a trial before anything is opened.
+///
+/// # Errors
+/// [`LoadError::Usage`] naming the value, [`LoadError::Limit`] naming what the host does not allow.
+pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
+    token_of(spec)?;
+    let socket = |value: Option<u32>| u64::from(value.unwrap_or(1));
+    // The bounds of the plan's factors, and none where the kernel's own answer says more.
+    let bounded = [
+        ("connections_count", u64::from(spec.connections_count), 1, MOST_CONNECTIONS),
+        ("write_size_bytes", u64::from(spec.write_size_bytes), 1, LARGEST_SIZE_BYTES),
+        ("read_size_bytes", u64::from(spec.read_size_bytes), 1, LARGEST_SIZE_BYTES),
+        ("reply_size_bytes", u64::from(spec.reply_size_bytes), 0, LARGEST_SIZE_BYTES),
+        ("window_bytes", socket(spec.socket.window_bytes), 1, LARGEST_SIZE_BYTES),
+        ("send_buffer_bytes", socket(spec.socket.send_buffer_bytes), 1, LARGEST_SIZE_BYTES),
+        ("receive_buffer_bytes", socket(spec.socket.receive_buffer_bytes), 1, LARGEST_SIZE_BYTES),
+        ("mss_bytes", socket(spec.socket.mss_bytes), 1, LARGEST_SIZE_BYTES),
+        ("interval_ns", spec.interval_ns, 1_000_000, u64::MAX),
+        ("deadline_ns", spec.deadline_ns, 1, u64::MAX),
+    ];
+    if let Some((name, value, low, high)) = bounded.iter().find(|(_, value, low, high)| value < low || value > high) {
+        let bounds = if *high == u64::MAX { format!("at least {low}") } else { format!("from {low} to {high}") };
+        return Err(LoadError::Usage(format!("{name} is {value}; it must be {bounds}")));
+    }
+    if let Some(dscp) = spec.socket.dscp.filter(|dscp| *dscp > 63) {
+        return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
+    }
+    if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
+        return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
+    }
+    check_pinning(&spec.pin_cpus)?;
+    limits::allow_open_files(spec)
+}
+
+/// Lets a thread of its own try the CPUs: whether they may be used only the kernel knows.
+fn check_pinning(pin_cpus: &[u32]) -> Result<(), LoadError> {
+    let cpus = pin_cpus.to_vec();
+    let tried = thread::spawn(move || pin_this_thread(&cpus)).join();
+    match tried {
+        Ok(Err(error)) => Err(LoadError::Usage(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// How long opening that many connections may take.
+fn open_timeout(connections: usize) -> Duration {
+    OPEN_TIMEOUT + OPEN_TIMEOUT_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
+}
+
+/// Makes open connections ready for their load.
+fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError> {
+    let is_blocking = spec.io_model == IoModel::Blocking;
+    for connection in connections {
+        let waiting = connection.socket.set_nonblocking(!is_blocking);
+        waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
+        options::settle(&connection.socket, spec.transport, &spec.socket, spec.role)?;
+    }
+    Ok(())
+}
+
+/// Sleeps until something happens, or it is time to look for an abort.
+fn wait<'a>(epoll: &Epoll, events: &'a mut [EpollEvent; EVENTS], timeout: Duration) -> Result<&'a [EpollEvent], LoadError> {
+    let timeout = EpollTimeout::try_from(timeout.min(ABORT_CHECK)).unwrap_or(EpollTimeout::ZERO);
+    match epoll.wait(events, timeout) {
+        Ok(count) => Ok(&events[..count]),
+        Err(Errno::EINTR) => Ok(&[]),
+        Err(error) => Err(LoadError::host("waiting for connections", error.into(), "")),
+    }
+}
+
+fn watch(epoll: &Epoll, socket: &Socket, events: EpollFlags, number: u64) -> Result<(), LoadError> {
+    epoll
+        .add(socket, EpollEvent::new(events, number))
+        .map_err(|error| LoadError::host("watching a socket", error.into(), "; see fs.epoll.max_user_watches"))
+}
+
+fn is_aborted(abort: &AtomicBool) -> bool {
+    abort.load(Ordering::Relaxed)
+}

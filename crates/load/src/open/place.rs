@@ -1,0 +1,126 @@
+//! Where the connections of a trial go.
+//!
+//! One port takes as many connections from one host as the host has ports of its own to connect
+//! from, by default 28 232 (`net.ipv4.ip_local_port_range`), and looking for a free one takes long
+//! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening end takes several ports in a
+//! row; both ends know how many from the number of connections, and by turns who goes where.
+
+use schema::trial::TrialSpec;
+use schema::workload::Transport;
+use socket2::{Domain, SockAddr};
+use std::collections::hash_map::DefaultHasher;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// Connections that go to one port.
+pub(super) const CONNECTIONS_A_PORT: u32 = 10_000;
+
+/// Where the listening end is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At consecutive ports of an address.
+    Ports {
+        /// Address.
+        ip: IpAddr,
+        /// First port.
+        first: u16,
+        /// How many.
+        count: u16,
+    },
+    /// At a file of this host.
+    File(PathBuf),
+}
+
+impl Place {
+    /// The place of a trial whose listening end is at this address.
+    pub fn of(spec: &TrialSpec, address: SocketAddr) -> Self {
+        match spec.transport {
+            Transport::Unix => Self::File(file_of(&spec.token)),
+            _ => Self::Ports { ip: address.ip(), first: address.port(), count: ports_count(spec) },
+        }
+    }
+
+    /// Where a connection goes; with a workload the strand's number tells, be it connected early or
+    /// late.
+    ///
+    /// # Errors
+    /// The file's name is too long for a socket.
+    pub fn address_of(&self, number: u32) -> io::Result<SockAddr> {
+        match self {
+            Self::Ports { ip, first, count } => {
+                let port = first.wrapping_add(u16::try_from(number % u32::from(*count)).unwrap_or(0));
+                Ok(SocketAddr::new(*ip, port).into())
+            }
+            Self::File(path) => SockAddr::unix(path),
+        }
+    }
+
+    /// Family of its addresses.
+    pub fn domain(&self) -> Domain {
+        match self {
+            Self::Ports { ip, .. } => Domain::for_address(SocketAddr::new(*ip, 0)),
+            Self::File(_) => Domain::UNIX,
+        }
+    }
+
+    /// How many ports.
+    pub fn ports_count(&self) -> u16 {
+        match self {
+            Self::Ports { count, .. } => *count,
+            Self::File(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ports { ip, first, count: 1 } => SocketAddr::new(*ip, *first).fmt(formatter),
+            Self::Ports { ip, first, count } => {
+                write!(formatter, "{}-{}", SocketAddr::new(*ip, *first), first.saturating_add(count.saturating_sub(1)))
+            }
+            Self::File(path) => path.display().fmt(formatter),
+        }
+    }
+}
+
+/// Ports that the listening end takes.
+fn ports_count(spec: &TrialSpec) -> u16 {
+    u16::try_from(spec.connections_count.div_ceil(CONNECTIONS_A_PORT)).unwrap_or(u16::MAX).max(1)
+}
+
+/// The file that both ends know from the token, which it does not tell.
+fn file_of(token: &str) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    token.hash(&mut hasher);
+    PathBuf::from(format!("/tmp/whyperf-{:016x}/socket", hasher.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn connections_spread_evenly_over_the_ports() {
+        let place = Place::Ports { ip: Ipv4Addr::LOCALHOST.into(), first: 40_000, count: 3 };
+        let mut ports = BTreeMap::new();
+        for number in 0..30 {
+            let address = place.address_of(number).expect("address").as_socket().expect("address");
+            *ports.entry(address.port()).or_insert(0) += 1;
+        }
+        assert_eq!(ports, BTreeMap::from([(40_000, 10), (40_001, 10), (40_002, 10)]));
+        assert_eq!(place.to_string(), "127.0.0.1:40000-40002");
+    }
+
+    #[test]
+    fn the_file_tells_tokens_apart_and_fits_a_socket() {
+        let (a, b) = (file_of(&"5a".repeat(32)), file_of(&"5b".repeat(32)));
+        assert_ne!(a, b);
+        assert!(Place::File(a).address_of(0).is_ok());
+    }
+}

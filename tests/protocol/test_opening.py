@@ -1,0 +1,96 @@
+"""Opening many connections: over several ports, in one go, and what a host must allow for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.protocol.pipe_talk import Talk, trial
+
+StartTalk = Callable[..., Talk]
+
+#: Both ends hold a file for each; a host's usual hard limit is higher than this.
+MANY = 12_000
+
+
+def opened(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
+    """Both ends of a trial, with all its connections open."""
+    far, near = talk().hello(), talk().hello()
+    port = far.ask("prepare", **trial(**changes))["port"]
+    near.ask("prepare", **trial("connect", "sender", **changes))
+    asked = near.send("connect", address="127.0.0.1", port=port)
+    reply = near.reply_to(asked, within_s=60)
+    assert reply == {"reply": "connected", "connections_count": changes["connections_count"]}, reply
+    return far, near
+
+
+def ran(far: Talk, near: Talk) -> list[dict[str, bytes]]:
+    """The tables of both ends when the load is over and complete."""
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    ends = [agent.finish(identifier) for agent, identifier in started]
+    assert [end["outcome"] for end, _ in ends] == [{"ended": "complete"}] * 2
+    return [tables for _, tables in ends]
+
+
+def test_many_connections_open_over_several_ports(talk: StartTalk) -> None:
+    far, near = opened(talk, connections_count=MANY, io_model="epoll")
+    for agent in (far, near):
+        assert agent.ask("clock")["reply"] == "clock"
+        assert agent.ask("abort")["reply"] == "done"
+
+
+def test_the_record_tells_how_long_opening_took(talk: StartTalk) -> None:
+    for tables, end in zip(ran(*opened(talk, connections_count=20)), ("listen", "connect"), strict=True):
+        flows = pl.read_parquet(tables["flows"])
+        assert flows["connection"].to_list() == list(range(20))
+        assert (flows["opening_mono_ns"] < flows["opened_mono_ns"]).all(), end
+        assert (flows["opened_mono_ns"] < flows["first_call_mono_ns"]).all(), end
+        assert flows["transport"].unique().to_list() == ["tcp"]
+
+
+@pytest.mark.parametrize("transport", ["mptcp", "unix"])
+def test_other_streams_are_exact(talk: StartTalk, transport: str) -> None:
+    near_tables, far_tables = ran(*opened(talk, connections_count=5, transport=transport))
+    for tables in (near_tables, far_tables):
+        flows = pl.read_parquet(tables["flows"])
+        assert flows["payload_bytes"].to_list() == [100_000] * 5
+        assert flows["transport"].unique().to_list() == [transport]
+        # The kernel tells of a first subflow what it tells of TCP, and nothing of a Unix socket.
+        is_told = pl.read_parquet(tables["tcp_info"]).height > 0
+        assert is_told == (transport == "mptcp")
+
+
+def test_unix_sockets_leave_nothing_behind(talk: StartTalk) -> None:
+    before = set(Path("/tmp").glob("whyperf-*"))
+    ran(*opened(talk, connections_count=3, transport="unix"))
+    assert set(Path("/tmp").glob("whyperf-*")) <= before
+
+
+def test_a_unix_socket_of_another_host_is_named(talk: StartTalk) -> None:
+    near = talk().hello()
+    near.ask("prepare", **trial("connect", "sender", transport="unix", token="c3" * 32))
+    reply = near.ask("connect", address="127.0.0.1", port=1)
+    assert (reply["reply"], reply["fault"]) == ("error", "host")
+    assert "both ends must be on one host" in reply["text"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "option"),
+    [
+        ("udp", {"no_delay": True}),
+        ("udp", {"cork": True}),
+        ("udp", {"send_call": "sendfile"}),
+        ("unix", {"mss_bytes": 1000}),
+        ("unix", {"dscp": 8}),
+        ("unix", {"truncate": True}),
+        ("unix", {"zero_copy": True}),
+    ],
+)
+def test_an_option_that_a_transport_lacks_is_refused(talk: StartTalk, transport: str, option: dict[str, Any]) -> None:
+    reply = talk().hello().ask("prepare", **trial(transport=transport, socket=option))
+    assert (reply["reply"], reply["fault"]) == ("error", "usage")
+    (name,) = option
+    assert name in reply["text"]
+    assert transport in reply["text"]

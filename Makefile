@@ -9,7 +9,7 @@ ifneq ($(CHROMIUM),)
 export CHROMIUM
 endif
 BIN := .venv/bin
-AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -type f)
+AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernels check bench schemas setup setup-run setup-test setup-bench prerequisites clean

@@ -80,7 +80,7 @@ def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(fo
 def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:
     done = run(folder, "--testbed", "veth", "-t", "0.3", "--json")
     assert done.status == 1
-    assert done.sentence.startswith("whyperf: no veth testbed: ")
+    assert done.sentence.startswith("whyperf: --testbed veth needs network namespaces: ")
     assert done.sentence.endswith("; run as root, or use --testbed loopback")
     assert done.out == ""
     assert list(folder.iterdir()) == []

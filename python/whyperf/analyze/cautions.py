@@ -38,6 +38,10 @@ KINDS: Mapping[str, Kind] = {
         "{count} without goodput: {why}.",
         "Raise transfer_bytes so that all connections work at the same time, or use duration_s.",
     ),
+    "nothing_moved": Kind(
+        "{count} of {trials} moved nothing while it was measured.",
+        "Raise duration_s, or warmup_s so that the load is under way when the measurement begins.",
+    ),
     "no_steady_state": Kind(
         "{count} of {trials} without a steady state. For example {trial}: {evidence}",
         "The median still counts these trials. Raise warmup_s or duration_s if goodput was still growing; "

@@ -45,6 +45,9 @@ def of_trials(trials: Sequence[Row], factors: Row) -> Iterator[Caution]:
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if 0 < len(measured) < FEWEST_TRIALS:
         yield Caution("few_trials", {"count": count(len(measured), "trial")})
+    idle = sum(row["goodput_bps"] == 0 for row in measured)
+    if idle:
+        yield Caution("nothing_moved", {"count": f"{idle:,}", "trials": count(len(measured), "trial")})
     restless = [row for row in measured if row["steady"] is False]
     if restless:
         yield Caution(

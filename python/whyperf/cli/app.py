@@ -10,6 +10,7 @@ import typer
 from whyperf import __version__
 from whyperf.cli import doctor, flow, list_, report, run, show
 from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
+from whyperf.cli.habits import hint
 
 #: Typer carries its own copy of click; these are the public names' base classes.
 _BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
@@ -22,12 +23,12 @@ app = typer.Typer(
     name="whyperf",
     help="Says how fast a pair of hosts moves data, and what it costs them.",
     epilog="Example: whyperf run window-sweep --only window_bytes=4096,8192 --trials 3",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (run, show, flow, report, list_, doctor):
-    app.command(name=verb.NAME, epilog=verb.EXAMPLE)(verb.command)
+VERBS = {verb.NAME: verb for verb in (run, show, flow, report, list_, doctor)}
+for name, verb in VERBS.items():
+    app.command(name=name, epilog=verb.EXAMPLE)(verb.command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,15 +48,16 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code: Any = app(args=arguments, prog_name="whyperf", standalone_mode=False)
+        code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough; nothing is left to be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except _BAD_USAGE as error:
-        say(f"whyperf: {_usage(error)}")
+        say(f"whyperf: {_usage(error, given)}")
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
@@ -71,9 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _usage(error: Exception) -> str:
-    """Click's message in one line, with the way to the help."""
+def _usage(error: Exception, given: Sequence[str]) -> str:
+    """Click's message in one line, with the way to the help, or to what was meant."""
     message = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "whyperf"
-    return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
+    # Click knows the verb of most mistakes; not where an option lacks its value.
+    verb = given[0] if given and given[0] in VERBS else None
+    way = hint(verb, getattr(error, "option_name", None), message, given)
+    path = "whyperf" if verb is None else f"whyperf {verb}"
+    return f"{message[:1].lower()}{message[1:]}; {way or f'see `{path} --help`'}"

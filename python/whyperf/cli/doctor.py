@@ -13,6 +13,8 @@ from whyperf.cli.exits import DONE
 NAME = "doctor"
 EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
 
+USUAL_PAIRS = 15
+
 
 def command(
     host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
@@ -20,7 +22,7 @@ def command(
     probe_cost: Annotated[
         bool, typer.Option("--probe-cost", help="Measure what the evidence costs on this host, in interleaved pairs.")
     ] = False,
-    pairs: Annotated[int, typer.Option(min=1, max=333, help="Pairs of --probe-cost.")] = 15,
+    pairs: Annotated[int | None, typer.Option(min=1, max=333, help=f"Pairs of --probe-cost ({USUAL_PAIRS}).")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """Says what a host is and allows, and what is lost without it."""
@@ -38,7 +40,9 @@ def command(
 
         if host is not None:
             raise UsageError(f"--probe-cost is for this host alone; run it on {host}")
-        return measuring.command(pairs, as_json=json)
+        return measuring.command(USUAL_PAIRS if pairs is None else pairs, as_json=json)
+    if pairs is not None:
+        raise UsageError("--pairs is for --probe-cost alone; name that too")
     if host is not None and not HOST.fullmatch(host):
         raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
     facts = running.describe_host(host, with_hooks=True)

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import sys
+import textwrap
 
 from whyperf.profile import ProfileError
 
@@ -59,7 +61,12 @@ def wants_traceback() -> bool:
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
+    """One line on standard error; on a terminal it is wrapped between words."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(
+            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
+        )
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 

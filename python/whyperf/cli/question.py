@@ -40,6 +40,9 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         raise UsageError(
             f"{argument} holds results; `whyperf show {argument}` shows them, and the command that made them resumes"
         )
+    if Path(argument).is_dir() and argument not in shipped_names() and host is None:
+        other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
+        raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
     if looks_like_path(argument) or argument in shipped_names():
         return find(argument), host
     if argument in shipped_workload_names():

@@ -14,8 +14,8 @@ from whyperf.record import Experiment
 from whyperf.report import write
 from whyperf.report.headline import headline
 
-#: Warnings that tell of trials that are in no cell's counts.
-LOST_TRIALS = {"damaged_trials", "failed_logs"}
+#: Warnings after which a result is doubtful although no cell counts a trial as lost.
+DOUBTS = {"damaged_trials", "failed_logs", "nothing_moved"}
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
 
@@ -39,12 +39,12 @@ def tell(experiment: Experiment, *, as_json: bool, report: bool = True) -> int:
 
 
 def verdict(summary: Summary) -> int:
-    """3 when a trial failed, was cut, could not be used or cannot be read; 1 when nothing has a result."""
+    """3 when a trial failed, was cut, moved nothing, cannot be used or read; 1 when nothing has a result."""
     if all(cell.goodput_bps.median is None for cell in summary.cells):
         return FAILED
     lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
     told = {advice.code for advice in summary.warnings}
-    return DOUBTFUL if lost or told & LOST_TRIALS else DONE
+    return DOUBTFUL if lost or told & DOUBTS else DONE
 
 
 def _print(summary: Summary) -> None:
@@ -58,10 +58,12 @@ def _print(summary: Summary) -> None:
             console.print(table)
             console.print()
         console.print(headline(summary), soft_wrap=True)
+    # A terminal would break words; a program that reads the lines wants them whole.
+    whole = not sys.stdout.isatty()
     for advice in summary.warnings:
-        console.print(_warning(advice), soft_wrap=True)
+        console.print(_warning(advice), soft_wrap=whole)
     for fact in summary.facts:
-        console.print(f"Note: {fact.text}", soft_wrap=True)
+        console.print(f"Note: {fact.text}", soft_wrap=whole)
 
 
 def _warning(advice: Advice) -> str:

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     question: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PROFILE|WORKLOAD|HOST]",
+            metavar="PROFILE|WORKLOAD|HOST",
             help="A shipped profile or workload (see whyperf list), a TOML file, or a host as for ssh. Nothing: "
             "profile quick.",
             autocompletion=completion.profiles,

@@ -42,6 +42,7 @@ def build(
     """
     if profile.kind == "veth" and target == "loopback":
         raise ProfileError(profile.where, "testbed.kind", "the profile needs the veth testbed; run it with privilege")
+    asked = profile
     profile = profile.with_overrides(overrides or {})
     seed = profile.seed if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
@@ -49,11 +50,12 @@ def build(
     warnings: tuple[str, ...] = ()
     if target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
-    all_cells, workloads = with_workloads(profile, expand(profile, testbed=target == "testbed"))
+    all_cells, workloads = with_workloads(profile, _expanded(profile, asked, testbed=target == "testbed"))
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
     if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:
-        raise ProfileError(profile.where, "design", f"the plan has over {MOST_TRIALS} trials; ask for fewer")
+        where, key = ("--trials", "") if trials is not None else (profile.where, "design")
+        raise ProfileError(where, key, f"the plan has over {MOST_TRIALS} trials; ask for fewer")
     # The order is drawn over the whole plan and then thinned: a part runs in the order of the whole.
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)
@@ -81,6 +83,20 @@ def build(
     )
     identifier = identify(plan)
     return plan.model_copy(update={"id": identifier, "experiment": f"{profile.name}-{identifier[:6]}"})
+
+
+def _expanded(profile: Profile, asked: Profile, *, testbed: bool) -> tuple[Cell, ...]:
+    """The cells of `profile`; where only the command line's changes to `asked` are at fault, the error says so."""
+    try:
+        return expand(profile, testbed=testbed)
+    except ProfileError as error:
+        if not profile.overrides:
+            raise
+        try:
+            expand(asked, testbed=testbed)
+        except ProfileError:
+            raise error from None
+        raise ProfileError("the command line", error.key.rpartition(".")[2], error.problem) from None
 
 
 def _thinned(blocks: Sequence[Sequence[str]], taking_part: set[str]) -> tuple[tuple[str, ...], ...]:

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from whyperf.profile.errors import ProfileError
@@ -105,7 +106,8 @@ class Factor:
     def parse(self, text: str) -> Level:
         """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
 
-        Byte factors take K, M and G for powers of 1024. A reference is returned as it is.
+        Byte factors take K, M and G for powers of 1024, also as KB or KiB, and fractions that come out whole:
+        `1.5M`. A reference is returned as it is.
 
         Raises:
             ProfileError: as `check`.
@@ -123,7 +125,8 @@ class Factor:
             return next((choice for choice in self.choices if str(choice) == text), text)
         scaled = SIZE.fullmatch(text) if self.unit == "bytes" else None
         if scaled:
-            return int(scaled[1]) << {"K": 10, "M": 20, "G": 30}[scaled[2].upper()]
+            octets = Fraction(scaled[1]) * 1024 ** ("KMG".index(scaled[2].upper()) + 1)
+            return int(octets) if octets.denominator == 1 else text
         if self.is_number:
             for number in (int, float):
                 try:
@@ -137,7 +140,7 @@ CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
 WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-SIZE = re.compile(r"(\d{1,15})([KkMmGg])")
+SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KkMmGg])(?:i?[Bb])?")
 
 
 def _shown(level: object) -> str:

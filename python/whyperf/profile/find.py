@@ -33,6 +33,8 @@ def find(argument: str) -> Profile:
         ProfileError: when there is none, or it cannot be used.
     """
     if looks_like_path(argument):
+        if Path(argument).is_dir():
+            raise ProfileError(argument, "", "this is a folder; a profile is a TOML file: name one in it")
         if not Path(argument).is_file():
             raise ProfileError(argument, "", "there is no such file; `whyperf list` names the shipped profiles")
         return load(Path(argument))

@@ -24,7 +24,8 @@ def load(path: Path) -> Profile:
         ProfileError: when it cannot be read or used.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        # Editors on other systems put a byte order mark first.
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ProfileError(str(path), "", "this is not a text file; a profile is TOML in UTF-8") from None
     except OSError as error:
@@ -155,6 +156,8 @@ def _first_problem(where: str, written: Mapping[str, Any], error: ValidationErro
     finding = error.errors(include_url=False)[0]
     path = _key(written, finding["loc"])
     match finding["type"]:
+        case "list_type" if finding["loc"] == ("sweep",):
+            problem = 'sweeps are a list; write [[sweep]] with name = "…" in it instead of [sweep] or [sweep.…]'
         case "extra_forbidden":
             problem = f"there is no such key{suggestion(str(finding['loc'][-1]), _known_keys(finding['loc']))}"
         case "missing":

@@ -155,6 +155,8 @@ class Experiment:
         """Reads every manifest and checks that its tables are there; takes about 0.1 ms a trial."""
         manifests: dict[str, Manifest] = {}
         damaged: list[Damaged] = []
+        if not (self.folder / "trials").exists():
+            raise RecordError(f"{self.folder} has no folder trials; copy the result whole, or run the experiment again")
         with told("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
             names = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
         for name in names:

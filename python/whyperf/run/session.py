@@ -193,7 +193,7 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
     if namespaces["can"]:
         return Kind.VETH, None
     if wanted is Kind.VETH:
-        raise RunError(f"no veth testbed: {namespaces['reason']}, or use --testbed loopback")
+        raise RunError(f"--testbed veth needs network namespaces: {namespaces['reason']}, or use --testbed loopback")
     return Kind.LOOPBACK, str(namespaces["reason"])
 
 

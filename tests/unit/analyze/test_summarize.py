@@ -8,6 +8,8 @@ from tests.unit.analyze import synthetic as made
 from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.cli.exits import DONE, DOUBTFUL
+from whyperf.cli.result import verdict
 
 
 def summary(*trials: made.Trial, testbed: str = "veth") -> Summary:
@@ -102,6 +104,16 @@ def test_steal_clock_and_loopback() -> None:
     assert "loopback_testbed" in {warning.code for warning in result.warnings}
     uncertain = made.Trial(rate_bps=2e9, transfer_bytes=16 << 20, uncertainty_ns=5 * made.MS)
     assert "clock_uncertain" in codes(summary(uncertain).cells[0])
+
+
+def test_a_trial_in_which_nothing_moved_is_told_and_doubtful() -> None:
+    idle = summary(made.Trial(rate_bps=0, duration_s=1))
+    assert idle.cells[0].goodput_bps.median == 0
+    assert "nothing_moved" in codes(idle.cells[0])
+    assert verdict(idle) == DOUBTFUL
+    busy = summary(made.Trial(duration_s=1))
+    assert "nothing_moved" not in codes(busy.cells[0])
+    assert verdict(busy) == DONE
 
 
 def test_a_restless_trial_is_told_with_evidence() -> None:

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from whyperf.cli.exits import FAILED, USAGE, explain
+from whyperf.cli.exits import FAILED, USAGE, explain, say
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,16 @@ from whyperf.cli.exits import FAILED, USAGE, explain
 def test_what_a_user_can_help_is_no_internal_error(error: OSError, code: int, says: str) -> None:
     found, text = explain(error)
     assert (found, text[: len(says)]) == (code, says)
+
+
+def test_words_stay_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "whyperf: results/a-very-long-name-of-an-experiment has no folder trials; copy the result whole"
+    say(text)
+    assert capsys.readouterr().err == f"{text}\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    say(text)
+    lines = capsys.readouterr().err.splitlines()
+    assert " ".join(lines) == text
+    assert lines[1] == "results/a-very-long-name-of-an-experiment"
+    assert all(len(line) <= 40 for line in lines if " " in line)

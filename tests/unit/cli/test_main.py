@@ -53,6 +53,19 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["doctor", "-x"], "no such option"),
         (["doctor", "host7", "--clean"], "--clean is for this host alone"),
         (["compare"], "no such command 'compare'"),
+        (
+            ["run", "-n1G", "-t5", "--testbed", "loopback"],
+            "whyperf: the command line: duration_s: transfer_bytes",
+        ),
+        (["run", "--testbed", "loopback", "--trials", "1000000000"], "--trials: the plan has over 2000000 trials"),
+        (["run", "-t"], "see `whyperf run --help`"),
+        (["run", "-c", "host7"], "`whyperf run HOST`"),
+        (["-s"], "no server is needed"),
+        (["run", "host7", "-u"], "TCP only"),
+        (["run", "window-sweep", "host7"], "`whyperf run window-sweep --host host7`"),
+        (["run", "/"], "/ is a folder; a profile is a TOML file"),
+        (["run", "/", "--host", "host7"], "this is a folder"),
+        (["doctor", "--pairs", "3"], "--pairs is for --probe-cost"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(
@@ -120,6 +133,15 @@ def test_ctrl_c_while_the_program_loads_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "whyperf: stopped\n")
 
 
+def test_ctrl_c_while_the_launcher_loads_is_one_line(tmp_path: Path) -> None:
+    launcher = Path(__file__).parents[3] / "python/whyperf.data/scripts/whyperf"
+    (tmp_path / "whyperf").mkdir()
+    (tmp_path / "whyperf" / "__init__.py").write_text("raise KeyboardInterrupt\n")
+    run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{launcher.read_text()}"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "whyperf: stopped\n")
+
+
 def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
     profiles = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
@@ -134,6 +156,29 @@ def test_every_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None
         text = " ".join(capsys.readouterr().out.split())
         assert f"whyperf {' '.join(verb)}".strip() in text
         assert "Example" in text
+
+
+def test_the_name_alone_is_a_question_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    streams = capsys.readouterr()
+    assert "Usage: whyperf" in streams.out
+    assert streams.err == ""
+
+
+def test_the_help_has_one_pair_of_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert " [PROFILE|WORKLOAD|HOST]" in text
+    assert "[[" not in text
+
+
+@pytest.mark.parametrize("verb", ["show", "report"])
+def test_a_result_without_its_trials_is_a_sentence(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = find("quick")
+    Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
+    Path("results/sample/trials").rmdir()
+    assert main([verb, "sample"]) == 1
+    assert capsys.readouterr().err.startswith("whyperf: results/sample has no folder trials; ")
 
 
 def test_an_experiment_without_trials_is_shown_and_has_failed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,14 @@ def test_a_host_and_an_unknown_profile() -> None:
         understand("no-such-thing", "host7")
 
 
+def test_a_folder_is_neither_profile_nor_host_unless_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "profiles").mkdir()
+    with pytest.raises(UsageError, match=r"profiles is a folder; .* \(a host of that name: --host profiles\)"):
+        understand("profiles", None)
+    assert understand(None, "profiles")[1] == "profiles"
+
+
 def test_results_are_not_a_profile(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(UsageError, match="whyperf show"):

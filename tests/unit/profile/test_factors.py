@@ -50,6 +50,10 @@ def test_what_is_not_a_level_is_refused_with_what_is(name: str, level: object) -
     [
         ("window_bytes", "8192", 8192),
         ("window_bytes", "64K", 65536),
+        ("window_bytes", "64KB", 65536),
+        ("window_bytes", "64KiB", 65536),
+        ("transfer_bytes", "1.5M", 1572864),
+        ("transfer_bytes", "0.5gib", 1 << 29),
         ("transfer_bytes", "1g", 1 << 30),
         ("window_bytes", "default", "default"),
         ("duration_s", "2", 2.0),
@@ -69,6 +73,9 @@ def test_options_are_read_as_levels(name: str, text: str, level: object) -> None
 def test_a_size_suffix_is_for_bytes_alone() -> None:
     with pytest.raises(ProfileError, match="connections"):
         factor_named("connections").parse("1K")
+    for text in ("1.3K", "64Ki2", "1.K", ".5M", "64kbit"):
+        with pytest.raises(ProfileError, match="is not a level"):
+            factor_named("window_bytes").parse(text)
 
 
 def test_whole_seconds_become_a_float_so_that_10_and_10_0_are_one_plan() -> None:

@@ -24,6 +24,11 @@ write_size_bytes = { from = 512, to = 1024, step = 512 }
 """
 
 
+def test_a_byte_order_mark_is_no_part_of_the_profile(tmp_path: Path) -> None:
+    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert load(tmp_path / "good.toml").text == GOOD
+
+
 def test_a_good_profile_is_read_as_written() -> None:
     profile = parse(GOOD, name="good", where="good.toml")
     assert profile.seed == 1995
@@ -50,6 +55,7 @@ def test_a_good_profile_is_read_as_written() -> None:
         ('"=write_size_bytes"', '"=write_size"', 'x.toml: fixed.read_size_bytes: "=write_size" names no factor; did'),
         ('name = "throughput"', 'name = "Through put"', "x.toml: sweep.Through put.name: a name has small letters"),
         ("transfer_bytes = 1048576", "window_bytes = 5", "x.toml: sweep.throughput.factors.window_bytes: the sweep"),
+        ("[[sweep]]", "[sweep.a]", "x.toml: sweep: sweeps are a list; write [[sweep]] with name"),
         ("trials = 3", "trials = ", "x.toml: this is not valid TOML: Invalid value (at line 7"),
     ],
 )  # fmt: skip

@@ -43,6 +43,7 @@ COLUMNS: Mapping[str, Mapping[str, pl.DataType]] = {
         **_KEYS,
         "phase": pl.String(),
         "sample_mono_ns": pl.UInt64(),
+        "state": pl.UInt32(),
         "final": pl.Boolean(),
         **dict.fromkeys(SAMPLED, pl.UInt64()),
         "own_window_bytes": pl.UInt32(),
@@ -50,6 +51,18 @@ COLUMNS: Mapping[str, Mapping[str, pl.DataType]] = {
     },
 }
 """Columns that the segment flow reads; one that an older agent did not write is null."""
+
+
+FIN_TAKEN = (6, 8, 9, 11)
+"""TCP_TIME_WAIT, TCP_CLOSE_WAIT, TCP_LAST_ACK and TCP_CLOSING: the peer's FIN has come (RFC 9293 section 3.3.2)."""
+
+# A FIN takes a sequence number, and Linux counts it as a byte received (tcp_rcv_nxt_update in net/ipv4/tcp_input.c).
+_PAYLOAD_RECEIVED = (
+    pl.when(pl.col("state").is_in(FIN_TAKEN) & (pl.col("bytes_received") > 0))
+    .then(pl.col("bytes_received") - 1)
+    .otherwise(pl.col("bytes_received"))
+    .alias("bytes_received")
+)
 
 
 @dataclass(frozen=True)
@@ -76,8 +89,9 @@ def read_counters(trial: FlowTrial, host: str) -> Counted | None:
 
 
 def read_user(trial: FlowTrial, host: str) -> UserTables:
-    """Level 0 of the end at `host`; tables that are not there are empty."""
-    return UserTables(*(_read(trial, host, name) for name in ("flows", "intervals", "tcp_info")))
+    """Level 0 of the end at `host`; tables that are not there are empty. `bytes_received` is without the FIN."""
+    flows, intervals, tcp_info = (_read(trial, host, name) for name in ("flows", "intervals", "tcp_info"))
+    return UserTables(flows, intervals, tcp_info.with_columns(_PAYLOAD_RECEIVED))
 
 
 def _read(trial: FlowTrial, host: str, name: str) -> pl.DataFrame:

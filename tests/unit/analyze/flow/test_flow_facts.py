@@ -175,3 +175,10 @@ def test_receiver_facts_are_of_what_arrives(tmp_path: Path) -> None:
     assert values["out_of_order_packets"] == 1
     assert values["context_net_rx_ratio"] is None
     assert pl.Series([fact.value for fact in facts.facts if fact.role == "sender"]).null_count() == len(QUANTITIES)
+
+
+@pytest.mark.parametrize(("state", "octets"), [(1, 5792), (8, 5791), (9, 5791)])
+def test_the_fin_is_no_payload(tmp_path: Path, state: int, octets: int) -> None:
+    samples = levels.tcp_info(("measure", {"bytes_received": 5792, "state": state}))
+    trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": samples}, near_sends=False)
+    assert flow_facts(trial, whole_life=True).get("receiver", "data_bytes").value == octets

@@ -56,6 +56,13 @@ COLUMNS_IN_VIEW = """async ([start, end]) => {
 """What is in each pixel column between two instants."""
 
 
+BEYOND_ITS_BOX = """() => {
+  const box = document.querySelector('[aria-label="Table of log trials"]');
+  return box.scrollWidth - box.clientWidth;
+}"""
+"""Pixels of the table of log trials that can only be seen by scrolling."""
+
+
 class Made(NamedTuple):
     """A page and what is on it."""
 
@@ -406,6 +413,7 @@ def test_the_report_has_the_figures_too(browser: Browser, tmp_path: Path) -> Non
             for chart in page.evaluate(DRAWN.replace(".chart", ".flow-panel, .flow-map")):
                 assert chart["inked"] > 400
             assert page.evaluate(OVERFLOW) == {"page": 0, "outside": []}
+            assert width == NARROW or page.evaluate(BEYOND_ITS_BOX) == 0
             rows: dict[str, Any] = page.evaluate(ROWS_IN_VIEW, [0, 2_000_000])
             assert rows["exact"]
             assert rows["rows"]

@@ -141,7 +141,7 @@ def _log(one: Glance) -> Entry:
 
 def _pattern(one: Glance) -> Entry:
     found = one.pattern
-    return Entry("") if found is None else Entry(pattern_words(found), pattern_words(found), found.words)
+    return Entry("") if found is None else Entry(_unbroken(pattern_words(found)), pattern_words(found), found.words)
 
 
 def pattern_words(found: Payloads) -> str:
@@ -162,4 +162,9 @@ def _number(value: float | None, text: str) -> Entry:
 
 
 def _most(share: tuple[str, float] | None) -> Entry:
-    return Entry("") if share is None else Entry(f"{share[0]} {percent(share[1])}", share[0])
+    return Entry("") if share is None else Entry(_unbroken(f"{share[0]} {percent(share[1])}"), share[0])
+
+
+def _unbroken(text: str) -> str:
+    """Keeps a number and its percent sign in one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -54,8 +54,8 @@ def build(
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
     if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:
-        where, key = ("--trials", "") if trials is not None else (profile.where, "design")
-        raise ProfileError(where, key, f"the plan has over {MOST_TRIALS} trials; ask for fewer")
+        place = ("--trials", "") if trials is not None else (profile.where, "design")
+        raise ProfileError(*place, f"the plan has over {MOST_TRIALS} trials; ask for fewer")
     # The order is drawn over the whole plan and then thinned: a part runs in the order of the whole.
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)

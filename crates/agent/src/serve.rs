@@ -135,7 +135,7 @@ impl Server {
                 self.testbed = None;
                 Reply::Done
             }
-            Request::Prepare(spec) => Reply::Prepared { port: self.prepare(spec)? },
+            Request::Prepare(spec) => self.prepare(spec)?,
             Request::Connect { address, port } => {
                 self.connect(id, &address, port)?;
                 return Ok(None);
@@ -152,17 +152,18 @@ impl Server {
         Ok(Some(reply))
     }
 
-    fn prepare(&mut self, spec: Box<TrialSpec>) -> Result<Option<u16>, Refusal> {
+    fn prepare(&mut self, spec: Box<TrialSpec>) -> Result<Reply, Refusal> {
         self.forget_finished();
         if !matches!(self.stage, Stage::Idle) {
             return Err(usage("a trial is under way; abort it first"));
         }
         open::check(&spec)?;
         let spec = Arc::<TrialSpec>::from(spec);
-        let mut witness = self.witnesses.call(spec.evidence, spec.connections_count);
+        let mut witness = self.witnesses.call(spec.evidence, spec.connections_count, &spec.programs);
+        let loan = witness.loan();
         if spec.opening == Opening::Connect {
             self.stage = Stage::Ready(spec, witness);
-            return Ok(None);
+            return Ok(Reply::Prepared { port: None, loan });
         }
         let listening = Listening::open(&spec)?;
         let port = listening.port();
@@ -170,7 +171,7 @@ impl Server {
         let abort = Abort::default();
         let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
         self.stage = Stage::Opening { spec, witness, abort, opener };
-        Ok(Some(port))
+        Ok(Reply::Prepared { port: Some(port), loan })
     }
 
     fn connect(&mut self, id: u64, address: &str, port: u16) -> Result<(), Refusal> {

@@ -1,7 +1,7 @@
 //! The evidence of one end: which programs watch, which trial they watch, and what that is worth.
 
 use probe::evidence::{LogReader, Watch, Watched};
-use schema::evidence::{CpuCount, Evidence, EvidenceReport};
+use schema::evidence::{CpuCount, Evidence, EvidenceReport, Loan, Programs};
 use std::sync::{Arc, MutexGuard};
 
 /// Keeps loaded programs from trial to trial: loading takes longer than a short trial.
@@ -21,19 +21,34 @@ pub struct Witness {
 impl Witnesses {
     /// A witness of this level, or of a lower one that says why. Level user takes everything out of
     /// the kernel: even an idle program costs.
-    pub fn call(&mut self, level: Evidence, connections: u32) -> Witness {
+    pub fn call(&mut self, level: Evidence, connections: u32, programs: &Programs) -> Witness {
         if level == Evidence::User {
             self.watch = None;
             return Witness::default();
         }
-        if self.watch.as_ref().is_none_or(|watch| !watch.suits(level, connections)) {
+        if let Programs::Borrow(loan) = programs
+            && let Some(watch) = self.borrow(loan, level)
+        {
+            return Witness { asked: level, watch: Some(watch), reason: None };
+        }
+        let lends = *programs == Programs::Lend;
+        if self.watch.as_ref().is_none_or(|watch| !watch.suits(level, connections, lends)) {
             self.watch = None;
-            match Watch::open(level, connections) {
+            match Watch::open(level, connections, lends) {
                 Ok(watch) => self.watch = Some(Arc::new(watch)),
                 Err(refused) => return Witness { asked: level, watch: None, reason: Some(refused.reason) },
             }
         }
         Witness { asked: level, watch: self.watch.clone(), reason: None }
+    }
+
+    /// What the other end has lent. A user who may load programs need not be allowed to find another's.
+    fn borrow(&mut self, loan: &Loan, level: Evidence) -> Option<Arc<Watch>> {
+        if self.watch.as_ref().is_none_or(|watch| !watch.is_of(loan)) {
+            self.watch = None;
+            self.watch = Watch::borrow(loan).ok().map(Arc::new);
+        }
+        self.watch.clone().filter(|watch| watch.level() == level)
     }
 }
 
@@ -47,6 +62,11 @@ impl Witness {
             self.reason = Some(format!("the network namespace cannot be told: {error}"));
             self.watch = None;
         }
+    }
+
+    /// What this end lends to the other, when it was loaded to be lent.
+    pub fn loan(&self) -> Option<Loan> {
+        self.watch.as_ref()?.loan()
     }
 
     /// The programs, when there are any.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Opens a watch, or says why this host allows none: the tests need root.
 fn watch(level: Evidence) -> Option<Watch> {
-    match Watch::open(level, 4) {
+    match Watch::open(level, 4, false) {
         Ok(watch) => Some(watch),
         Err(refused) if nix::unistd::geteuid().is_root() => panic!("{}", refused.reason),
         Err(refused) => {

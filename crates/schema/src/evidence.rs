@@ -27,6 +27,40 @@ impl Evidence {
     }
 }
 
+/// Whose BPF programs watch an end. Ends on one machine share one set, because a tracepoint that
+/// runs two costs far more than twice as much.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Programs {
+    /// The end loads its own, for itself.
+    #[default]
+    Own,
+    /// The end loads its own with room for the other end, and says how to find it.
+    Lend,
+    /// The end uses what the other has lent; where it cannot, it loads its own.
+    Borrow(Loan),
+}
+
+/// How an end finds what the other has loaded into the kernel of the machine they share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Loan {
+    /// Level that the programs were loaded for.
+    pub level: Evidence,
+    /// Number of the map of what is watched.
+    pub control_map: u32,
+    /// Number of the map of connections.
+    pub connections_map: u32,
+    /// Number of the map of CPUs.
+    pub cpus_map: u32,
+    /// Number of the map of logs; absent without a log.
+    pub logs_map: Option<u32>,
+    /// Numbers of the programs that see segments.
+    pub programs: Vec<u32>,
+    /// Hooks that are not there.
+    pub missing: Vec<Hook>,
+}
+
 /// A place in the kernel where a probe looks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +92,8 @@ pub struct EvidenceReport {
     /// Segments lost because the log was full, by CPU; empty when none was lost.
     pub lost_events_count: Vec<CpuCount>,
     /// Runs of a program that sees segments that the kernel left out because the same program was
-    /// already running on that CPU.
+    /// already running on that CPU. Ends that share programs report the same runs: whose segments
+    /// those were nobody knows.
     pub missed_runs_count: u64,
     /// Segments of the trial's connections that TCP counted and no program saw, at least.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::EvidenceReport;
+use crate::evidence::{EvidenceReport, Loan};
 use crate::host::HostFacts;
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
@@ -87,6 +87,8 @@ pub enum Reply {
     Prepared {
         /// Port of the listening end; absent at the connecting end.
         port: Option<u16>,
+        /// The programs that this end lends, when it was asked to and has any.
+        loan: Option<Loan>,
     },
     /// To [`Request::Connect`].
     Connected {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Programs};
 use crate::workload::{DatagramStream, IoModel, Transport, Workload};
 
 /// Which way the payload goes, seen from this end.
@@ -192,4 +192,7 @@ pub struct TrialSpec {
     /// A stream of datagrams instead.
     #[serde(default)]
     pub datagrams: Option<DatagramStream>,
+    /// Whose programs watch it.
+    #[serde(default)]
+    pub programs: Programs,
 }

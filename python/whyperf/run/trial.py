@@ -18,6 +18,7 @@ from whyperf.run.errors import AgentError, PipeClosedError, RunError
 from whyperf.run.inbox import TablePiece
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
+from whyperf.run.target import Kind
 
 Progress = Callable[[str, dict[str, Any]], None]
 Manifest = dict[str, Any]
@@ -51,7 +52,8 @@ def run_trial(
         specs = trial_specs(
             planned, cell.factors, cpus, listen_address, session.target.port, workload, session.plan.seed
         )
-        manifest |= _Trial(ends, specs, cpus, address).measure(writer, on_progress)
+        on_one_host = session.kind is not Kind.NETWORK
+        manifest |= _Trial(ends, specs, cpus, address, on_one_host).measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -87,12 +89,12 @@ class _Trial:
     specs: dict[str, Spec]
     cpus: dict[str, Cpus]
     address: str
+    on_one_host: bool
 
     def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
         """Run the load and return what the manifest gets from it."""
         agents = {label: end.agent for label, end in self.ends.items()}
-        port = agents[FAR].call({"request": "prepare"} | self.specs[FAR])["port"]
-        agents[NEAR].call({"request": "prepare"} | self.specs[NEAR])
+        port = self._prepare(agents)
         agents[NEAR].call({"request": "connect", "address": self.address, "port": port})
         clocks = {label: agent.clock() for label, agent in agents.items()}
         connections = self.specs[NEAR]["connections_count"]
@@ -114,6 +116,15 @@ class _Trial:
         status, reason = _status(finished)
         hosts = {label: self._host_entry(label, clocks[label], finished[label]) for label in agents}
         return {"status": status, "reason": reason, "hosts": hosts}
+
+    def _prepare(self, agents: dict[str, Agent]) -> int:
+        """Prepare both ends; the far one's port. On one host the near one uses the BPF programs of the far one."""
+        lend = {"programs": {"by": "lend"}} if self.on_one_host else {}
+        prepared = agents[FAR].call({"request": "prepare"} | self.specs[FAR] | lend)
+        borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
+        agents[NEAR].call({"request": "prepare"} | self.specs[NEAR] | borrow)
+        port: int = prepared["port"]
+        return port
 
     def _host_entry(self, label: str, clock: Clock, finished: dict[str, Any]) -> dict[str, Any]:
         times = asdict(clock)

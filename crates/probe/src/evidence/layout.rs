@@ -3,6 +3,8 @@
 
 /// Ports that a connecting end may have.
 pub const PORTS: usize = 65_536;
+/// Ends of a trial: the listening one, the connecting one.
+pub const ENDS: usize = 2;
 /// Size classes: 0, then powers of two.
 pub const SIZE_CLASSES: usize = 24;
 /// Softirq vectors, with room for more.
@@ -27,16 +29,24 @@ pub struct Constants {
     pub control_bytes: u32,
 }
 
+/// Which connections of an end are watched, and where what is seen of them goes.
+#[repr(C)]
+pub struct End {
+    pub netns: u32,
+    pub port: u16,
+    pub unused: u16,
+    pub connections_first: u32,
+    pub logs_first: u32,
+    pub connections_count: u32,
+    pub unused_too: u32,
+    pub connections_refused: u64,
+}
+
 /// What can be set and seen while programs run.
 #[repr(C)]
 pub struct Control {
-    pub netns: u32,
-    pub port: u16,
-    pub listens: u16,
-    pub connections_count: u32,
-    pub unused: u32,
-    pub connections_refused: u64,
-    pub slot_of_port: [u16; PORTS],
+    pub ends: [End; ENDS],
+    pub slot_of_port: [[u16; PORTS]; ENDS],
 }
 
 /// A segment in the log.
@@ -202,9 +212,10 @@ pub struct Vector {
 pub struct Cpu {
     entered_ns: u64,
     running: u32,
-    pub(super) is_timed: u32,
+    pub(super) is_timed: [u16; ENDS],
     /// By number of the vector.
     pub vectors: [Vector; VECTORS],
+    pad: [u64; 6],
 }
 
 /// The sizes that the object must carry.

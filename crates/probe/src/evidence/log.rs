@@ -1,5 +1,6 @@
-//! Reads the segment log: one a CPU, filled by programs, emptied here.
+//! Reads the segment log: one an end and CPU, filled by programs, emptied here.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{LogHead, Record};
@@ -8,19 +9,21 @@ use super::mapped::Mapped;
 /// The reading end of the log. There must be one only.
 pub struct LogReader {
     logs: Mapped<LogHead>,
+    /// This end's logs among them, by CPU.
+    own: Range<usize>,
     slots: u64,
 }
 
 impl LogReader {
-    pub(super) fn new(logs: Mapped<LogHead>, slots: u32) -> Self {
-        Self { logs, slots: u64::from(slots) }
+    pub(super) fn new(logs: Mapped<LogHead>, own: Range<usize>, slots: u32) -> Self {
+        Self { logs, own, slots: u64::from(slots) }
     }
 
     /// Takes what has come since, CPU after CPU, in the order of time for each; at most `most`
     /// records a CPU. Returns how many were taken.
     pub fn drain(&self, most: u64, mut take: impl FnMut(u32, &Record)) -> u64 {
         let mut taken = 0;
-        for (cpu, number) in (0..self.logs.count()).zip(0u32..) {
+        for (cpu, number) in self.own.clone().zip(0u32..) {
             let (head, tail) = (self.word(cpu, HEAD).load(Ordering::Acquire), self.word(cpu, TAIL).load(Ordering::Relaxed));
             let end = head.min(tail + most);
             for position in tail..end {
@@ -35,22 +38,22 @@ impl LogReader {
     /// How full the fullest log is, from 0 to 1.
     pub fn fullness(&self) -> f64 {
         let waiting = |cpu| self.word(cpu, HEAD).load(Ordering::Acquire) - self.word(cpu, TAIL).load(Ordering::Relaxed);
-        (0..self.logs.count()).map(waiting).max().unwrap_or(0) as f64 / self.slots as f64
+        self.own.clone().map(waiting).max().unwrap_or(0) as f64 / self.slots as f64
     }
 
     /// Records lost since the log was emptied last, by CPU.
     pub fn lost(&self) -> Vec<u64> {
-        (0..self.logs.count()).map(|cpu| self.word(cpu, LOST).load(Ordering::Relaxed)).collect()
+        self.own.clone().map(|cpu| self.word(cpu, LOST).load(Ordering::Relaxed)).collect()
     }
 
     /// Records written since the log was emptied last, those lost not among them.
     pub fn written(&self) -> u64 {
-        (0..self.logs.count()).map(|cpu| self.word(cpu, HEAD).load(Ordering::Relaxed)).sum()
+        self.own.clone().map(|cpu| self.word(cpu, HEAD).load(Ordering::Relaxed)).sum()
     }
 
     /// Throws away what is there and counts from 0 again. No watched connection may exist.
     pub(super) fn clear(&self) {
-        for cpu in 0..self.logs.count() {
+        for cpu in self.own.clone() {
             for word in [HEAD, LOST, TAIL] {
                 self.word(cpu, word).store(0, Ordering::SeqCst);
             }

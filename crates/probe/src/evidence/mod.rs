@@ -22,6 +22,7 @@ mod layout;
 mod log;
 mod mapped;
 mod object;
+mod shared;
 mod watch;
 
 pub use layout::{Connection, Cpu, NONE, Record, SIZE_CLASSES, Sized};

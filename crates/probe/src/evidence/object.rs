@@ -2,9 +2,11 @@
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
+use libbpf_sys::bpf_prog_info;
 use schema::evidence::Hook;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Once;
 
 use super::hooks::{PLACES, Place};
@@ -17,12 +19,14 @@ static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_ol
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Connections that are told apart.
+    /// Connections that are told apart, of each end.
     pub connections: u32,
     /// CPUs the machine may have.
     pub cpus: u32,
     /// Records of a CPU's log: a power of two, or 0 for no log.
     pub log_slots: u32,
+    /// Ends that are watched: one, or both of a trial.
+    pub ends: u32,
 }
 
 /// A loaded object. Dropping it removes everything from the kernel.
@@ -110,11 +114,6 @@ impl Programs {
         &self.missing
     }
 
-    /// Whether a place is in use.
-    pub fn has(&self, program: &str) -> bool {
-        !self.missing.iter().any(|hook| hook.name.ends_with(&format!(":{program}")))
-    }
-
     /// A map by the end of its name: the kernel cuts an object's own maps' names.
     ///
     /// # Errors
@@ -126,13 +125,29 @@ impl Programs {
         Ok(MapHandle::try_from(&map)?)
     }
 
+    /// The kernel's number for a map.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be told.
+    pub fn map_number(&self, name: &str) -> Result<u32, Refused> {
+        Ok(self.map(name)?.info()?.info.id)
+    }
+
     /// How often the kernel left out a program that sees segments because it was running on that CPU
     /// already. The one at `tcp_probe` is left out now and then, when an arrival interrupts the
     /// processing of an earlier one in a process; nothing depends on it in receive processing.
     pub fn missed_runs_count(&self) -> u64 {
-        use std::os::fd::AsFd;
+        self.essential().map(|info| info.recursion_misses).sum()
+    }
+
+    /// The kernel's numbers of the programs that see segments.
+    pub fn numbers(&self) -> Vec<u32> {
+        self.essential().map(|info| info.id).collect()
+    }
+
+    fn essential(&self) -> impl Iterator<Item = bpf_prog_info> {
         let is_essential = |name: &OsStr| PLACES.iter().any(|place| place.is_essential && OsStr::new(place.program) == name);
-        self.object.progs().filter(|program| is_essential(program.name())).map(|program| missed_runs(program.as_fd())).sum()
+        self.object.progs().filter(move |program| is_essential(program.name())).filter_map(|program| info_of(program.as_fd()))
     }
 }
 
@@ -140,19 +155,30 @@ fn is_loaded(program: &libbpf_rs::ProgramMut<'_>) -> bool {
     program.autoload()
 }
 
-fn missed_runs(program: std::os::fd::BorrowedFd<'_>) -> u64 {
-    use std::os::fd::AsRawFd;
-    let mut info = libbpf_sys::bpf_prog_info::default();
-    let mut length = u32::try_from(size_of::<libbpf_sys::bpf_prog_info>()).unwrap_or(0);
+/// As [`Programs::missed_runs_count`], of programs that another process holds, by their numbers. Only
+/// looked at, so that they do not outlive that process.
+pub fn missed_runs_count_of(numbers: &[u32]) -> u64 {
+    let info = |number: &u32| {
+        // SAFETY: the call takes a number, and gives a new file descriptor or a negative error.
+        let program = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(*number) };
+        // SAFETY: the file descriptor is new and nobody else's.
+        (program >= 0).then(|| unsafe { OwnedFd::from_raw_fd(program) }).and_then(|program| info_of(program.as_fd()))
+    };
+    numbers.iter().filter_map(info).map(|info| info.recursion_misses).sum()
+}
+
+fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
+    let mut info = bpf_prog_info::default();
+    let mut length = u32::try_from(size_of::<bpf_prog_info>()).unwrap_or(0);
     // SAFETY: the kernel writes at most `length` bytes of a structure made of integers; the file
     // descriptor is a program's and open.
     let failed = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length) };
-    if failed == 0 { info.recursion_misses } else { 0 }
+    (failed == 0).then_some(info)
 }
 
 /// Every hook, and whether it can be used; tries what can be tried without watching anything.
 pub fn hooks() -> Vec<Hook> {
-    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 1 });
+    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 1, ends: 1 });
     let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
     match tried {
         Ok(programs) => all(&|place| {
@@ -184,10 +210,10 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         match name.as_str() {
-            "connections" => map.set_max_entries(extent.connections)?,
+            "connections" => map.set_max_entries(extent.connections * extent.ends)?,
             "cpus" => map.set_max_entries(extent.cpus)?,
             "logs" => {
-                map.set_max_entries(extent.cpus)?;
+                map.set_max_entries(extent.cpus * extent.ends)?;
                 map.set_value_size(SIZES.log_bytes + extent.log_slots * SIZES.record_bytes)?;
             }
             _ if name.ends_with(".rodata") => {

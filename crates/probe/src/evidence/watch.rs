@@ -1,20 +1,20 @@
 //! Programs in the kernel that watch one trial's connections after another's.
 
-use libbpf_rs::{MapCore, MapHandle, MapType};
-use schema::evidence::{Evidence, Hook};
+use libbpf_rs::{MapHandle, MapType};
+use schema::evidence::{Evidence, Hook, Loan};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::layout::{Connection, Control, Cpu, LogHead, SIZES};
+use super::layout::{Connection, Cpu, ENDS, End, LogHead, SIZES};
 use super::log::LogReader;
-use super::mapped::Mapped;
-use super::object::{Extent, Programs, Refused};
+use super::object::{Extent, Programs, Refused, missed_runs_count_of};
+use super::shared::Shared;
 
-/// Memory of all CPUs' logs together.
+/// Memory of all CPUs' logs of an end together.
 const LOG_BYTES: u64 = 256 << 20;
 /// Memory of a CPU's log at least and at most.
 const CPU_LOG_BYTES: (u64, u64) = (4 << 20, 128 << 20);
@@ -37,46 +37,89 @@ pub struct Watched {
 /// Attached programs, and the memory shared with them.
 pub struct Watch {
     level: Evidence,
-    extent: Extent,
-    control: Mapped<Control>,
-    connections: Mapped<Connection>,
-    cpus: Mapped<Cpu>,
+    origin: Origin,
+    shared: Shared,
     log: Option<Mutex<LogReader>>,
-    programs: Programs,
+    /// The end that is watched: an index of `Control::ends`; `ENDS` before the first trial, when both may
+    /// be another's.
+    end: AtomicUsize,
+    timed_cpus: Mutex<Vec<u32>>,
     missed_before: Mutex<u64>,
+}
+
+/// Whose the programs are.
+enum Origin {
+    Own(Programs),
+    /// Of another process, which alone keeps them in the kernel.
+    Borrowed(Loan),
 }
 
 impl Watch {
     /// Loads and attaches programs of a level for trials of up to `connections`; they idle until
-    /// [`Watch::begin`].
+    /// [`Watch::begin`]. With `lends` they have room for the other end of each trial.
     ///
     /// # Errors
     /// The kernel refuses, with the reason in a sentence.
-    pub fn open(level: Evidence, connections: u32) -> Result<Self, Refused> {
+    pub fn open(level: Evidence, connections: u32, lends: bool) -> Result<Self, Refused> {
         let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
         let log_slots = if level == Evidence::Segments { log_slots(cpus) } else { 0 };
-        let extent = Extent { connections: connections + STRANGERS, cpus, log_slots };
+        let ends = if lends { u32::try_from(ENDS).unwrap_or(1) } else { 1 };
+        let extent = Extent { connections: connections + STRANGERS, cpus, log_slots, ends };
         let mut programs = Programs::load(&extent)?;
-        let log = if log_slots > 0 { Some(Mutex::new(LogReader::new(mapped(&programs, "logs", cpus)?, log_slots))) } else { None };
-        let opened = Self {
+        let shared = Shared::of(&programs, extent)?;
+        programs.attach()?;
+        Ok(Self::new(level, Origin::Own(programs), shared))
+    }
+
+    /// Watches with what another process on this machine has loaded, as its other end.
+    ///
+    /// # Errors
+    /// It cannot be found or used, with the reason in a sentence.
+    pub fn borrow(loan: &Loan) -> Result<Self, Refused> {
+        Ok(Self::new(loan.level, Origin::Borrowed(loan.clone()), Shared::borrowed(loan)?))
+    }
+
+    fn new(level: Evidence, origin: Origin, mut shared: Shared) -> Self {
+        let extent = shared.extent;
+        let first = if matches!(origin, Origin::Own(_)) { 0 } else { extent.cpus as usize };
+        let reader = |logs| Mutex::new(LogReader::new(logs, first..first + extent.cpus as usize, extent.log_slots));
+        Self {
             level,
-            extent,
-            control: mapped(&programs, ".bss", 1)?,
-            connections: mapped(&programs, "connections", extent.connections)?,
-            cpus: mapped(&programs, "cpus", cpus)?,
-            log,
+            log: shared.logs.take().map(reader),
+            origin,
+            shared,
+            end: AtomicUsize::new(ENDS),
+            timed_cpus: Mutex::default(),
             missed_before: Mutex::new(0),
-            programs: {
-                programs.attach()?;
-                programs
-            },
-        };
-        Ok(opened)
+        }
     }
 
     /// Whether it does for a trial of this level and size.
-    pub fn suits(&self, level: Evidence, connections: u32) -> bool {
-        self.level == level && connections.saturating_add(STRANGERS) <= self.extent.connections
+    pub fn suits(&self, level: Evidence, connections: u32, lends: bool) -> bool {
+        let extent = self.shared.extent;
+        let has_room = connections.saturating_add(STRANGERS) <= extent.connections && (!lends || extent.ends > 1);
+        matches!(self.origin, Origin::Own(_)) && self.level == level && has_room
+    }
+
+    /// Whether it uses these programs of another process.
+    pub fn is_of(&self, loan: &Loan) -> bool {
+        matches!(&self.origin, Origin::Borrowed(own) if own == loan)
+    }
+
+    /// How another process finds these programs, when they have room for it.
+    pub fn loan(&self) -> Option<Loan> {
+        let Origin::Own(programs) = &self.origin else { return None };
+        let number = |name| programs.map_number(name).ok();
+        (self.shared.extent.ends > 1).then_some(())?;
+        Some(Loan {
+            level: self.level,
+            control_map: number(".bss")?,
+            connections_map: number("connections")?,
+            cpus_map: number("cpus")?,
+            logs_map: if self.log.is_some() { Some(number("logs")?) } else { None },
+            programs: programs.numbers(),
+            missing: programs.missing().to_vec(),
+        })
     }
 
     /// Forgets everything and watches the connections named, in this thread's network namespace.
@@ -85,31 +128,35 @@ impl Watch {
     /// The namespace cannot be told.
     pub fn begin(&self, watched: &Watched) -> io::Result<()> {
         self.end();
-        let netns = fs::metadata("/proc/thread-self/ns/net")?.ino();
-        let used = (self.connections_count() as usize).min(self.connections.count());
-        for index in 0..used {
-            self.connections.write(index, Connection::default());
+        for index in self.used() {
+            self.shared.connections.write(index, Connection::default());
         }
+        let netns = fs::metadata("/proc/thread-self/ns/net")?.ino();
+        let end = usize::from(!watched.listens);
+        self.end.store(end, Ordering::SeqCst);
         if let Some(log) = &self.log {
             lock(log).clear();
         }
-        for (cpu, number) in (0..self.cpus.count()).zip(0u32..) {
-            let is_timed = watched.timed_cpus.is_empty() || watched.timed_cpus.contains(&number);
-            // SAFETY: `pointer` is to an element of the mapping; programs only read this field.
-            unsafe { (&raw mut (*self.cpus.pointer(cpu)).is_timed).write_volatile(u32::from(is_timed)) };
+        (*lock(&self.timed_cpus)).clone_from(&watched.timed_cpus);
+        for (cpu, number) in (0..self.shared.cpus.count()).zip(0u32..) {
+            let is_timed = u16::from(self.is_timed(number));
+            // SAFETY: `pointer` is to an element of the mapping; programs only read this field, and the
+            // other end has one of its own.
+            unsafe { (&raw mut (*self.shared.cpus.pointer(cpu)).is_timed[end]).write_volatile(is_timed) };
         }
-        *lock(&self.missed_before) = self.programs.missed_runs_count();
-        let control = self.control.pointer(0);
-        // SAFETY: `control` points to the one element of the mapping. With port 0 programs do not look
+        *lock(&self.missed_before) = self.missed_runs_ever();
+        let (first, control) = (self.first(), self.control_of(end));
+        // SAFETY: both pointers are into the one element of the mapping. With port 0 programs do not look
         // at the rest, and the port is written last, after a fence that keeps the order.
         unsafe {
-            (&raw mut (*control).slot_of_port).write_bytes(0, 1);
+            (&raw mut (*self.shared.control.pointer(0)).slot_of_port[end]).write_bytes(0, 1);
+            (&raw mut (*control).connections_first).write_volatile(first * self.shared.extent.connections);
+            (&raw mut (*control).logs_first).write_volatile(first * self.shared.extent.cpus);
             (&raw mut (*control).connections_count).write_volatile(0);
             (&raw mut (*control).connections_refused).write_volatile(0);
             // The kernel's own number of a namespace has 32 bits (struct ns_common).
             (&raw mut (*control).netns).write_volatile(u32::try_from(netns).unwrap_or(0));
-            (&raw mut (*control).listens).write_volatile(u16::from(watched.listens));
-            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            fence(Ordering::SeqCst);
             (&raw mut (*control).port).write_volatile(watched.port);
         }
         Ok(())
@@ -117,20 +164,22 @@ impl Watch {
 
     /// Watches nothing more; what was seen stays until [`Watch::begin`].
     pub fn end(&self) {
-        // SAFETY: as in `begin`.
-        unsafe { (&raw mut (*self.control.pointer(0)).port).write_volatile(0) }
+        if let Some(control) = self.control() {
+            // SAFETY: as in `begin`.
+            unsafe { (&raw mut (*control).port).write_volatile(0) }
+        }
     }
 
     /// What was counted until now, by the connecting end's port.
     pub fn connections(&self) -> BTreeMap<u16, Connection> {
-        let used = (self.connections_count() as usize).min(self.connections.count());
-        let rows = (0..used).map(|index| self.connections.read(index));
+        let rows = self.used().map(|index| self.shared.connections.read(index));
         rows.filter_map(|row| Some((u16::try_from(row.out.port).ok().filter(|port| *port != 0)?, row))).collect()
     }
 
-    /// Softirqs of the CPUs that are timed, since the programs were attached.
+    /// Softirqs of the CPUs that this end has timed, since the programs were attached.
     pub fn cpus(&self) -> Vec<Cpu> {
-        (0..self.cpus.count()).map(|cpu| self.cpus.read(cpu)).collect()
+        let read = |(cpu, number)| if self.is_timed(number) { self.shared.cpus.read(cpu) } else { Cpu::default() };
+        (0..self.shared.cpus.count()).zip(0u32..).map(read).collect()
     }
 
     /// The log, at level segments.
@@ -145,38 +194,59 @@ impl Watch {
 
     /// Hooks that are not there, with the reason.
     pub fn missing(&self) -> &[Hook] {
-        self.programs.missing()
-    }
-
-    /// Whether a program is attached.
-    pub fn has(&self, program: &str) -> bool {
-        self.programs.has(program)
+        match &self.origin {
+            Origin::Own(programs) => programs.missing(),
+            Origin::Borrowed(loan) => &loan.missing,
+        }
     }
 
     /// Runs of a program that the kernel left out since [`Watch::begin`].
     pub fn missed_runs_count(&self) -> u64 {
-        self.programs.missed_runs_count().saturating_sub(*lock(&self.missed_before))
+        self.missed_runs_ever().saturating_sub(*lock(&self.missed_before))
     }
 
     /// Connections since [`Watch::begin`] that found no room.
     pub fn refused_count(&self) -> u64 {
         // SAFETY: as in `begin`.
-        unsafe { (&raw const (*self.control.pointer(0)).connections_refused).read_volatile() }
+        self.control().map_or(0, |control| unsafe { (&raw const (*control).connections_refused).read_volatile() })
     }
 
-    fn connections_count(&self) -> u32 {
+    fn missed_runs_ever(&self) -> u64 {
+        match &self.origin {
+            Origin::Own(programs) => programs.missed_runs_count(),
+            Origin::Borrowed(loan) => missed_runs_count_of(&loan.programs),
+        }
+    }
+
+    /// Whether the lending end's part of what ends share comes before this one's: 0 or 1.
+    fn first(&self) -> u32 {
+        u32::from(matches!(self.origin, Origin::Borrowed(_)))
+    }
+
+    /// Connections of this end that are in use, as indexes into the map.
+    fn used(&self) -> std::ops::Range<usize> {
         // SAFETY: as in `begin`.
-        unsafe { (&raw const (*self.control.pointer(0)).connections_count).read_volatile() }
+        let count = self.control().map_or(0, |control| unsafe { (&raw const (*control).connections_count).read_volatile() });
+        let most = self.shared.extent.connections;
+        let first = (self.first() * most) as usize;
+        first..first + count.min(most) as usize
     }
-}
 
-/// A map of the programs, in this process's memory.
-fn mapped<T>(programs: &Programs, name: &str, count: u32) -> Result<Mapped<T>, Refused> {
-    let map = programs.map(name)?;
-    // The kernel rounds the values of an array up to 8 bytes.
-    let stride = (map.value_size() as usize).next_multiple_of(8);
-    Mapped::new(map.as_fd(), stride, count as usize)
-        .map_err(|error| Refused { reason: format!("the memory of map {name} cannot be shared: {error}") })
+    fn is_timed(&self, cpu: u32) -> bool {
+        let timed = lock(&self.timed_cpus);
+        timed.is_empty() || timed.contains(&cpu)
+    }
+
+    /// Where the end stands that is watched, after the first [`Watch::begin`].
+    fn control(&self) -> Option<*mut End> {
+        let end = self.end.load(Ordering::SeqCst);
+        (end < ENDS).then(|| self.control_of(end))
+    }
+
+    fn control_of(&self, end: usize) -> *mut End {
+        // SAFETY: within the mapping's one element; an index that is none of `Control::ends` panics.
+        unsafe { &raw mut (*self.shared.control.pointer(0)).ends[end] }
+    }
 }
 
 /// Whether a map's value may be larger than what the kernel can allocate in one piece, as 5.10 does

@@ -26,8 +26,8 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(tcp_probe, struct sock *sk)
 {
-	__u16 port = watched_port(sk);
-	struct connection *connection = port ? connection_of(port) : NULL;
+	watched_t which = watched_sock(sk);
+	struct connection *connection = which ? connection_of(which) : NULL;
 	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 	struct cpu *cpu = this_cpu();
 
@@ -45,7 +45,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 
 	if (cpu) {
 		cpu->running = vector + 1;
-		cpu->entered_ns = cpu->is_timed ? bpf_ktime_get_ns() : 0;
+		cpu->entered_ns = cpu->is_timed[LISTENING] | cpu->is_timed[CONNECTING] ? bpf_ktime_get_ns() : 0;
 	}
 	return 0;
 }
@@ -68,8 +68,8 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 {
-	__u16 port = moved > 0 ? watched_port(sk) : 0;
-	struct connection *connection = port ? connection_of(port) : NULL;
+	watched_t which = moved > 0 ? watched_sock(sk) : 0;
+	struct connection *connection = which ? connection_of(which) : NULL;
 
 	if (connection)
 		count_size(connection->calls.writes, moved);
@@ -80,8 +80,8 @@ int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_recv_length, struct sock *sk, int moved)
 {
-	__u16 port = moved > 0 ? watched_port(sk) : 0;
-	struct connection *connection = port ? connection_of(port) : NULL;
+	watched_t which = moved > 0 ? watched_sock(sk) : 0;
+	struct connection *connection = which ? connection_of(which) : NULL;
 	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 
 	if (connection)

@@ -65,14 +65,14 @@ static __always_inline __u32 read_arrival(struct tcp_header *header, const struc
 }
 
 /* The connection's socket, when it has sent already and is still there. */
-static __always_inline struct tcp_sock *socket_of(const struct connection *connection, __u16 port)
+static __always_inline struct tcp_sock *socket_of(const struct connection *connection, watched_t which)
 {
 	struct sock *sk;
 
 	if (!can_see_as || !connection->out.sock)
 		return NULL;
 	sk = seen_as(connection->out.sock, struct sock);
-	if (sk->__sk_common.skc_state == TCP_TIME_WAIT || watched_port(sk) != port)
+	if (sk->__sk_common.skc_state == TCP_TIME_WAIT || watched_sock(sk) != which)
 		return NULL;
 	return seen_as(connection->out.sock, struct tcp_sock);
 }
@@ -116,7 +116,6 @@ static __always_inline void count_duplicate(struct connection *connection, const
 
 static __always_inline void on_in(struct sk_buff *skb)
 {
-	__u16 watched = control.config.port;
 	struct net_device *device = skb->dev;
 	struct tcp_header header;
 	struct segment segment;
@@ -124,28 +123,38 @@ static __always_inline void on_in(struct sk_buff *skb)
 	struct tcp_sock *tp;
 	struct cpu *cpu;
 	__u32 tcp_bytes;
-	__u16 port;
+	__u16 source, destination;
+	watched_t which;
+	__u32 netns;
 
-	if (watched == 0 || device->nd_net.net->ns.inum != control.config.netns)
+	if (!(control.ends[LISTENING].port | control.ends[CONNECTING].port))
+		return;
+	netns = device->nd_net.net->ns.inum;
+	if (netns != control.ends[LISTENING].netns && netns != control.ends[CONNECTING].netns)
 		return;
 	tcp_bytes = read_arrival(&header, skb);
 	if (tcp_bytes == 0)
 		return;
-	if (bpf_ntohs(control.config.listens ? header.destination : header.source) != watched)
+	source = bpf_ntohs(header.source);
+	destination = bpf_ntohs(header.destination);
+	if (is_watched(LISTENING, netns, destination))
+		which = watched(LISTENING, source);
+	else if (is_watched(CONNECTING, netns, source))
+		which = watched(CONNECTING, destination);
+	else
 		return;
-	port = bpf_ntohs(control.config.listens ? header.source : header.destination);
 	if (BPF_CORE_READ_BITFIELD(device, priv_flags) & (IFF_BRIDGE_PORT | IFF_MACVLAN_PORT | IFF_OVS_DATAPATH))
 		return;
-	connection = connection_of(port);
+	connection = connection_of(which);
 	cpu = this_cpu();
 	if (!connection || !cpu)
 		return;
 	read_segment(&segment, &header, tcp_bytes);
 	read_gso(&segment, skb);
-	tp = socket_of(connection, port);
+	tp = socket_of(connection, which);
 	count_in(connection, &segment);
 	count_duplicate(connection, &segment, tp);
 	if (constants.log_mask)
-		log_segment(&segment, tp, port, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
+		log_segment(&segment, tp, which, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
 			    NONE);
 }

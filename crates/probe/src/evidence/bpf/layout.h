@@ -48,11 +48,25 @@ enum retransmission {
 /* In `reason` and `retransmission` of a record: none. */
 #define NONE 255
 
-/* Which connections are watched; `port` 0: none. Written by the reader at any time. */
-struct config {
-	__u32 netns;     /* inode number of the network namespace */
-	__u16 port;      /* the listening end's port */
-	__u16 listens;   /* whether this end listens */
+/* The ends of a trial. Where both are on this machine, one set of programs watches both. */
+enum end_number {
+	LISTENING = 0,
+	CONNECTING = 1,
+	ENDS = 2,
+};
+
+/* Which connections of an end are watched, and where what is seen of them goes. Each end's reader
+ * writes its own, at any time.
+ */
+struct end {
+	__u32 netns;             /* inode number of the network namespace */
+	__u16 port;              /* the listening end's port; 0: nothing is watched */
+	__u16 unused;
+	__u32 connections_first; /* its part of the map `connections`, */
+	__u32 logs_first;        /* and of the map `logs` */
+	__u32 connections_count; /* these two are the programs' */
+	__u32 unused_too;
+	__u64 connections_refused;
 };
 
 /* A segment in the log. */
@@ -84,7 +98,7 @@ struct record {
 	__u8 unused[5];
 };
 
-/* Log of one CPU, filled by that CPU alone. Head and tail count records since the start. */
+/* An end's log of one CPU, filled by that CPU alone. Head and tail count records since the start. */
 struct log {
 	__u64 head;      /* written by the programs */
 	__u64 lost;
@@ -157,14 +171,15 @@ struct vector {
 struct cpu {
 	__u64 entered_ns;
 	__u32 running;      /* vector + 1; 0: no softirq runs */
-	__u32 is_timed;     /* set by the reader: whether its softirqs' time is taken */
+	__u16 is_timed[ENDS]; /* set by each end's reader: whether its softirqs' time is taken */
 	struct vector vectors[VECTORS];
+	__u64 pad[6];         /* no two CPUs write to one cache line */
 };
 
 /* What is fixed when the object is loaded; all there is in .rodata. */
 struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
-	__u32 connections_most;  /* slots of the map `connections` */
+	__u32 connections_most;  /* an end's slots of the map `connections` */
 	__u32 record_bytes;      /* sizes, for the reader to compare */
 	__u32 log_bytes;
 	__u32 connection_bytes;
@@ -174,9 +189,6 @@ struct constants {
 
 /* What the reader sets and sees without a system call; all there is in .bss. */
 struct control {
-	struct config config;
-	__u32 connections_count;
-	__u32 unused;
-	__u64 connections_refused;
-	__u16 slot_of_port[PORTS];   /* slot + 1; 0: none */
+	struct end ends[ENDS];
+	__u16 slot_of_port[ENDS * PORTS];   /* slot + 1 among the end's; 0: none */
 };

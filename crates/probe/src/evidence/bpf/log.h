@@ -1,13 +1,13 @@
-/* Writes a record of the log. A CPU's log has one writer: the hooks that log run with softirqs
+/* Writes a record of the log. An end's log of a CPU has one writer: the hooks that log run with softirqs
  * off, and no two of them nest.
  */
 #pragma once
 
 #include "header.h"
 
-static __always_inline struct log *log_of_this_cpu(void)
+static __always_inline struct log *log_of_this_cpu(watched_t which)
 {
-	__u32 number = bpf_get_smp_processor_id();
+	__u32 number = end_of(which)->logs_first + bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&logs, &number);
 }
@@ -39,10 +39,10 @@ static __always_inline void commit_record(struct log *log)
 #endif
 }
 
-static __always_inline void log_segment(const struct segment *segment, struct tcp_sock *tp, __u16 port, __u64 now,
+static __always_inline void log_segment(const struct segment *segment, struct tcp_sock *tp, watched_t which, __u64 now,
 					__u8 direction, __u8 context, __u8 ksoftirqd, __u8 retransmission, __u8 reason)
 {
-	struct log *log = log_of_this_cpu();
+	struct log *log = log_of_this_cpu(which);
 	struct record *record = log ? next_record(log) : NULL;
 
 	if (!record)
@@ -53,7 +53,7 @@ static __always_inline void log_segment(const struct segment *segment, struct tc
 	record->payload_bytes = segment->payload_bytes;
 	record->window_field = segment->window_field;
 	record->window_bytes = segment->window_field;
-	record->port = port;
+	record->port = port_of(which);
 	record->gso_size = segment->gso_size;
 	record->wire_segments = segment->wire_segments;
 	record->direction = direction;

@@ -56,7 +56,7 @@ static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 contex
  *   call, from tcp_cleanup_rbuf; between two read calls it is asked to, by TCP_QUICKACK;
  * - receive processing sends for the segment just arrived (__tcp_ack_snd_check).
  */
-static __always_inline __u8 reason_of(const struct connection *connection, struct tcp_sock *tp, const struct segment *segment, __u8 context)
+static __always_inline __u8 reason_of(const struct connection *connection, struct tcp_sock *tp, const struct segment *segment, __u8 context, bool connects)
 {
 	struct inet_connection_sock *icsk = (void *)tp;
 	bool is_first = !connection->out.has_acknowledged && connection->out.data_packets == 0;
@@ -66,7 +66,7 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 		return connection->in.fin ? FIN_ACK : OTHER_REASON;
 	if (is_before(segment->sequence, tp->snd_una))
 		return WINDOW_PROBE;
-	if (is_first && !control.config.listens)
+	if (is_first && connects)
 		return HANDSHAKE;
 	if (connection->in.fin && segment->acknowledgment == connection->in.fin_next && unacknowledged)
 		return FIN_ACK;
@@ -105,19 +105,19 @@ static __always_inline void on_out(struct sk_buff *skb)
 	__u8 context, ksoftirqd, retransmission = NONE, reason = NONE;
 	__u64 before;
 	__u32 offset;
-	__u16 port;
+	watched_t which;
 
 	if (!sk)
 		return;
-	port = watched_port(sk);
-	if (!port)
+	which = watched_sock(sk);
+	if (!which)
 		return;
 	tp = tcp_sock_of(sk);
 	/* A packet passes here once a device; only the first one is the route's. */
 	route = tp ? sk->sk_dst_cache : NULL;
 	if (route && route->dev != skb->dev)
 		return;
-	connection = connection_of(port);
+	connection = connection_of(which);
 	cpu = this_cpu();
 	if (!connection || !cpu)
 		return;
@@ -146,7 +146,7 @@ static __always_inline void on_out(struct sk_buff *skb)
 		connection->out.by_context[context] += 1;
 		count_size(connection->out.sizes, segment.payload_bytes);
 	} else if (!(segment.flags & (SYN | FIN | RST))) {
-		reason = reason_of(connection, tp, &segment, context);
+		reason = reason_of(connection, tp, &segment, context, which >> 16 == CONNECTING);
 		connection->out.by_reason[reason] += 1;
 		connection->out.has_acknowledged = 1;
 	}
@@ -154,8 +154,8 @@ static __always_inline void on_out(struct sk_buff *skb)
 		connection->out.fin = 1;
 	if (tp)
 		connection->out.sock = (__u64)sk;
-	connection->out.port = port;
+	connection->out.port = port_of(which);
 	connection->out.last_acknowledgment = segment.acknowledgment;
 	if (constants.log_mask)
-		log_segment(&segment, tp, port, bpf_ktime_get_ns(), OUT, context, ksoftirqd, retransmission, reason);
+		log_segment(&segment, tp, which, bpf_ktime_get_ns(), OUT, context, ksoftirqd, retransmission, reason);
 }

@@ -88,45 +88,76 @@ static __always_inline struct cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&cpus, &number);
 }
 
-/* The connection of this port of the connecting end, and a new one when there is none. */
-static __always_inline struct connection *connection_of(__u16 port)
+/* One end of a watched connection: the connecting end's port, and above it the number of the end
+ * that is meant. 0: none.
+ */
+typedef __u32 watched_t;
+
+static __always_inline watched_t watched(enum end_number end, __u16 port)
 {
-	__u64 place = port;
+	return (__u32)end << 16 | port;
+}
+
+static __always_inline __u16 port_of(watched_t which)
+{
+	return which;
+}
+
+static __always_inline struct end *end_of(watched_t which)
+{
+	return &control.ends[which >> 16 & 1];
+}
+
+/* The end's connection, and a new one when there is none. */
+static __always_inline struct connection *connection_of(watched_t which)
+{
+	struct end *end = end_of(which);
+	__u64 place = which;
 	__u32 number;
 
 	/* Verifiers before 6.18 do not see that bpf_ntohs leaves 16 bits. */
-	asm volatile("%0 &= 0xffff" : "+r"(place));
+	asm volatile("%0 &= 0x1ffff" : "+r"(place));
 	number = control.slot_of_port[place];
 	if (number == 0) {
 #ifdef HAS_FETCH
-		number = __sync_fetch_and_add(&control.connections_count, 1);
+		number = __sync_fetch_and_add(&end->connections_count, 1);
 #else
-		number = control.connections_count++;
+		number = end->connections_count++;
 #endif
 		if (number >= constants.connections_most) {
-			control.connections_count = constants.connections_most;
-			control.connections_refused += 1;
+			end->connections_count = constants.connections_most;
+			end->connections_refused += 1;
 			return NULL;
 		}
 		control.slot_of_port[place] = number + 1;
 	} else {
 		number -= 1;
 	}
+	number += end->connections_first;
 	return bpf_map_lookup_elem(&connections, &number);
 }
 
-/* The connecting end's port if the sock is watched, else 0. */
-static __always_inline __u16 watched_port(const struct sock *sk)
+/* Whether an end of this namespace watches this port of the listening end, which is never 0. */
+static __always_inline bool is_watched(enum end_number end, __u32 netns, __u16 port)
 {
-	__u16 port = control.config.port;
+	return port != 0 && control.ends[end].port == port && control.ends[end].netns == netns;
+}
+
+/* Over the loopback both ends share a namespace; which one a sock is of, the ports tell. */
+static __always_inline watched_t watched_sock(const struct sock *sk)
+{
 	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);
 	__u16 local = sk->__sk_common.skc_num;
+	__u32 netns;
 
-	if (port == 0 || (control.config.listens ? local : remote) != port)
+	if (control.ends[LISTENING].port != local && control.ends[CONNECTING].port != remote)
 		return 0;
-	if (sk->__sk_common.skc_net.net->ns.inum != control.config.netns)
-		return 0;
-	return control.config.listens ? remote : local;
+	netns = sk->__sk_common.skc_net.net->ns.inum;
+	if (is_watched(LISTENING, netns, local))
+		return watched(LISTENING, remote);
+	if (is_watched(CONNECTING, netns, remote))
+		return watched(CONNECTING, local);
+	return 0;
 }
 
 /* Class 0: nothing. Class n: from 2^(n-1) to 2^n - 1 bytes. */

@@ -1,0 +1,75 @@
+//! The memory that programs and a reader share: that of programs loaded here, or of another
+//! process's on this machine, found by the kernel's numbers for its maps.
+
+use libbpf_rs::{MapCore, MapHandle, MapType};
+use schema::evidence::Loan;
+use std::os::fd::AsFd;
+
+use super::layout::{Connection, Control, Cpu, ENDS, LogHead, SIZES};
+use super::mapped::Mapped;
+use super::object::{Extent, Programs, Refused};
+
+/// The maps, in this process's memory.
+pub struct Shared {
+    pub control: Mapped<Control>,
+    pub connections: Mapped<Connection>,
+    pub cpus: Mapped<Cpu>,
+    pub logs: Option<Mapped<LogHead>>,
+    pub extent: Extent,
+}
+
+impl Shared {
+    /// Of programs that this process has loaded.
+    ///
+    /// # Errors
+    /// A map cannot be shared.
+    pub fn of(programs: &Programs, extent: Extent) -> Result<Self, Refused> {
+        let logs = if extent.log_slots > 0 { Some(mapped(&programs.map("logs")?)?) } else { None };
+        let (control, connections) = (mapped(&programs.map(".bss")?)?, mapped(&programs.map("connections")?)?);
+        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, logs, extent })
+    }
+
+    /// Of programs that another process has lent.
+    ///
+    /// # Errors
+    /// This user may not find them, they are gone, or they are not what they should be.
+    pub fn borrowed(loan: &Loan) -> Result<Self, Refused> {
+        let [control, connections, cpus] =
+            [(loan.control_map, SIZES.control_bytes), (loan.connections_map, SIZES.connection_bytes), (loan.cpus_map, SIZES.cpu_bytes)]
+                .map(|(number, bytes)| {
+                    found(number).and_then(|map| if map.value_size() == bytes { Ok(map) } else { Err(strange(number)) })
+                });
+        let (control, connections, cpus) = (control?, connections?, cpus?);
+        let logs = loan.logs_map.map(found).transpose()?;
+        let ends = u32::try_from(ENDS).unwrap_or(0);
+        let log_slots = logs.as_ref().map_or(0, |map| map.value_size().saturating_sub(SIZES.log_bytes) / SIZES.record_bytes);
+        let extent = Extent { connections: connections.max_entries() / ends, cpus: cpus.max_entries(), log_slots, ends };
+        if let (Some(number), Some(map)) = (loan.logs_map, &logs)
+            && (log_slots == 0 || map.max_entries() != extent.cpus * ends)
+        {
+            return Err(strange(number));
+        }
+        let logs = logs.as_ref().map(mapped).transpose()?;
+        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, logs, extent })
+    }
+}
+
+/// Another process's map by the kernel's number for it.
+fn found(number: u32) -> Result<MapHandle, Refused> {
+    let map = MapHandle::from_map_id(number)?;
+    if map.map_type() == MapType::Array { Ok(map) } else { Err(strange(number)) }
+}
+
+fn strange(number: u32) -> Refused {
+    Refused { reason: format!("map {number} is not what was lent") }
+}
+
+/// A map's values in this process's memory.
+fn mapped<T>(map: &MapHandle) -> Result<Mapped<T>, Refused> {
+    // The kernel rounds the values of an array up to 8 bytes.
+    let stride = (map.value_size() as usize).next_multiple_of(8);
+    Mapped::new(map.as_fd(), stride, map.max_entries() as usize).map_err(|error| {
+        let name = map.name().to_string_lossy();
+        Refused { reason: format!("the memory of map {name} cannot be shared: {error}") }
+    })
+}

@@ -23,6 +23,9 @@ use crate::witness::Witness;
 
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// Below this fullness the log waits: its memory is there, and writing would take time, and caches,
+/// from a load that may be over first.
+const WAIT_FULLNESS: f64 = 0.2;
 /// From this fullness on the thread asks for CPU time as everybody does.
 const HURRY_FULLNESS: f64 = 0.4;
 /// The flag of RFC 9293 section 3.1.
@@ -102,7 +105,9 @@ fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ende
                 // Nothing is logged any more that nobody would take.
                 witness.stop();
             }
-            drain(witness, known, &mut file, &mut urgency)?;
+            if is_last || witness.log().is_none_or(|log| log.fullness() > WAIT_FULLNESS) {
+                drain(witness, known, &mut file, &mut urgency)?;
+            }
             if is_last {
                 return file.finish();
             }

@@ -1,11 +1,14 @@
 //! The evidence of real connections over the loopback, held against what the sockets themselves say.
 
 use probe::evidence::{NONE, Record, Watch, Watched};
-use schema::evidence::Evidence;
+use schema::evidence::{Evidence, Loan};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
+
+/// Of the reasons in `schema::table::ACK_REASONS`.
+const HANDSHAKE: u8 = 7;
 
 /// Opens a watch, or says why this host allows none: the tests need root.
 fn watch(level: Evidence) -> Option<Watch> {
@@ -82,6 +85,57 @@ fn the_log_holds_every_byte_at_both_ends() {
         let logged = records.iter().filter(|record| record.direction == direction).map(|record| u64::from(record.payload_bytes));
         assert_eq!(bytes, logged.sum::<u64>());
         assert_eq!(counted.out.by_context.iter().sum::<u64>(), counted.out.data_packets);
+    }
+}
+
+/// What is in a watch's log.
+fn records(watch: &Watch) -> Vec<Record> {
+    let mut records = Vec::new();
+    watch.log().expect("log").drain(u64::MAX, |_, record| records.push(*record));
+    records.sort_by_key(|record| record.mono_ns);
+    records
+}
+
+#[test]
+fn both_ends_see_their_own_by_one_set_of_programs() {
+    if watch(Evidence::User).is_none() {
+        return;
+    }
+    for lender_listens in [true, false] {
+        let lender = Watch::open(Evidence::Segments, 4, true).expect("programs");
+        let loan = lender.loan().expect("a loan");
+        let borrower = Watch::borrow(&loan).expect("maps");
+        assert!(borrower.is_of(&loan) && borrower.loan().is_none());
+        assert!(lender.suits(Evidence::Segments, 4, true) && !borrower.suits(Evidence::Segments, 4, false));
+        assert!(Watch::borrow(&Loan { control_map: loan.connections_map, ..loan }).is_err());
+        for _ in 0..2 {
+            watch_a_transfer(&lender, &borrower, lender_listens);
+        }
+    }
+}
+
+/// One trial of ends that share programs.
+fn watch_a_transfer(lender: &Watch, borrower: &Watch, lender_listens: bool) {
+    const BYTES: usize = 3_000_000;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
+    let port = listener.local_addr().expect("address").port();
+    for (watch, listens) in [(lender, lender_listens), (borrower, !lender_listens)] {
+        watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
+    }
+    transfer(&listener, BYTES);
+    thread::sleep(Duration::from_millis(20));
+    for (watch, listens) in [(lender, lender_listens), (borrower, !lender_listens)] {
+        let direction = u8::from(listens);
+        let records = records(watch);
+        assert_eq!(bytes_once(&records, direction), BYTES as u64, "lender listens {lender_listens}, this one {listens}");
+        assert!(records.iter().all(|record| record.payload_bytes == 0 || record.direction == direction));
+        let connections = watch.connections();
+        let counted = connections.values().next().expect("one");
+        assert_eq!((connections.len(), watch.refused_count(), watch.missed_runs_count()), (1, 0, 0));
+        let (own, other) = (counted.out.data_bytes, counted.arrived.data_bytes);
+        assert_eq!(if listens { own } else { other }, 0);
+        // The handshake is acknowledged by whoever connected.
+        assert_eq!(records.iter().filter(|record| record.reason == HANDSHAKE).count(), usize::from(!listens));
     }
 }
 

@@ -71,7 +71,8 @@ impl Watch {
         Ok(Self::new(level, Origin::Own(programs), shared))
     }
 
-    /// Watches with what another process on this machine has loaded, as its other end.
+    /// Watches with what another process on this machine has loaded, as its other end. The
+    /// two keep to their sides from trial to trial: one listens, the other connects.
     ///
     /// # Errors
     /// It cannot be found or used, with the reason in a sentence.

@@ -25,8 +25,9 @@ static __always_inline struct record *next_record(struct log *log)
 	return (void *)log + sizeof(struct log) + (__u64)slot * sizeof(struct record);
 }
 
-/* The atomic operation is there for its order: the record is whole before it counts. On arm64 only
- * one whose result is asked for has an order.
+/* The record is whole before it counts. x86 keeps the order of stores, and an atomic operation would
+ * wait there for the record's cold memory; arm64 has an order only with an atomic operation whose
+ * result is asked for.
  */
 static __always_inline void commit_record(struct log *log)
 {
@@ -35,7 +36,8 @@ static __always_inline void commit_record(struct log *log)
 
 	barrier_var(before);
 #else
-	__sync_fetch_and_add(&log->head, 1);
+	barrier();
+	*(volatile __u64 *)&log->head = log->head + 1;
 #endif
 }
 

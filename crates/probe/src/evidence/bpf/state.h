@@ -105,7 +105,11 @@ static __always_inline __u16 port_of(watched_t which)
 
 static __always_inline struct end *end_of(watched_t which)
 {
-	return &control.ends[which >> 16 & 1];
+	__u64 number = which >> 16;
+
+	/* As below: a verifier must see the bound. */
+	asm volatile("%0 &= 1" : "+r"(number));
+	return &control.ends[number];
 }
 
 /* The end's connection, and a new one when there is none. */

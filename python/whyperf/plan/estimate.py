@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from whyperf.plan.model import Cell, Plan
 from whyperf.profile import Factors
-from whyperf.profile.combination import DEADLINE_MARGIN_S
+from whyperf.profile.workload import least_seconds
 
 #: Preparing, connecting and recording a trial, in s.
 OVERHEAD_S = 0.15
@@ -42,7 +42,12 @@ def estimate(plan: Plan) -> Estimate:
 
 def trial_seconds(plan: Plan, cell: Cell) -> float:
     """A guess for one trial of the cell, pause and overhead included."""
-    return OVERHEAD_S + plan.pause_ms / 1000 + _load_seconds(cell.factors, network=plan.testbed.kind == "network")
+    planned = plan.workload(cell.id)
+    if planned is not None and planned.workload is not None and _ends_itself(cell.factors):
+        load = least_seconds(planned.workload)
+    else:
+        load = _load_seconds(cell.factors, network=plan.testbed.kind == "network")
+    return OVERHEAD_S + plan.pause_ms / 1000 + load
 
 
 @dataclass
@@ -80,12 +85,14 @@ class TimeLeft:
         return {group: taken[group] / guessed[group] for group in taken}
 
 
+def _ends_itself(factors: Factors) -> bool:
+    """Whether neither a time nor a number of bytes ends the load; the workload does."""
+    return "duration_s" not in factors and not isinstance(factors["transfer_bytes"], int)
+
+
 def _load_seconds(factors: Factors, *, network: bool) -> float:
     if "duration_s" in factors:
         return sum(float(factors[name]) for name in ("warmup_s", "duration_s", "cooldown_s"))
-    if not isinstance(factors["transfer_bytes"], int):
-        # A workload that ends by itself: nothing more is known than the deadline beyond its times.
-        return max(1.0, float(factors["deadline_s"]) - DEADLINE_MARGIN_S)
     rate = NETWORK_BYTES_PER_S if network else LOCAL_BYTES_PER_S
     connections = int(factors.get("connections", 1))
     window = factors.get("window_bytes")

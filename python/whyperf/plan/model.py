@@ -118,6 +118,8 @@ class Plan(Table):
     overrides: Factors = Field(default_factory=dict)
     only: tuple[str, ...] = ()
     asked_trials: int | None = None
+    #: Variables of the environment that the profile took values from.
+    variables: dict[str, str] = Field(default_factory=dict)
     #: Sentences a user should know about the plan, such as factors that the target cannot set.
     warnings: tuple[str, ...] = ()
 

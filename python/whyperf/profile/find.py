@@ -23,7 +23,7 @@ def shipped_names() -> list[str]:
 
 def looks_like_path(argument: str) -> bool:
     """Whether an argument can only mean a file."""
-    return "/" in argument or argument.endswith(".toml")
+    return "/" in argument or argument.endswith((".toml", ".xml"))
 
 
 def find(argument: str) -> Profile:

@@ -1,5 +1,6 @@
 """Reads a profile: TOML, then structure, then every factor; the first thing wrong ends it."""
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -12,25 +13,36 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
+from whyperf.profile.uperf import looks_like_uperf, profile_of
 from whyperf.profile.workload import Workload, read_workload, shipped_workload_names
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def load(path: Path) -> Profile:
-    """The profile in a file; its name is the file's without `.toml`.
+    """The profile in a file, whyperf's or uperf's by its content; its name is the file's without `.toml`.
 
     Raises:
         ProfileError: when it cannot be read or used.
     """
     try:
-        # Editors on other systems put a byte order mark first.
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        # uperf's profiles are bytes, and their comments of any encoding; editors put a byte order mark first.
+        is_uperfs = content.lstrip().startswith(b"<") and not _is_utf8(content)
+        text = content.decode("latin-1" if is_uperfs else "utf-8-sig")
     except UnicodeDecodeError:
         raise ProfileError(str(path), "", "this is not a text file; a profile is TOML in UTF-8") from None
     except OSError as error:
         raise ProfileError(str(path), "", f"cannot be read: {error.strerror}") from None
     return parse(text, name=path.stem, where=str(path))
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def parse(text: str, *, name: str, where: str) -> Profile:
@@ -43,6 +55,8 @@ def parse(text: str, *, name: str, where: str) -> Profile:
         raise ProfileError(
             where, "", f'"{name}" cannot name results; rename the file to letters, digits, ".", "_", "-"'
         )
+    if looks_like_uperf(text):
+        return profile_of(text, name=name, where=where, environment=os.environ)
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -125,6 +125,12 @@ class Profile:
     overrides: Factors = field(default_factory=dict)
     #: Workloads beside the shipped ones, by the name that the factor `workload` takes.
     workloads: Mapping[str, Workload] = field(default_factory=dict)
+    #: Sentences a user should know of how it was read.
+    notes: tuple[str, ...] = ()
+    #: Far hosts that it names by itself, as uperf's profiles do.
+    far_hosts: tuple[str, ...] = ()
+    #: Variables of the environment that it took values from.
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def with_workload(self, workload: Workload) -> "Profile":
         """The same question asked of another workload, which may be none of the shipped ones.

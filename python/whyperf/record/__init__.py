@@ -2,7 +2,7 @@
 
 from whyperf.record.costs import keep_cost, known_cost
 from whyperf.record.errors import RecordError
-from whyperf.record.experiment import Experiment, Trials
+from whyperf.record.experiment import Experiment, Trials, kept_profile
 from whyperf.record.manifest import RECORD_VERSION, Damaged, Manifest
 from whyperf.record.naming import planned_folder, quick_folder
 from whyperf.record.tables import TableRead, manifests_frame, read_table
@@ -19,6 +19,7 @@ __all__ = [
     "TrialWriter",
     "Trials",
     "keep_cost",
+    "kept_profile",
     "known_cost",
     "manifests_frame",
     "planned_folder",

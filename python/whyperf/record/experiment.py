@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
+from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import write_file
 from whyperf.record.errors import RecordError, told
 from whyperf.record.lock import Lock
@@ -21,8 +22,12 @@ from whyperf.record.writer import TrialWriter
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
 HOST_NAMES = ("near", "far")
+#: The profile as it was asked, in whyperf's language or in uperf's.
+PROFILES = ("profile.toml", "profile.xml")
 #: What a folder may hold when a run was killed before it wrote plan.json.
-UNFINISHED_CREATION = {".lock", "trials", "profile.toml", ".profile.toml.partial", ".plan.json.partial"}
+UNFINISHED_CREATION = {".lock", "trials", ".plan.json.partial"} | {
+    name for profile in PROFILES for name in (profile, f".{profile}.partial")
+}
 
 
 class Trials(NamedTuple):
@@ -83,7 +88,7 @@ class Experiment:
                 plan = _read_plan(folder)
             else:
                 with told("write to", folder):
-                    write_file(folder / "profile.toml", profile_text.encode())
+                    write_file(folder / _profile_name(profile_text), profile_text.encode())
                     write_file(folder / "plan.json", plan.to_json().encode())
         except BaseException as error:
             if lock is not None:
@@ -114,8 +119,9 @@ class Experiment:
     @property
     def profile_text(self) -> str:
         """The profile as it was asked."""
-        with told("read", self.folder / "profile.toml"):
-            return (self.folder / "profile.toml").read_text(encoding="utf-8")
+        path = kept_profile(self.folder)
+        with told("read", path):
+            return path.read_text(encoding="utf-8")
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
@@ -242,6 +248,15 @@ class Experiment:
         except ValueError:
             raise RecordError(f"{path} is damaged; remove it, and the next run writes it again") from None
         return content if isinstance(content, dict) else None
+
+
+def kept_profile(folder: Path) -> Path:
+    """The profile that an experiment keeps, in whichever language; it may be gone."""
+    return next((folder / name for name in PROFILES if (folder / name).is_file()), folder / PROFILES[0])
+
+
+def _profile_name(text: str) -> str:
+    return PROFILES[looks_like_uperf(text)]
 
 
 def _remove_empty(folder: Path, *, with_lock: bool) -> None:

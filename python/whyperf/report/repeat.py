@@ -5,6 +5,7 @@ from pathlib import Path
 
 from whyperf.plan import Plan
 from whyperf.profile import find, shipped_names
+from whyperf.record import kept_profile
 
 
 def command(plan: Plan, folder: str) -> str:
@@ -24,12 +25,13 @@ def command(plan: Plan, folder: str) -> str:
         words += ["--only", part]
     for factor, level in plan.overrides.items():
         words += ["--set", f"{factor}={str(level).lower() if isinstance(level, bool) else level}"]
-    return shlex.join([*words, "--out", f"{folder.rstrip('/')}-again"])
+    variables = [f"{name}={shlex.quote(value)}" for name, value in plan.variables.items()]
+    return " ".join([*variables, shlex.join([*words, "--out", f"{folder.rstrip('/')}-again"])])
 
 
 def _profile(plan: Plan, folder: str) -> str:
     """The name of a shipped profile, or the path of the kept one where it is another text."""
-    kept = Path(folder) / "profile.toml"
+    kept = kept_profile(Path(folder))
     shipped = plan.profile in shipped_names()
     if kept.is_file() and not (shipped and find(plan.profile).text == kept.read_text(encoding="utf-8")):
         return str(kept)

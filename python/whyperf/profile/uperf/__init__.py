@@ -3,3 +3,8 @@
 They look like XML and are none: uperf cuts them into words by itself, and profiles rely on that.
 docs/uperf.md says what runs and what differs.
 """
+
+from whyperf.profile.uperf.load import name_of, profile_of
+from whyperf.profile.uperf.tokens import looks_like_uperf
+
+__all__ = ["looks_like_uperf", "name_of", "profile_of"]

@@ -1,10 +1,7 @@
 """From the elements of a uperf profile to a workload (crates/schema/src/workload.rs)."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import Any
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import Level
@@ -13,12 +10,12 @@ from whyperf.profile.uperf.flowops import OPENING, Document, moving_step, openin
 from whyperf.profile.uperf.ignored import ignored
 from whyperf.profile.uperf.opened import opened
 from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
+from whyperf.profile.workload import least_seconds
 
 #: Connections of a strand at most (crates/workload/src/script.rs).
 MOST_CONNECTIONS = 1024
 #: Steps that a transaction may be written out to.
 MOST_STEPS = 20_000
-NS_PER_S = 10**9
 #: What iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
@@ -51,7 +48,7 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
     if not groups:
         raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
     workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
-    factors = asked.factors | {"deadline_s": _deadline_s(groups)}
+    factors = asked.factors | {"deadline_s": _deadline_s(workload)}
     return Translation(workload, factors, asked.hosts, (*tree.notes, *work.told()))
 
 
@@ -239,20 +236,11 @@ def _named_apart(groups: list[Document]) -> list[Document]:
     return groups
 
 
-def _deadline_s(groups: list[Document]) -> float:
+def _deadline_s(workload: Document) -> float:
     """When the load is cut: its own times, and much room for iterations whose length nobody knows."""
-    # The transactions of the same number begin together in all groups.
-    rounds = zip_longest(*(map(_transaction_s, group["transactions"]) for group in groups), fillvalue=0.0)
-    return min(sum(map(max, rounds)) + MARGIN_S, 1_000_000.0)
-
-
-def _transaction_s(transaction: Mapping[str, Any]) -> float:
-    repeat = transaction["repeat"]
-    if repeat["by"] == "duration":
-        return float(repeat["duration_ns"]) / NS_PER_S
-    thinks_ns = sum(step["count"] * step["operation"].get("duration_ns", 0) for step in transaction["steps"])
-    known_s = float(repeat["count"] * thinks_ns) / NS_PER_S
-    return known_s + (UNKNOWN_S if repeat["count"] > 1 else 0.0)
+    repeats = (each["repeat"] for group in workload["groups"] for each in group["transactions"])
+    is_unknown = any(repeat["by"] == "iterations" and repeat["count"] > 1 for repeat in repeats)
+    return min(least_seconds(workload) + MARGIN_S + (UNKNOWN_S if is_unknown else 0.0), 1_000_000.0)
 
 
 def _lines(lines: list[int]) -> str:

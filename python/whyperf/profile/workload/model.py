@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, get_args
 
 from whyperf.profile.factor import Level
@@ -77,13 +78,17 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
 
 
 def least_seconds(document: Document) -> float:
-    """How long the transactions with a time of their own last together, in s: one after another in each group."""
-    lengths = [
-        sum(
-            transaction["repeat"]["duration_ns"]
-            for transaction in group["transactions"]
-            if transaction["repeat"]["by"] == "duration"
-        )
-        for group in document["groups"]
-    ]
-    return float(max(lengths, default=0)) / 1e9
+    """The times that a workload gives, durations and pauses, in s; what it moves takes time beside.
+
+    Transactions of the same number begin together in all groups.
+    """
+    groups = (map(_transaction_seconds, group["transactions"]) for group in document["groups"])
+    return sum(map(max, zip_longest(*groups, fillvalue=0.0)))
+
+
+def _transaction_seconds(transaction: Document) -> float:
+    repeat = transaction["repeat"]
+    if repeat["by"] == "duration":
+        return float(repeat["duration_ns"]) / 1e9
+    pauses_ns = sum(step["count"] * step["operation"].get("duration_ns", 0) for step in transaction["steps"])
+    return float(repeat.get("count", 0) * pauses_ns) / 1e9

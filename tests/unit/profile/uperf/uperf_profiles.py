@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from whyperf.profile.uperf.read import read
 from whyperf.profile.uperf.translate import Translation, translate
 
-VARIABLES: Mapping[str, str] = {
+VARIABLES: dict[str, str] = {
     "h": "far.example",
     "h1": "far.example",
     "h2": "other.example",

@@ -1,0 +1,25 @@
+"""What becomes of the far hosts that a profile names by itself, as uperf's profiles do by `remotehost=`."""
+
+from collections.abc import Sequence
+
+#: Targets that are no host.
+HERE = {"testbed": "the embedded testbed", "loopback": "the loopback"}
+
+
+def far_host_notes(named: Sequence[str], target: str) -> list[str]:
+    """A sentence where the far end is not the one host that the profile names.
+
+    Args:
+        named: the hosts that the profile names.
+        target: `testbed`, `loopback`, or the far host of the command line.
+    """
+    if not named or list(named) == [target]:
+        return []
+    there = HERE.get(target, target)
+    if len(named) > 1:
+        listed = ", ".join(named)
+        return [f"The profile names {len(named)} far hosts ({listed}); all connections go to one far end, {there}."]
+    if target in HERE:
+        begin = f"{there.capitalize()} stands for {named[0]}, the profile's far host"
+        return [f"{begin}; --host {named[0]} measures the path to it."]
+    return [f"{there} (--host) stands for {named[0]}, the profile's far host."]

@@ -1,0 +1,22 @@
+"""What is told of far hosts that a profile names by itself."""
+
+import pytest
+
+from whyperf.plan.far_hosts import far_host_notes
+
+STANDS = "stands for h, the profile's far host; --host h measures the path to it."
+
+
+@pytest.mark.parametrize(
+    ("named", "target", "told"),
+    [
+        ((), "testbed", []),
+        (("host7",), "host7", []),
+        (("h",), "testbed", [f"The embedded testbed {STANDS}"]),
+        (("h",), "loopback", [f"The loopback {STANDS}"]),
+        (("h",), "host7", ["host7 (--host) stands for h, the profile's far host."]),
+        (("a", "b"), "a", ["The profile names 2 far hosts (a, b); all connections go to one far end, a."]),
+    ],
+)
+def test_far_hosts(named: tuple[str, ...], target: str, told: list[str]) -> None:
+    assert far_host_notes(named, target) == told

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from whyperf.profile.factors import Level
 from whyperf.profile.uperf.flowops import OPENING
+from whyperf.profile.uperf.tokens import in_one_line
 from whyperf.profile.uperf.tree import Flowop, Tree
 
 Value = TypeVar("Value")
@@ -54,7 +55,7 @@ def opened(tree: Tree) -> Opened:
         congestion_control = _same(flowops, "cc", lambda flowop: flowop.options.text("cc"))
         if congestion_control:
             factors["congestion_control"] = congestion_control
-    hosts = tuple(dict.fromkeys(flowop.options.text("remotehost") for flowop in flowops))
+    hosts = tuple(dict.fromkeys(in_one_line(flowop.options.text("remotehost")) for flowop in flowops))
     return Opened(protocols, hosts, factors)
 
 

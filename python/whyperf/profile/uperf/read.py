@@ -9,7 +9,7 @@ from typing import NamedTuple
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.uperf.options import parse_options, substituted
 from whyperf.profile.uperf.quantities import integer, is_perhaps_minutes, time_ns
-from whyperf.profile.uperf.tokens import Token, tokenize
+from whyperf.profile.uperf.tokens import Token, in_one_line, tokenize
 from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
 
 #: Elements and attributes, known by how a word begins.
@@ -84,7 +84,7 @@ class _Reader:
             problem = str(error)
             if "=" in token.text and token.text.endswith(">") and not token.is_quoted:
                 problem = f'"{token.text}" has the end of its element in it, for uperf too; put a blank before it'
-            raise ProfileError(self.where, f"line {token.line}", problem) from None
+            raise ProfileError(self.where, f"line {token.line}", in_one_line(problem)) from None
 
     def _symbol(self, token: Token) -> Symbol:
         text = token.text
@@ -117,9 +117,9 @@ class _Reader:
         kind, value, line = symbol
         match kind:
             case "name=" if self.is_in_group:
-                self._group(symbol).name = value
+                self._group(symbol).name = in_one_line(value)
             case "name=":
-                self.tree.name = value
+                self.tree.name = in_one_line(value)
             case "nthreads=" | "nprocs=":
                 group = self._group(symbol)
                 group.strands = self._number(symbol)
@@ -136,7 +136,7 @@ class _Reader:
                 self._flowop(symbol).type = _flowop_type(value)
             case "options=":
                 options = parse_options(value, self.environment)
-                self.tree.notes.extend(f"{self.where}: line {line}: {note}." for note in options.notes)
+                self.tree.notes.extend(f"{self.where}: line {line}: {in_one_line(note)}." for note in options.notes)
                 self._flowop(symbol).options.given |= options.given
 
     def _group(self, symbol: Symbol) -> Group:
@@ -174,7 +174,7 @@ class _Reader:
             raise ValueError(f"{symbol.kind}{symbol.value} {error}") from None
         if is_perhaps_minutes(symbol.value):
             note = f"{symbol.kind}{symbol.value} is in milliseconds, as in uperf"
-            self.tree.notes.append(f"{self.where}: line {symbol.line}: {note}.")
+            self.tree.notes.append(f"{self.where}: line {symbol.line}: {in_one_line(note)}.")
         return value_ns
 
 

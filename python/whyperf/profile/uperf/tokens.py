@@ -30,6 +30,11 @@ class Token:
     is_quoted: bool = False
 
 
+def in_one_line(text: str) -> str:
+    """A text for a message: what cannot be printed, such as a line's end in a variable, as a blank."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def looks_like_uperf(text: str) -> bool:
     """Whether a profile is uperf's: its first character is `<`, with which no TOML begins."""
     return text.lstrip(SEPARATORS + "\ufeff").startswith("<")
@@ -88,7 +93,8 @@ def _word(text: str, at: int, line: int, where: str) -> tuple[Token, int]:
         raise ProfileError(where, f"line {line}", 'the quote that opens here is never closed; add a "')
     word = (bare + (quoted or "")).translate(LOWER_CASE).replace("\n", " ").replace("\r", " ")
     if len(word.encode(errors="surrogatepass")) > LONGEST_WORD:
-        problem = f"a word has over {LONGEST_WORD} characters, as {word[:20]}…; is a quote missing before it?"
+        begin = in_one_line(word[:20])
+        problem = f"a word has over {LONGEST_WORD} characters, as {begin}…; is a quote missing before it?"
         raise ProfileError(where, f"line {line}", problem)
     return Token(word, line, quoted is not None), found.end()
 

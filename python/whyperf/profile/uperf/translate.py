@@ -9,6 +9,7 @@ from whyperf.profile.uperf.connections import ANONYMOUS, Connections
 from whyperf.profile.uperf.flowops import OPENING, Document, moving_step, opening_step, think_step
 from whyperf.profile.uperf.ignored import ignored
 from whyperf.profile.uperf.opened import opened
+from whyperf.profile.uperf.tokens import in_one_line
 from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
 from whyperf.profile.workload import least_seconds
 
@@ -44,7 +45,7 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
         work.protocol = asked.protocol
         groups = [work.group(group) for group in tree.groups if work.is_there(group)]
     except ValueError as error:
-        raise ProfileError(where, "", str(error)) from None
+        raise ProfileError(where, "", in_one_line(str(error))) from None
     if not groups:
         raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
     workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
@@ -70,7 +71,7 @@ class _Translator:
 
     def note(self, line: int, text: str) -> None:
         """Keeps a sentence."""
-        self.notes.append(f"{self.where}: line {line}: {text}.")
+        self.notes.append(f"{self.where}: line {line}: {in_one_line(text)}.")
 
     def is_there(self, group: Group) -> bool:
         """Whether a group does anything; says so when it does not."""

@@ -57,7 +57,8 @@ def assert_read_or_refused(text: str, environment: Mapping[str, str] = VARIABLES
     else:
         assert_of_the_schema(found.workload)
         assert all(note.startswith("x.xml: ") and note.endswith(".") for note in found.notes)
-    assert "\n" not in refused
+        assert all(note.isprintable() for note in found.notes)
+    assert refused.isprintable()
 
 
 @settings(deadline=None)

@@ -85,6 +85,7 @@ class _Tables:
 
     def __init__(self, inputs: Inputs, measured: Measured) -> None:
         self._testbed = inputs.testbed
+        self._segment_rates = _by_cell(measured.segment_rates)
         done = WorkloadResults(inputs, measured)
         self._transactions = {cell.id: done.transactions(cell) for cell in inputs.cells}
         self._datagrams = {cell.id: done.datagrams(cell) for cell in inputs.cells}
@@ -164,6 +165,10 @@ class _Tables:
         ratio = sum(again) / data if data else None
         return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio)
 
+    def _segment_rate(self, cell: str) -> float | None:
+        rates = [row["segments_per_s"] for row in self._segment_rates.get(cell, [])]
+        return float(np.median(rates)) if rates else None
+
     def result(self, cell: Cell, spread: Spread, cycles: Cycles, cautions: Sequence[Caution]) -> CellResult:
         trials = self._trials.get(cell.id, [])
         measured = [row for row in trials if row["goodput_bps"] is not None]
@@ -183,6 +188,7 @@ class _Tables:
             cycles_per_kbyte=cycles,
             window=_window(_first(self._windows.get(cell.id))),
             retransmitted_segments=self.retransmitted(cell.id),
+            data_segments_per_s=self._segment_rate(cell.id),
             calls=Calls(**{row["role"]: _end_calls(row) for row in self._calls.get(cell.id, [])}),
             workload=cell.workload,
             metric=cell.metric,

@@ -292,6 +292,7 @@ class CellResult(Part):
     cycles_per_kbyte: Cycles
     window: Window
     retransmitted_segments: Retransmitted
+    data_segments_per_s: float | None
     calls: Calls
     workload: str
     metric: str

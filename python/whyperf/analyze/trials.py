@@ -11,6 +11,7 @@ from whyperf.analyze.goodput import measure, receiver_rows, window_octets
 from whyperf.analyze.inputs import Inputs
 from whyperf.analyze.per_transaction import transaction_costs
 from whyperf.analyze.retransmissions import trial_retransmissions
+from whyperf.analyze.segment_rate import trial_segment_rates
 from whyperf.analyze.transactions import trial_calls, trial_transactions
 
 
@@ -20,7 +21,8 @@ class Measured:
 
     `trials`: see `goodput.measure`. `connections`: trial, connection, `window_octets`,
     `goodput_bps`. `ends_cpu`: see `cpu.trial_cpu`. `cycles`: see `cycles.cycles_per_kbyte`.
-    `retransmissions`: see `retransmissions.trial_retransmissions`. `transactions`: see
+    `retransmissions`: see `retransmissions.trial_retransmissions`.
+    `segment_rates`: see `segment_rate.trial_segment_rates`. `transactions`: see
     `transactions.trial_transactions`. `costs`: see `per_transaction.transaction_costs`. `datagrams`: see
     `datagrams.trial_datagrams`.
     """
@@ -30,6 +32,7 @@ class Measured:
     ends_cpu: pl.DataFrame
     cycles: pl.DataFrame
     retransmissions: pl.DataFrame
+    segment_rates: pl.DataFrame
     transactions: pl.DataFrame
     costs: pl.DataFrame
     datagrams: pl.DataFrame
@@ -48,6 +51,7 @@ def measure_trials(inputs: Inputs) -> Measured:
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),
         ends_cpu=ends_cpu,
         cycles=cycles_per_kbyte(ends_cpu, trials),
+        segment_rates=trial_segment_rates(inputs.tcp_info).join(ran.select("trial"), on="trial", how="semi"),
         transactions=transactions,
         costs=transaction_costs(ends_cpu, transactions, calls),
         datagrams=trial_datagrams(inputs.datagrams, inputs.ends, trials),

@@ -1,9 +1,10 @@
 """The result of a single cell in a few lines, as `whyperf run HOST` ends with."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from whyperf.analyze.quantity import bit_rate, count, percent, significant
-from whyperf.analyze.summary import CellResult, EndCpu
+from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
+from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Spread, Transactions
+from whyperf.report.metric import per_second
 from whyperf.report.words import ENDS, level_with_unit
 
 WIDTH = 16
@@ -17,33 +18,100 @@ def single_lines(cell: CellResult) -> list[str]:
 
 
 def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
-    goodput = cell.goodput_bps
-    if goodput.median is None:
-        yield "Goodput", "none: no trial has a result"
+    if cell.metric == "transactions" and cell.transactions is not None:
+        yield from _transactions(cell, cell.transactions)
     else:
-        interval = ""
-        if goodput.low is not None and goodput.high is not None:
-            interval = f" ({bit_rate(goodput.low)} to {bit_rate(goodput.high)}, {count(cell.trials, 'trial')})"
-        yield "Goodput", bit_rate(goodput.median) + interval
+        yield "Goodput", _goodput(cell)
+        if cell.datagrams is not None:
+            yield from _datagrams(cell.datagrams)
+        elif cell.transactions is not None and cell.transactions.per_s.median is not None:
+            yield "Transactions", _spread(cell.transactions.per_s, per_second, cell.trials)
     for end in ENDS:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is not None:
             yield f"CPU {end}", _cpu(cpu)
     cycles = cell.cycles_per_kbyte
-    if cycles.sender is not None or cycles.receiver is not None:
+    if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
         yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
-    yield "Window", _window(cell)
+    if cell.window.announced_bytes is not None or cell.metric == "goodput":
+        yield "Window", _window(cell)
     again = cell.retransmitted_segments
-    if again.median is not None:
+    if again.median is not None and cell.datagrams is None:
         ratio = (
             f" ({percent(again.ratio)} of the data segments)" if again.ratio and again.ratio >= SMALLEST_RATIO else ""
         )
         yield "Retransmitted", f"{count(round(again.median), 'segment')}{ratio}"
     shares = cell.connections
-    if shares is not None:
+    if shares is not None and cell.metric != "transactions":
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
         yield "Connections", f"{bit_rate(shares.min_bps)} to {bit_rate(shares.max_bps)} each{fairness}"
+
+
+def _goodput(cell: CellResult) -> str:
+    if cell.goodput_bps.median is None:
+        return "none: no trial has a result"
+    return _spread(cell.goodput_bps, bit_rate, cell.trials)
+
+
+def _spread(spread: Spread, told: Callable[[float], str], trials: int) -> str:
+    """A median, with its interval where there is one."""
+    if spread.median is None:
+        return "none: no trial has a result"
+    interval = ""
+    if spread.low is not None and spread.high is not None:
+        interval = f" ({told(spread.low)} to {told(spread.high)}, {count(trials, 'trial')})"
+    return told(spread.median) + interval
+
+
+def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, str]]:
+    failed = f", {found.failed_count:,} failed" if found.failed_count else ""
+    yield "Transactions", _spread(found.per_s, per_second, cell.trials) + failed
+    if found.intended_per_s is not None and found.begun_per_s is not None:
+        yield "Offered", f"{per_second(found.intended_per_s)}, {per_second(found.begun_per_s)} begun"
+    for name, latency in (("Latency", found.latency), ("On the wire", found.wire), ("Connecting", found.connect)):
+        if latency is not None:
+            yield name, _latency(latency)
+    if found.connects_per_s is not None:
+        yield "Connects", f"{significant(found.connects_per_s, 4)} connections/s"
+    for end in ENDS:
+        cost = getattr(found.cost, end)
+        if cost is not None and cost.load_threads_ns is not None:
+            busy = f"{seconds(cost.busy_ns)} of CPU, " if cost.busy_ns is not None else ""
+            calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
+            yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in the load's threads{calls}"
+    if cell.goodput_bps.median is not None:
+        yield "Goodput", bit_rate(cell.goodput_bps.median)
+
+
+def _latency(latency: Latency) -> str:
+    parts = {
+        "50 %": latency.p50_ns,
+        "90 %": latency.p90_ns,
+        "99 %": latency.p99_ns,
+        "99.9 %": latency.p99_9_ns,
+        "99.99 %": latency.p99_99_ns,
+        "99.999 %": latency.p99_999_ns,
+        "largest": latency.max_ns,
+    }
+    told = ", ".join(f"{name} {seconds(value)}" for name, value in parts.items() if value is not None)
+    kinds = {"service": " (closed loop)", "intended": " (from the intended begin)"}
+    return told + kinds.get(latency.kind, "")
+
+
+def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
+    if found.received_per_s.median is not None:
+        sent = (
+            "" if found.sent_per_s is None else f"; {significant(found.sent_per_s, 4)} /s handed to the sender's kernel"
+        )
+        yield "Datagrams", f"{significant(found.received_per_s.median, 4)} /s arrived{sent}"
+    if found.lost_ratio is not None:
+        dropped = f", {found.kernel_drops_count:,} of them by the receiving socket" if found.kernel_drops_count else ""
+        due = found.received_count + found.lost_count
+        lost = f"{percent(found.lost_ratio)} ({found.lost_count:,} of {due:,}{dropped})"
+        yield "Lost", f"{lost}; {found.late_count:,} late, {found.duplicate_count:,} twice"
+    if found.jitter_ns is not None:
+        yield "Jitter", f"median {seconds(found.jitter_ns)}, largest {seconds(found.jitter_ns_max or 0)}"
 
 
 def _cpu(cpu: EndCpu) -> str:

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from whyperf.analyze.quantity import significant
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.report.columns import rate_unit
 from whyperf.report.layout import Axis, choose
+from whyperf.report.metric import GOODPUT, Metric, metric_of
 from whyperf.report.table import cells_table
 from whyperf.report.words import factor_title, level_text
 
@@ -19,7 +19,16 @@ GAP = 2
 #: Headings of the report's table that are long for a terminal.
 SHORTER = {"Retransmitted": "Retr", "Announced window": "Window announced"}
 #: What a narrow terminal does without, in this order.
-LEAVE_OUT = ("Trials", "Retr", "Window announced", "Cycles/KB receiver", "Cycles/KB sender", "95 % interval")
+LEAVE_OUT = (
+    "Trials",
+    "Retr",
+    "Window announced",
+    "Cycles/KB receiver",
+    "Cycles/KB sender",
+    "µs of CPU receiver",
+    "µs of CPU sender",
+    "95 % interval",
+)
 
 
 def sweep_tables(summary: Summary, width: int) -> list[Table]:
@@ -80,10 +89,11 @@ class TextColumn:
 
 
 def _matrix(cells: list[CellResult], down: Axis, across: Axis, title: str | None) -> Table:
-    """Median goodput; `*` marks cells with trials that failed, were cut or did not get steady."""
-    unit = rate_unit(cells)
+    """Medians of the metric; `*` marks cells with trials that failed, were cut or did not get steady."""
+    metric = metric_of(cells)
+    unit = metric.unit(cells)
     found = {(_level(cell, down), _level(cell, across)): cell for cell in cells}
-    caption = f"Median goodput, {unit.name}; columns: {factor_title(across.factor).lower()}"
+    caption = f"Median {metric.title.lower()}, {unit.name}; columns: {factor_title(across.factor).lower()}"
     if any(_doubtful(cell) for cell in cells):
         caption += "; * failed, cut or unsteady trials"
     table = _table(title, caption)
@@ -92,7 +102,7 @@ def _matrix(cells: list[CellResult], down: Axis, across: Axis, title: str | None
         table.add_column(level_text(level), justify="right")
     for row_level in down.levels:
         row = [found.get((level_text(row_level), level_text(level))) for level in across.levels]
-        table.add_row(level_text(row_level), *(_median(cell, unit.bps) for cell in row))
+        table.add_row(level_text(row_level), *(_median(cell, metric, unit.scale) for cell in row))
     return table
 
 
@@ -114,11 +124,12 @@ def _level(cell: CellResult, axis: Axis) -> str:
     return level_text(cell.factors.get(axis.factor))
 
 
-def _median(cell: CellResult | None, bps: float) -> str:
+def _median(cell: CellResult | None, metric: Metric, scale: float) -> str:
     if cell is None:
         return ""
-    median = cell.goodput_bps.median
-    return ("none" if median is None else significant(median / bps)) + ("*" if _doubtful(cell) else "")
+    median = metric.median(cell)
+    digits = 3 if metric is GOODPUT else 4
+    return ("none" if median is None else significant(median / scale, digits)) + ("*" if _doubtful(cell) else "")
 
 
 def _doubtful(cell: CellResult) -> bool:

@@ -6,6 +6,7 @@ from bokeh.plotting import figure
 
 from whyperf.report.paint import Paint
 from whyperf.report.switchboard import Choice
+from whyperf.report.table import Table
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,22 @@ class Group:
     choices: tuple[Choice, ...] = ()
 
 
+@dataclass(frozen=True)
+class StudyTable:
+    """A table with its heading and a note."""
+
+    heading: str
+    note: str
+    table: Table
+
+
 @dataclass
 class Section:
-    """A part of the page: groups of charts, and a sentence for each that was left out."""
+    """A part of the page: tables, groups of charts, and a sentence for each that was left out."""
 
     id: str
     heading: str
     choices: tuple[Choice, ...] = ()
+    tables: list[StudyTable] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)

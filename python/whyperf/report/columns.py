@@ -1,64 +1,43 @@
 """Columns of data for charts, from cells in the order of an axis."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from whyperf.analyze.quantity import bit_rate, percent, significant
+from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
+from whyperf.report.metric import GOODPUT, Metric, RateUnit
 from whyperf.report.words import level_with_unit
 
 Point = tuple[float, object, CellResult | None]
 """Position on the x axis, level there, and the cell."""
 
-_PREFIXES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
-
-@dataclass(frozen=True)
-class RateUnit:
-    """The unit of all rates of a chart or table."""
-
-    bps: float
-    name: str
-
-
-def rate_unit(cells: Sequence[CellResult]) -> RateUnit:
-    """The unit in which the largest goodput of `cells` is at least 1."""
-    most = max((cell.goodput_bps.median or 0.0 for cell in cells), default=0.0)
-    return rate_unit_for(most)
-
-
-def rate_unit_for(bps: float) -> RateUnit:
-    """The unit in which `bps` is at least 1."""
-    return next((RateUnit(scale, name) for scale, name in _PREFIXES if bps >= scale), RateUnit(1.0, "bit/s"))
-
-
-def goodput(points: Sequence[Point], factor: str, unit: RateUnit, line: str) -> dict[str, list[object]]:
-    """Medians with interval: x, y, low, high, told columns."""
-    have = [(x, level, cell) for x, level, cell in points if cell is not None and cell.goodput_bps.median is not None]
+def medians(points: Sequence[Point], factor: str, metric: Metric, unit: RateUnit, line: str) -> dict[str, list[object]]:
+    """Medians of the metric with interval: x, y, low, high, told columns."""
+    have = [(x, level, cell) for x, level, cell in points if cell is not None and metric.median(cell) is not None]
 
     def scaled(value: float | None, fallback: float | None) -> float | None:
         chosen = fallback if value is None else value
-        return None if chosen is None else _short(chosen / unit.bps)
+        return None if chosen is None else _short(chosen / unit.scale)
 
-    spreads = [cell.goodput_bps for _, _, cell in have]
-    medians = [scaled(spread.median, None) for spread in spreads]
+    spreads = [metric.spread(cell) for _, _, cell in have]
+    middles = [scaled(spread.median, None) for spread in spreads]
     return {
         "x": [x for x, _, _ in have],
-        "y": list(medians),
+        "y": list(middles),
         "low": [scaled(spread.low, spread.median) for spread in spreads],
         "high": [scaled(spread.high, spread.median) for spread in spreads],
         "at": [level_with_unit(factor, level) for _, level, _ in have],
         "line": [line] * len(have),
-        "told": [spread_text(cell) for _, _, cell in have],
+        "told": [spread_text(cell, metric) for _, _, cell in have],
         "trials": [trials_text(cell) for _, _, cell in have],
     }
 
 
-def restless(points: Sequence[Point], unit: RateUnit) -> dict[str, list[object]]:
+def restless(points: Sequence[Point], metric: Metric, unit: RateUnit) -> dict[str, list[object]]:
     """Medians of cells with trials that had no steady state: x, y."""
     marked = [(x, cell) for x, _, cell in points if cell is not None and cell.unsteady_trials]
-    known = [(x, cell.goodput_bps.median) for x, cell in marked if cell.goodput_bps.median is not None]
-    return {"x": [x for x, _ in known], "y": [_short(median / unit.bps) for _, median in known]}
+    known = [(x, median) for x, cell in marked if (median := metric.median(cell)) is not None]
+    return {"x": [x for x, _ in known], "y": [_short(median / unit.scale) for _, median in known]}
 
 
 def values(
@@ -80,15 +59,15 @@ def values(
     }
 
 
-def spread_text(cell: CellResult) -> str:
-    """A goodput with its interval: `9.14 Gbit/s (9.02 to 9.20)`."""
-    spread = cell.goodput_bps
+def spread_text(cell: CellResult, metric: Metric = GOODPUT) -> str:
+    """A median with its interval: `9.14 Gbit/s (9.02 to 9.20)`."""
+    spread = metric.spread(cell)
     if spread.median is None:
         return "none"
     if spread.low is None or spread.high is None:
-        return bit_rate(spread.median)
-    unit = rate_unit_for(spread.median)
-    return f"{bit_rate(spread.median)} ({significant(spread.low / unit.bps)} to {significant(spread.high / unit.bps)})"
+        return metric.told(spread.median)
+    scale = metric.unit_for(spread.median).scale
+    return f"{metric.told(spread.median)} ({significant(spread.low / scale)} to {significant(spread.high / scale)})"
 
 
 def trials_text(cell: CellResult) -> str:

@@ -9,7 +9,7 @@ from whyperf.analyze.course import Course
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
-from whyperf.report.columns import rate_unit_for
+from whyperf.report.metric import GOODPUT
 from whyperf.report.paint import CATEGORIES, ENDS, SHADE, Paint, tag
 from whyperf.report.switchboard import Choice, Columns, Switchboard
 
@@ -61,13 +61,13 @@ class _Drawer:
         return tuple(made)
 
     def _rates(self) -> Chart:
-        unit = rate_unit_for(max(float(one.rates["bps"].max() or 0) for one in self._courses.values()))  # type: ignore[arg-type]
+        unit = GOODPUT.unit_for(max(float(one.rates["bps"].max() or 0) for one in self._courses.values()))  # type: ignore[arg-type]
         made = figures.chart(TIME, f"Goodput ({unit.name})")
         frames = {
             key: one.rates.select(
                 "role",
                 x=pl.col("at_s"),
-                y=pl.col("bps") / unit.bps,
+                y=pl.col("bps") / unit.scale,
                 told=pl.col("bps").map_elements(bit_rate, return_dtype=pl.String),
             )
             for key, one in self._courses.items()

@@ -31,13 +31,15 @@ Figure: TypeAlias = figure
 Drawn: TypeAlias = "GlyphRenderer[Any]"
 
 
-def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIGHT, zero: bool = True) -> Figure:
-    """An empty chart as wide as its place; the y axis starts at 0 unless `zero` is false."""
+def chart(
+    x_title: str, y_title: str, *, log_x: bool = False, log_y: bool = False, height: int = HEIGHT, zero: bool = True
+) -> Figure:
+    """An empty chart as wide as its place; the y axis starts at 0 unless `zero` is false or it is logarithmic."""
     made = figure(
         height=height,
         sizing_mode="stretch_width",
         x_axis_type="log" if log_x else "linear",
-        y_axis_type="linear",
+        y_axis_type="log" if log_y else "linear",
         tools="box_zoom,reset,save",
         toolbar_location="above",
         toolbar_inner=True,
@@ -54,7 +56,8 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
     made.toolbar.autohide = True
     made.toolbar.logo = None
     made.toolbar.stylesheets = [InlineStyleSheet(css=":host(.bk-inner) { background: none; opacity: 1; }")]
-    made.y_range = DataRange1d(start=0, range_padding=0.06) if zero else DataRange1d(range_padding=0.06)
+    from_zero = zero and not log_y
+    made.y_range = DataRange1d(start=0, range_padding=0.06) if from_zero else DataRange1d(range_padding=0.06)
     made.y_range.only_visible = True
     for axis in (*made.xaxis, *made.yaxis):
         axis.axis_label_text_font = axis.major_label_text_font = FONT
@@ -71,13 +74,16 @@ def chart(x_title: str, y_title: str, *, log_x: bool = False, height: int = HEIG
     made.yaxis.major_tick_line_color = None
     made.xgrid.grid_line_color = None
     made.ygrid.grid_line_color = GRID[0]
-    made.yaxis.ticker = BasicTicker(desired_num_ticks=5)
+    if log_y:
+        full_numbers(made)
+    else:
+        made.yaxis.ticker = BasicTicker(desired_num_ticks=5)
     return made
 
 
-def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT) -> Figure:
+def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool = False) -> Figure:
     """An empty chart with a factor on the x axis."""
-    made = chart(axis.title, y_title, log_x=axis.geometric, height=height)
+    made = chart(axis.title, y_title, log_x=axis.geometric, log_y=log_y, height=height)
     ticks, labels = axis_ticks(axis)
     made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
     label(made, labels)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from whyperf.analyze.doubts import CPU_POOL_SHORT_S
-from whyperf.analyze.quantity import bit_rate, octets, percent, significant
+from whyperf.analyze.quantity import octets, percent, seconds, significant
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.report.columns import rate_unit_for
 from whyperf.report.layout import varied_axes
+from whyperf.report.metric import GOODPUT, Metric, metric_of
 from whyperf.report.words import ENDS, setting
 
 WHERE = {
@@ -27,35 +27,43 @@ class Figure:
 
 
 def headline(summary: Summary) -> str:
-    """One or two sentences: what was reached, where; of a sweep also what its slowest setting moved."""
-    measured = [cell for cell in summary.cells if cell.goodput_bps.median is not None]
+    """One or two sentences: what was reached, where; of a sweep also what its slowest setting reached."""
+    metric = metric_of(summary.cells)
+    measured = [cell for cell in summary.cells if metric.median(cell) is not None]
     if not measured:
         return "No trial has a result yet."
     where = WHERE.get(summary.testbed, "")
-    best = max(measured, key=_median)
+    best = max(measured, key=lambda cell: _median(cell, metric))
     if len(summary.cells) == 1:
-        return f"{bit_rate(_median(best))} {_way(best)} {where}. {_cpu_sentence(best)}".strip()
+        tail = _latency_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
+        return f"{metric.told(_median(best, metric))} {_way(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
-    worst = min((cell for cell in measured if cell.sweep == best.sweep), key=_median)
+    worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
     names = [axis.factor for axis in varied_axes(sweep)]
-    lead = f"Goodput reached {bit_rate(_median(best))} {where}, with {setting(best.factors, names)}."
-    if _median(worst) <= 0 or best is worst:
+    lead = f"{metric.title} reached {metric.told(_median(best, metric))} {where}, with {setting(best.factors, names)}."
+    if _median(worst, metric) <= 0 or best is worst:
         return lead
-    factor = _median(best) / _median(worst)
+    factor = _median(best, metric) / _median(worst, metric)
     less = f"{significant(factor, 2)} times less" if factor >= 1.15 else f"{percent(1 - 1 / factor)} less"
-    return f"{lead} The slowest setting, {setting(worst.factors, names)}, moved {bit_rate(_median(worst))}: {less}."
+    reached = metric.told(_median(worst, metric))
+    moved = "moved" if metric is GOODPUT else "reached"
+    return f"{lead} The slowest setting, {setting(worst.factors, names)}, {moved} {reached}: {less}."
 
 
 def key_figures(summary: Summary) -> list[Figure]:
     """The numbers a reader looks for first; of a sweep those of its fastest cell."""
-    measured = [cell for cell in summary.cells if cell.goodput_bps.median is not None]
+    metric = metric_of(summary.cells)
+    measured = [cell for cell in summary.cells if metric.median(cell) is not None]
     if not measured:
         return []
-    best = max(measured, key=_median)
+    best = max(measured, key=lambda cell: _median(cell, metric))
     of_best = "" if len(summary.cells) == 1 else "fastest cell"
-    unit = rate_unit_for(_median(best))
+    unit = metric.unit_for(_median(best, metric))
+    value = significant(_median(best, metric) / unit.scale, 3 if metric is GOODPUT else 4)
     figures = [
-        Figure(significant(_median(best) / unit.bps), unit.name, "Goodput", _interval(best) or of_best),
+        Figure(value, unit.name, metric.title, _interval(best, metric) or of_best),
+        *_latency_figures(best, of_best),
+        *_datagram_figures(best, of_best),
     ]
     for end in ENDS:
         cpu = getattr(best.cpu, end)
@@ -71,14 +79,14 @@ def key_figures(summary: Summary) -> list[Figure]:
             value = percent(cpu.load_threads_ratio).removesuffix(" %")
             figures.append(Figure(value, "%", f"CPU of the {end}", "load's threads only"))
     cycles = best.cycles_per_kbyte
-    if cycles.sender is not None and cycles.receiver is not None:
+    if cycles.sender is not None and cycles.receiver is not None and metric is GOODPUT:
         both = f"{cycles.sender:,.0f} + {cycles.receiver:,.0f}"
         figures.append(Figure(both, "", "Cycles per KByte", f"sender + receiver, {cycles.unit}"))
     if best.window.announced_bytes is not None and len(summary.cells) == 1:
         figures.append(Figure(*_window(best)))
     if len(summary.cells) == 1:
         again = best.retransmitted_segments
-        if again.median is not None:
+        if again.median is not None and best.datagrams is None:
             figures.append(Figure(f"{again.median:,.0f}", "", "Retransmitted segments", "median of the trials"))
     figures.append(_trials(summary))
     return figures
@@ -101,19 +109,58 @@ def _window(cell: CellResult) -> tuple[str, str, str, str]:
     return f"{announced.max:,}", "bytes", "Largest announced window", remark
 
 
-def _interval(cell: CellResult) -> str:
-    low, high = cell.goodput_bps.low, cell.goodput_bps.high
-    if low is None or high is None or cell.trials < 3:
+def _latency_figures(cell: CellResult, of_best: str) -> list[Figure]:
+    """Median and tail latency."""
+    latency = cell.transactions.latency if cell.transactions is not None else None
+    if latency is None or cell.metric != "transactions":
+        return []
+    remark = of_best or ("from the intended begin" if latency.kind == "intended" else "closed loop")
+    told = []
+    for name, value in (("Median latency", latency.p50_ns), ("99 % latency", latency.p99_ns)):
+        if value is not None:
+            number, unit = seconds(value).rsplit(" ", 1)
+            told.append(Figure(number, unit, name, remark))
+    return told
+
+
+def _datagram_figures(cell: CellResult, of_best: str) -> list[Figure]:
+    found = cell.datagrams
+    if found is None or found.lost_ratio is None:
+        return []
+    lost = percent(found.lost_ratio).removesuffix(" %")
+    return [Figure(lost, "%", "Datagrams lost", of_best or f"{found.lost_count:,} in all")]
+
+
+def _latency_sentence(cell: CellResult) -> str:
+    latency = cell.transactions.latency if cell.transactions is not None else None
+    if latency is None or latency.p50_ns is None or cell.metric != "transactions":
         return ""
-    unit = rate_unit_for(_median(cell))
-    return f"95 % interval {significant(low / unit.bps)} to {significant(high / unit.bps)}"
+    tail = f", 99 % took at most {seconds(latency.p99_ns)}" if latency.p99_ns is not None else ""
+    return f"Half of them took at most {seconds(latency.p50_ns)}{tail}."
+
+
+def _loss_sentence(cell: CellResult) -> str:
+    found = cell.datagrams
+    if found is None or found.lost_ratio is None:
+        return ""
+    return f"{percent(found.lost_ratio)} of the datagrams were lost." if found.lost_count else "No datagram was lost."
+
+
+def _interval(cell: CellResult, metric: Metric) -> str:
+    spread = metric.spread(cell)
+    if spread.low is None or spread.high is None or cell.trials < 3:
+        return ""
+    scale = metric.unit_for(_median(cell, metric)).scale
+    return f"95 % interval {significant(spread.low / scale)} to {significant(spread.high / scale)}"
 
 
 def _way(cell: CellResult) -> str:
     many = cell.factors.get("connections")
     over = f" over {many} connections" if isinstance(many, int) and many > 1 else ""
-    way = "from far to near" if cell.factors.get("direction") == "receive" else "from near to far"
-    return f"{way}{over}"
+    if cell.metric == "transactions" or cell.workload == "bidirectional":
+        return f"between near and far{over}"
+    is_received = cell.factors.get("direction") == "receive" or cell.workload == "stream-receive"
+    return f"{'from far to near' if is_received else 'from near to far'}{over}"
 
 
 def _cpu_sentence(cell: CellResult) -> str:
@@ -124,5 +171,5 @@ def _cpu_sentence(cell: CellResult) -> str:
     return f"The sender's CPU was {percent(known['sender'])} busy, the receiver's {percent(known['receiver'])}."
 
 
-def _median(cell: CellResult) -> float:
-    return cell.goodput_bps.median or 0.0
+def _median(cell: CellResult, metric: Metric) -> float:
+    return metric.median(cell) or 0.0

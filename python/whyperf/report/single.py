@@ -10,18 +10,26 @@ from whyperf.analyze.quantity import bit_rate
 from whyperf.analyze.summary import CellResult
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Section
-from whyperf.report.columns import rate_unit
 from whyperf.report.courses import add_courses
+from whyperf.report.latency import Histograms, single_curve
+from whyperf.report.metric import GOODPUT
 from whyperf.report.paint import CATEGORIES
 from whyperf.report.split import kinds_legend, single_split, split_note
 from whyperf.report.switchboard import Switchboard
 
 
 def single_section(
-    cell: CellResult, trials: Sequence[Mapping[str, Any]], courses: Sequence[Course], board: Switchboard
+    cell: CellResult,
+    trials: Sequence[Mapping[str, Any]],
+    courses: Sequence[Course],
+    board: Switchboard,
+    histograms: Histograms | None = None,
 ) -> Section:
-    """The section for `cell`; `trials` are rows of `goodput.measure` in order."""
+    """The section for `cell`; `trials` are rows of `goodput.measure` in order, `histograms` of latency by cell."""
     section = Section("single", "The measurement")
+    curve = single_curve(cell, histograms or {}, board)
+    if curve is not None:
+        section.groups.append(curve)
     add_courses(section, courses, board)
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if len(measured) > 1:
@@ -38,9 +46,9 @@ def single_section(
 
 def _trials(cell: CellResult, measured: Sequence[Mapping[str, Any]]) -> Group:
     """Goodput of each trial in the order of blocks."""
-    unit = rate_unit([cell])
+    unit = GOODPUT.unit([cell])
     made = figures.chart("Trial, in the order of execution", f"Goodput ({unit.name})", height=280)
-    values = [row["goodput_bps"] / unit.bps for row in measured]
+    values = [row["goodput_bps"] / unit.scale for row in measured]
     source = ColumnDataSource(
         {
             "x": list(range(1, len(measured) + 1)),

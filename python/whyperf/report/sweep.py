@@ -9,7 +9,9 @@ from whyperf.analyze.summary import CellResult
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
+from whyperf.report.latency import Histograms, Place, latency_groups, transaction_cost_groups
 from whyperf.report.layout import MOST_LINES, Axis, Layout, choose
+from whyperf.report.metric import metric_of
 from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.split import split_group
 from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
@@ -28,19 +30,23 @@ Get = Callable[[CellResult], float | None]
 Told = Callable[[CellResult], str]
 
 
-def sweep_section(name: str, cells: Sequence[CellResult], board: Switchboard) -> Section:
-    """The section of sweep `name`, whose `cells` differ in at least one factor."""
+def sweep_section(
+    name: str, cells: Sequence[CellResult], board: Switchboard, histograms: Histograms | None = None
+) -> Section:
+    """The section of sweep `name`, whose `cells` differ in at least one factor; `histograms` of latency by cell."""
     layout = choose(cells)
     section = Section(f"sweep-{name}", sweep_title(name))
     if layout is None:
         section.left_out.append("Nothing varied in this sweep, so there is nothing to draw; see the table.")
         return section
-    if not any(cell.goodput_bps.median for cell in cells):
-        section.left_out.append("No trial of this sweep has a goodput yet, so there is nothing to draw.")
+    if not any(metric_of(cells).median(cell) for cell in cells):
+        section.left_out.append("No trial of this sweep has a result yet, so there is nothing to draw.")
         return section
     drawer = _Drawer(f"sweep-{name}", layout, cells, board)
     section.choices = drawer.panels
+    place = Place(drawer.id, layout, drawer.panels, board)
     section.groups.append(drawer.goodput())
+    section.groups += latency_groups(place, cells, histograms)
     if any(data.busy(end)(cell) is not None for cell in cells for end in ENDS):
         section.groups += drawer.cpu()
         split = split_group(drawer.id, layout, board, drawer.panels, drawer.at)
@@ -52,7 +58,9 @@ def sweep_section(name: str, cells: Sequence[CellResult], board: Switchboard) ->
             )
     else:
         section.left_out.append("CPU charts are left out: no trial recorded CPU time.")
-    if any(data.cost(end)(cell) is not None for cell in cells for end in ENDS):
+    if all(cell.metric == "transactions" for cell in cells):
+        section.groups += transaction_cost_groups(place, cells)
+    elif any(data.cost(end)(cell) is not None for cell in cells for end in ENDS):
         section.groups.append(drawer.cost())
     else:
         section.left_out.append("Cycles per KByte are left out: the hosts have neither a PMU nor a time stamp counter.")
@@ -66,7 +74,8 @@ class _Drawer:
         self.id = prefix
         self._layout = layout
         self._board = board
-        self._unit = data.rate_unit(cells)
+        self._metric = metric_of(cells)
+        self._unit = self._metric.unit(cells)
         self._cells = cells
         alone = any(cpu.busy_ratio is not None for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu)
         self._most_busy = max((data.busy(end)(cell) or 0.0 for cell in cells for end in ENDS), default=0.0)
@@ -86,15 +95,17 @@ class _Drawer:
             self.at = choice(f"{prefix}-at", layout.x.factor, _label(layout.x), layout.x.levels, usual)
 
     def goodput(self) -> Group:
-        """Goodput against the x factor, a line per level of the second factor."""
+        """The metric against the x factor, a line per level of the second factor."""
         axis = self._layout.x
-        made = figures.factor_chart(axis, f"Goodput ({self._unit.name})", height=400)
+        made = figures.factor_chart(axis, f"{self._metric.title} ({self._unit.name})", height=400)
         points = []
         for index, level in enumerate(self._levels):
-            source = self._source(level, lambda rows, line: data.goodput(rows, axis.factor, self._unit, line))
+            source = self._source(
+                level, lambda rows, line: data.medians(rows, axis.factor, self._metric, self._unit, line)
+            )
             points.append(self._draw(made, source, axis, index, interval=True))
-        figures.hover(made, points, self._rows(axis, "Goodput") | {"Trials": "trials"})
-        heading = f"Goodput against {_names(axis)}"
+        figures.hover(made, points, self._rows(axis, self._metric.title) | {"Trials": "trials"})
+        heading = f"{self._metric.title} against {_names(axis)}"
         words = f"{heading}, medians with 95 % intervals{self._lines_words()}."
         note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
         if any(cell.unsteady_trials for cell in self._cells):
@@ -109,7 +120,7 @@ class _Drawer:
         lines = self._layout.lines
         if lines and self.at:
             goodput = self._against_lines(lines, self.at)
-            heading = f"Goodput and CPU against {_names(lines)}"
+            heading = f"{self._metric.title} and CPU against {_names(lines)}"
             return [Group(heading, goodput, "", _ends_legend(f"{self.id}-end"), (self.at,))]
         if lines:
             charts = self._per_end("cpu", self._cpu_title, data.busy, data.busy_text)
@@ -129,19 +140,21 @@ class _Drawer:
     def _against_lines(self, lines: Axis, at: Choice) -> tuple[Chart, ...]:
         """Goodput, and CPU of both ends, against the factor that makes the lines elsewhere."""
         combos = self._at_combos()
-        made = figures.factor_chart(lines, f"Goodput ({self._unit.name})")
+        made = figures.factor_chart(lines, f"{self._metric.title} ({self._unit.name})")
         columns: dict[tuple[str, ...], Columns] = {}
         for key, (x, panel) in combos.items():
             rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(lines)]
-            columns[key] = data.goodput(rows, lines.factor, self._unit, "")
+            columns[key] = data.medians(rows, lines.factor, self._metric, self._unit, "")
         source = self._board.source([*self.panels, at], columns)
         paint = CATEGORIES[2]
         figures.add_whiskers(made, source, paint)
         figures.add_line(made, source, paint)
-        figures.hover(made, [figures.add_points(made, source, paint)], {_label(lines): "at", "Goodput": "told"})
-        words = f"Goodput against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
+        figures.hover(
+            made, [figures.add_points(made, source, paint)], {_label(lines): "at", self._metric.title: "told"}
+        )
+        words = f"{self._metric.title} against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
         cpu = self._both_ends(lines, (at,), combos, "CPU")
-        return (Chart(f"{self.id}-lines-goodput", "Goodput", made, words), cpu)
+        return (Chart(f"{self.id}-lines-goodput", self._metric.title, made, words), cpu)
 
     def _both_ends(
         self,
@@ -220,7 +233,9 @@ class _Drawer:
         points = figures.add_points(made, source, paint, line, size=4 if dense else 7)
         if interval and any(cell.unsteady_trials for cell in self._cells):
             level = self._levels[index]
-            figures.add_rings(made, self._source(level, lambda rows, _: data.restless(rows, self._unit)), line)
+            figures.add_rings(
+                made, self._source(level, lambda rows, _: data.restless(rows, self._metric, self._unit)), line
+            )
         return points
 
     def _panel_combos(self) -> dict[tuple[str, ...], tuple[object, ...]]:

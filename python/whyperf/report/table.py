@@ -1,13 +1,13 @@
 """The table of cells: what every cell measured, sortable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.doubts import CPU_POOL_SHORT_S
 from whyperf.analyze.quantity import percent, seconds, significant
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
-from whyperf.report.columns import RateUnit, rate_unit
 from whyperf.report.layout import varied_axes
+from whyperf.report.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 from whyperf.report.words import ENDS, factor_title, level_text
 
 
@@ -40,7 +40,6 @@ class Table:
 
 def cells_table(summary: Summary) -> Table:
     """The table of all cells. Columns that say nothing in any cell are left out."""
-    unit = rate_unit(summary.cells)
     columns: list[tuple[Column, Callable[[CellResult], Entry]]] = []
     sweeps = {cell.sweep: [other for other in summary.cells if other.sweep == cell.sweep] for cell in summary.cells}
     if len(sweeps) > 1:
@@ -52,7 +51,7 @@ def cells_table(summary: Summary) -> Table:
         for axis in varied_axes(cells)
     }
     columns += [(Column(title), _factor(factor)) for factor, title in titles.items()]
-    columns += _measured(unit)
+    columns += _measured(summary.cells)
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [
         index for index, (column, _) in enumerate(columns) if not column.number or any(row[index].sort for row in rows)
@@ -63,18 +62,98 @@ def cells_table(summary: Summary) -> Table:
     )
 
 
-def _measured(unit: RateUnit) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+def _measured(cells: Sequence[CellResult]) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+    unit = GOODPUT.unit(cells)
+    exchange = all(cell.metric == "transactions" for cell in cells)
+    goodput = [
+        (Column(f"Goodput ({unit.name})", "Median of the trials"), _median(GOODPUT, unit)),
+        (Column("95 % interval", "Bootstrap interval of the median"), _interval(GOODPUT, unit)),
+    ]
+    # Of an exchange the goodput is the sizes times the rate, and says nothing more.
     return [
-        (Column(f"Goodput ({unit.name})", "Median of the trials"), _goodput(unit)),
-        (Column("95 % interval", "Bootstrap interval of the median"), _interval(unit)),
+        *([] if exchange else goodput),
+        *_workload_columns(with_interval=exchange),
         (Column("Trials", "Trials with a goodput"), lambda cell: _number(cell.trials)),
         *((Column(f"CPU {end}", "Busy part of the end's own CPUs"), _cpu(end)) for end in ENDS),
-        *((Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS),
-        (Column("Announced window", "Largest receive window announced, bytes"), _announced),
+        *(
+            [(Column(f"µs of CPU {end}", "CPU time of a transaction"), _transaction_cpu(end)) for end in ENDS]
+            if exchange
+            else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
+        ),
+        *([] if exchange else [(Column("Announced window", "Largest receive window announced, bytes"), _announced)]),
         (Column("Retransmitted", "Segments sent again, median of the trials"), _again),
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),
     ]
+
+
+def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+    """What transactions and datagrams are told in; empty in cells without."""
+    unit = RateUnit(1.0, "")
+    interval = [(Column("95 % interval", "Bootstrap interval of the median"), _interval(TRANSACTIONS, unit))]
+    return [
+        (Column("Transactions/s", "Median of the trials"), _median(TRANSACTIONS, unit)),
+        *(interval if with_interval else []),
+        (Column("Offered/s", "Transactions that were to begin in a second"), _offered),
+        *(
+            (Column(heading, f"Latency that {words} of all transactions did not exceed"), _latency(field))
+            for heading, words, field in (
+                ("p50", "50 %", "p50_ns"),
+                ("p99", "99 %", "p99_ns"),
+                ("p99.9", "99.9 %", "p99_9_ns"),
+            )
+        ),
+        (Column("Failed transactions"), _failed_transactions),
+        (Column("Lost", "Datagrams that did not arrive"), _lost_datagrams),
+        (Column("Jitter", "Median of the smoothed variation of the transit time"), _jitter),
+    ]
+
+
+def _offered(cell: CellResult) -> Entry:
+    offered = cell.transactions.intended_per_s if cell.transactions is not None else None
+    return Entry("") if offered is None else Entry(significant(offered, 4), f"{offered:.6g}")
+
+
+def _latency(name: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        latency = cell.transactions.latency if cell.transactions is not None else None
+        if latency is None or cell.metric != "transactions":
+            return Entry("")
+        value: int | None = getattr(latency, name)
+        kind = "from the intended begin" if latency.kind == "intended" else "closed loop: waiting to begin is not in it"
+        return Entry("") if value is None else Entry(seconds(value), str(value), f"{latency.count:,} counted, {kind}")
+
+    return make
+
+
+def _transaction_cpu(end: str) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        cost = getattr(cell.transactions.cost, end) if cell.transactions is not None else None
+        value = None if cost is None else cost.busy_ns if cost.busy_ns is not None else cost.load_threads_ns
+        if cost is None or value is None:
+            return Entry("")
+        calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
+        own = "" if cost.load_threads_ns is None else f"the load's own threads {seconds(cost.load_threads_ns)}{calls}"
+        return Entry(significant(value / 1000), f"{value:.5g}", own)
+
+    return make
+
+
+def _failed_transactions(cell: CellResult) -> Entry:
+    return _count(cell.transactions.failed_count) if cell.transactions is not None else Entry("")
+
+
+def _lost_datagrams(cell: CellResult) -> Entry:
+    found = cell.datagrams
+    if found is None or found.lost_ratio is None:
+        return Entry("")
+    words = f"{found.lost_count:,} lost, {found.late_count:,} late, {found.duplicate_count:,} twice"
+    return Entry(percent(found.lost_ratio), f"{found.lost_ratio:.5g}", words)
+
+
+def _jitter(cell: CellResult) -> Entry:
+    jitter = cell.datagrams.jitter_ns if cell.datagrams is not None else None
+    return Entry("") if jitter is None else Entry(seconds(jitter), f"{jitter:.5g}")
 
 
 def _factor(name: str) -> Callable[[CellResult], Entry]:
@@ -86,20 +165,22 @@ def _factor(name: str) -> Callable[[CellResult], Entry]:
     return make
 
 
-def _goodput(unit: RateUnit) -> Callable[[CellResult], Entry]:
+def _median(metric: Metric, unit: RateUnit) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
-        median = cell.goodput_bps.median
-        return Entry("none") if median is None else Entry(significant(median / unit.bps), f"{median:.6g}")
+        median = metric.median(cell)
+        if median is None:
+            return Entry("none" if metric is GOODPUT else "")
+        return Entry(significant(median / unit.scale, 3 if metric is GOODPUT else 4), f"{median:.6g}")
 
     return make
 
 
-def _interval(unit: RateUnit) -> Callable[[CellResult], Entry]:
+def _interval(metric: Metric, unit: RateUnit) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
-        low, high = cell.goodput_bps.low, cell.goodput_bps.high
+        low, high = metric.spread(cell).low, metric.spread(cell).high
         if low is None or high is None:
             return Entry("")
-        return Entry(f"{significant(low / unit.bps)}–{significant(high / unit.bps)}", f"{high - low:.6g}")
+        return Entry(f"{significant(low / unit.scale)}–{significant(high / unit.scale)}", f"{high - low:.6g}")
 
     return make
 

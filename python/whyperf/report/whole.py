@@ -2,16 +2,22 @@
 
 from pathlib import Path
 
+import polars as pl
+
 from whyperf.analyze import Summary, read_inputs
 from whyperf.analyze.course import course
+from whyperf.analyze.latency import merged
+from whyperf.analyze.summary import CellResult
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 from whyperf.report.blocks import Section
 from whyperf.report.flow.section import flow_section
+from whyperf.report.latency import Histograms
 from whyperf.report.page import Found, render
 from whyperf.report.single import single_section
+from whyperf.report.study import study_section
 from whyperf.report.sweep import sweep_section
 from whyperf.report.switchboard import Switchboard
 
@@ -26,10 +32,10 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
         RecordError: the record cannot be read, or the page cannot be written.
     """
     board = Switchboard()
-    sections = _sections(experiment, summary, board)
-    found = Found(
-        dict(experiment.hosts()), experiment.testbed(), flow_section(experiment, summary), str(experiment.folder)
-    )
+    flow = flow_section(experiment, summary)
+    study = study_section(experiment.plan.profile, summary, flow.payloads if flow is not None else {})
+    sections = [*_sections(experiment, summary, board), *([study] if study is not None else [])]
+    found = Found(dict(experiment.hosts()), experiment.testbed(), flow, str(experiment.folder))
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
     with told("write", path):
@@ -39,11 +45,30 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
 
 def _sections(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:
     """A section for the only cell, or one for each sweep."""
-    if len(summary.cells) == 1:
-        inputs = read_inputs(experiment)
-        trials = measure_trials(inputs).trials.sort("trial")
-        drawn = trials["trial"].to_list()[:MOST_COURSES]
+    single = len(summary.cells) == 1
+    counted = any(cell.transactions is not None and cell.transactions.latency for cell in summary.cells)
+    if not (single or counted):
+        sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
+        return [sweep_section(name, _of_sweep(summary, name), board) for name in sweeps]
+    inputs = read_inputs(experiment)
+    measured = measure_trials(inputs).trials.sort("trial")
+    usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial")
+    histograms = _histograms(inputs.latencies.join(usable, on="trial", how="semi"))
+    if single:
+        drawn = measured["trial"].to_list()[:MOST_COURSES]
         courses = [one for one in (course(inputs, trial) for trial in drawn) if one is not None]
-        return [single_section(summary.cells[0], trials.to_dicts(), courses, board)]
+        return [single_section(summary.cells[0], measured.to_dicts(), courses, board, histograms)]
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-    return [sweep_section(name, [cell for cell in summary.cells if cell.sweep == name], board) for name in sweeps]
+    return [sweep_section(name, _of_sweep(summary, name), board, histograms) for name in sweeps]
+
+
+def _of_sweep(summary: Summary, name: str) -> list[CellResult]:
+    return [cell for cell in summary.cells if cell.sweep == name]
+
+
+def _histograms(latencies: pl.DataFrame) -> Histograms:
+    """Latency histograms by cell and kind, merged."""
+    if latencies.is_empty():
+        return {}
+    parts = merged(latencies, ("cell",)).partition_by("cell", "kind", as_dict=True)
+    return {(str(cell), str(kind)): part for (cell, kind), part in parts.items()}

@@ -30,6 +30,7 @@ from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read
 from whyperf.analyze.flow.transmissions import contexts, super_segments
 from whyperf.analyze.flow.trial import EndEvidence, FlowEnd, FlowTrial, open_trial
 from whyperf.analyze.flow.user import user_ack_ratio
+from whyperf.analyze.flow.waited import Waited, waited_for_ack
 
 __all__ = [
     "DUPLICATE_COLUMNS",
@@ -50,6 +51,7 @@ __all__ = [
     "Runs",
     "SizeHistogram",
     "UserTables",
+    "Waited",
     "ack_ratio",
     "ack_reasons",
     "completeness",
@@ -76,4 +78,5 @@ __all__ = [
     "size_histogram",
     "super_segments",
     "user_ack_ratio",
+    "waited_for_ack",
 ]

@@ -11,12 +11,14 @@ from whyperf.analyze.flow import (
     Completeness,
     FlowTrial,
     Payloads,
+    Waited,
     ack_reasons,
     completeness,
     contexts,
     open_trial,
     overview,
     scan_log,
+    waited_for_ack,
 )
 from whyperf.record.errors import RecordError
 from whyperf.report.flow.about import context_shares, reason_shares
@@ -31,7 +33,7 @@ class Glance:
     """What a log trial comes to. What is not known is None or empty.
 
     `doubt` says why its logs are not complete. `pattern` is what the sender's payloads look like,
-    of a trial with one connection.
+    of a trial with one connection, `waited` which of them an ACK released.
     """
 
     trial: str
@@ -44,6 +46,7 @@ class Glance:
     pattern: Payloads | None = None
     context: tuple[str, float] | None = None
     reason: tuple[str, float] | None = None
+    waited: tuple[Waited, ...] = ()
 
 
 def glances(folders: Iterable[Path]) -> list[Glance]:
@@ -71,6 +74,7 @@ def of_told(told: Told) -> Glance:
         pattern=sender.payloads,
         context=next(iter(context_ratios(sender)), None),
         reason=None if receiver is None else next(iter(reason_ratios(receiver)), None),
+        waited=_waited(told.trial, sender.end.host),
     )
 
 
@@ -103,7 +107,13 @@ def _seen(trial: FlowTrial) -> Glance:
         pattern=found,
         context=_first(context_shares(contexts(log))) if log is not None else None,
         reason=_first(reason_shares(ack_reasons(answers))) if answers is not None else None,
+        waited=_waited(trial, sender.host),
     )
+
+
+def _waited(trial: FlowTrial, host: str) -> tuple[Waited, ...]:
+    log = scan_log(trial, host)
+    return () if log is None else tuple(waited_for_ack(log))
 
 
 def _doubts(found: Mapping[str, Completeness | None]) -> list[str]:

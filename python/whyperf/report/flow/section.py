@@ -46,6 +46,8 @@ class FlowSection:
     table: Table
     note: str
     figures: FlowFigures | None
+    #: What the sender's payloads repeat as, in words, by cell.
+    payloads: Mapping[str, str]
 
 
 def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
@@ -71,7 +73,8 @@ def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None
     told = known + glances(trials / name for name in names[len(known) : MOST_TRIALS])
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}
-    return FlowSection(_table(told, cells, pages), " ".join(notes), figures)
+    payloads = {one.cell: pattern_words(one.pattern) for one in told if one.pattern is not None}
+    return FlowSection(_table(told, cells, pages), " ".join(notes), figures, payloads)
 
 
 def _figures(experiment: Experiment, told: Told) -> FlowFigures:
@@ -110,6 +113,10 @@ def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[s
     columns += [
         (Column("Log", "Whether every segment is in it.", number=False), _log),
         (Column("Payload sequence", "What the sender's payloads repeat as.", number=False), _pattern),
+        (
+            Column("Waited for an ACK", "Payloads, and the part of each that left when an ACK arrived.", number=False),
+            _waited,
+        ),
         (Column("Segments"), lambda one: _number(one.segments, f"{one.segments or 0:,}")),
         (Column("Average super-segment", "Bytes that left TCP at once."), lambda one: _mean(one.packet_bytes_mean)),
         (Column("Segments per ACK"), lambda one: _number(one.segments_per_ack, significant(one.segments_per_ack or 0))),
@@ -142,6 +149,14 @@ def _log(one: Glance) -> Entry:
 def _pattern(one: Glance) -> Entry:
     found = one.pattern
     return Entry("") if found is None else Entry(_unbroken(pattern_words(found)), pattern_words(found), found.words)
+
+
+def _waited(one: Glance) -> Entry:
+    """The frequent payloads with the part of each that an ACK released; rare ones say nothing."""
+    most = max((waited.sent for waited in one.waited), default=0)
+    told = [waited for waited in one.waited if waited.sent >= LEAST_RATIO * most]
+    text = "; ".join(f"{waited.payload_bytes:,} bytes {percent(waited.ratio)}" for waited in told[:MOST_PAYLOADS])
+    return Entry(text, text)
 
 
 def pattern_words(found: Payloads) -> str:

@@ -1,0 +1,22 @@
+"""Data segments a second: how many packets carried the payload."""
+
+import polars as pl
+
+
+def trial_segment_rates(tcp_info: pl.DataFrame) -> pl.DataFrame:
+    """Data segments that the sender sent in a second of phase `measure`: `trial`, `cell`, `segments_per_s`.
+
+    From the first to the last sample of each connection, added up; segments sent again count. A super-segment
+    counts as its wire segments. Trials without two samples of a connection are left out.
+    """
+    sent = tcp_info.filter((pl.col("role") == "sender") & (pl.col("phase") == "measure"))
+    elapsed = (pl.col("sample_mono_ns").max() - pl.col("sample_mono_ns").min()) / 1e9
+    grown = pl.col("data_segments_out").max().cast(pl.Int64) - pl.col("data_segments_out").min().cast(pl.Int64)
+    return (
+        sent.group_by("trial", "cell", "connection")
+        .agg(grown.alias("grown"), elapsed.alias("seconds"))
+        .filter(pl.col("seconds") > 0)
+        .group_by("trial", "cell")
+        .agg((pl.col("grown") / pl.col("seconds")).sum().alias("segments_per_s"))
+        .sort("trial")
+    )

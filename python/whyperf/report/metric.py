@@ -1,0 +1,65 @@
+"""What a cell is told in: goodput, transactions a second, or datagrams that arrived.
+
+A workload names its metric; charts, tables and sentences take it from here, so that they are written once.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import bit_rate, significant
+from whyperf.analyze.summary import CellResult, Spread
+
+_BIT_PREFIXES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+@dataclass(frozen=True)
+class RateUnit:
+    """The unit of all rates of a chart or table: its name, and how many of the quantity's own units it is."""
+
+    scale: float
+    name: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity over the trials of a cell."""
+
+    #: As a heading: `Goodput`, `Transactions`.
+    title: str
+    spread: Callable[[CellResult], Spread]
+    #: A value with its unit.
+    told: Callable[[float], str]
+    unit_for: Callable[[float], RateUnit]
+
+    def unit(self, cells: Sequence[CellResult]) -> RateUnit:
+        """The unit in which the largest median of `cells` is at least 1."""
+        return self.unit_for(max((self.median(cell) or 0.0 for cell in cells), default=0.0))
+
+    def median(self, cell: CellResult) -> float | None:
+        """The median of the cell's trials; None without one."""
+        return self.spread(cell).median
+
+
+def _bit_unit(bps: float) -> RateUnit:
+    return next((RateUnit(scale, name) for scale, name in _BIT_PREFIXES if bps >= scale), RateUnit(1.0, "bit/s"))
+
+
+def _transactions(cell: CellResult) -> Spread:
+    return cell.transactions.per_s if cell.transactions is not None else Spread()
+
+
+def per_second(value: float) -> str:
+    """Transactions in a second: `41,250 transactions/s`."""
+    return f"{significant(value, 4)} transactions/s"
+
+
+GOODPUT = Metric("Goodput", lambda cell: cell.goodput_bps, bit_rate, _bit_unit)
+TRANSACTIONS = Metric("Transactions", _transactions, per_second, lambda _: RateUnit(1.0, "transactions/s"))
+#: Datagrams and connections are told in goodput too, with their own figures beside it.
+METRICS = {"transactions": TRANSACTIONS}
+
+
+def metric_of(cells: Sequence[CellResult]) -> Metric:
+    """The metric of cells that stand together; goodput where they differ."""
+    names = {cell.metric for cell in cells}
+    return METRICS.get(next(iter(names)), GOODPUT) if len(names) == 1 else GOODPUT

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whyperf.analyze.quantity import bit_rate, percent, si
+from whyperf.analyze.quantity import bit_rate, percent, si, significant
 from whyperf.cli.progress import BITS_PER_BYTE, NS_PER_S, receiver
 
 LINE_MS = 1000
@@ -38,8 +38,11 @@ class Span:
 class IntervalLines:
     """Puts both ends' intervals together and prints a line for each span both have told."""
 
-    def __init__(self, factors: Mapping[str, Any], write: Callable[[str], None]) -> None:
-        """`write` gets each line, the heading first."""
+    def __init__(
+        self, factors: Mapping[str, Any], write: Callable[[str], None], transaction_bytes: int | None = None
+    ) -> None:
+        """`write` gets each line, the heading first. `transaction_bytes` is what a transaction moves, if all alike."""
+        self._each = transaction_bytes
         self._receiver = receiver(dict(factors))
         self._per_line = max(1, LINE_MS // int(factors["interval_ms"]))
         self._write = write
@@ -48,7 +51,7 @@ class IntervalLines:
         self._retransmitted = 0
         self._first_ns: int | None = None
         self._lock = threading.Lock()
-        write(_aligned(HEADINGS))
+        write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
 
     def on_progress(self, host: str, progress: Mapping[str, Any]) -> None:
         """Takes in an interval of one end (Progress in crates/schema/src/message.rs)."""
@@ -96,7 +99,9 @@ class IntervalLines:
         columns = [
             f"{start:6.2f}-{end:.2f} s",
             si(receiver_span.payload_bytes, "B"),
-            bit_rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds),
+            bit_rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds)
+            if self._each is None
+            else significant(receiver_span.payload_bytes / self._each / seconds, 4),
             str(again),
             f"{sender.last['cwnd_segments']:,}",
             _window(sender, receiver_span),

@@ -1,7 +1,7 @@
 """The way of a measurement: understand, plan, record, judge, tell."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.plan import Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
-from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, run_plan
+from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, named_cpus, run_plan
 
 CONGESTION_CONTROL = "congestion_control"
 
@@ -44,6 +44,7 @@ def measure(order: Order) -> int:
     if order.workload is not None:
         profile = with_workload(profile, order.workload)
     target = _target(order, profile, host)
+    profile = _without_missing_cpus(profile)
     plan = build(
         profile,
         only=order.only,
@@ -90,6 +91,27 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
     if reason is not None:
         say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
     return Target(kind, port=order.port)
+
+
+def _without_missing_cpus(profile: Profile) -> Profile:
+    """The profile without levels that name CPUs which this host does not have, where others are left.
+
+    The near end is this host, and so is the far one on the testbed; a far host is asked when the session begins.
+    """
+    if not any({"near_cpus", "far_cpus"} & sweep.levels.keys() for sweep in profile.sweeps):
+        return profile
+    have = set(describe_host(None)["cpus"])
+    sweeps = []
+    for sweep in profile.sweeps:
+        levels = dict(sweep.levels)
+        for name in ("near_cpus", "far_cpus"):
+            kept = tuple(level for level in levels.get(name, ()) if named_cpus(str(level)) <= have)
+            missing = [str(level) for level in levels.get(name, ()) if level not in kept]
+            if kept and missing:
+                levels[name] = kept
+                say(f"Left out: {name} {', '.join(missing)}; this host has CPUs {', '.join(map(str, sorted(have)))}")
+        sweeps.append(replace(sweep, levels=levels))
+    return replace(profile, sweeps=tuple(sweeps))
 
 
 def _with_allowed_congestion_control(overrides: Factors, profile: Profile, target: Target) -> Factors:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from whyperf.analyze.quantity import bit_rate, significant
 from whyperf.plan import Plan, PlannedTrial, TimeLeft
 from whyperf.profile import Level
 
@@ -53,6 +54,15 @@ class Progress:
             return
         self.rate_bps = progress["payload_bytes"] * BITS_PER_BYTE * NS_PER_S / elapsed_ns
 
+    def rate_words(self) -> str:
+        """The rate now, in what the running cell is told in; empty while nothing is known."""
+        if not self.rate_bps or self.running is None:
+            return ""
+        each = transaction_bytes(self.plan, self.running.cell)
+        if each is None:
+            return bit_rate(self.rate_bps)
+        return f"{significant(self.rate_bps / BITS_PER_BYTE / each)} transactions/s"
+
     def on_trial_finished(self, trial: str) -> None:
         """A trial is recorded; it took the time since the one before."""
         cell = trial.partition("-")[2]
@@ -73,6 +83,23 @@ def receiver(factors: dict[str, Any]) -> str:
     """Which end receives."""
     is_received = factors.get("direction") == "receive" or factors.get("workload") == "stream-receive"
     return "near" if is_received else "far"
+
+
+def transaction_bytes(plan: Plan, cell: str) -> int | None:
+    """Payload of a transaction, both directions, where all of them move the same; otherwise None."""
+    planned = plan.workload(cell)
+    if planned is None or planned.workload is None or planned.metric != "transactions":
+        return None
+    active = [group["transactions"] for group in planned.workload["groups"] if group["transactions"]]
+    if len(active) != 1 or len(active[0]) != 1:
+        return None
+    moved = 0
+    for step in active[0][0]["steps"]:
+        size = step["operation"].get("size")
+        if step["operation"]["operation"] == "send_file" or (size is not None and size["by"] != "fixed"):
+            return None
+        moved += size["bytes"] * step["count"] if size is not None else 0
+    return moved or None
 
 
 def duration(seconds: float) -> str:

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
-from whyperf.analyze.quantity import bit_rate
 from whyperf.cli.exits import say
 from whyperf.cli.intervals import IntervalLines
-from whyperf.cli.progress import Progress, cell_words, duration
+from whyperf.cli.progress import Progress, cell_words, duration, transaction_bytes
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 
 #: Drawing takes CPU time from what is measured: twice a second is plenty.
@@ -89,7 +88,8 @@ class PlainLines(Watcher):
         if running is None or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LINE_S
-        rate = f", {bit_rate(self.progress.rate_bps)}" if self.progress.rate_bps else ""
+        now = self.progress.rate_words()
+        rate = f", {now}" if now else ""
         left = duration(self.progress.seconds_left())
         words = cell_words(self.progress.plan, running.cell)
         say(f"trial {running.number} of {running.total}: {words or running.cell}{rate}; about {left} left")
@@ -130,7 +130,7 @@ class LiveLine(Watcher):
             completed=running.number - 1,
             total=running.total,
             cell=cell_words(self.progress.plan, running.cell) or running.cell,
-            rate=bit_rate(self.progress.rate_bps) if self.progress.rate_bps else "",
+            rate=self.progress.rate_words(),
             left=f"about {duration(self.progress.seconds_left())} left",
         )
         self._rich.refresh()
@@ -161,7 +161,8 @@ class Intervals(Watcher):
         super().on_trial_started(trial, cell, done, total)
         if trial.startswith(LOG_PREFIX):
             self._print("\nAgain, with the segment log; this rate is not the result:")
-        self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print)
+        each = transaction_bytes(self.progress.plan, cell)
+        self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each)
 
     def on_progress(self, host: str, progress: dict[str, Any]) -> None:
         """A line when both ends have told a second."""

@@ -1,5 +1,6 @@
 """Runs a plan: pipes, agents, testbed, trials. The only package that talks to a measured host."""
 
+from whyperf.run.ends import named_cpus
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.experiment import GoodputOf, run_plan
 from whyperf.run.leftovers import clean
@@ -22,6 +23,7 @@ __all__ = [
     "clean",
     "describe_host",
     "interleaved",
+    "named_cpus",
     "run_levels",
     "run_plan",
 ]

@@ -72,12 +72,22 @@ def _half(online: tuple[int, ...], label: str) -> tuple[int, ...]:
     return online[:middle] if label == NEAR else online[middle:]
 
 
-def _parse(text: str, online: tuple[int, ...], label: str) -> tuple[int, ...]:
+def named_cpus(text: str) -> set[int]:
+    """The CPUs that a level of ``near_cpus`` or ``far_cpus`` names; none for words and references."""
+    return set(_listed(text)) if text[:1].isdecimal() else set()
+
+
+def _listed(text: str) -> list[int]:
     """Read a CPU list such as ``0,2-3``, the form of the kernel's cpuset files."""
     cpus: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def _parse(text: str, online: tuple[int, ...], label: str) -> tuple[int, ...]:
+    cpus = _listed(text)
     missing = [cpu for cpu in cpus if cpu not in online]
     if missing:
         have = ", ".join(map(str, online))

@@ -1,7 +1,10 @@
 """Synthetic trials of workloads with a known truth: transactions, histograms, datagrams."""
 
+import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,6 +12,7 @@ import polars as pl
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.assemble import assemble
 from whyperf.analyze.inputs import Inputs
+from whyperf.plan.model import Plan, identify
 
 RR: Mapping[str, Any] = {
     "name": "rr",
@@ -112,3 +116,73 @@ def in_blocks(exchange: Exchange, rates: Sequence[float]) -> list[Exchange]:
         replace(exchange, per_s=rate, trial=replace(exchange.trial, block=block))
         for block, rate in enumerate(rates, start=1)
     ]
+
+
+def write(folder: Path, exchanges: Sequence[Exchange], profile: str = "synthetic") -> Path:
+    """Writes a results folder of exchanges, planned as from this profile; returns it."""
+    trials = [one.trial for one in exchanges]
+    planned = made.plan(trials)
+    planned["workloads"] = {f"key-{one.trial.cell}": dict(one.workload) for one in exchanges}
+    for cell in planned["cells"]:
+        cell["workload"] = f"key-{cell['id']}"
+    planned["profile"] = profile
+    planned["id"] = identify(Plan.model_validate_json(json.dumps(planned)))
+    made.write(folder, trials, planned)
+    for one in exchanges:
+        home = folder / "trials" / one.trial.name
+        for host in ("near", "far"):
+            transactions(one, host).write_parquet(home / f"transactions.{host}.parquet")
+            latencies(one).filter(pl.col("host") == host).write_parquet(home / f"latencies.{host}.parquet")
+    return folder
+
+
+def tail(median_ns: int, count: int = 200_000) -> tuple[tuple[str, int, int, int], ...]:
+    """A histogram that looks like one: most around the median, each ten times slower a hundred times rarer."""
+    rows = []
+    left = count
+    value = float(median_ns) / 2
+    part = 0.02
+    while left > 1:
+        there = max(1, round(left * part))
+        rows.append(("service", round(value), round(value * 1.05), there))
+        left -= there
+        value *= 1.12
+        part = min(0.45, part * 1.7)
+    return tuple(rows)
+
+
+def rr_ack(blocks: int = 3) -> list[Exchange]:
+    """Request and response by payload and deferred ACK, as the shipped profile asks."""
+    exchanges = []
+    payloads = (4, 40, 100, 250, 536, 1024, 1460)
+    for number, (payload, quick) in enumerate(itertools.product(payloads, (True, False)), start=1):
+        for block in range(1, blocks + 1):
+            rate = 30_000 / (1 + payload / 1000) * (0.97 if quick else 1) * (1 + 0.01 * block)
+            factors = {
+                "workload": "rr",
+                "request_size_bytes": payload,
+                "response_size_bytes": payload,
+                "quick_ack": quick,
+            }
+            trial = made.Trial(
+                cell=f"c{number:04d}", block=block, duration_s=2, factors=factors, rate_bps=rate * payload * 8
+            )
+            exchanges.append(
+                Exchange(
+                    trial, per_s=rate, request_bytes=payload, response_bytes=payload, latencies=tail(round(1e9 / rate))
+                )
+            )
+    return exchanges
+
+
+def latency_load() -> list[Exchange]:
+    """An open loop up to and over what the ends can do."""
+    exchanges = []
+    for number, offered in enumerate((1000 << power for power in range(9)), start=1):
+        ended = min(offered, 90_000)
+        slower = 1 + 20 * max(0.0, offered / 90_000 - 0.8)
+        rows = tuple(("intended", low, high, count) for _, low, high, count in tail(round(30_000 * slower)))
+        factors = {"workload": "rr", "offered_rate_per_s": float(offered), "request_size_bytes": 64}
+        trial = made.Trial(cell=f"c{number:04d}", duration_s=2, factors=factors, rate_bps=ended * 1000)
+        exchanges.append(Exchange(trial, ended, offered, offered, latencies=rows, workload=OPEN))
+    return exchanges

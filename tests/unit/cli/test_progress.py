@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.cli.progress import Progress, cell_words, duration
+from whyperf.cli.progress import Progress, cell_words, duration, transaction_bytes
 from whyperf.plan import build
 from whyperf.profile import find
 
@@ -53,3 +53,27 @@ def test_cells_are_named_by_what_varies() -> None:
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("overrides", "each"),
+    [
+        ({"workload": "rr", "request_size_bytes": 100, "response_size_bytes": 300}, 400),
+        ({"workload": "burst"}, 16 * 1024 + 1),
+        ({"workload": "idle-connections"}, 2),
+        ({"workload": "small-messages"}, None),
+        ({"workload": "udp-stream"}, None),
+        ({}, None),
+    ],
+)
+def test_the_rate_of_an_exchange_is_in_transactions(overrides: dict[str, str | int], each: int | None) -> None:
+    plan = build(find("quick"), overrides=dict(overrides))
+    assert transaction_bytes(plan, "c0001") == each
+    progress = Progress(plan, list(plan.trials()))
+    progress.on_trial_started("001-c0001", "c0001", 0, 1)
+    assert progress.rate_words() == ""
+    interval = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 400 * 50}
+    progress.on_progress("far", interval)
+    if each == 400:
+        assert progress.rate_words() == "50.0 transactions/s"
+    assert progress.rate_words().endswith("transactions/s" if each else "bit/s")

@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.run import Kind, RunError
-from whyperf.run.ends import FAR, NEAR, Cpus, share_cpus
+from whyperf.run.ends import FAR, NEAR, Cpus, named_cpus, share_cpus
 
 
 def _facts(near: list[int], far: list[int], *, one_machine: bool = False) -> dict[str, dict[str, object]]:
@@ -42,3 +42,10 @@ def test_cpus_that_both_ends_name_are_neithers_alone() -> None:
 def test_a_cpu_that_is_not_there_is_named() -> None:
     with pytest.raises(RunError, match="far_cpus: the far host has no CPU 7 to use; it has 0, 1"):
         share_cpus(Kind.VETH, _factors("0", "7"), _facts([0, 1], [0, 1], one_machine=True))
+
+
+@pytest.mark.parametrize(
+    ("level", "cpus"), [("0", {0}), ("0,2-3", {0, 2, 3}), ("auto", set()), ("any", set()), ("=near_cpus", set())]
+)
+def test_the_cpus_that_a_level_names(level: str, cpus: set[int]) -> None:
+    assert named_cpus(level) == cpus

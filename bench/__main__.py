@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import machine, options, peers, plan, subject, summary, tell
+from bench import machine, options, plan, subject, summary, tell
 from bench.namespaces import allowed_congestion_control, set_congestion_control
 from bench.sample import Sample, take
+from bench.tools import STARTS, ToolError
 from whyperf.record import RecordError
 from whyperf.run import RunError
 
@@ -33,22 +34,26 @@ def main(arguments: list[str]) -> int:
 def measure(asked: options.Options, setting: plan.Setting, folder: Path) -> list[Sample]:
     """Takes all turns, in their order."""
     progress = Console(stderr=True)
-    turns = plan.turns(plan.CELLS, plan.TOOLS, asked.pairs, asked.seed)
+    turns = plan.turns(asked.cells, plan.TOOLS, asked.pairs, asked.seed)
     turn_s = setting.load_s + options.TURN_OVERHEAD_S
     samples = []
-    with subject.testbed(setting, asked.pairs, folder) as (ends, whyperf):
+    with subject.testbed(setting, asked.cells, asked.pairs, folder) as (ends, whyperf):
         set_congestion_control(ends, setting.congestion_control)
-        tools = {plan.WHYPERF: whyperf.start, plan.IPERF3: peers.iperf3, plan.NUTTCP: peers.nuttcp}
+        tools = {plan.WHYPERF: whyperf.start} | STARTS
         for number, turn in enumerate(turns):
             left_s = (len(turns) - number) * turn_s
             name = f"pair {turn.pair + 1} of {asked.pairs}, {turn.cell.name}, {turn.tool}"
             progress.print(f"{number + 1}/{len(turns)} {name}, about {left_s:.0f} s left", highlight=False)
-            samples.append(take(tools[turn.tool], turn, ends, setting))
+            try:
+                samples.append(take(tools[turn.tool], turn, ends, setting))
+            except (ToolError, LookupError, TimeoutError) as error:
+                # One tool that fails once must not cost the others their samples.
+                progress.print(f"{name}: left out: {error}", highlight=False, markup=False)
     return samples
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (RunError, RecordError, peers.ToolError, LookupError, OSError) as error:
+    except (RunError, RecordError, ToolError, LookupError, OSError) as error:
         sys.exit(f"bench: {error}")

@@ -20,8 +20,8 @@ class Reading:
     mono_ns: int
     payload_bytes: int
     """Received by the far device, without headers."""
-    tasks_ns: dict[str, int]
-    """CPU time of each task inside the two namespaces, and of each ksoftirqd."""
+    processes_ns: dict[str, int]
+    """CPU time of each process inside the two namespaces, its ended threads included, and of each ksoftirqd."""
     idle_ns: int
     """Idle time of all CPUs."""
     retransmitted_segments: int
@@ -43,9 +43,9 @@ class Used:
         """Payload over time, in bit/s."""
         return self.payload_bytes * 8 / self.seconds
 
-    def per_kbyte(self, time_ns: int) -> float:
-        """A time per 1024 bytes of payload, in ns."""
-        return time_ns / (self.payload_bytes / 1024)
+    def per_unit(self, time_ns: int, units_per_s: float) -> float:
+        """A time per unit of what was done, in ns."""
+        return time_ns / (units_per_s * self.seconds)
 
 
 def read(ends: Ends) -> Reading:
@@ -54,7 +54,7 @@ def read(ends: Ends) -> Reading:
     return Reading(
         mono_ns=time.monotonic_ns(),
         payload_bytes=received_bytes(ends.far),
-        tasks_ns={str(task): schedstat_ns(task) for task in tasks_of(inside)},
+        processes_ns={str(process): cpu_ns(process) for process in processes_of(inside)},
         idle_ns=idle_ns(),
         retransmitted_segments=retransmitted_segments(ends.near) + retransmitted_segments(ends.far),
     )
@@ -64,29 +64,37 @@ def used(before: Reading, after: Reading) -> Used:
     """What happened between two readings.
 
     Raises:
-        LookupError: a task that had used CPU time is gone, and what it used since cannot be known.
+        LookupError: a process that had used CPU time is gone, and what it used since cannot be known.
     """
-    gone = [task for task, used_ns in before.tasks_ns.items() if used_ns and task not in after.tasks_ns]
+    gone = [
+        process for process, used_ns in before.processes_ns.items() if used_ns and process not in after.processes_ns
+    ]
     if gone:
-        raise LookupError(f"the task {gone[0]} ended before its CPU time was read")
+        raise LookupError(f"the process {gone[0]} ended before its CPU time was read")
     wall_ns = after.mono_ns - before.mono_ns
     cpus = os.cpu_count() or 1
     return Used(
         seconds=wall_ns / 1e9,
         payload_bytes=after.payload_bytes - before.payload_bytes,
-        tasks_ns=sum(used_ns - before.tasks_ns.get(task, 0) for task, used_ns in after.tasks_ns.items()),
+        tasks_ns=sum(used_ns - before.processes_ns.get(process, 0) for process, used_ns in after.processes_ns.items()),
         busy_ns=max(0, wall_ns * cpus - (after.idle_ns - before.idle_ns)),
         retransmitted_segments=after.retransmitted_segments - before.retransmitted_segments,
     )
 
 
 def received_bytes(end: End) -> int:
-    """Payload that arrived at an end's device since it was made."""
+    """Payload that arrived at an end's device since it was made, as if all packets were TCP's."""
+    count_bytes, packets = received(end)
+    return count_bytes - packets * HEADER_BYTES
+
+
+def received(end: End) -> tuple[int, int]:
+    """Bytes, headers included, and packets that arrived at an end's device since it was made."""
     for line in (end.proc / "net/dev").read_text().splitlines():
         name, _, counts = line.partition(":")
         if name.strip() == end.device:
             count_bytes, packets = (int(word) for word in counts.split()[:2])
-            return count_bytes - packets * HEADER_BYTES
+            return count_bytes, packets
     raise LookupError(f"there is no device {end.device} in the {end.host} namespace")
 
 
@@ -98,28 +106,37 @@ def retransmitted_segments(end: End) -> int:
     return int(values[names.index("RetransSegs")])
 
 
-def tasks_of(namespaces: set[int]) -> Iterator[Path]:
-    """Every task inside one of the network namespaces, and every ksoftirqd."""
+def processes_of(namespaces: set[int]) -> Iterator[Path]:
+    """Every process with a task inside one of the network namespaces, and every ksoftirqd."""
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal():
             continue
         try:
-            if (process / "comm").read_text().startswith("ksoftirqd/"):
+            is_ksoftirqd = (process / "comm").read_text().startswith("ksoftirqd/")
+            if is_ksoftirqd or any(_is_inside(task, namespaces) for task in (process / "task").iterdir()):
                 yield process
-                continue
-            for task in (process / "task").iterdir():
-                if (task / "ns/net").stat().st_ino in namespaces:
-                    yield task
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
 
 
-def schedstat_ns(task: Path) -> int:
-    """CPU time of a task, soft interrupts on top of it included; 0 when it is gone."""
+def _is_inside(task: Path, namespaces: set[int]) -> bool:
     try:
-        return int((task / "schedstat").read_text().split()[0])
+        return (task / "ns/net").stat().st_ino in namespaces
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def cpu_ns(process: Path) -> int:
+    """CPU time of a process, soft interrupts on top of it included, to a tick; 0 when it is gone.
+
+    The threads that ended are in it: iperf 2 ends some of its own while it measures.
+    """
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return 0
+    # utime and stime, fields 14 and 15 of proc_pid_stat(5).
+    return (int(fields[11]) + int(fields[12])) * TICK_NS
 
 
 def idle_ns() -> int:

@@ -10,6 +10,8 @@ from pathlib import Path
 IPV4_SYSCTLS = Path("/proc/sys/net/ipv4")
 LISTEN = "0A"
 """TCP_LISTEN in /proc/net/tcp."""
+UNCONNECTED = "07"
+"""TCP_CLOSE in /proc/net/udp: a socket that takes from anybody."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +34,22 @@ class End:
         """The command line that runs a command in this namespace, on one CPU."""
         return ["nsenter", f"--net={self.netns}", "taskset", "--cpu-list", str(cpu), *command]
 
-    def wait_for_listener(self, port: int, timeout_s: float = 5) -> None:
-        """Returns when something listens on a TCP port here.
+    def wait_for_listener(self, port: int, timeout_s: float = 5, protocol: str = "tcp") -> None:
+        """Returns when something listens on a port here; of UDP, when a socket is bound to it.
 
         Raises:
             TimeoutError: nothing does in time.
         """
         deadline = time.monotonic() + timeout_s
-        while not any(self._listens(port, table) for table in ("tcp", "tcp6")):
+        while not any(self._listens(port, table) for table in (protocol, f"{protocol}6")):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"nothing listens on port {port} in the {self.host} namespace")
             time.sleep(0.01)
 
     def _listens(self, port: int, table: str) -> bool:
         rows = (self.proc / "net" / table).read_text().splitlines()[1:]
-        return any(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == LISTEN for row in rows)
+        waiting = LISTEN if table.startswith("tcp") else UNCONNECTED
+        return any(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == waiting for row in rows)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.plan import CELLS, WORKLOADS, Cell
+
 # Agents, servers and namespaces entered: what a turn takes beside its load.
 TURN_OVERHEAD_S = 0.6
 
@@ -18,23 +20,25 @@ class Options:
     window: int | None
     seed: int
     out: Path
+    cells: tuple[Cell, ...]
 
 
 def parse(arguments: list[str]) -> Options:
     """Reads the options; ends the program with a sentence when they make no sense."""
     parser = argparse.ArgumentParser(
         prog="make bench BENCH=…",
-        description="Goodput and CPU per KByte of whyperf beside iperf3 and nuttcp, on the embedded testbed.",
-        epilog='Example: make bench BENCH="--pairs 3 --seconds 1"',
+        description="Rates and CPU cost of whyperf beside its peers, on the embedded testbed.",
+        epilog='Example: make bench BENCH="--pairs 3 --only rr,small"',
     )
-    parser.add_argument("--pairs", type=_positive, default=7, help="runs of every tool in every cell (7)")
+    parser.add_argument("--pairs", type=_positive, default=5, help="runs of every tool in every cell (5)")
     parser.add_argument("--seconds", type=_positive, default=2, help="measured seconds of a run (2)")
     parser.add_argument("--warmup-seconds", type=_positive, default=1, help="seconds before, whole ones (1)")
     parser.add_argument("--window", type=_positive, help="socket buffers in bytes at both ends (kernel's default)")
     parser.add_argument("--seed", type=int, default=1995, help="of the order and of the intervals (1995)")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder of the results")
+    parser.add_argument("--only", type=_workloads, default=CELLS, help=f"loads, of {', '.join(WORKLOADS)} (all)")
     given = parser.parse_args(arguments)
-    return Options(given.pairs, given.seconds, given.warmup_seconds, given.window, given.seed, given.out)
+    return Options(given.pairs, given.seconds, given.warmup_seconds, given.window, given.seed, given.out, given.only)
 
 
 def _positive(text: str) -> int:
@@ -42,3 +46,11 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not 1 or more")
     return number
+
+
+def _workloads(text: str) -> tuple[Cell, ...]:
+    names = text.split(",")
+    for name in names:
+        if name not in WORKLOADS:
+            raise argparse.ArgumentTypeError(f"{name} is not one of {', '.join(WORKLOADS)}")
+    return tuple(cell for cell in CELLS if cell.workload in names)

@@ -14,16 +14,16 @@ LEAD_S = 0.1
 TAIL_S = 0.3
 """The counters are read this much after the measurement began and before it ends: when a tool sends
 its first byte is known to a few hundredths of a second only."""
-LOADED_BYTES = 1 << 20
-"""The load counts as started when the far end has received this much."""
+LOADED_BYTES, LOADED_PACKETS = 1 << 20, 1000
+"""The load counts as started when the far end has received this much, one or the other."""
 START_TIMEOUT_S = 15
 
 
 class Running(Protocol):
     """A tool at work."""
 
-    def goodput_bps(self) -> float:
-        """Waits for the end; the receiver's goodput after the warm-up."""
+    def rate(self) -> float:
+        """Waits for the end; what the tool did after the warm-up: bit/s at the receiver, or transactions a second."""
         ...
 
 
@@ -32,16 +32,16 @@ Start = Callable[[Ends, Turn, Setting], contextlib.AbstractContextManager[Runnin
 
 @dataclass(frozen=True)
 class Sample:
-    """What one turn gave. Times per KByte are per 1024 bytes of payload."""
+    """What one turn gave. A unit is 1024 bytes of payload, or a transaction."""
 
     turn: Turn
-    goodput_bps: float
-    """The tool's own figure, at the receiver."""
-    counted_bps: float
-    """The same from the far device's counters: a check of the tool's figure."""
-    cpu_ns_per_kbyte: float
+    rate: float
+    """The tool's own figure: goodput at the receiver in bit/s, or transactions a second."""
+    counted_bps: float | None
+    """Goodput of a stream from the far device's counters: a check of the tool's figure."""
+    cpu_ns_per_unit: float
     """CPU time of all tasks at both ends and of ksoftirqd."""
-    busy_ns_per_kbyte: float
+    busy_ns_per_unit: float
     """Time in which the machine's CPUs were not idle; idle CPUs' soft interrupts and everybody else are in it."""
     retransmitted_segments: int
 
@@ -51,30 +51,37 @@ def take(start: Start, turn: Turn, ends: Ends, setting: Setting) -> Sample:
 
     Raises:
         TimeoutError: the tool does not begin to send.
-        peers.ToolError: the tool failed.
+        ToolError: the tool failed.
         LookupError: the tool ended early.
     """
-    idle_bytes = counters.received_bytes(ends.far)
+    idle = counters.received(ends.far)
     with start(ends, turn, setting) as running:
-        _wait_for_load(ends, idle_bytes, turn.tool)
+        _wait_for_load(ends, idle, turn.tool)
         time.sleep(setting.warmup_s + LEAD_S)
         before = counters.read(ends)
         time.sleep(setting.measure_s - LEAD_S - TAIL_S)
         used = counters.used(before, counters.read(ends))
-        goodput_bps = running.goodput_bps()
+        rate = running.rate()
+    # Streams by what the device counted in the same time; of other loads it knows no payload.
+    is_counted = turn.cell.workload in {"stream", "small"}
+    counted_bps = used.goodput_bps if is_counted else None
+    units_per_s = rate if turn.cell.counts_transactions else (counted_bps or rate) / 8 / 1024
     return Sample(
         turn=turn,
-        goodput_bps=goodput_bps,
-        counted_bps=used.goodput_bps,
-        cpu_ns_per_kbyte=used.per_kbyte(used.tasks_ns),
-        busy_ns_per_kbyte=used.per_kbyte(used.busy_ns),
+        rate=rate,
+        counted_bps=counted_bps,
+        cpu_ns_per_unit=used.per_unit(used.tasks_ns, units_per_s),
+        busy_ns_per_unit=used.per_unit(used.busy_ns, units_per_s),
         retransmitted_segments=used.retransmitted_segments,
     )
 
 
-def _wait_for_load(ends: Ends, idle_bytes: int, tool: str) -> None:
+def _wait_for_load(ends: Ends, idle: tuple[int, int], tool: str) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
-    while counters.received_bytes(ends.far) - idle_bytes < LOADED_BYTES:
+    while True:
+        now = counters.received(ends.far)
+        if now[0] - idle[0] >= LOADED_BYTES or now[1] - idle[1] >= LOADED_PACKETS:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError(f"{tool} did not begin to send within {START_TIMEOUT_S} s")
         time.sleep(0.02)

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from bench.namespaces import End, Ends, anchor
-from bench.peers import ToolError
-from bench.plan import CELLS, Cell, Setting, Turn
+from bench.plan import Cell, Setting, Turn
 from bench.sample import Running
+from bench.tools import ToolError
 from whyperf.analyze import read_inputs
 from whyperf.analyze.trials import measure_trials
 from whyperf.plan import Plan, PlannedTrial, build
@@ -30,15 +30,37 @@ duration_s = {setting.measure_s}
 warmup_s = {setting.warmup_s}
 congestion_control = "{setting.congestion_control}"
 near_cpus = "{setting.sender_cpu}"
-far_cpus = "{setting.receiver_cpu}"
 window_bytes = {window}
-read_size_bytes = "=write_size_bytes"
-[[sweep]]
-name = "bench"
-[sweep.factors]
-connections = {connections}
-write_size_bytes = {write_sizes}
 """
+
+SWEEP = """
+[[sweep]]
+name = "{name}"
+[sweep.fixed]
+far_cpus = "{far_cpu}"
+connections = {cell.connections}
+{asked}
+"""
+
+ASKED = {
+    "stream": """write_size_bytes = {size}
+read_size_bytes = {size}""",
+    "small": """write_size_bytes = {size}
+no_delay = true""",
+    "rr": """workload = "rr"
+request_size_bytes = {size}
+response_size_bytes = {size}
+no_delay = true""",
+    "crr": """workload = "crr"
+request_size_bytes = {size}
+response_size_bytes = {size}
+no_delay = true""",
+    "udp": """workload = "udp-stream"
+datagram_size_bytes = {size}""",
+}
+"""How a load of the benchmark is asked of whyperf."""
+#: From here on a few threads carry the connections.
+MANY = 16
 
 
 @dataclass(frozen=True)
@@ -49,8 +71,11 @@ class Trial:
     experiment: Experiment
     manifest: Future[dict[str, Any]]
 
-    def goodput_bps(self) -> float:
-        """Waits for the end; goodput as the analysis finds it in the record.
+    column: str
+    """Where the analysis has the figure."""
+
+    def rate(self) -> float:
+        """Waits for the end; the figure as the analysis finds it in the record.
 
         Raises:
             ToolError: the trial failed.
@@ -59,7 +84,7 @@ class Trial:
         if manifest["status"] != "complete":
             raise ToolError(f"whyperf failed: {manifest['reason']}")
         trials = measure_trials(read_inputs(self.experiment)).trials
-        return float(trials.filter(pl.col("trial") == self.name)["goodput_bps"].item())
+        return float(trials.filter(pl.col("trial") == self.name)[self.column].item())
 
 
 class Subject:
@@ -73,11 +98,7 @@ class Subject:
     @contextlib.contextmanager
     def start(self, _ends: Ends, turn: Turn, _setting: Setting) -> Iterator[Running]:
         """Runs the turn's trial the way `whyperf run` does, record included."""
-        cell = next(
-            cell
-            for cell in self._session.plan.cells
-            if Cell(int(cell.factors["connections"]), int(cell.factors["write_size_bytes"])) == turn.cell
-        )
+        cell = next(cell for cell in self._session.plan.cells if cell.sweep == sweep_name(turn.cell))
         planned = PlannedTrial(f"{turn.pair + 1:03d}-{cell.id}", turn.pair + 1, cell.id)
 
         def run() -> dict[str, Any]:
@@ -87,24 +108,31 @@ class Subject:
             return manifest
 
         with ThreadPoolExecutor(1) as pool:
-            yield Trial(planned.id, self._experiment, pool.submit(run))
+            column = "transactions_per_s" if turn.cell.counts_transactions else "goodput_bps"
+            yield Trial(planned.id, self._experiment, pool.submit(run), column)
 
 
-def plan(setting: Setting, pairs: int) -> tuple[Plan, str]:
+def sweep_name(cell: Cell) -> str:
+    """The sweep that holds a cell alone."""
+    place = "-one-cpu" if cell.is_on_one_cpu else ""
+    return f"{cell.workload}-{cell.connections}-{cell.size_bytes}{place}"
+
+
+def plan(setting: Setting, cells: tuple[Cell, ...], pairs: int) -> tuple[Plan, str]:
     """The plan of all cells, and the text of its profile."""
-    text = PROFILE.format(
-        setting=setting,
-        window=setting.window_bytes or '"default"',
-        connections=sorted({cell.connections for cell in CELLS}),
-        write_sizes=sorted({cell.write_size_bytes for cell in CELLS}),
-    )
+    text = PROFILE.format(setting=setting, window=setting.window_bytes or '"default"')
+    for cell in cells:
+        asked = ASKED[cell.workload].format(size=cell.size_bytes)
+        if cell.connections >= MANY and cell.workload in {"stream", "small"}:
+            asked += '\nio_model = "epoll"'
+        text += SWEEP.format(name=sweep_name(cell), cell=cell, far_cpu=setting.far_cpu(cell), asked=asked)
     return build(parse(text, name="bench", where="bench"), trials=pairs), text
 
 
 @contextlib.contextmanager
-def testbed(setting: Setting, pairs: int, folder: Path) -> Iterator[tuple[Ends, Subject]]:
+def testbed(setting: Setting, cells: tuple[Cell, ...], pairs: int, folder: Path) -> Iterator[tuple[Ends, Subject]]:
     """The testbed both whyperf and its peers run on, held by whyperf's own session."""
-    decided, text = plan(setting, pairs)
+    decided, text = plan(setting, cells, pairs)
     with (
         Session(decided, Target()) as session,
         Experiment.create(folder, decided, text) as experiment,

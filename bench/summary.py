@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.plan import PEERS, TOOLS, WHYPERF, Cell
+from bench.plan import CELLS, PEERS, TOOLS, WHYPERF, Cell
 from bench.ratio import Ratio, ratio_of_pairs
 from bench.sample import Sample
 
@@ -18,16 +18,17 @@ of the time, before it is said."""
 class ToolSummary:
     """Medians over the pairs of one cell."""
 
-    goodput_bps: float
-    cpu_ns_per_kbyte: float
-    busy_ns_per_kbyte: float
+    rate: float
+    """Goodput in bit/s, or transactions a second."""
+    cpu_ns_per_unit: float
+    busy_ns_per_unit: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """whyperf over a peer: more goodput is better, less CPU is better."""
+    """whyperf over a peer: a higher rate is better, less CPU is better."""
 
-    goodput: Ratio
+    rate: Ratio
     cpu: Ratio
     busy: Ratio
 
@@ -42,8 +43,9 @@ class CellSummary:
 
 
 def summarize(samples: list[Sample], seed: int) -> list[CellSummary]:
-    """One summary a cell, in the order of connections and write size."""
-    cells = sorted({sample.turn.cell for sample in samples}, key=lambda cell: (cell.connections, cell.write_size_bytes))
+    """One summary a cell, in the order of the plan."""
+    taken = {sample.turn.cell for sample in samples}
+    cells = [cell for cell in CELLS if cell in taken]
     return [_summarize_cell(cell, [sample for sample in samples if sample.turn.cell == cell], seed) for cell in cells]
 
 
@@ -57,18 +59,19 @@ def _summarize_cell(cell: Cell, samples: list[Sample], seed: int) -> CellSummary
         cell=cell,
         tools={tool: _summarize_tool(taken) for tool, taken in present.items()},
         against={
-            peer: _compare(present[WHYPERF], present[peer], seed)
+            peer: comparison
             for peer in PEERS
             if peer in present and WHYPERF in present
+            if (comparison := _compare(present[WHYPERF], present[peer], seed)) is not None
         },
     )
 
 
 def _summarize_tool(samples: list[Sample]) -> ToolSummary:
     return ToolSummary(
-        goodput_bps=_median(samples, lambda sample: sample.goodput_bps),
-        cpu_ns_per_kbyte=_median(samples, lambda sample: sample.cpu_ns_per_kbyte),
-        busy_ns_per_kbyte=_median(samples, lambda sample: sample.busy_ns_per_kbyte),
+        rate=_median(samples, lambda sample: sample.rate),
+        cpu_ns_per_unit=_median(samples, lambda sample: sample.cpu_ns_per_unit),
+        busy_ns_per_unit=_median(samples, lambda sample: sample.busy_ns_per_unit),
     )
 
 
@@ -76,14 +79,20 @@ def _median(samples: list[Sample], figure: Callable[[Sample], float]) -> float:
     return float(np.median([figure(sample) for sample in samples]))
 
 
-def _compare(ours: list[Sample], theirs: list[Sample], seed: int) -> Comparison:
+def _compare(ours: list[Sample], theirs: list[Sample], seed: int) -> Comparison | None:
+    """Pair by pair; a pair in which one of both failed is left out. None when no pair is left."""
+    other = {sample.turn.pair: sample for sample in theirs}
+    pairs = [(sample, other[sample.turn.pair]) for sample in ours if sample.turn.pair in other]
+    if not pairs:
+        return None
+
     def ratio(figure: Callable[[Sample], float]) -> Ratio:
-        return ratio_of_pairs([figure(sample) for sample in ours], [figure(sample) for sample in theirs], seed)
+        return ratio_of_pairs([figure(one) for one, _ in pairs], [figure(two) for _, two in pairs], seed)
 
     return Comparison(
-        goodput=ratio(lambda sample: sample.goodput_bps),
-        cpu=ratio(lambda sample: sample.cpu_ns_per_kbyte),
-        busy=ratio(lambda sample: sample.busy_ns_per_kbyte),
+        rate=ratio(lambda sample: sample.rate),
+        cpu=ratio(lambda sample: sample.cpu_ns_per_unit),
+        busy=ratio(lambda sample: sample.busy_ns_per_unit),
     )
 
 
@@ -91,7 +100,7 @@ def doubts(samples: list[Sample]) -> list[str]:
     """Sentences about samples whose own figure and the device's counters disagree."""
     return [
         f"{sample.turn.tool}, {sample.turn.cell.name}, pair {sample.turn.pair}: its own goodput is "
-        f"{sample.goodput_bps / 1e9:.2f} Gbit/s, the device counted {sample.counted_bps / 1e9:.2f} Gbit/s"
+        f"{sample.rate / 1e9:.2f} Gbit/s, the device counted {sample.counted_bps / 1e9:.2f} Gbit/s"
         for sample in samples
-        if abs(sample.goodput_bps / sample.counted_bps - 1) > MISTRUST_RATIO
+        if sample.counted_bps and abs(sample.rate / sample.counted_bps - 1) > MISTRUST_RATIO
     ]

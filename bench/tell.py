@@ -7,15 +7,15 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from bench.plan import WHYPERF, Setting
+from bench.plan import WHYPERF, Cell, Setting
 from bench.ratio import Ratio
 from bench.sample import Sample
 from bench.summary import CellSummary
 
 HEADINGS = (
-    *("Connections × write size", "Peer"),
-    *("whyperf Gbit/s", "Peer Gbit/s", "Goodput ratio"),
-    *("whyperf ns/KB", "Peer ns/KB", "CPU ratio", "Busy ratio"),
+    *("Load, connections × size", "Peer"),
+    *("whyperf", "Peer's", "Ratio"),
+    *("whyperf CPU", "Peer's CPU", "CPU ratio", "Busy ratio"),
 )
 
 
@@ -24,21 +24,32 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.median:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
 
 
+def rate_text(cell: Cell, rate: float) -> str:
+    """`35.6 Gbit/s`, `82,000 /s`."""
+    return f"{rate:,.0f} /s" if cell.counts_transactions else f"{rate / 1e9:.3g} Gbit/s"
+
+
+def cpu_text(cell: Cell, cpu_ns: float) -> str:
+    """`331 ns/KB`, `12,400 ns each`."""
+    return f"{cpu_ns:,.0f} ns each" if cell.counts_transactions else f"{cpu_ns:,.0f} ns/KB"
+
+
 def rows(summaries: list[CellSummary]) -> Iterator[tuple[str, ...]]:
-    """One row a cell and peer, in the order of [`HEADINGS`]."""
+    """One row a cell and peer, in the order of [`HEADINGS`]; one without a peer where none can do it."""
     for summary in summaries:
+        cell = summary.cell
+        ours = summary.tools.get(WHYPERF)
+        if ours is None:
+            continue
+        own = rate_text(cell, ours.rate), cpu_text(cell, ours.cpu_ns_per_unit)
+        if not summary.against:
+            yield cell.name, "none", own[0], "", "", own[1], "", "", ""
         for peer, comparison in summary.against.items():
-            ours, theirs = summary.tools[WHYPERF], summary.tools[peer]
+            theirs = summary.tools[peer]
             yield (
-                summary.cell.name,
-                peer,
-                f"{ours.goodput_bps / 1e9:.2f}",
-                f"{theirs.goodput_bps / 1e9:.2f}",
-                ratio_text(comparison.goodput),
-                f"{ours.cpu_ns_per_kbyte:.0f}",
-                f"{theirs.cpu_ns_per_kbyte:.0f}",
-                ratio_text(comparison.cpu),
-                ratio_text(comparison.busy),
+                *(cell.name, peer, own[0], rate_text(cell, theirs.rate), ratio_text(comparison.rate)),
+                *(own[1], cpu_text(cell, theirs.cpu_ns_per_unit)),
+                *(ratio_text(comparison.cpu), ratio_text(comparison.busy)),
             )
 
 
@@ -54,9 +65,7 @@ def print_table(summaries: list[CellSummary], console: Console) -> None:
 
 def markdown(summaries: list[CellSummary], setting: Setting, machine: dict[str, str]) -> str:
     """The fragment for docs/performance.md."""
-    pairs = max(
-        (comparison.goodput.pairs for summary in summaries for comparison in summary.against.values()), default=0
-    )
+    pairs = max((comparison.rate.pairs for summary in summaries for comparison in summary.against.values()), default=0)
     window = f"{setting.window_bytes} bytes" if setting.window_bytes else "the kernel's default"
     facts = [
         *(f"{name} {value}" for name, value in machine.items()),

@@ -6,10 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from bench import peers, summary
-from bench.plan import CELLS, TOOLS, Turn, turns
+from bench import summary
+from bench.options import parse
+from bench.plan import CELLS, TOOLS, Cell, Setting, Turn, can, turns
 from bench.ratio import ratio_of_pairs
 from bench.sample import Sample
+from bench.tools import STARTS, iperf2, iperf3, nuttcp, qperf, sockperf
+from bench.tools.process import ToolError
 
 NUTTCP = """nuttcp-t: v6.1.2: socket
 megabytes=100.0000 real_sec=1.00 rate_Mbps=838.86
@@ -19,10 +22,36 @@ nuttcp-r: megabytes=500.0000 real_seconds=2.00 rate_KBps=1 rate_Mbps=1
 """
 
 
-def test_every_tool_has_one_turn_in_every_cell_of_every_pair() -> None:
+IPERF2 = """[  5] local 198.18.0.2 port 5001 connected with 198.18.0.1 port 42124
+[  5] 0.0000-1.0000 sec  1000 Bytes  8000 bits/sec
+[  6] 0.0000-1.0000 sec  1500 Bytes  8000 bits/sec
+[SUM] 0.0000-1.0000 sec  2500 Bytes  8000 bits/sec
+[  5] 1.0000-2.0000 sec  3000 Bytes  8000 bits/sec
+[  6] 1.0000-2.0000 sec  5000 Bytes  8000 bits/sec
+[SUM] 1.0000-2.0000 sec  8000 Bytes  8000 bits/sec
+[  5] 0.0000-2.0144 sec  4000 Bytes  8000 bits/sec
+"""
+BOUNCED = """[  4] 0.0000-1.0000 sec  1738800 Bytes  13910400 bits/sec    8694=0.114/0.017/72.028/0.834 ms
+[  4] 1.0000-2.0000 sec  4839600 Bytes  38716800 bits/sec    24198=0.041/0.015/16.914/0.332 ms
+[  1] 1.0000-2.0000 sec  1992400 Bytes  15939200 bits/sec    9962=0.100/0.017/28.158/0.538 ms    0  576K/27 us
+[SUM] 1.0000-2.0000 sec  0.000 Bytes  0.000 bits/sec  0/0         0
+"""
+SETTING = Setting("reno", None, warmup_s=1, measure_s=1)
+
+
+def test_every_tool_that_can_has_one_turn_in_every_cell_of_every_pair() -> None:
     order = turns(CELLS, TOOLS, pairs=3, seed=1)
     assert set(Counter(order).values()) == {1}
-    assert len(order) == 3 * len(CELLS) * len(TOOLS)
+    assert len(order) == 3 * sum(can(tool, cell) for cell in CELLS for tool in TOOLS)
+
+
+def test_every_cell_is_whyperfs_and_every_peer_has_one() -> None:
+    assert all(can("whyperf", cell) for cell in CELLS)
+    assert all(any(can(peer, cell) for cell in CELLS) for peer in STARTS)
+
+
+def test_loads_are_chosen_by_name() -> None:
+    assert {cell.workload for cell in parse(["--only", "rr,crr"]).cells} == {"rr", "crr"}
 
 
 def test_the_tools_of_a_pair_stand_side_by_side() -> None:
@@ -54,27 +83,52 @@ def test_lists_that_do_not_pair_are_refused() -> None:
 
 
 def test_nuttcp_counts_at_the_receiver_without_the_first_interval() -> None:
-    assert peers._nuttcp_goodput_bps("", NUTTCP) == pytest.approx(400 * 2**20 * 8)
+    assert nuttcp.goodput_bps("", NUTTCP) == pytest.approx(400 * 2**20 * 8)
 
 
 def test_nuttcp_without_a_receivers_result_is_a_failure() -> None:
-    with pytest.raises(peers.ToolError, match="receiver"):
-        peers._nuttcp_goodput_bps("", "nuttcp-t: Error: connection refused")
+    with pytest.raises(ToolError, match="receiver"):
+        nuttcp.goodput_bps("", "nuttcp-t: Error: connection refused")
 
 
 def test_iperf3_counts_at_the_server() -> None:
     server = {"end": {"sum_received": {"bits_per_second": 7e9}, "sum_sent": {"bits_per_second": 8e9}}}
-    assert peers._iperf3_goodput_bps(json.dumps(server), "") == 7e9
+    assert iperf3.goodput_bps(json.dumps(server), "") == 7e9
 
 
-def sample(tool: str, pair: int, goodput_bps: float, counted_bps: float | None = None) -> Sample:
-    return Sample(Turn(pair, CELLS[0], tool), goodput_bps, counted_bps or goodput_bps, 100.0, 200.0, 0)
+def test_iperf2_leaves_out_the_warm_up_and_the_sums() -> None:
+    assert iperf2.goodput_bps(IPERF2, SETTING) == 8000 * 8
+    assert iperf2.bounced_per_s(BOUNCED, SETTING) == 24198 + 9962
+    with pytest.raises(ToolError, match="no intervals"):
+        iperf2.goodput_bps("connect failed", SETTING)
+
+
+def test_sockperf_counts_what_came_back() -> None:
+    text = "sockperf: [Valid Duration] RunTime=1.550 sec; SentMessages=44243; ReceivedMessages=44242\n"
+    assert sockperf.ping_pongs_per_s(text) == pytest.approx(44242 / 1.55)
+    assert sockperf.sent_bps("sockperf: Total of 1000 messages sent in 2.000 sec", 64) == 1000 * 64 * 8 / 2
+
+
+def test_qperf_figures_have_units() -> None:
+    text = "tcp_lat:\n    latency         =    13.7 us\n    bw  =  1,049.9 MB/sec\n"
+    assert qperf.figure_of(text, "latency") == pytest.approx(13.7e-6)
+    assert qperf.figure_of(text, "bw") == pytest.approx(1049.9e6)
+
+
+def sample(tool: str, pair: int, rate: float, counted_bps: float | None = None, cell: Cell = CELLS[0]) -> Sample:
+    return Sample(Turn(pair, cell, tool), rate, counted_bps or rate, 100.0, 200.0, 0)
+
+
+def test_a_pair_in_which_one_failed_is_left_out() -> None:
+    samples = [sample("whyperf", 0, 20), sample("whyperf", 1, 90), sample("iperf3", 0, 10)]
+    (cell,) = summary.summarize(samples, seed=1)
+    assert (cell.against["iperf3"].rate.median, cell.against["iperf3"].rate.pairs) == (2.0, 1)
 
 
 def test_a_cell_is_compared_pair_by_pair() -> None:
     samples = [sample("whyperf", 1, 30), sample("iperf3", 0, 10), sample("whyperf", 0, 20), sample("iperf3", 1, 15)]
     (cell,) = summary.summarize(samples, seed=1)
-    assert cell.against["iperf3"].goodput.median == pytest.approx(2.0)
+    assert cell.against["iperf3"].rate.median == pytest.approx(2.0)
     assert "nuttcp" not in cell.against
 
 

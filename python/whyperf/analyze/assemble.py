@@ -37,7 +37,7 @@ def assemble(
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
     ran = trials.filter(pl.col("status") != "failed").select("trial")
     frames = {
-        name: on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends)
+        name: _numbered(on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends), ends)
         for name in TABLES
     }
     first = manifests[0] if manifests else {}
@@ -93,8 +93,30 @@ def _ends(manifest: Document) -> Iterator[dict[str, object]]:
             "cpus": list(host.get("own_cpus", ())),
             "exclusive": bool(host.get("own_cpus_exclusive", False)),
             "tsc_hz": host.get("tsc_hz"),
-            "offset_ns": int((host.get("clock") or {}).get("offset_ns") or 0),
+            **_clock(host.get("clock") or {}),
+            "cpus_of": host.get("cpus_of") or label,
+            "first_connection": int(host.get("first_connection") or 0),
         }
+
+
+def _clock(clock: Document) -> dict[str, object]:
+    """An end's clock against the controller's. A drift within the uncertainty of both comparisons is none."""
+    pairs = clock.get("pairs") or []
+    offset_ns, drift_ns = int(clock.get("offset_ns") or 0), int(clock.get("drift_ns") or 0)
+    known = {"offset_ns": offset_ns, "drift_ratio": 0.0, "compared_mono_ns": pairs[0]["mono_ns"] if pairs else 0}
+    if len(pairs) < 2 or abs(drift_ns) <= 2 * int(clock.get("uncertainty_ns") or 0):
+        return known
+    return known | {"drift_ratio": drift_ns / (pairs[-1]["mono_ns"] - pairs[0]["mono_ns"])}
+
+
+def _numbered(table: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Connections of all pairs of ends numbered through; each agent begins at 0."""
+    several = ends.filter(pl.col("first_connection") > 0)
+    if "connection" not in table.columns or several.is_empty():
+        return table
+    first = several.select("trial", "host", "first_connection").unique(["trial", "host"])
+    number = pl.col("connection") + pl.col("first_connection").fill_null(0).cast(table.schema["connection"])
+    return table.join(first, on=["trial", "host"], how="left").with_columns(number).drop("first_connection")
 
 
 def _notes(manifest: Document) -> Iterator[dict[str, object]]:

@@ -31,8 +31,8 @@ def trial_cpu(
 ) -> pl.DataFrame:
     """CPU time of each end of each trial within its window, in ns.
 
-    One row an end: `trial`, `cell`, `host`, `role`, `cpus`, `exclusive`, `tsc_hz`, `wall_ns` (summed over
-    the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read),
+    One row an end with CPUs of its own: `trial`, `cell`, `host`, `role`, `cpus`, `exclusive`, `tsc_hz`,
+    `wall_ns` (summed over the own CPUs), `<kind>_ns`, `softirq_tracepoints_ns` (null unless the tracepoints were read),
     `ksoftirqd_ns`, `pmu_cycles` (null unless counted on every own CPU), `load_threads_ns`. `trials`
     are measured trials with their windows. A single transfer is its whole load, so its rows count
     in full; other rows count by the share inside the window.
@@ -49,14 +49,18 @@ def trial_cpu(
         .then((pl.col("pmu_cycles_count") * pl.col("share")).sum())
         .alias("pmu_cycles"),
     )
+    # Ends that run on the same CPUs have threads of their own, but the CPUs' time counts once.
+    places = ends.select("trial", "host", "cpus_of")
     load = (
         _weighted(threads, windows)
-        .group_by("trial", "host")
+        .join(places, on=["trial", "host"], how="left")
+        .group_by("trial", pl.coalesce("cpus_of", "host").alias("host"))
         .agg((pl.col("cpu_ns") * pl.col("share")).sum().alias("load_threads_ns"))
     )
     window_ns = pl.col("window_end_ns") - pl.col("window_start_ns")
     return (
-        ends.select("trial", "host", "role", "cpus", "exclusive", "tsc_hz")
+        ends.filter(pl.col("cpus_of").fill_null(pl.col("host")) == pl.col("host"))
+        .select("trial", "host", "role", "cpus", "exclusive", "tsc_hz")
         .join(windows, on="trial", how="inner")
         .join(sums, on=["trial", "host"], how="left")
         .join(_traced(softirqs, windows), on=["trial", "host"], how="left")

@@ -12,9 +12,10 @@ TSC_UNIT = "TSC reference cycles"
 
 
 def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
-    """Cycles per 1024 octets of payload of each trial and end.
+    """Cycles per 1024 octets of payload of each trial and role.
 
-    `ends_cpu` is `cpu.trial_cpu`'s result, `trials` the measured trials. One row a trial and end:
+    `ends_cpu` is `cpu.trial_cpu`'s result, `trials` the measured trials. One row a trial and role, of all hosts that
+    play it together:
     `trial`, `cell`, `role`, `unit`, `cycles_per_kbyte` (null without a counter or payload). The unit
     is one for a whole cell, so that its two ends and its trials compare.
     """
@@ -28,6 +29,11 @@ def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFra
             "role",
             "unit",
             pl.when(octets > 0).then(pl.col("cycles") * 1024 / octets).alias("cycles_per_kbyte"),
+        )
+        .group_by("trial", "cell", "role", maintain_order=True)
+        .agg(
+            pl.col("unit").first(),
+            pl.when(pl.col("cycles_per_kbyte").null_count() == 0).then(pl.col("cycles_per_kbyte").sum()),
         )
     )
 

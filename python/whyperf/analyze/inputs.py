@@ -28,9 +28,15 @@ ENDS: Mapping[str, pl.DataType] = {
     "exclusive": pl.Boolean(),
     "tsc_hz": pl.Int64(),
     "offset_ns": pl.Int64(),
+    "drift_ratio": pl.Float64(),
+    "compared_mono_ns": pl.Int64(),
+    "cpus_of": pl.String(),
+    "first_connection": pl.Int64(),
 }
-"""Columns of `Inputs.ends`, two rows a trial: which host was sender and which receiver, the CPUs
-counted as its own, whether they were its alone, and its clock minus the controller's."""
+"""Columns of `Inputs.ends`, a row an end, two for every pair of agents of a trial: which host was
+sender and which receiver, the CPUs counted as its own, whether they were its alone, its clock minus
+the controller's at `compared_mono_ns` of its own and how much faster it runs, the end whose rows hold its
+CPUs (itself, unless several ends ran on the same), and the number of its first connection."""
 
 NOTES: Mapping[str, pl.DataType] = {
     "trial": pl.String(),

@@ -17,6 +17,7 @@ from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.spreads import spreads
+from whyperf.analyze.start import start_skew
 from whyperf.analyze.summary import (
     Advice,
     Announced,
@@ -32,6 +33,7 @@ from whyperf.analyze.summary import (
     Fact,
     Retransmitted,
     Spread,
+    Start,
     Summary,
     Unfinished,
     Window,
@@ -95,6 +97,7 @@ class _Tables:
         self._cycles = _by_cell(measured.cycles)
         self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
         self._calls = _by_cell(cell_calls(inputs.flows))
+        self._starts = _by_cell(start_skew(inputs.flows, inputs.ends).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.retransmissions)
@@ -194,6 +197,7 @@ class _Tables:
             metric=cell.metric,
             transactions=self._transactions[cell.id],
             datagrams=self._datagrams[cell.id],
+            start=_start(self._starts.get(cell.id, [])),
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
 
@@ -204,6 +208,18 @@ class _Tables:
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None
         return Connections(min_bps=row["min"], median_bps=row["median"], max_bps=row["max"], fairness=fairness)
+
+
+def _start(rows: Rows) -> Start | None:
+    """The worst start of a cell's trials."""
+    if not rows:
+        return None
+    return Start(
+        agents=max(row["agents"] for row in rows),
+        skew_s=max(row["skew_ns"] for row in rows) / 1e9,
+        spread_s=max(row["spread_ns"] for row in rows) / 1e9,
+        uncertainty_s=max(row["uncertainty_ns"] for row in rows) / 1e9,
+    )
 
 
 def _end_cpu(row: Row) -> EndCpu:

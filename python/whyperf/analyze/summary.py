@@ -272,6 +272,19 @@ class Evidence(Part):
     incomplete_logs: list[str]
 
 
+class Start(Part):
+    """How well the sending ends began together, measured from their first calls; the worst of the trials.
+
+    `skew_s` is between the first and the last agent, 0 with one; `spread_s` between all connections; `uncertainty_s`
+    that of the clocks they are compared by.
+    """
+
+    agents: int
+    skew_s: float
+    spread_s: float
+    uncertainty_s: float
+
+
 class CellResult(Part):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `metric` is what its workload is told in:
@@ -298,6 +311,7 @@ class CellResult(Part):
     metric: str
     transactions: Transactions | None
     datagrams: Datagrams | None
+    start: Start | None
     warnings: list[Doubt]
 
 

@@ -46,6 +46,10 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     if shares is not None and cell.metric != "transactions":
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
         yield "Connections", f"{bit_rate(shares.min_bps)} to {bit_rate(shares.max_bps)} each{fairness}"
+    start = cell.start
+    if start is not None and start.agents > 1:
+        within = seconds(max(start.skew_s, start.uncertainty_s) * 1e9)
+        yield "Start", f"{start.agents} agents began within {within} of each other"
 
 
 def _goodput(cell: CellResult) -> str:

@@ -28,6 +28,8 @@ class Clock(Part):
 
     offset_ns: int
     uncertainty_ns: int
+    #: How much `offset_ns` changed from the first of `pairs`, before the load, to the last, after it.
+    drift_ns: int = 0
     pairs: list[ClockPair] = []
 
 
@@ -41,6 +43,10 @@ class End(Part):
     clock: Clock | None = None
     own_cpus: list[int] = []
     own_cpus_exclusive: bool = False
+    #: The end whose CPU times are this one's too, because both run on the same CPUs of one machine.
+    cpus_of: str | None = None
+    #: Where several pairs of ends ran together, the connections of the pairs before this one.
+    first_connection: int = 0
     tsc_hz: int | None = None
     spec: dict[str, Any] = {}
     #: What the evidence is worth (EvidenceReport in crates/schema/src/evidence.rs).

@@ -6,6 +6,7 @@ in batches, so that memory holds the columns asked for and little more; about 0.
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,10 +114,14 @@ def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[
     for trial in found:
         if wanted is not None and trial not in wanted:
             continue
-        for host in ("far", "near"):
-            path = f"{folder}/{trial}/{name}.{host}.parquet"
-            if os.path.exists(path):  # noqa: PTH110 - several times faster than Path over ten thousands
-                yield path
+        # Pairs of ends beyond the first are numbered: far2, near2, ...
+        for pair in count(1):
+            paths = [f"{folder}/{trial}/{name}.{host}{pair if pair > 1 else ''}.parquet" for host in ("far", "near")]
+            # Several times faster than Path over ten thousands.
+            found_here = [path for path in paths if os.path.exists(path)]  # noqa: PTH110
+            yield from found_here
+            if not found_here:
+                break
 
 
 def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:

@@ -37,7 +37,9 @@ def assemble(
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
     ran = trials.filter(pl.col("status") != "failed").select("trial")
     frames = {
-        name: _numbered(on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends), ends)
+        name: _numbered(
+            on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends), ends
+        )
         for name in TABLES
     }
     first = manifests[0] if manifests else {}

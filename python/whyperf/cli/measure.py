@@ -9,7 +9,7 @@ from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand, with_workload
-from whyperf.plan import Level, build
+from whyperf.plan import LOCAL, Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, named_cpus, run_plan
@@ -26,6 +26,7 @@ class Order:
     host: str | None
     address: str | None
     port: int
+    near: str | None
     testbed: str
     overrides: Factors
     only: tuple[str, ...]
@@ -52,6 +53,7 @@ def measure(order: Order) -> int:
         trials=order.trials,
         evidence=order.evidence,
         target=target.name,
+        near=target.near,
         overrides=_with_allowed_congestion_control(order.overrides, profile, target),
     )
     if order.dry_run:
@@ -80,17 +82,23 @@ def measure(order: Order) -> int:
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:
     """Where to measure; says so when the embedded testbed is not what was hoped for."""
+    near = tuple(order.near.split(",")) if order.near is not None else (LOCAL,)
+    if "" in near:
+        raise UsageError("--from wants names of hosts with a comma between them, such as --from local,host7")
     if host is not None:
         if order.testbed != "auto":
             raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or {host}")
-        return Target(Kind.NETWORK, host, order.address, order.port)
+        return Target(Kind.NETWORK, host, order.address, order.port, near)
     if order.address is not None:
         raise UsageError("--address is the far host's; name the host too (--host)")
+    elsewhere = next((name for name in near if name != LOCAL), None)
+    if elsewhere is not None:
+        raise UsageError(f"--from {elsewhere} needs a far host to load; name it too (--host), or use local alone")
     wanted = profile.kind if order.testbed == "auto" else order.testbed
     kind, reason = allowed_kind(None if wanted == "auto" else Kind(wanted))
     if reason is not None:
         say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
-    return Target(kind, port=order.port)
+    return Target(kind, port=order.port, near=near)
 
 
 def _without_missing_cpus(profile: Profile) -> Profile:

@@ -125,6 +125,14 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = None,
     address: Annotated[str | None, typer.Option(help="Its numeric address for data, if not what ssh uses.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Its port for data; 0: any.")] = 0,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="HOST,…",
+            help="Hosts that load the far one together, each with all connections; local: this one.",
+        ),
+    ] = None,
     testbed: Annotated[Testbed, typer.Option(help="Where to measure without a host.")] = Testbed.AUTO,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
@@ -151,6 +159,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             host=host,
             address=address,
             port=port,
+            near=near,
             testbed=testbed.value,
             overrides=overrides(options, assignments or ()),
             only=tuple(only or ()),

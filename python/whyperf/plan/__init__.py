@@ -2,10 +2,11 @@
 
 from whyperf.plan.build import build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
-from whyperf.plan.model import LOG_PREFIX, Cell, Level, Plan, PlannedTrial, PlannedWorkload, StopRule
+from whyperf.plan.model import LOCAL, LOG_PREFIX, Cell, Level, Plan, PlannedTrial, PlannedWorkload, StopRule
 from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
+    "LOCAL",
     "LOG_PREFIX",
     "Cell",
     "Estimate",

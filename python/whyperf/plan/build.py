@@ -6,7 +6,7 @@ from dataclasses import replace
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes
-from whyperf.plan.model import Cell, Level, Plan, StopRule, Testbed, identify
+from whyperf.plan.model import LOCAL, Cell, Level, Plan, StopRule, Testbed, identify
 from whyperf.plan.only import kept
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
@@ -23,6 +23,7 @@ def build(
     seed: int | None = None,
     trials: int | None = None,
     target: str = "testbed",
+    near: tuple[str, ...] = (LOCAL,),
     overrides: Factors | None = None,
     evidence: Level | None = None,
 ) -> Plan:
@@ -34,6 +35,7 @@ def build(
         seed: of the random order, instead of the profile's.
         trials: of every cell, instead of the profile's number or stop rule.
         target: `testbed`, `loopback`, or the name of the far host.
+        near: hosts of the near ends, each with an agent of its own.
         overrides: factors set to one level in every sweep.
         evidence: of both ends at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
@@ -69,6 +71,7 @@ def build(
         about=profile.about,
         seed=seed,
         target=target,
+        near=near,
         testbed=Testbed(kind="veth" if target == "testbed" else "loopback" if target == "loopback" else "network"),
         cells=cells,
         workloads={key: workloads[key] for cell in cells if (key := cell.workload) is not None},

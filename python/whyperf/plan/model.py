@@ -60,6 +60,8 @@ class PlannedWorkload(Table):
         return sum(int(group["strands_count"]) for group in self.workload["groups"])
 
 
+#: Names this host among those of near ends.
+LOCAL = "local"
 #: How a trial with the segment log is named: its figures are never a throughput.
 LOG_PREFIX = "log"
 
@@ -100,6 +102,8 @@ class Plan(Table):
     seed: int
     #: `testbed`, `loopback` or the name of the far host.
     target: str
+    #: Hosts of the near ends; more than one load the far host together.
+    near: tuple[str, ...] = (LOCAL,)
     testbed: Testbed
     cells: tuple[Cell, ...]
     #: Factors with more than one level, in the order of the factor table.
@@ -196,6 +200,8 @@ def identify(plan: Plan) -> str:
     # What a plan of an earlier version did not have counts only where it is not as usual, so that the same command
     # finds the experiment that it began.
     decides["cells"] = [_deciding(cell) for cell in decides["cells"]]
+    if plan.near != (LOCAL,):
+        decides["near"] = list(plan.near)
     if plan.workloads:
         decides["workloads"] = plan.model_dump(mode="json", include={"workloads"})["workloads"]
     if plan.evidence == "user":

@@ -21,7 +21,7 @@ from whyperf.record.manifest import Damaged, Manifest
 from whyperf.record.writer import TrialWriter
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
-HOST_NAMES = ("near", "far")
+END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
 #: What a folder may hold when a run was killed before it wrote plan.json.
@@ -183,7 +183,10 @@ class Experiment:
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """What the hosts are, as far as it is known."""
-        found = {host: self._read_json(self.folder / "hosts" / f"{host}.json") for host in HOST_NAMES}
+        # The near and the far end, then those of further pairs in the order of their numbers.
+        names = [match for path in (self.folder / "hosts").glob("*.json") if (match := END_NAME.fullmatch(path.stem))]
+        names.sort(key=lambda name: (int(name[2] or 1), name[1] == "far"))
+        found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}
         return {host: facts for host, facts in found.items() if facts is not None}
 
     def write_testbed(self, testbed: Mapping[str, Any]) -> None:

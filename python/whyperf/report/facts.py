@@ -5,7 +5,7 @@ from typing import Any
 
 from whyperf.analyze.quantity import count, percent, significant
 from whyperf.analyze.summary import Summary
-from whyperf.plan import Plan
+from whyperf.plan import LOCAL, Plan
 from whyperf.report.words import factor_name, level_text, level_with_unit
 
 Facts = Sequence[tuple[str, str]]
@@ -76,7 +76,7 @@ def plan_facts(plan: Plan, summary: Summary) -> Facts:
     facts = [
         ("Profile", plan.profile),
         ("Plan", plan.id),
-        ("Target", plan.target),
+        ("Target", plan.target if plan.near == (LOCAL,) else f"{plan.target}, from {', '.join(plan.near)}"),
         ("Seed", str(plan.seed)),
         ("Cells", f"{len(plan.cells):,}"),
         ("Blocks", _blocks(plan)),

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from whyperf.plan import Plan
+from whyperf.plan import LOCAL, Plan
 from whyperf.profile import find, shipped_names
 from whyperf.record import kept_profile
 
@@ -18,6 +18,8 @@ def command(plan: Plan, folder: str) -> str:
         words += ["--testbed", "loopback"]
     elif plan.target != "testbed":
         words += ["--host", plan.target]
+    if plan.near != (LOCAL,):
+        words += ["--from", ",".join(plan.near)]
     if plan.asked_trials is not None:
         words += ["--trials", str(plan.asked_trials)]
     words += _evidence(plan)

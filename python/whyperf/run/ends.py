@@ -14,6 +14,11 @@ NEAR, FAR = "near", "far"
 Facts = dict[str, Any]
 
 
+def labels(pair: int) -> dict[str, str]:
+    """Names of both ends of a pair of agents, by end: pair 0 is `near` and `far`, the next `near2` and `far2`."""
+    return {end: end if pair == 0 else f"{end}{pair + 1}" for end in (NEAR, FAR)}
+
+
 @dataclass(frozen=True)
 class End:
     """One end, ready for trials."""
@@ -31,7 +36,7 @@ class Cpus:
     pin: tuple[int, ...]
     #: CPUs whose time counts as this end's.
     own: tuple[int, ...]
-    #: Whether no other end shares them.
+    #: Whether no end of the other kind shares them.
     exclusive: bool
 
 

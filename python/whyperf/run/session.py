@@ -5,10 +5,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from whyperf.plan import Plan
+from whyperf.plan import LOCAL, Plan
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
-from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, share_cpus
+from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.leftovers import clean
 from whyperf.run.target import Kind, Target
@@ -19,7 +19,7 @@ _TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro", "near_cpus", "far_cpus")
 
 
 class Session:
-    """Agents at both ends of a plan's target. Leaving it ends them and removes what they built.
+    """Agents at all ends of a plan's target. Leaving it ends them and removes what they built.
 
     The testbed is held by an agent of its own, in the host's namespace; the two ends' agents live inside. It is built
     anew when a cell asks for another MTU, other offloads or other CPUs.
@@ -50,7 +50,7 @@ class Session:
         return {label: end.facts for label, end in self._ends.items()}
 
     def ends_for(self, factors: Mapping[str, Any]) -> dict[str, End]:
-        """Both ends, on a testbed that is as these factors ask.
+        """All ends, on a testbed that is as these factors ask.
 
         Raises:
             RunError: the testbed cannot be built so.
@@ -61,7 +61,16 @@ class Session:
 
     def cpus_for(self, factors: Mapping[str, Any]) -> dict[str, Cpus]:
         """Each end's CPUs as these factors ask."""
-        return share_cpus(self.kind, factors, self.facts)
+        cpus: dict[str, Cpus] = {}
+        for names in self.pairs:
+            shared = share_cpus(self.kind, factors, {end: self._ends[name].facts for end, name in names.items()})
+            cpus |= {names[end]: found for end, found in shared.items()}
+        return cpus
+
+    @property
+    def pairs(self) -> list[dict[str, str]]:
+        """The names of both ends of each pair of agents, by end."""
+        return [labels(pair) for pair in range(len(self.target.near))]
 
     def addresses(self, factors: Mapping[str, Any]) -> tuple[str, str]:
         """Address that the near end connects to, and that the far end listens on."""
@@ -72,7 +81,7 @@ class Session:
         return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
 
     def agents(self) -> list[Agent]:
-        """The agents of both ends that are there."""
+        """The agents of all ends that are there."""
         return [end.agent for end in self._ends.values()]
 
     def close(self) -> None:
@@ -104,38 +113,50 @@ class Session:
             self._check({NEAR: host, FAR: host})
             self._build_testbed(first)
             return
-        near = Agent(NEAR, pipes.local(), shares_clock=True)
-        self._ends[NEAR] = End(near, near.call({"request": "describe_host"}), {})
-        if self.kind is Kind.LOOPBACK:
-            far, addresses = Agent(FAR, pipes.local(), shares_clock=True), LOOPBACK_ADDRESSES
-        else:
-            assert self.target.host is not None
-            far = Agent(FAR, pipes.ssh(self.target.host), shares_clock=False, host=self.target.host)
-            addresses = {}
-        self._ends[FAR] = End(far, far.call({"request": "describe_host"}), addresses)
+        for names, near_host in zip(self.pairs, self.target.near, strict=True):
+            near_argv = pipes.local() if near_host == LOCAL else pipes.ssh(near_host)
+            self._start(names[NEAR], near_argv, None if near_host == LOCAL else near_host, {})
+            far_argv = pipes.local() if self.kind is Kind.LOOPBACK else pipes.ssh(self._far_host)
+            far_host = None if self.kind is Kind.LOOPBACK else self._far_host
+            addresses = LOOPBACK_ADDRESSES if self.kind is Kind.LOOPBACK else {}
+            self._start(names[FAR], far_argv, far_host, addresses)
         if self.kind is Kind.NETWORK:
-            self._ends[FAR] = End(far, self._ends[FAR].facts, self._far_addresses())
+            far = self._ends[FAR]
+            self._ends[FAR] = End(far.agent, far.facts, self._far_addresses())
         self._check(self.facts)
 
-    def _far_addresses(self) -> dict[int, str]:
+    def _start(self, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
+        """Start an end's agent, on this host or by ssh on another."""
+        agent = Agent(name, argv, shares_clock=host is None, host=host)
+        self._ends[name] = End(agent, {}, addresses)
+        self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
+
+    @property
+    def _far_host(self) -> str:
         assert self.target.host is not None
+        return self.target.host
+
+    def _far_addresses(self) -> dict[int, str]:
         versions = {int(cell.factors["ip_version"]) for cell in self.plan.cells}
         if self.target.address is not None:
             return dict.fromkeys(versions, self.target.address)
-        return {version: pipes.address_of(self.target.host, version) for version in versions}
+        return {version: pipes.address_of(self._far_host, version) for version in versions}
 
     def _check(self, facts: Mapping[str, Facts]) -> None:
         """Refuse now what every trial of a cell would be refused for."""
         for cell in self.plan.cells:
-            share_cpus(self.kind, cell.factors, facts)
+            if self._ends:
+                self.cpus_for(cell.factors)
+            else:
+                share_cpus(self.kind, cell.factors, facts)
             if cell.factors.get("transport") == "unix" and self.kind is Kind.NETWORK:
                 problem = "transport unix needs both ends on one host; leave the host out, or choose another transport"
                 raise RunError(problem, Fault.USAGE)
             if "congestion_control" not in cell.factors:
                 continue
             wanted = str(cell.factors["congestion_control"])
-            for label in (NEAR, FAR):
-                have = facts[label]["congestion_controls"]
+            for label, found in facts.items():
+                have = found["congestion_controls"]
                 if wanted not in have:
                     raise RunError(
                         f'congestion_control "{wanted}" is not available to you on the {label} host; '
@@ -158,11 +179,12 @@ class Session:
         }
         built = self._holder.call({"request": "build_testbed"} | spec)
         self.testbed = {"host": host, "spec": spec, "near": built["near"], "far": built["far"]}
-        for label in (NEAR, FAR):
-            agent = self._agent_inside(label, built[label]["netns"])
-            addresses = {4: built[label]["ipv4"], 6: built[label]["ipv6"]} if label == FAR else {}
-            self._ends[label] = End(agent, {}, addresses)
-            self._ends[label] = End(agent, agent.call({"request": "describe_host"}), addresses)
+        for names in self.pairs:
+            for end, name in names.items():
+                agent = self._agent_inside(name, built[end]["netns"])
+                addresses = {4: built[end]["ipv4"], 6: built[end]["ipv6"]} if end == FAR else {}
+                self._ends[name] = End(agent, {}, addresses)
+                self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
         self._testbed_key = key
 
     def _agent_inside(self, label: str, netns: str) -> Agent:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from whyperf.plan import LOCAL
+
 
 class Kind(StrEnum):
     """How the two ends are joined."""
@@ -14,17 +16,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Target:
-    """Which two ends: the embedded testbed (or the loopback), or this host and another.
+    """Which ends: the embedded testbed (or the loopback), or this host and another.
 
     ``kind`` None on the embedded testbed takes the veth testbed where the host allows it and the loopback where not.
     ``address`` is the far host's numeric address for data connections, found by its ssh name when absent; ``port`` is
-    the port it listens on, 0 for any.
+    the port it listens on, 0 for any. `near` are the hosts of the near ends, each with an agent of its own and a far
+    agent for it: several load the far host together. The embedded testbed and the loopback have local ones only.
     """
 
     kind: Kind | None = None
     host: str | None = None
     address: str | None = None
     port: int = 0
+    near: tuple[str, ...] = (LOCAL,)
 
     @property
     def name(self) -> str:

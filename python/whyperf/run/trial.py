@@ -1,12 +1,11 @@
-"""One trial: prepare both ends, connect, start together, collect the tables, write the manifest."""
+"""One trial: prepare all ends, connect, start together, collect the tables, write the manifest."""
 
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any
 
 from whyperf import __version__
@@ -19,6 +18,7 @@ from whyperf.run.inbox import TablePiece
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
 from whyperf.run.target import Kind
+from whyperf.run.together import Together
 
 Progress = Callable[[str, dict[str, Any]], None]
 Manifest = dict[str, Any]
@@ -49,11 +49,24 @@ def run_trial(
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
         workload = session.plan.workload(cell.id)
-        specs = trial_specs(
-            planned, cell.factors, cpus, listen_address, session.target.port, workload, session.plan.seed
-        )
+        pairs = [
+            Pair(
+                names,
+                trial_specs(
+                    planned,
+                    cell.factors,
+                    {end: cpus[name] for end, name in names.items()},
+                    listen_address,
+                    # Each pair's far agent listens for itself.
+                    session.target.port + number if session.target.port else 0,
+                    workload,
+                    session.plan.seed + number,
+                ),
+            )
+            for number, names in enumerate(session.pairs)
+        ]
         on_one_host = session.kind is not Kind.NETWORK
-        manifest |= _Trial(ends, specs, cpus, address, on_one_host).measure(writer, on_progress)
+        manifest |= _Trial(ends, pairs, cpus, address, on_one_host).measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -82,70 +95,106 @@ def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A near agent and its far agent: their names and their specs, by end."""
+
+    names: dict[str, str]
+    specs: dict[str, Spec]
+
+
+@dataclass(frozen=True)
 class _Trial:
-    """Both ends of a trial, by label, and the address that the near one connects to."""
+    """All ends of a trial by name, their pairs, and the address that the near ones connect to."""
 
     ends: dict[str, End]
-    specs: dict[str, Spec]
+    pairs: list[Pair]
     cpus: dict[str, Cpus]
     address: str
     on_one_host: bool
 
     def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
         """Run the load and return what the manifest gets from it."""
-        agents = {label: end.agent for label, end in self.ends.items()}
-        port = self._prepare(agents)
-        agents[NEAR].call({"request": "connect", "address": self.address, "port": port})
-        clocks = {label: agent.clock() for label, agent in agents.items()}
-        connections = self.specs[NEAR]["connections_count"]
+        agents = {name: end.agent for name, end in self.ends.items()}
+        specs = {
+            pair.names[end]: spec | {"host": pair.names[end]} for pair in self.pairs for end, spec in pair.specs.items()
+        }
+        for pair in self.pairs:
+            self._connect(agents[pair.names[NEAR]], agents[pair.names[FAR]], specs, pair)
+        clocks = {name: agent.clock() for name, agent in agents.items()}
+        connections = sum(pair.specs[NEAR]["connections_count"] for pair in self.pairs)
         lead_ns = _LEAD_NS + connections * _LEAD_NS_EACH + 4 * max(clock.uncertainty_ns for clock in clocks.values())
         start_mono_ns = time.monotonic_ns() + lead_ns
+        tell = Together([pair.names for pair in self.pairs], on_progress)
 
-        telling = Lock()
+        def collect(name: str) -> dict[str, Any]:
+            at_mono_ns = start_mono_ns + clocks[name].offset_ns
+            return _collect(agents[name], specs[name], at_mono_ns, writer, tell.on_progress)
 
-        def tell(label: str, progress: dict[str, Any]) -> None:
-            # Both ends are collected at once, but observers are told from one thread at a time.
-            with telling:
-                on_progress(label, progress)
-
-        def collect(label: str) -> dict[str, Any]:
-            at_mono_ns = start_mono_ns + clocks[label].offset_ns
-            return _collect(agents[label], self.specs[label], at_mono_ns, writer, tell)
-
-        finished = _both(collect, agents)
+        finished = _all(collect, agents)
         status, reason = _status(finished)
-        hosts = {label: self._host_entry(label, clocks[label], finished[label]) for label in agents}
-        return {"status": status, "reason": reason, "hosts": hosts}
+        after = {name: agent.clock() for name, agent in agents.items()}
+        hosts = {}
+        first_connection = 0
+        for pair in self.pairs:
+            for name in pair.names.values():
+                hosts[name] = self._host_entry(name, specs[name], (clocks[name], after[name]), finished[name])
+                hosts[name]["first_connection"] = first_connection
+            first_connection += pair.specs[NEAR]["connections_count"]
+        return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts}
 
-    def _prepare(self, agents: dict[str, Agent]) -> int:
-        """Prepare both ends; the far one's port. On one host the near one uses the BPF programs of the far one."""
+    def _connect(self, near: Agent, far: Agent, specs: dict[str, Spec], pair: Pair) -> None:
+        """Prepare both ends of a pair and open their connections.
+
+        On one host the near end uses the BPF programs of the far one.
+        """
         lend = {"programs": {"by": "lend"}} if self.on_one_host else {}
-        prepared = agents[FAR].call({"request": "prepare"} | self.specs[FAR] | lend)
+        prepared = far.call({"request": "prepare"} | specs[pair.names[FAR]] | lend)
         borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
-        agents[NEAR].call({"request": "prepare"} | self.specs[NEAR] | borrow)
-        port: int = prepared["port"]
-        return port
+        near.call({"request": "prepare"} | specs[pair.names[NEAR]] | borrow)
+        near.call({"request": "connect", "address": self.address, "port": prepared["port"]})
 
-    def _host_entry(self, label: str, clock: Clock, finished: dict[str, Any]) -> dict[str, Any]:
-        times = asdict(clock)
-        pair = {"mono_ns": times.pop("mono_ns"), "realtime_ns": times.pop("realtime_ns")}
-        spec, cpus = self.specs[label], self.cpus[label]
+    def _host_entry(
+        self, name: str, spec: Spec, clocks: tuple[Clock, Clock], finished: dict[str, Any]
+    ) -> dict[str, Any]:
+        before, after = clocks
+        cpus = self.cpus[name]
         return {
             "role": spec["role"],
             "outcome": finished["outcome"],
             "payload_bytes": finished["payload_bytes"],
             "notes": finished["notes"],
             "evidence": finished["evidence"],
-            "clock": times | {"pairs": [pair]},
+            "clock": {
+                "offset_ns": before.offset_ns,
+                "uncertainty_ns": max(before.uncertainty_ns, after.uncertainty_ns),
+                "drift_ns": after.offset_ns - before.offset_ns,
+                "pairs": [{"mono_ns": clock.mono_ns, "realtime_ns": clock.realtime_ns} for clock in clocks],
+            },
             "own_cpus": list(cpus.own),
             "own_cpus_exclusive": cpus.exclusive,
-            "tsc_hz": self.ends[label].facts["tsc_hz"],
+            "cpus_of": self._cpus_of(name, spec["role"]),
+            "tsc_hz": self.ends[name].facts["tsc_hz"],
             "spec": {key: value for key, value in spec.items() if key != "token"},
         }
 
+    def _cpus_of(self, name: str, role: str) -> str:
+        """The first end of the same role on the same CPUs of the same machine."""
 
-def _both(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
-    """Collect from both ends at once; when one fails, or the user interrupts, end the other too."""
+        def place(end: str) -> tuple[object, ...]:
+            facts = self.ends[end].facts
+            return facts["boot_id"], facts["hostname"], self.cpus[end].own
+
+        same = [
+            pair.names[end]
+            for pair in self.pairs
+            for end, spec in pair.specs.items()
+            if spec["role"] == role and place(pair.names[end]) == place(name)
+        ]
+        return same[0]
+
+
+def _all(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
+    """Collect from all ends at once; when one fails, or the user interrupts, end the others too."""
     failures: list[Exception] = []
 
     def collect_or_note(label: str) -> dict[str, Any]:
@@ -216,7 +265,7 @@ def _status(finished: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
 
 
 def _abort(session: Session) -> None:
-    """Bring both ends back to where they take the next trial."""
+    """Bring all ends back to where they take the next trial."""
     for agent in session.agents():
         try:
             agent.call({"request": "abort"})

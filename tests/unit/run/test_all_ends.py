@@ -9,7 +9,7 @@ import pytest
 from whyperf.record import RecordError
 from whyperf.run.agent import Agent
 from whyperf.run.errors import PipeClosedError
-from whyperf.run.trial import _both
+from whyperf.run.trial import _all
 
 
 class Idle(Agent):
@@ -48,7 +48,7 @@ def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
         raise errors[label]
 
     try:
-        _both(collect, agents)
+        _all(collect, agents)
     finally:
         ends = [agent for agent in agents.values() if isinstance(agent, Idle)]
         assert [end.sent for end in ends] == [[{"request": "abort"}]] * 2
@@ -72,5 +72,5 @@ def test_a_lone_failure_is_told_as_it_is() -> None:
         return {}
 
     with pytest.raises(PipeClosedError) as caught:
-        _both(collect, {"near": Idle(), "far": Idle()})
+        _all(collect, {"near": Idle(), "far": Idle()})
     assert caught.value is gone

@@ -1,10 +1,12 @@
 """The main result in plain words, and the key numbers beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.doubts import CPU_POOL_SHORT_S
 from whyperf.analyze.quantity import octets, percent, seconds, significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.workload_doubts import RATE_MISSED_RATIO
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import GOODPUT, Metric, metric_of
 from whyperf.report.words import ENDS, setting
@@ -41,6 +43,8 @@ def headline(summary: Summary) -> str:
     worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
     names = [axis.factor for axis in varied_axes(sweep)]
     lead = f"{metric.title} reached {metric.told(_median(best, metric))} {where}, with {setting(best.factors, names)}."
+    if any(cell.transactions is not None and cell.transactions.is_open_loop for cell in sweep):
+        return f"{lead} {_kept_up(sweep, names)}".strip()
     if _median(worst, metric) <= 0 or best is worst:
         return lead
     factor = _median(best, metric) / _median(worst, metric)
@@ -129,6 +133,23 @@ def _datagram_figures(cell: CellResult, of_best: str) -> list[Figure]:
         return []
     lost = percent(found.lost_ratio).removesuffix(" %")
     return [Figure(lost, "%", "Datagrams lost", of_best or f"{found.lost_count:,} in all")]
+
+
+def _kept_up(cells: Sequence[CellResult], names: list[str]) -> str:
+    """Of an open loop the highest load that the ends kept up with, and its latency: rates below were asked for."""
+    kept = [
+        (found.intended_per_s, cell, found)
+        for cell in cells
+        if (found := cell.transactions) is not None
+        and found.intended_per_s
+        and abs((found.per_s.median or 0.0) - found.intended_per_s) <= RATE_MISSED_RATIO * found.intended_per_s
+    ]
+    if not kept:
+        return "No offered load was kept up with."
+    _, cell, found = max(kept, key=lambda entry: entry[0])
+    latency = found.latency
+    tail = f"; 99 % took at most {seconds(latency.p99_ns)} there" if latency is not None and latency.p99_ns else ""
+    return f"The ends kept up to {setting(cell.factors, names)}{tail}."
 
 
 def _latency_sentence(cell: CellResult) -> str:

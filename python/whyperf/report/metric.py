@@ -31,6 +31,10 @@ class Metric:
     told: Callable[[float], str]
     unit_for: Callable[[float], RateUnit]
 
+    def axis(self, unit: RateUnit) -> str:
+        """The label of an axis: `Goodput (Gbit/s)`, `Transactions a second`."""
+        return f"{self.title} a second" if unit.name.startswith(self.title.lower()) else f"{self.title} ({unit.name})"
+
     def unit(self, cells: Sequence[CellResult]) -> RateUnit:
         """The unit in which the largest median of `cells` is at least 1."""
         return self.unit_for(max((self.median(cell) or 0.0 for cell in cells), default=0.0))

@@ -97,7 +97,9 @@ class _Drawer:
     def goodput(self) -> Group:
         """The metric against the x factor, a line per level of the second factor."""
         axis = self._layout.x
-        made = figures.factor_chart(axis, f"{self._metric.title} ({self._unit.name})", height=400)
+        made = figures.factor_chart(axis, self._metric.axis(self._unit), height=400)
+        if self._unit.scale == 1:
+            figures.full_numbers(made)
         points = []
         for index, level in enumerate(self._levels):
             source = self._source(
@@ -140,7 +142,9 @@ class _Drawer:
     def _against_lines(self, lines: Axis, at: Choice) -> tuple[Chart, ...]:
         """Goodput, and CPU of both ends, against the factor that makes the lines elsewhere."""
         combos = self._at_combos()
-        made = figures.factor_chart(lines, f"{self._metric.title} ({self._unit.name})")
+        made = figures.factor_chart(lines, self._metric.axis(self._unit))
+        if self._unit.scale == 1:
+            figures.full_numbers(made)
         columns: dict[tuple[str, ...], Columns] = {}
         for key, (x, panel) in combos.items():
             rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(lines)]

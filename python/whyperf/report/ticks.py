@@ -1,6 +1,7 @@
 """Where an axis has its ticks, and what they say."""
 
 import math
+from collections.abc import Callable
 
 from whyperf.report.layout import Axis
 from whyperf.report.words import factor_unit, level_text
@@ -15,7 +16,8 @@ def axis_ticks(axis: Axis) -> tuple[list[float], dict[float, str]]:
     if not axis.numeric or axis.geometric or len(values) <= MOST:
         shown = set(axis.thinned(MOST)) if axis.numeric else set(axis.levels)
         pairs = [(value, level) for value, level in zip(values, axis.levels, strict=True) if level in shown]
-        pairs = _apart(pairs, values) if axis.numeric and not axis.geometric else pairs
+        if axis.numeric:
+            pairs = _apart(pairs, math.log if axis.geometric else float)
         return [value for value, _ in pairs], {value: short(axis.factor, level) for value, level in pairs}
     step = _step(max(values) - min(0.0, *values), binary=factor_unit(axis.factor) == "bytes")
     first = math.ceil(min(values) / step) * step
@@ -42,11 +44,14 @@ def _step(span: float, *, binary: bool) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
 
 
-def _apart(pairs: list[tuple[float, object]], values: list[float]) -> list[tuple[float, object]]:
-    """Leaves out labels that would touch the one before; the last is kept."""
-    least = (max(values) - min(values)) / MOST * 0.8
-    kept = pairs[-1:]
-    for pair in reversed(pairs[:-1]):
-        if kept[0][0] - pair[0] >= least:
-            kept.insert(0, pair)
-    return kept
+def _apart(pairs: list[tuple[float, object]], place: Callable[[float], float]) -> list[tuple[float, object]]:
+    """Leaves out labels that would touch the next one; the last is kept. `place` is where a value stands."""
+    places = [place(value) for value, _ in pairs]
+    least = (max(places) - min(places)) / MOST * 0.8
+    kept = len(pairs) - 1
+    chosen = pairs[-1:]
+    for index in range(kept - 1, -1, -1):
+        if places[kept] - places[index] >= least:
+            chosen.insert(0, pairs[index])
+            kept = index
+    return chosen

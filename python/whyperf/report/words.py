@@ -5,9 +5,11 @@ from whyperf.profile.factors import BY_NAME
 
 ENDS = ("sender", "receiver")
 
-CAPITALS = {word.lower(): word for word in ("ACK", "CPU", "CPUs", "GRO", "GSO", "IP", "MSS", "MTU", "TSO")}
+CAPITALS = {
+    word.lower(): word for word in ("ACK", "CPU", "CPUs", "DSCP", "GRO", "GSO", "IO", "IP", "MSS", "MTU", "TSO")
+}
 
-_UNITS = ("_bytes", "_bps", "_ms", "_s")
+_UNITS = ("_bytes", "_bps", "_ms", "_us", "_per_s", "_s")
 
 
 def factor_name(factor: str) -> str:

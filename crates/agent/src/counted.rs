@@ -14,9 +14,10 @@ use crate::record::{RecordError, TableBuilder};
 /// What is known of each connection, by the port that tells it at both ends: the connecting end's.
 pub fn by_port<T>(spec: &TrialSpec, load: &Load, known: impl Fn(&Flow) -> T) -> BTreeMap<u16, T> {
     let port = |flow: &Flow| {
+        let socket = flow.socket.as_ref()?;
         let address = match spec.opening {
-            Opening::Connect => flow.socket.local_addr(),
-            Opening::Listen => flow.socket.peer_addr(),
+            Opening::Connect => socket.local_addr(),
+            Opening::Listen => socket.peer_addr(),
         };
         address.ok()?.as_socket().map(|address| address.port())
     };

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use load::counter::Counts;
 use load::options::{self, Requested};
-use load::running::{Cut, Ended, Flow, Life, Load};
+use load::running::{Cut, Ended, Ends, Flow, Life, Load};
 use probe::clock::mono_ns;
 use probe::cpu::{CpuProbe, CpuSample};
 use probe::devices::{self, DeviceCounters};
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use workload::phases::Phase;
 
 use crate::counted::{Counted, Interval};
+use crate::executed::Executed;
 use crate::record::TableBuilder;
 
 /// Least time between samples of CPUs and threads, which cost more than those of connections and
@@ -54,6 +55,8 @@ pub struct Sampler {
     devices: TableBuilder,
     /// What BPF programs count, where they do.
     counted: Option<Counted>,
+    /// What strands executed, where there is a workload.
+    executed: Option<Executed>,
     /// Local and remote address of every connection; a closed one no longer tells.
     addresses: Vec<(String, String)>,
     cpu_probe: CpuProbe,
@@ -79,7 +82,7 @@ impl Sampler {
     /// `/proc` cannot be read.
     pub fn open(spec: &TrialSpec, load: &Load, watch: Option<&Arc<Watch>>) -> anyhow::Result<Self> {
         let mut cpu_probe = CpuProbe::open()?;
-        let thread_probes = load.flows.iter().map(|flow| ThreadProbe::open(flow.thread)).collect::<Result<Vec<_>, _>>();
+        let thread_probes = load.threads.iter().map(|thread| ThreadProbe::open(*thread)).collect::<Result<Vec<_>, _>>();
         let thread_probes = thread_probes
             .context("watching the load's threads takes two open files each; with many connections raise the host's limit (ulimit -Hn)")?;
         let cpus_before = (mono_ns(), cpu_probe.sample()?);
@@ -93,7 +96,11 @@ impl Sampler {
             threads: TableBuilder::new(&THREADS),
             devices: TableBuilder::new(&DEVICES),
             counted: watch.map(|watch| Counted::open(watch, spec, load)),
-            addresses: load.flows.iter().map(|flow| addresses(&flow.socket)).collect(),
+            executed: match &spec.workload {
+                Some(workload) => Some(Executed::open(spec, load::engine::script(spec, workload)?, &load.ledgers)),
+                None => None,
+            },
+            addresses: load.flows.iter().map(|flow| addresses(flow.socket.as_deref())).collect(),
             cpu_probe,
             counts_before: vec![(mono_ns(), Counts::default()); load.flows.len()],
             cpus_before,
@@ -122,6 +129,9 @@ impl Sampler {
         if let Some(counted) = &mut self.counted {
             counted.on_begin(start_mono_ns);
         }
+        if let Some(executed) = &mut self.executed {
+            executed.on_begin(start_mono_ns);
+        }
         if mono_ns() < start_mono_ns {
             self.cpus_before = (mono_ns(), self.cpu_probe.sample()?);
         }
@@ -144,6 +154,9 @@ impl Sampler {
         }
         let (start_mono_ns, _) = self.counts_before.first().copied().unwrap_or_default();
         let payload_bytes = self.sample_counts(load, index, phase)?;
+        if let Some(executed) = &mut self.executed {
+            executed.sample(index, phase.name())?;
+        }
         if let Some(counted) = &mut self.counted {
             counted.sample_connections(Interval { index, phase: phase.name(), start_mono_ns, end_mono_ns: mono_ns() })?;
         }
@@ -193,7 +206,7 @@ impl Sampler {
             let position = self.next_info;
             let flow = &load.flows[position];
             self.next_info = (position + 1) % count;
-            if let Ok(info) = TcpInfo::read(flow.socket.as_fd()) {
+            if let Some(info) = flow.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_fd()).ok()) {
                 let sample = Sample {
                     host: &self.spec.host,
                     connection: flow.number,
@@ -300,21 +313,25 @@ impl Sampler {
     ///
     /// # Errors
     /// `/proc` cannot be read, or a row does not fit its table.
-    pub fn finish(&mut self, load: &Load, lives: &[Life]) -> anyhow::Result<()> {
+    pub fn finish(&mut self, load: &Load, ends: &Ends) -> anyhow::Result<()> {
         let (index, phase) = self.last;
         self.sample_tcp_info(load, phase, true, u64::MAX)?;
         if let Some(counted) = &self.counted {
             let infos = load.flows.iter().zip(&self.latest_infos).filter_map(|(flow, info)| Some((flow.number, info.as_ref()?)));
             self.unseen_segments_count = counted.unseen_segments_count(infos);
         }
-        for (position, life) in lives.iter().enumerate() {
-            if let Some(end) = life.thread_end {
+        for (position, account) in ends.accounts.iter().enumerate() {
+            if let Some(end) = *account {
                 self.push_thread(position, end, index, phase)?;
             }
         }
+        if let (Some(executed), Some(latencies)) = (&mut self.executed, &ends.latencies) {
+            executed.sample_rest(index + 1)?;
+            executed.push_latencies(latencies)?;
+        }
         self.sample_devices()?;
-        for ((life, flow), addresses) in lives.iter().zip(&load.flows).zip(std::mem::take(&mut self.addresses)) {
-            self.push_flow(life, flow, addresses)?;
+        for ((life, flow), addresses) in ends.lives.iter().zip(&load.flows).zip(std::mem::take(&mut self.addresses)) {
+            self.push_flow(life, flow, load, addresses)?;
         }
         Ok(())
     }
@@ -342,8 +359,14 @@ impl Sampler {
         Ok(())
     }
 
-    fn push_flow(&mut self, life: &Life, flow: &Flow, (local_address, remote_address): (String, String)) -> anyhow::Result<()> {
-        let granted = options::granted(&flow.socket, self.spec.transport)?;
+    fn push_flow(
+        &mut self,
+        life: &Life,
+        flow: &Flow,
+        load: &Load,
+        (local_address, remote_address): (String, String),
+    ) -> anyhow::Result<()> {
+        let granted = flow.socket.as_deref().map(|socket| options::granted(socket, self.spec.transport)).transpose()?.unwrap_or_default();
         let ended = match &life.ended {
             Ended::Complete => "complete",
             Ended::Cut(Cut::Deadline) => "deadline",
@@ -357,8 +380,8 @@ impl Sampler {
             granted.transport.name().into(),
             local_address.into(),
             remote_address.into(),
-            flow.times.opening_mono_ns.into(),
-            flow.times.opened_mono_ns.into(),
+            flow.times.map(|times| times.opening_mono_ns).into(),
+            flow.times.map(|times| times.opened_mono_ns).into(),
             self.spec.socket.window_bytes.into(),
             self.requested.send_buffer_bytes.into(),
             granted.send_buffer_bytes.into(),
@@ -369,7 +392,7 @@ impl Sampler {
             granted.congestion_control.into(),
             granted.no_delay.into(),
             self.spec.socket.quick_ack.into(),
-            flow.thread.into(),
+            load.threads.get(flow.thread as usize).copied().unwrap_or(0).into(),
             life.first_call_mono_ns.into(),
             life.last_call_mono_ns.into(),
             life.payload_bytes.into(),
@@ -399,12 +422,14 @@ impl Sampler {
     /// The tables.
     pub fn into_tables(self) -> Vec<TableBuilder> {
         let mut tables = vec![self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices];
+        tables.extend(self.executed.map(Executed::into_tables).into_iter().flatten());
         tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
         tables
     }
 }
 
-fn addresses(socket: &socket2::Socket) -> (String, String) {
+fn addresses(socket: Option<&socket2::Socket>) -> (String, String) {
+    let Some(socket) = socket else { return ("opened by the workload".to_owned(), String::new()) };
     let text = |found: std::io::Result<socket2::SockAddr>| {
         let Ok(address) = found else { return "closed".to_owned() };
         address.as_socket().map_or_else(String::new, |address| address.to_string())

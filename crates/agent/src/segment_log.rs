@@ -49,8 +49,8 @@ struct Known {
 
 impl Known {
     fn of(flow: &Flow) -> Self {
-        let scales = TcpInfo::read(flow.socket.as_fd()).map(|info| info.window_scales());
-        Self { number: flow.number, scales: scales.unwrap_or_default() }
+        let info = flow.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_fd()).ok());
+        Self { number: flow.number, scales: info.map(|info| info.window_scales()).unwrap_or_default() }
     }
 
     /// A segment that was seen without its socket has a window that is not scaled yet; that of a SYN

@@ -158,6 +158,9 @@ impl Server {
             return Err(usage("a trial is under way; abort it first"));
         }
         open::check(&spec)?;
+        if let Some(workload) = &spec.workload {
+            load::engine::script(&spec, workload)?;
+        }
         let spec = Arc::<TrialSpec>::from(spec);
         let mut witness = self.witnesses.call(spec.evidence, spec.connections_count, &spec.programs);
         let loan = witness.loan();

@@ -2,7 +2,7 @@
 //! joins, and hands the tables over. Decides nothing: the plan says what, the tables say what was.
 
 use load::open::Opened;
-use load::running::{Cut, Cutter, Ended, Life, Load};
+use load::running::{Cut, Cutter, Ended, Ends, Life, Load};
 use load::urgency::Urgent;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::table::SEGMENTS;
@@ -88,7 +88,7 @@ pub fn run(
     telling: &Telling,
 ) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
-    let mut load = Load::prepare(spec, opened.connections)?;
+    let mut load = Load::prepare(spec, opened)?;
     let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::running::pin_this_thread(&spec.pin_cpus)?;
@@ -98,14 +98,15 @@ pub fn run(
     let planned_mono_ns = start_mono_ns;
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
-    load.begin(start_mono_ns);
+    load.begin(start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| telling.if_idle(Reply::Progress(progress)))?;
     drop(urgent);
-    let lives = load.join();
-    sampler.finish(&load, &lives)?;
+    let ends = load.join();
+    sampler.finish(&load, &ends)?;
+    let Ends { lives, .. } = ends;
     if log.is_some() {
         close(spec, load, abort, witness);
     }
@@ -178,8 +179,8 @@ fn drive(
             return Ok(());
         }
     }
-    // Only a timed load comes here: its last phase is over.
-    if spec.role == Role::Sender {
+    // Only a timed load comes here: its last phase is over. Strands know it by themselves.
+    if spec.role == Role::Sender && spec.workload.is_none() {
         load.stop();
     }
     if !load.wait_until(deadline_mono_ns) {

@@ -4,8 +4,10 @@
 //! granted; [`open`] makes the connections, each introduced by the trial's token
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`]),
 //! with counters that a sampler may read at any time ([`counter`]), punctually ([`urgency`]).
+//! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
 pub mod counter;
+pub mod engine;
 pub mod open;
 pub mod options;
 pub mod preamble;

@@ -18,7 +18,7 @@ use crate::open::limits;
 use crate::sockopt::{self, IntOption};
 
 /// What the kernel made of the options of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
     /// What carries it; TCP where the other end of a Multipath TCP connection has none.
     pub transport: Transport,

@@ -10,6 +10,7 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::Pid;
 use probe::threads::{ThreadProbe, ThreadSample};
 use schema::trial::{ReadWait, Role, Stop, TrialSpec};
+use schema::workload::Workload;
 use socket2::Socket;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -21,8 +22,11 @@ use workload::exchange::Exchange;
 use workload::pace::Pace;
 use workload::stream::Transfer;
 
-use crate::counter::Counter;
-use crate::open::{Connection, Times};
+use crate::counter::{Counter, Counts};
+use crate::engine::conductor::Conductor;
+use crate::engine::ledger::{Latencies, Ledger};
+use crate::engine::{self, Wakers};
+use crate::open::{Connection, Opened, Times};
 use crate::{LoadError, receiver, sender};
 
 /// Why a load was ended from outside.
@@ -62,9 +66,6 @@ pub struct Life {
     pub short_calls_count: u64,
     /// Other system calls of the data path.
     pub other_calls_count: u64,
-    /// What its thread had used up when the connection ended, and when that was on
-    /// CLOCK_MONOTONIC in ns.
-    pub thread_end: Option<(u64, ThreadSample)>,
     /// How it ended.
     pub ended: Ended,
 }
@@ -79,7 +80,6 @@ impl Life {
             calls_count: 0,
             short_calls_count: 0,
             other_calls_count: 0,
-            thread_end: None,
             ended: Ended::Complete,
         }
     }
@@ -119,8 +119,8 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// Sleeps until the load begins, or is cut before.
-    fn await_start(&self) {
+    /// Sleeps until the load begins, or is cut before; returns the planned beginning.
+    pub fn await_start(&self) -> u64 {
         let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
         while start.is_none() && self.cut().is_none() {
             start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
@@ -132,6 +132,7 @@ impl Control {
             sleep_until(start_mono_ns.min(now.saturating_add(CUT_CHECK_NS)));
             now = probe::clock::mono_ns();
         }
+        start_mono_ns
     }
 
     /// Whether a timed load is over.
@@ -175,29 +176,75 @@ pub(crate) struct Task {
     pub window_bytes: Option<u32>,
 }
 
-/// A connection under load, as the sampler sees it.
+/// Where a flow is counted.
+#[derive(Debug)]
+pub enum FlowCounter {
+    /// Nowhere.
+    None,
+    /// By a thread of its own.
+    Own(Arc<Counter>),
+    /// By a thread that has many; the position among them.
+    Shared(Arc<Ledger>, u32),
+}
+
+impl FlowCounter {
+    /// Reads the totals.
+    pub fn read(&self) -> Counts {
+        match self {
+            FlowCounter::None => Counts::default(),
+            FlowCounter::Own(counter) => counter.read(),
+            FlowCounter::Shared(ledger, position) => ledger.strands[*position as usize].read(),
+        }
+    }
+}
+
+/// A connection or strand under load, as the sampler sees it.
 #[derive(Debug)]
 pub struct Flow {
     /// Number of the connection.
     pub number: u32,
-    /// The socket; stays open until the load is dropped.
-    pub socket: Arc<Socket>,
+    /// The socket; stays open until the load is dropped. Absent where the workload opens it.
+    pub socket: Option<Arc<Socket>>,
     /// Its counters.
-    pub counter: Arc<Counter>,
-    /// Thread that carries it.
+    pub counter: FlowCounter,
+    /// Thread that carries it, by its position among the load's threads.
     pub thread: u32,
-    /// When it opened.
-    pub times: Times,
+    /// When it opened; absent where the workload opens it.
+    pub times: Option<Times>,
 }
 
 /// A load under way.
 pub struct Load {
     /// Its connections in the order of their numbers.
     pub flows: Vec<Flow>,
+    /// Its threads.
+    pub threads: Vec<u32>,
+    /// With a workload: the counters of each thread.
+    pub ledgers: Vec<Arc<Ledger>>,
     control: Arc<Control>,
-    workers: Vec<JoinHandle<Life>>,
+    workers: Vec<JoinHandle<ThreadEnd>>,
+    wakers: Option<Wakers>,
+    conductor: Option<Conductor>,
     done: Channel<()>,
     done_count: usize,
+}
+
+/// How a thread of the load ended.
+struct ThreadEnd {
+    lives: Vec<Life>,
+    account: Option<(u64, ThreadSample)>,
+    latencies: Option<Latencies>,
+}
+
+/// How a load ended.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// Every connection's life, in the order of the numbers.
+    pub lives: Vec<Life>,
+    /// What each thread had used up when it ended, and when that was on CLOCK_MONOTONIC in ns.
+    pub accounts: Vec<Option<(u64, ThreadSample)>>,
+    /// With a workload: the latencies of all transactions.
+    pub latencies: Option<Latencies>,
 }
 
 /// Lets another thread end a load at any time.
@@ -205,6 +252,7 @@ pub struct Load {
 pub struct Cutter {
     control: Arc<Control>,
     sockets: Vec<Arc<Socket>>,
+    wakers: Option<Wakers>,
 }
 
 impl Cutter {
@@ -216,6 +264,9 @@ impl Cutter {
             let _ = socket.set_linger(Some(Duration::ZERO));
             let _ = socket.shutdown(Shutdown::Both);
         }
+        if let Some(wakers) = &self.wakers {
+            wakers.wake();
+        }
     }
 }
 
@@ -223,22 +274,99 @@ impl Load {
     /// Makes the threads, which wait for [`Load::begin`].
     ///
     /// # Errors
-    /// A thread cannot be made, or not pinned as asked.
-    pub fn prepare(spec: &TrialSpec, connections: Vec<Connection>) -> Result<Self, LoadError> {
+    /// A thread cannot be made, or not pinned as asked; the workload makes no sense.
+    pub fn prepare(spec: &TrialSpec, opened: Opened) -> Result<Self, LoadError> {
         let control = Arc::new(Control { least_ns: least_ns(spec), ..Control::default() });
-        let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
         let (done_sender, done) = channel();
-        let mut load = Self { flows: Vec::new(), control, workers: Vec::new(), done, done_count: 0 };
-        for connection in connections {
-            load.add(spec, connection, &source, done_sender.clone())?;
+        let mut load = Self {
+            flows: Vec::new(),
+            threads: Vec::new(),
+            ledgers: Vec::new(),
+            control,
+            workers: Vec::new(),
+            wakers: None,
+            conductor: None,
+            done,
+            done_count: 0,
+        };
+        if let Some(workload) = &spec.workload {
+            load.prepare_engine(spec, workload, opened, &done_sender)?;
+        } else {
+            let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
+            for connection in opened.connections {
+                load.add(spec, connection, &source, done_sender.clone())?;
+            }
         }
         Ok(load)
     }
 
+    fn prepare_engine(&mut self, spec: &TrialSpec, workload: &Workload, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
+        let prepared = engine::prepare(spec, workload, opened, &self.control)?;
+        self.flows = prepared.flows;
+        self.ledgers = prepared.ledgers;
+        self.wakers = Some(prepared.wakers);
+        self.conductor = Some(prepared.conductor);
+        for (position, mut worker) in prepared.workers.into_iter().enumerate() {
+            // A thread a CPU, where there is one for each.
+            let pin_cpus = spec.pin_cpus.get(position % spec.pin_cpus.len().max(1)).map_or_else(Vec::new, |cpu| vec![*cpu]);
+            let control = Arc::clone(&self.control);
+            self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
+                let start_mono_ns = control.await_start();
+                let lives = worker.run(start_mono_ns);
+                ThreadEnd { lives, account: None, latencies: Some(worker.latencies) }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Lets all threads begin together, at an instant of CLOCK_MONOTONIC. To be called when whatever
     /// watches them is in place: a thread may have ended a moment after it began.
-    pub fn begin(&self, start_mono_ns: u64) {
+    ///
+    /// # Errors
+    /// The thread that agrees with the other end cannot be made.
+    pub fn begin(&mut self, start_mono_ns: u64) -> Result<(), LoadError> {
+        if let Some(conductor) = self.conductor.take() {
+            let conducting = thread::Builder::new().name("conductor".to_owned()).spawn(move || conductor.conduct());
+            conducting.map_err(|error| LoadError::host("making the load's threads", error, ""))?;
+        }
         self.control.begin(start_mono_ns);
+        Ok(())
+    }
+
+    /// Makes a thread on these CPUs; `carry` is its work.
+    fn spawn(
+        &mut self,
+        name: String,
+        pin_cpus: Vec<u32>,
+        done: Sender<()>,
+        carry: impl FnOnce() -> ThreadEnd + Send + 'static,
+    ) -> Result<(), LoadError> {
+        let (ready_sender, ready) = channel();
+        let worker = thread::Builder::new()
+            .name(name)
+            .spawn(move || {
+                let pinned = pin_this_thread(&pin_cpus);
+                let is_pinned = pinned.is_ok();
+                let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
+                if !is_pinned {
+                    return ThreadEnd { lives: Vec::new(), account: None, latencies: None };
+                }
+                let mut end = carry();
+                end.account = thread_end();
+                let _ = done.send(());
+                end
+            })
+            .map_err(|error| {
+                LoadError::host(
+                    "making a thread for a connection",
+                    error,
+                    "; ask for fewer connections, or for an I/O model of few threads",
+                )
+            })?;
+        self.workers.push(worker);
+        let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
+        self.threads.push(thread);
+        Ok(())
     }
 
     fn add(&mut self, spec: &TrialSpec, connection: Connection, source: &Arc<[u8]>, done: Sender<()>) -> Result<(), LoadError> {
@@ -263,42 +391,29 @@ impl Load {
             window_bytes: spec.socket.window_bytes,
         };
         let (role, source) = (spec.role, Arc::clone(source));
-        let pin_cpus = spec.pin_cpus.clone();
-        let (ready_sender, ready) = channel();
-        let worker = thread::Builder::new()
-            .name(format!("{}-{}", spec.role.name(), connection.number))
-            .spawn(move || {
-                let pinned = pin_this_thread(&pin_cpus);
-                let is_pinned = pinned.is_ok();
-                let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
-                if !is_pinned {
-                    return Life::new(task.number);
-                }
-                task.control.await_start();
-                let mut life = match role {
-                    Role::Sender => sender::carry(&mut task, &source),
-                    Role::Receiver => receiver::carry(&mut task, &mut source.to_vec()),
-                };
-                life.thread_end = thread_end();
-                let _ = done.send(());
-                life
-            })
-            .map_err(|error| {
-                LoadError::host(
-                    "making a thread for a connection",
-                    error,
-                    "; ask for fewer connections, or for an I/O model of few threads",
-                )
-            })?;
-        self.workers.push(worker);
-        let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
-        self.flows.push(Flow { number: connection.number, socket: flow_socket, counter, thread, times });
+        let position = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        self.spawn(format!("{}-{}", spec.role.name(), connection.number), spec.pin_cpus.clone(), done, move || {
+            task.control.await_start();
+            let life = match role {
+                Role::Sender => sender::carry(&mut task, &source),
+                Role::Receiver => receiver::carry(&mut task, &mut source.to_vec()),
+            };
+            ThreadEnd { lives: vec![life], account: None, latencies: None }
+        })?;
+        self.flows.push(Flow {
+            number: connection.number,
+            socket: Some(flow_socket),
+            counter: FlowCounter::Own(counter),
+            thread: position,
+            times: Some(times),
+        });
         Ok(())
     }
 
     /// A handle that ends the load from another thread.
     pub fn cutter(&self) -> Cutter {
-        Cutter { control: Arc::clone(&self.control), sockets: self.flows.iter().map(|flow| Arc::clone(&flow.socket)).collect() }
+        let sockets = self.flows.iter().filter_map(|flow| flow.socket.clone()).collect();
+        Cutter { control: Arc::clone(&self.control), sockets, wakers: self.wakers.clone() }
     }
 
     /// Ends a timed load in order: senders finish their call and close their direction.
@@ -323,11 +438,25 @@ impl Load {
         true
     }
 
-    /// Waits for the threads and returns every connection's life, in the order of the numbers.
-    pub fn join(&mut self) -> Vec<Life> {
+    /// Waits for the threads and says how all ended.
+    pub fn join(&mut self) -> Ends {
+        let mut ends = Ends::default();
+        for worker in std::mem::take(&mut self.workers) {
+            let end = worker.join().unwrap_or(ThreadEnd { lives: Vec::new(), account: None, latencies: None });
+            ends.lives.extend(end.lives);
+            ends.accounts.push(end.account);
+            match (&mut ends.latencies, end.latencies) {
+                (Some(merged), Some(latencies)) => merged.merge(latencies),
+                (merged @ None, latencies) => *merged = latencies,
+                (Some(_), None) => {}
+            }
+        }
+        ends.lives.sort_by_key(|life| life.number);
         let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
-        let workers = std::mem::take(&mut self.workers);
-        workers.into_iter().zip(&self.flows).map(|(worker, flow)| worker.join().unwrap_or_else(|_| broken(flow.number))).collect()
+        let mut lives = std::mem::take(&mut ends.lives).into_iter().peekable();
+        ends.lives =
+            self.flows.iter().map(|flow| lives.next_if(|life| life.number == flow.number).unwrap_or_else(|| broken(flow.number))).collect();
+        ends
     }
 }
 
@@ -359,7 +488,7 @@ fn call_bytes(spec: &TrialSpec) -> u32 {
 }
 
 /// Bytes to send that no layer can tell in advance; real memory, not the kernel's shared zero page.
-fn pattern(length: u32) -> Vec<u8> {
+pub(crate) fn pattern(length: u32) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     (0..length)
         .map(|_| {

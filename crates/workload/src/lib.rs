@@ -3,8 +3,16 @@
 //!
 //! - [`stream`]: the bulk workload: how much the next call asks for, and when the transfer ends.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
+//! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
+//! - [`strand`]: what a strand does next; sizes come from [`sizes`], intended instants from
+//!   [`arrivals`].
 
+pub mod arrivals;
+mod cursor;
 pub mod exchange;
 pub mod pace;
 pub mod phases;
+pub mod script;
+pub mod sizes;
+pub mod strand;
 pub mod stream;

@@ -1,0 +1,199 @@
+//! Rows of what strands executed: tables transactions and latencies.
+
+use load::engine::ledger::{Latencies, Ledger};
+use probe::clock::mono_ns;
+use schema::table::{LATENCIES, TRANSACTIONS};
+use schema::trial::{Stop, TrialSpec};
+use schema::workload::{Arrivals, Repeat};
+use std::sync::Arc;
+use workload::arrivals::Intended;
+use workload::phases::Phase;
+use workload::script::{Script, Transaction};
+
+use crate::counted::Interval;
+use crate::record::{RecordError, TableBuilder};
+
+/// Totals of one transaction over all threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Totals {
+    ended: u64,
+    begun: u64,
+    failed: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    calls: u64,
+    operations: u64,
+    intended: u64,
+}
+
+/// Counts the arrivals that an open loop intended, as long as it goes on.
+struct OpenLoop {
+    intended: Intended,
+    /// When the transaction began, as far as the sampler can tell, and ends.
+    begin_mono_ns: u64,
+    end_mono_ns: u64,
+}
+
+/// Turns what strands did since the last look into rows.
+pub struct Executed {
+    host: String,
+    script: Script,
+    ledgers: Vec<Arc<Ledger>>,
+    before: Vec<Totals>,
+    before_mono_ns: u64,
+    open_loops: Vec<Option<OpenLoop>>,
+    load_ns: u64,
+    transactions: TableBuilder,
+    latencies: TableBuilder,
+}
+
+impl Executed {
+    /// Counts from now.
+    pub fn open(spec: &TrialSpec, script: Script, ledgers: &[Arc<Ledger>]) -> Self {
+        let rows = script.rows_count();
+        Self {
+            host: spec.host.clone(),
+            before: vec![Totals::default(); rows],
+            open_loops: (0..rows).map(|_| None).collect(),
+            script,
+            ledgers: ledgers.to_vec(),
+            before_mono_ns: mono_ns(),
+            load_ns: match spec.stop {
+                Stop::Bytes { .. } | Stop::Workload => u64::MAX,
+                Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns),
+            },
+            transactions: TableBuilder::new(&TRANSACTIONS),
+            latencies: TableBuilder::new(&LATENCIES),
+        }
+    }
+
+    /// The load begins: open loops of the first transactions do.
+    pub fn on_begin(&mut self, start_mono_ns: u64) {
+        self.before_mono_ns = start_mono_ns;
+        for group in &self.script.groups {
+            for (position, transaction) in group.transactions.iter().enumerate() {
+                if matches!(transaction.arrivals, Arrivals::Closed) || !transaction.leads || position > 0 {
+                    continue;
+                }
+                let seed_of = |strand: u32| self.script.strand_seed(group.first_strand + strand) ^ position as u64;
+                let length_ns = match transaction.repeat {
+                    Repeat::Duration { duration_ns } => duration_ns,
+                    Repeat::Trial => self.load_ns,
+                    Repeat::Iterations { .. } => u64::MAX,
+                };
+                self.open_loops[transaction.row as usize] = Some(OpenLoop {
+                    intended: Intended::new(&transaction.arrivals, group.strands_count, seed_of),
+                    begin_mono_ns: start_mono_ns,
+                    end_mono_ns: start_mono_ns.saturating_add(length_ns),
+                });
+            }
+        }
+    }
+
+    /// Rows of one interval.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample(&mut self, index: u32, phase: &'static str) -> Result<(), RecordError> {
+        let now_mono_ns = mono_ns();
+        let start_mono_ns = std::mem::replace(&mut self.before_mono_ns, now_mono_ns).min(now_mono_ns);
+        let interval = Interval { index, phase, start_mono_ns, end_mono_ns: now_mono_ns };
+        let mut rows = Vec::new();
+        for group in &self.script.groups {
+            for transaction in &group.transactions {
+                let row = transaction.row as usize;
+                let mut now = totals(&self.ledgers, row);
+                let before = self.before[row];
+                now.intended = match &mut self.open_loops[row] {
+                    Some(open) => intended(open, transaction, now_mono_ns),
+                    None => now.begun,
+                };
+                self.before[row] = now;
+                rows.push(vec![
+                    self.host.as_str().into(),
+                    group.name.as_str().into(),
+                    transaction.name.as_str().into(),
+                    interval.index.into(),
+                    interval.phase.into(),
+                    interval.start_mono_ns.into(),
+                    interval.end_mono_ns.into(),
+                    (now.ended - before.ended).into(),
+                    now.intended.saturating_sub(before.intended).into(),
+                    (now.begun - before.begun).into(),
+                    (now.failed - before.failed).into(),
+                    (now.sent_bytes - before.sent_bytes).into(),
+                    (now.received_bytes - before.received_bytes).into(),
+                    (now.calls - before.calls).into(),
+                    (now.operations - before.operations).into(),
+                ]);
+            }
+        }
+        rows.into_iter().try_for_each(|row| self.transactions.push(row))
+    }
+
+    /// Rows of what came behind the last interval, when all threads have ended: of executions that were
+    /// under way when the time was up. No interval of a phase holds them.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample_rest(&mut self, index: u32) -> Result<(), RecordError> {
+        let is_rest = |row: usize| {
+            let now = totals(&self.ledgers, row);
+            Totals { intended: 0, ..now } != Totals { intended: 0, ..self.before[row] }
+        };
+        if (0..self.before.len()).any(is_rest) { self.sample(index, Phase::CoolDown.name()) } else { Ok(()) }
+    }
+
+    /// Rows of the latencies, when all threads have ended.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn push_latencies(&mut self, latencies: &Latencies) -> Result<(), RecordError> {
+        let names: Vec<(&str, &str)> = self
+            .script
+            .groups
+            .iter()
+            .flat_map(|group| group.transactions.iter().map(|transaction| (group.name.as_str(), transaction.name.as_str())))
+            .collect();
+        for (row, kind, phase, [low, high, count]) in latencies.values() {
+            let (group, transaction) = names[row];
+            self.latencies.push(vec![
+                self.host.as_str().into(),
+                group.into(),
+                transaction.into(),
+                phase.name().into(),
+                kind.name().into(),
+                low.into(),
+                high.into(),
+                count.into(),
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// The tables.
+    pub fn into_tables(self) -> [TableBuilder; 2] {
+        [self.transactions, self.latencies]
+    }
+}
+
+fn totals(ledgers: &[Arc<Ledger>], row: usize) -> Totals {
+    let mut sum = Totals::default();
+    for ledger in ledgers {
+        let counter = &ledger.rows[row];
+        // What ended is read first: nothing ends that has not begun.
+        sum.ended += counter.ended.read();
+        sum.failed += counter.failed.read();
+        sum.begun += counter.begun.read();
+        sum.sent_bytes += counter.sent_bytes.read();
+        sum.received_bytes += counter.received_bytes.read();
+        sum.calls += counter.calls.read();
+        sum.operations += counter.operations.read();
+    }
+    sum
+}
+
+fn intended(open: &mut OpenLoop, transaction: &Transaction, now_mono_ns: u64) -> u64 {
+    let until_ns = now_mono_ns.min(open.end_mono_ns).saturating_sub(open.begin_mono_ns);
+    open.intended.count_until(&transaction.arrivals, until_ns)
+}

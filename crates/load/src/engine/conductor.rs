@@ -1,0 +1,292 @@
+//! Agrees with the other end: when a transaction is over, when the next begins, and what was moved.
+//!
+//! Both conductors talk over a connection of their own in frames of 24 bytes:
+//!
+//! ```text
+//!  0      4         8                16               24
+//!  +------+---------+----------------+----------------+
+//!  | kind | strand  | a              | b              |     big-endian
+//!  +------+---------+----------------+----------------+
+//!  limit    strand    executions
+//!  failed   strand
+//!  total    strand    sent bytes       received bytes
+//!  reached            transaction
+//!  begin              transaction
+//! ```
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use schema::trial::Opening;
+use socket2::Socket;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::orders::{Inbox, Order, Report, Total};
+use super::sys::Waker;
+use crate::running::Control;
+
+const FRAME_BYTES: usize = 24;
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    Limit { strand: u32, executions_count: u64 },
+    Failed { strand: u32 },
+    Total(Total),
+    Reached { round: u64 },
+    Begin { round: u64 },
+}
+
+impl Frame {
+    fn encode(self) -> [u8; FRAME_BYTES] {
+        let (kind, strand, a, b) = match self {
+            Frame::Limit { strand, executions_count } => (1u32, strand, executions_count, 0),
+            Frame::Failed { strand } => (2, strand, 0, 0),
+            Frame::Total(Total { strand, sent_bytes, received_bytes }) => (3, strand, sent_bytes, received_bytes),
+            Frame::Reached { round } => (4, 0, round, 0),
+            Frame::Begin { round } => (5, 0, round, 0),
+        };
+        let mut bytes = [0; FRAME_BYTES];
+        bytes[..4].copy_from_slice(&kind.to_be_bytes());
+        bytes[4..8].copy_from_slice(&strand.to_be_bytes());
+        bytes[8..16].copy_from_slice(&a.to_be_bytes());
+        bytes[16..].copy_from_slice(&b.to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; FRAME_BYTES]) -> Option<Self> {
+        let long = |at: usize| bytes[at..at + 8].iter().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        let (head, a, b) = (long(0), long(8), long(16));
+        let strand = u32::try_from(head & u64::from(u32::MAX)).ok()?;
+        Some(match head >> 32 {
+            1 => Frame::Limit { strand, executions_count: a },
+            2 => Frame::Failed { strand },
+            3 => Frame::Total(Total { strand, sent_bytes: a, received_bytes: b }),
+            4 => Frame::Reached { round: a },
+            5 => Frame::Begin { round: a },
+            _ => return None,
+        })
+    }
+}
+
+/// One end's conductor.
+pub struct Conductor {
+    pub socket: Socket,
+    pub reports: Receiver<Report>,
+    /// Wakes the conductor when there are reports, or the load is cut.
+    pub waker: Arc<Waker>,
+    pub inboxes: Vec<Arc<Inbox>>,
+    pub control: Arc<Control>,
+    pub opening: Opening,
+    pub rounds_count: u32,
+    pub strands_count: u32,
+}
+
+/// Where the transactions stand.
+#[derive(Default)]
+struct Standing {
+    round: u32,
+    threads_reached: usize,
+    here_reached: bool,
+    there_reached: bool,
+    sums: BTreeMap<u32, (Option<Total>, Option<Total>)>,
+    unsent: Vec<u8>,
+    is_over: bool,
+}
+
+impl Conductor {
+    /// Conducts until all is over, or the load is cut.
+    pub fn conduct(mut self) {
+        let outcome = self.agree();
+        if let Err(error) = outcome
+            && self.control.cut().is_none()
+        {
+            let reason = format!("the other end is gone: {error}");
+            for strand in 0..self.strands_count {
+                self.order(strand, Order::GiveUp { strand, reason: reason.clone() });
+            }
+        }
+        for inbox in &self.inboxes {
+            inbox.push(Order::Finish);
+        }
+    }
+
+    fn agree(&mut self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)?;
+        let mut standing = Standing::default();
+        let mut received = Vec::new();
+        if self.rounds_count == 0 {
+            return Ok(());
+        }
+        while self.control.cut().is_none() {
+            while let Ok(report) = self.reports.try_recv() {
+                self.on_report(&mut standing, report);
+            }
+            self.go_on(&mut standing);
+            self.send(&mut standing)?;
+            if standing.is_over && standing.unsent.is_empty() {
+                return Ok(());
+            }
+            let is_open = self.wait(!standing.unsent.is_empty())?;
+            self.waker.clear();
+            if is_open {
+                self.receive(&mut received)?;
+                let whole = received.len() / FRAME_BYTES * FRAME_BYTES;
+                for bytes in received.drain(..whole).as_slice().chunks_exact(FRAME_BYTES) {
+                    let frame = bytes.try_into().ok().and_then(Frame::decode);
+                    let frame = frame.ok_or_else(|| io::Error::other("it does not keep to the protocol"))?;
+                    self.on_frame(&mut standing, frame);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is something to do; says whether the other end has sent something.
+    fn wait(&self, wants_to_send: bool) -> io::Result<bool> {
+        let events = if wants_to_send { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
+        let waker = self.waker.as_fd();
+        let mut polled = [PollFd::new(self.socket.as_fd(), events), PollFd::new(waker, PollFlags::POLLIN)];
+        match poll(&mut polled, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR;
+        Ok(polled[0].revents().is_some_and(|events| events.intersects(ready)))
+    }
+
+    fn receive(&mut self, received: &mut Vec<u8>) -> io::Result<()> {
+        loop {
+            let before = received.len();
+            received.resize(before + PIECE_BYTES, 0);
+            let read = self.socket.read(&mut received[before..]);
+            received.truncate(before + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => return Err(io::Error::other("it closed before the end")),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if received.len() - before < PIECE_BYTES {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send(&mut self, standing: &mut Standing) -> io::Result<()> {
+        while !standing.unsent.is_empty() {
+            match self.socket.write(&standing.unsent) {
+                Ok(count) => drop(standing.unsent.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn on_report(&self, standing: &mut Standing, report: Report) {
+        match report {
+            Report::Limit { strand, executions_count } => {
+                standing.unsent.extend(Frame::Limit { strand, executions_count }.encode());
+            }
+            Report::Failed { strand } => standing.unsent.extend(Frame::Failed { strand }.encode()),
+            Report::Reached { round, totals } => {
+                if round + 1 == self.rounds_count {
+                    for total in totals {
+                        standing.unsent.extend(Frame::Total(total).encode());
+                        standing.sums.entry(total.strand).or_default().0 = Some(total);
+                    }
+                }
+                standing.threads_reached += 1;
+                if standing.threads_reached == self.inboxes.len() {
+                    standing.here_reached = true;
+                    standing.unsent.extend(Frame::Reached { round: u64::from(round) }.encode());
+                }
+            }
+        }
+    }
+
+    fn on_frame(&self, standing: &mut Standing, frame: Frame) {
+        match frame {
+            Frame::Limit { strand, executions_count } => self.order(strand, Order::Limit { strand, executions_count }),
+            Frame::Failed { strand } => {
+                let reason = "the other end's strand failed".to_owned();
+                self.order(strand, Order::GiveUp { strand, reason });
+            }
+            Frame::Total(total) => standing.sums.entry(total.strand).or_default().1 = Some(total),
+            Frame::Reached { round } => standing.there_reached |= round == u64::from(standing.round),
+            Frame::Begin { round } => self.begin(standing, u32::try_from(round).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// Begins the next transaction when both ends have ended the one before; the connecting end says so.
+    fn go_on(&self, standing: &mut Standing) {
+        if !(standing.here_reached && standing.there_reached) {
+            return;
+        }
+        if standing.round + 1 >= self.rounds_count {
+            self.compare(&standing.sums);
+            standing.is_over = true;
+        } else if self.opening == Opening::Connect {
+            let round = standing.round + 1;
+            standing.unsent.extend(Frame::Begin { round: u64::from(round) }.encode());
+            self.begin(standing, round);
+        }
+    }
+
+    fn begin(&self, standing: &mut Standing, round: u32) {
+        standing.round = round;
+        standing.threads_reached = 0;
+        (standing.here_reached, standing.there_reached) = (false, false);
+        for inbox in &self.inboxes {
+            inbox.push(Order::Begin { round, at_mono_ns: probe::clock::mono_ns() });
+        }
+    }
+
+    /// What one end sent the other has received, strand by strand.
+    fn compare(&self, sums: &BTreeMap<u32, (Option<Total>, Option<Total>)>) {
+        for (strand, sums) in sums {
+            let (Some(here), Some(there)) = sums else { continue };
+            let reason = if here.sent_bytes != there.received_bytes {
+                format!("sent {} bytes, the other end counts {}", here.sent_bytes, there.received_bytes)
+            } else if here.received_bytes != there.sent_bytes {
+                format!("received {} bytes, the other end sent {}", here.received_bytes, there.sent_bytes)
+            } else {
+                continue;
+            };
+            self.order(*strand, Order::GiveUp { strand: *strand, reason });
+        }
+    }
+
+    fn order(&self, strand: u32, order: Order) {
+        if let Some(inbox) = self.inboxes.get(strand as usize % self.inboxes.len().max(1)) {
+            inbox.push(order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in() {
+        let total = Total { strand: 7, sent_bytes: 1 << 40, received_bytes: u64::MAX };
+        let frames = [
+            Frame::Limit { strand: u32::MAX, executions_count: 3 },
+            Frame::Failed { strand: 1 },
+            Frame::Total(total),
+            Frame::Reached { round: 2 },
+            Frame::Begin { round: 3 },
+        ];
+        for frame in frames {
+            assert_eq!(Frame::decode(&frame.encode()), Some(frame));
+        }
+        assert_eq!(Frame::decode(&[0xff; FRAME_BYTES]), None);
+    }
+}

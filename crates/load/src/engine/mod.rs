@@ -1,0 +1,210 @@
+//! Executes workloads: few threads, each with many strands.
+//!
+//! [`worker`] is such a thread; [`conductor`] agrees with the other end over a connection of its own
+//! when transactions begin and end, and whether both counted the same; [`orders`] is what they tell
+//! each other; [`ledger`] is what is counted.
+
+pub(crate) mod conductor;
+pub mod ledger;
+pub(crate) mod orders;
+mod sys;
+mod worker;
+
+use schema::trial::{Opening, Stop, TrialSpec};
+use schema::workload::{Repeat, Transport, Workload};
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use workload::script::{Act, Script};
+use workload::sizes;
+use workload::strand::Strand;
+
+use self::conductor::Conductor;
+use self::ledger::{Latencies, Ledger};
+use self::orders::Inbox;
+use self::sys::{Epoll, Waker};
+use self::worker::{EndingSpec, Link, Slot, Worker};
+use crate::LoadError;
+use crate::open::Opened;
+use crate::running::{Control, Flow, FlowCounter, pattern};
+
+/// Largest buffer of a thread; longer operations take several calls.
+const MOST_BUFFER_BYTES: u64 = 4 << 20;
+/// What to do when files are missing.
+const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
+/// Smallest.
+const LEAST_BUFFER_BYTES: u64 = 4 << 10;
+
+/// Threads that are made, but not begun.
+pub(crate) struct Prepared {
+    pub flows: Vec<Flow>,
+    pub workers: Vec<Worker>,
+    pub conductor: Conductor,
+    pub wakers: Wakers,
+    pub ledgers: Vec<Arc<Ledger>>,
+}
+
+/// Wakes everybody who waits.
+#[derive(Clone)]
+pub(crate) struct Wakers {
+    inboxes: Vec<Arc<Inbox>>,
+    conductor: Arc<Waker>,
+}
+
+impl Wakers {
+    /// Wakes all threads and the conductor.
+    pub fn wake(&self) {
+        for inbox in &self.inboxes {
+            inbox.waker.wake();
+        }
+        self.conductor.wake();
+    }
+}
+
+/// The workload as this end executes it.
+///
+/// # Errors
+/// It makes no sense.
+pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError> {
+    let near = Script::near(workload).map_err(|error| LoadError::Usage(error.to_string()))?;
+    if near.strands_count() != spec.connections_count {
+        let (strands, connections) = (near.strands_count(), spec.connections_count);
+        return Err(LoadError::Usage(format!("the workload has {strands} strands, the trial {connections} connections")));
+    }
+    let never_ends = |transaction: &workload::script::Transaction| transaction.repeat == Repeat::Trial;
+    if spec.stop == Stop::Workload && near.groups.iter().flat_map(|group| &group.transactions).any(never_ends) {
+        return Err(LoadError::Usage("a workload that is to end by itself has a transaction without a count or a time".to_owned()));
+    }
+    Ok(match spec.opening {
+        Opening::Connect => near,
+        Opening::Listen => near.mirror(),
+    })
+}
+
+/// When the phases end, relative to the start; all is measurement where bytes end the load.
+fn boundaries(stop: &Stop) -> [u64; 2] {
+    match *stop {
+        Stop::Bytes { .. } | Stop::Workload => [0, u64::MAX],
+        Stop::Duration { warmup_ns, measure_ns, .. } => [warmup_ns, warmup_ns.saturating_add(measure_ns)],
+    }
+}
+
+fn ending(spec: &TrialSpec) -> EndingSpec {
+    let is_lossy = spec.transport == Transport::Udp;
+    match spec.stop {
+        Stop::Workload => EndingSpec { load_ns: None, payload_bytes: None, is_lossy },
+        Stop::Bytes { payload_bytes } => EndingSpec { load_ns: None, payload_bytes: Some(payload_bytes), is_lossy },
+        Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => {
+            let load_ns = warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns);
+            EndingSpec { load_ns: Some(load_ns), payload_bytes: None, is_lossy }
+        }
+    }
+}
+
+/// How many threads carry the strands.
+fn threads_count(spec: &TrialSpec) -> u32 {
+    let cpus = match spec.pin_cpus.len() {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        pinned => pinned,
+    };
+    let asked = if spec.threads_count == 0 { u32::try_from(cpus).unwrap_or(1) } else { spec.threads_count };
+    asked.clamp(1, spec.connections_count.max(1))
+}
+
+/// Length of the buffers of a thread: of the largest operation on one side.
+fn buffer_bytes(script: &Script, is_source: bool) -> usize {
+    let largest = script.steps().filter_map(|step| match &step.act {
+        Act::Write(transfer) if is_source => Some(sizes::largest(&transfer.size).min(transfer.call_bytes)),
+        Act::Read(transfer) if !is_source => Some(sizes::largest(&transfer.size).min(transfer.call_bytes)),
+        Act::ReadFile(files, call_bytes) if !is_source => {
+            files.iter().map(|file| file.length_bytes).max().map(|most| most.min(*call_bytes))
+        }
+        _ => None,
+    });
+    usize::try_from(largest.max().unwrap_or(0).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES)).unwrap_or(1)
+}
+
+/// Makes everything that a trial with a workload needs.
+///
+/// # Errors
+/// The workload makes no sense, or the host has no room for it.
+pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, control: &Arc<Control>) -> Result<Prepared, LoadError> {
+    let script = Arc::new(script(spec, workload)?);
+    let host = |doing: &'static str| move |error: io::Error| LoadError::host(doing, error, MANY_FILES);
+    let count = threads_count(spec);
+    let conductor_waker = Arc::new(Waker::new().map_err(host("preparing the load's threads"))?);
+    let (report, reports) = channel();
+    let source: Arc<[u8]> = pattern(u32::try_from(buffer_bytes(&script, true)).unwrap_or(0)).into();
+    let sink_bytes = buffer_bytes(&script, false);
+    let mut workers = Vec::new();
+    for _ in 0..count {
+        workers.push(Worker {
+            script: Arc::clone(&script),
+            ending: ending(spec),
+            control: Arc::clone(control),
+            inbox: Arc::new(Inbox::new().map_err(host("preparing the load's threads"))?),
+            reports: report.clone(),
+            conductor: Arc::clone(&conductor_waker),
+            ledger: Arc::new(Ledger::new(0, 0)),
+            latencies: Latencies::new(script.rows_count(), boundaries(&spec.stop)),
+            epoll: Epoll::new().map_err(host("preparing the load's threads"))?,
+            slots: Vec::new(),
+            links: Vec::new(),
+            source: Arc::clone(&source),
+            sink: vec![0; sink_bytes],
+            quick_ack: spec.socket.quick_ack,
+            receive_flags: if spec.socket.truncate { libc::MSG_TRUNC } else { 0 },
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            running_count: 0,
+            round: 0,
+            now_ns: 0,
+        });
+    }
+    let mut connections = opened.connections.into_iter().peekable();
+    let mut flows = Vec::with_capacity(script.strands_count() as usize);
+    for group in &script.groups {
+        for number in group.first_strand..group.first_strand + group.strands_count {
+            let thread = number % count;
+            let worker = &mut workers[thread as usize];
+            let slot = u32::try_from(worker.slots.len()).unwrap_or(u32::MAX);
+            let first_link = u32::try_from(worker.links.len()).unwrap_or(u32::MAX);
+            let (socket, times) = match connections.next_if(|connection| connection.number == number) {
+                Some(connection) => (Some(Arc::new(connection.socket)), Some(connection.times)),
+                None => (None, None),
+            };
+            for connection in 0..group.connections_count {
+                let open = socket.as_ref().filter(|_| connection == 0);
+                worker.links.push(Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot));
+            }
+            worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
+            flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
+        }
+    }
+    let mut ledgers = Vec::new();
+    for worker in &mut workers {
+        worker.ledger = Arc::new(Ledger::new(worker.slots.len(), script.rows_count()));
+        worker.ready.reserve(worker.slots.len());
+        worker.timers.reserve(worker.slots.len());
+        worker.watch().map_err(host("watching the connections"))?;
+        ledgers.push(Arc::clone(&worker.ledger));
+    }
+    for flow in &mut flows {
+        flow.counter = FlowCounter::Shared(Arc::clone(&ledgers[flow.thread as usize]), flow.number / count);
+    }
+    let inboxes: Vec<_> = workers.iter().map(|worker| Arc::clone(&worker.inbox)).collect();
+    let socket = opened.conductor.ok_or_else(|| LoadError::Usage("a workload needs a conductor's connection".to_owned()))?;
+    let conductor = Conductor {
+        socket,
+        reports,
+        waker: Arc::clone(&conductor_waker),
+        inboxes: inboxes.clone(),
+        control: Arc::clone(control),
+        opening: spec.opening,
+        rounds_count: u32::try_from(script.rounds_count()).unwrap_or(u32::MAX),
+        strands_count: script.strands_count(),
+    };
+    Ok(Prepared { flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers })
+}

@@ -1,0 +1,109 @@
+//! What threads of an engine are told, and what they tell.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::sys::Waker;
+
+/// To one thread.
+#[derive(Debug)]
+pub enum Order {
+    /// The transactions of this number begin.
+    Begin {
+        /// Number of the transaction in its group.
+        round: u32,
+        /// When, on CLOCK_MONOTONIC in ns.
+        at_mono_ns: u64,
+    },
+    /// The end that leads has had this many executions.
+    Limit {
+        /// Whose.
+        strand: u32,
+        /// How many.
+        executions_count: u64,
+    },
+    /// A strand's other half is gone.
+    GiveUp {
+        /// Which.
+        strand: u32,
+        /// Why, in words.
+        reason: String,
+    },
+    /// All is over.
+    Finish,
+}
+
+/// Where a thread finds its orders.
+#[derive(Debug)]
+pub struct Inbox {
+    orders: Mutex<Vec<Order>>,
+    is_full: AtomicBool,
+    /// Wakes the thread.
+    pub waker: Waker,
+}
+
+impl Inbox {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// No file is left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { orders: Mutex::default(), is_full: AtomicBool::new(false), waker: Waker::new()? })
+    }
+
+    /// Gives an order.
+    pub fn push(&self, order: Order) {
+        self.extend([order]);
+    }
+
+    /// Gives several.
+    pub fn extend(&self, orders: impl IntoIterator<Item = Order>) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).extend(orders);
+        self.is_full.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    /// All orders since the last look; costs one look at a flag when there are none.
+    pub fn take(&self) -> Vec<Order> {
+        if !self.is_full.load(Ordering::Relaxed) || !self.is_full.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// From a thread to the conductor.
+#[derive(Debug)]
+pub enum Report {
+    /// This end has had this many executions, and the other must know.
+    Limit {
+        /// Of which strand.
+        strand: u32,
+        /// How many.
+        executions_count: u64,
+    },
+    /// A strand has failed.
+    Failed {
+        /// Which.
+        strand: u32,
+    },
+    /// All strands of the thread have ended the transactions of this number.
+    Reached {
+        /// Number of the transaction.
+        round: u32,
+        /// Payload that each strand has sent and received so far, in bytes, of those that go on.
+        totals: Vec<Total>,
+    },
+}
+
+/// What a strand moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Total {
+    /// Which strand.
+    pub strand: u32,
+    /// Payload sent in bytes.
+    pub sent_bytes: u64,
+    /// Payload received in bytes.
+    pub received_bytes: u64,
+}

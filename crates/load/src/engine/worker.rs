@@ -1,0 +1,586 @@
+//! A thread of the engine: many strands, one epoll.
+//!
+//! Each strand goes on until it would have to wait or has had its turn. Sends are tried first and
+//! waited for only when refused. A receive is tried at once only where data may already be there: a
+//! reply never is when the request has just left. Interest is level-triggered and stays registered
+//! while nothing unwanted is reported, so that a request and its reply take no call to `epoll_ctl`.
+
+use probe::clock::mono_ns;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use workload::script::Script;
+use workload::strand::{Action, Direction, Ending, Strand};
+
+use super::ledger::{Kind, Latencies, Ledger};
+use super::orders::{Inbox, Order, Report, Total};
+use super::sys::{self, BROKEN, Epoll, IN, OUT, Waker};
+use crate::running::{Control, Cut, Ended, Life};
+
+/// Calls of a strand in one turn.
+const TURN_CALLS: u32 = 32;
+/// Longest time a strand keeps the CPU busy before others get their turn, in ns.
+const SPIN_NS: u64 = 100_000;
+/// Key of the waker among the events.
+const WAKER: u64 = u64::MAX;
+/// Links at most that hold a descriptor of nothing.
+const NO_DESCRIPTOR: RawFd = -1;
+
+/// A connection of a strand, as the thread sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub descriptor: RawFd,
+    /// The thread's own number of the strand.
+    pub slot: u32,
+    /// Events that epoll reports.
+    armed: u8,
+    /// Events that the strand waits for.
+    wanted: u8,
+    is_watched: bool,
+    /// Whether data may be there.
+    is_readable: bool,
+}
+
+impl Link {
+    /// A connection of this strand.
+    pub fn new(descriptor: RawFd, slot: u32) -> Self {
+        Self { descriptor, slot, armed: 0, wanted: 0, is_watched: false, is_readable: true }
+    }
+}
+
+/// A strand and what the thread keeps of it.
+pub(crate) struct Slot {
+    pub strand: Strand,
+    pub first_link: u32,
+    /// Whether it is in the queue of those that can go on.
+    is_queued: bool,
+    /// Whether it has not ended the transaction yet.
+    is_running: bool,
+    /// When it wants to be woken; the timer that is not for this instant is stale.
+    wake_ns: u64,
+    first_call_ns: u64,
+    last_call_ns: u64,
+    short_calls_count: u64,
+    other_calls_count: u64,
+    begun_before: u64,
+    failure: Option<Box<str>>,
+}
+
+impl Slot {
+    /// A strand that has not begun.
+    pub fn new(strand: Strand, first_link: u32) -> Self {
+        Self {
+            strand,
+            first_link,
+            is_queued: false,
+            is_running: false,
+            wake_ns: u64::MAX,
+            first_call_ns: u64::MAX,
+            last_call_ns: 0,
+            short_calls_count: 0,
+            other_calls_count: 0,
+            begun_before: 0,
+            failure: None,
+        }
+    }
+}
+
+/// What a thread is told when it is made.
+pub(crate) struct Worker {
+    pub script: Arc<Script>,
+    pub ending: EndingSpec,
+    pub control: Arc<Control>,
+    pub inbox: Arc<Inbox>,
+    pub reports: Sender<Report>,
+    pub conductor: Arc<Waker>,
+    pub ledger: Arc<Ledger>,
+    pub latencies: Latencies,
+    pub epoll: Epoll,
+    pub slots: Vec<Slot>,
+    pub links: Vec<Link>,
+    pub source: Arc<[u8]>,
+    pub sink: Vec<u8>,
+    pub quick_ack: bool,
+    /// Flags of each receive.
+    pub receive_flags: i32,
+    pub ready: VecDeque<u32>,
+    pub timers: BinaryHeap<Reverse<(u64, u32)>>,
+    pub running_count: usize,
+    pub round: u32,
+    pub now_ns: u64,
+}
+
+/// As [`Ending`], but relative to the start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndingSpec {
+    pub load_ns: Option<u64>,
+    pub payload_bytes: Option<u64>,
+    pub is_lossy: bool,
+}
+
+impl EndingSpec {
+    fn from(self, start_ns: u64) -> Ending {
+        Ending {
+            until_ns: self.load_ns.map(|load_ns| start_ns.saturating_add(load_ns)),
+            payload_bytes: self.payload_bytes,
+            is_lossy: self.is_lossy,
+        }
+    }
+}
+
+impl Worker {
+    /// Watches all connections that are open, before the load begins.
+    ///
+    /// # Errors
+    /// The kernel watches no more.
+    pub fn watch(&mut self) -> io::Result<()> {
+        self.epoll.watch(self.inbox.waker.descriptor(), IN, WAKER, false)?;
+        for index in 0..self.links.len() {
+            if self.links[index].descriptor != NO_DESCRIPTOR {
+                self.arm(index, IN)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the strands from `start_ns` on until all is over, and says how each ended.
+    pub fn run(&mut self, start_ns: u64) -> Vec<Life> {
+        sys::sharpen_timers();
+        let ending = self.ending.from(start_ns);
+        self.latencies.on_start(start_ns);
+        self.now_ns = mono_ns();
+        self.begin(0, start_ns, &ending);
+        let ended = self.work(&ending);
+        let cut = self.control.cut();
+        self.lives(cut, ended.err())
+    }
+
+    fn work(&mut self, ending: &Ending) -> io::Result<()> {
+        loop {
+            for _ in 0..self.ready.len() {
+                if let Some(slot) = self.ready.pop_front() {
+                    self.turn(slot as usize);
+                }
+            }
+            if self.follow_orders(ending) || self.control.cut().is_some() {
+                return Ok(());
+            }
+            let timeout_ns = self.fire_timers();
+            let timeout_ns = if self.ready.is_empty() { timeout_ns } else { Some(0) };
+            let count = self.epoll.wait(timeout_ns)?;
+            self.ledger.waits.add(1);
+            self.now_ns = mono_ns();
+            for index in 0..count {
+                let (events, key) = self.epoll.event(index);
+                if key == WAKER {
+                    self.inbox.waker.clear();
+                } else {
+                    self.on_event(events, usize::try_from(key).unwrap_or(usize::MAX))?;
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, round: u32, at_ns: u64, ending: &Ending) {
+        self.round = round;
+        let rows = self.script.groups.iter().filter_map(|group| group.transactions.get(round as usize));
+        for transaction in rows {
+            let is_open = !matches!(transaction.arrivals, schema::workload::Arrivals::Closed);
+            for kind in [Kind::Service].into_iter().chain(is_open.then_some(Kind::Intended)) {
+                // The bounds of a histogram are fixed.
+                let _ = self.latencies.make_room(transaction.row as usize, kind);
+            }
+        }
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if slot.failure.is_none() {
+                slot.strand.begin(&self.script, round, at_ns, ending);
+                slot.is_running = true;
+                slot.begun_before = 0;
+                self.running_count += 1;
+                self.enqueue(index);
+            }
+        }
+        if self.running_count == 0 {
+            self.report_reached();
+        }
+    }
+
+    fn enqueue(&mut self, slot: usize) {
+        let queued = &mut self.slots[slot].is_queued;
+        if !*queued {
+            *queued = true;
+            self.ready.push_back(u32::try_from(slot).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Queues the strands whose instant has come; returns the time to the next one.
+    fn fire_timers(&mut self) -> Option<u64> {
+        if self.timers.is_empty() {
+            return None;
+        }
+        self.now_ns = mono_ns();
+        while let Some(Reverse((at_ns, slot))) = self.timers.peek().copied() {
+            let is_stale = self.slots[slot as usize].wake_ns != at_ns;
+            if !is_stale && at_ns > self.now_ns {
+                return Some(at_ns - self.now_ns);
+            }
+            self.timers.pop();
+            if !is_stale {
+                self.slots[slot as usize].wake_ns = u64::MAX;
+                self.enqueue(slot as usize);
+            }
+        }
+        None
+    }
+
+    fn on_event(&mut self, events: u32, index: usize) -> io::Result<()> {
+        let Some(link) = self.links.get_mut(index) else { return Ok(()) };
+        let broken = events & BROKEN != 0;
+        let got = if broken { bits(IN | OUT) } else { bits(events) };
+        if link.wanted & got == 0 {
+            let is_queued = self.slots[link.slot as usize].is_queued;
+            if !is_queued {
+                return self.disarm(index, got, broken);
+            }
+            return Ok(());
+        }
+        link.is_readable |= got & bits(IN) != 0;
+        link.wanted &= !got;
+        let slot = link.slot as usize;
+        self.slots[slot].strand.on_ready(directions(got));
+        self.enqueue(slot);
+        Ok(())
+    }
+
+    /// Lets epoll report these events too.
+    fn arm(&mut self, index: usize, events: u32) -> io::Result<()> {
+        let link = &mut self.links[index];
+        let armed = link.armed | bits(events);
+        if armed != link.armed || !link.is_watched {
+            self.epoll.watch(link.descriptor, u32::from(armed), index as u64, link.is_watched)?;
+            link.armed = armed;
+            link.is_watched = true;
+            self.slots[link.slot as usize].other_calls_count += 1;
+        }
+        Ok(())
+    }
+
+    /// Nobody waits for these events now, and reporting them again and again would cost.
+    fn disarm(&mut self, index: usize, events: u8, is_broken: bool) -> io::Result<()> {
+        let link = &mut self.links[index];
+        link.is_readable |= events & bits(IN) != 0;
+        link.armed &= !events;
+        if link.armed == 0 || is_broken {
+            self.epoll.forget(link.descriptor);
+            link.armed = 0;
+            link.is_watched = false;
+        } else {
+            self.epoll.watch(link.descriptor, u32::from(link.armed), index as u64, true)?;
+        }
+        self.slots[link.slot as usize].other_calls_count += 1;
+        Ok(())
+    }
+
+    /// Lets a strand go on until it has to wait or others are due.
+    fn turn(&mut self, index: usize) {
+        self.slots[index].is_queued = false;
+        if !self.slots[index].is_running {
+            return;
+        }
+        let row = self.slots[index].strand.row(&self.script).map(|row| row as usize);
+        let mut calls = 0;
+        loop {
+            if calls >= TURN_CALLS {
+                self.enqueue(index);
+                break;
+            }
+            let slot = &mut self.slots[index];
+            let action = slot.strand.poll_action(&self.script, self.now_ns);
+            let done = match action {
+                Action::Send { connection, bytes, .. } => {
+                    calls += 1;
+                    self.send(index, row, connection, bytes)
+                }
+                Action::Receive { connection, bytes } => {
+                    calls += 1;
+                    self.receive(index, row, connection, bytes)
+                }
+                Action::Ended(execution) => {
+                    let row = row.unwrap_or(0);
+                    let counter = &self.ledger.rows[row];
+                    if execution.is_failed {
+                        counter.failed.add(1);
+                    } else {
+                        self.latencies.record(row, &execution);
+                    }
+                    counter.ended.add(1);
+                    continue;
+                }
+                Action::Wait { until_ns } => {
+                    if until_ns != u64::MAX && until_ns != slot.wake_ns {
+                        slot.wake_ns = until_ns;
+                        self.timers.push(Reverse((until_ns, u32::try_from(index).unwrap_or(u32::MAX))));
+                    }
+                    break;
+                }
+                Action::Spin { until_ns } => {
+                    let until_ns = until_ns.min(self.now_ns + SPIN_NS);
+                    while self.now_ns < until_ns {
+                        std::hint::spin_loop();
+                        self.now_ns = mono_ns();
+                    }
+                    calls = TURN_CALLS;
+                    continue;
+                }
+                Action::Limit { executions_count } => {
+                    let strand = slot.strand.number();
+                    self.report(Report::Limit { strand, executions_count });
+                    continue;
+                }
+                Action::Barrier | Action::Over => {
+                    slot.is_running = false;
+                    self.on_reached();
+                    break;
+                }
+                Action::SendFile { .. }
+                | Action::Connect { .. }
+                | Action::Accept { .. }
+                | Action::Disconnect { .. }
+                | Action::Hear { .. } => Err(io::Error::other("this operation is not there yet")),
+            };
+            if let Err(error) = done {
+                self.fail(index, &error);
+            }
+        }
+        self.count_begun(index, row);
+    }
+
+    fn count_begun(&mut self, index: usize, row: Option<usize>) {
+        let slot = &mut self.slots[index];
+        let begun = slot.strand.begun_count();
+        if let Some(row) = row {
+            self.ledger.rows[row].begun.add(begun.saturating_sub(slot.begun_before));
+        }
+        slot.begun_before = begun;
+    }
+
+    fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
+        let link = (self.slots[index].first_link + connection) as usize;
+        if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
+    }
+
+    #[inline]
+    fn send(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        let link_index = self.link(index, connection)?;
+        let link = &mut self.links[link_index];
+        let slot = &mut self.slots[index];
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
+        if slot.first_call_ns == u64::MAX {
+            slot.first_call_ns = self.now_ns;
+        }
+        let sent = sys::send(link.descriptor, &self.source[..ask], libc::MSG_DONTWAIT);
+        let counter = row.map(|row| &self.ledger.rows[row]);
+        let strand_counter = &self.ledger.strands[index];
+        strand_counter.calls_count.add(1);
+        if let Some(counter) = counter {
+            counter.calls.add(1);
+        }
+        match sent {
+            Ok(moved) => {
+                self.now_ns = mono_ns();
+                slot.last_call_ns = self.now_ns;
+                slot.short_calls_count += u64::from(moved < ask);
+                strand_counter.payload_bytes.add(moved as u64);
+                if let Some(counter) = counter {
+                    counter.sent_bytes.add(moved as u64);
+                    counter.operations.add(u64::from(moved as u64 == bytes));
+                }
+                slot.strand.on_moved(Direction::Send, moved as u64, self.now_ns);
+                // What answers a request that has just left is not there yet.
+                link.is_readable &= slot.strand.is_pipelined();
+                Ok(())
+            }
+            Err(error) => self.refused(error, index, link_index, Direction::Send),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        let link_index = self.link(index, connection)?;
+        let link = &mut self.links[link_index];
+        if !link.is_readable {
+            return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
+        }
+        let slot = &mut self.slots[index];
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
+        let received = sys::receive(link.descriptor, &mut self.sink[..ask], libc::MSG_DONTWAIT | self.receive_flags);
+        let counter = row.map(|row| &self.ledger.rows[row]);
+        let strand_counter = &self.ledger.strands[index];
+        strand_counter.calls_count.add(1);
+        if let Some(counter) = counter {
+            counter.calls.add(1);
+        }
+        match received {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the other end closed the connection")),
+            Ok(moved) => {
+                self.now_ns = mono_ns();
+                slot.last_call_ns = self.now_ns;
+                if slot.first_call_ns == u64::MAX {
+                    slot.first_call_ns = self.now_ns;
+                }
+                slot.short_calls_count += u64::from(moved < ask);
+                // A call that got less than it asked for has emptied the socket.
+                link.is_readable = moved == ask;
+                strand_counter.payload_bytes.add(moved as u64);
+                if let Some(counter) = counter {
+                    counter.received_bytes.add(moved as u64);
+                    counter.operations.add(u64::from(moved as u64 == bytes));
+                }
+                slot.strand.on_moved(Direction::Receive, moved as u64, self.now_ns);
+                if self.quick_ack {
+                    slot.other_calls_count += 1;
+                    sys::quick_ack(link.descriptor)?;
+                }
+                Ok(())
+            }
+            Err(error) => self.refused(error, index, link_index, Direction::Receive),
+        }
+    }
+
+    /// A call that moved nothing: the strand waits until it may be tried again.
+    fn refused(&mut self, error: io::Error, index: usize, link: usize, direction: Direction) -> io::Result<()> {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => {}
+            io::ErrorKind::Interrupted => return Ok(()),
+            _ => return Err(error),
+        }
+        let events = match direction {
+            Direction::Send => OUT,
+            Direction::Receive => IN,
+        };
+        self.slots[index].strand.on_blocked(direction);
+        self.links[link].is_readable &= direction == Direction::Send;
+        self.links[link].wanted |= bits(events);
+        self.arm(link, events)
+    }
+
+    fn fail(&mut self, index: usize, error: &io::Error) {
+        let slot = &mut self.slots[index];
+        let doing = slot.strand.describe(&self.script);
+        if slot.strand.on_failed(&self.script) {
+            return;
+        }
+        slot.failure = Some(format!("strand {}, {doing}: {error}", slot.strand.number()).into());
+        let strand = slot.strand.number();
+        self.report(Report::Failed { strand });
+    }
+
+    fn report(&self, report: Report) {
+        // A conductor that is gone ends everything by an order.
+        let _ = self.reports.send(report);
+        self.conductor.wake();
+    }
+
+    fn on_reached(&mut self) {
+        self.running_count -= 1;
+        if self.running_count == 0 {
+            self.report_reached();
+        }
+    }
+
+    fn report_reached(&self) {
+        let totals = self.slots.iter().filter(|slot| slot.failure.is_none()).map(|slot| Total {
+            strand: slot.strand.number(),
+            sent_bytes: slot.strand.sent_bytes(),
+            received_bytes: slot.strand.received_bytes(),
+        });
+        self.report(Report::Reached { round: self.round, totals: totals.collect() });
+    }
+
+    /// Does what was ordered; says whether all is over.
+    fn follow_orders(&mut self, ending: &Ending) -> bool {
+        for order in self.inbox.take() {
+            match order {
+                Order::Begin { round, at_mono_ns } => {
+                    self.now_ns = mono_ns();
+                    self.begin(round, at_mono_ns, ending);
+                }
+                Order::Limit { strand, executions_count } => {
+                    if let Some(index) = self.slot_of(strand) {
+                        self.slots[index].strand.on_limit(executions_count);
+                        self.enqueue(index);
+                    }
+                }
+                Order::GiveUp { strand, reason } => {
+                    if let Some(index) = self.slot_of(strand) {
+                        self.give_up(index, &reason);
+                    }
+                }
+                Order::Finish => return true,
+            }
+        }
+        false
+    }
+
+    fn give_up(&mut self, index: usize, reason: &str) {
+        let slot = &mut self.slots[index];
+        if slot.failure.is_none() {
+            let doing = if slot.is_running { format!(", {}", slot.strand.describe(&self.script)) } else { String::new() };
+            slot.failure = Some(format!("strand {}{doing}: {reason}", slot.strand.number()).into());
+            slot.strand.give_up();
+            if slot.is_running {
+                self.enqueue(index);
+            }
+        }
+    }
+
+    /// The thread's own number of a strand.
+    fn slot_of(&self, strand: u32) -> Option<usize> {
+        self.slots.binary_search_by_key(&strand, |slot| slot.strand.number()).ok()
+    }
+
+    fn lives(&mut self, cut: Option<Cut>, broken: Option<io::Error>) -> Vec<Life> {
+        let broken = broken.map(|error| format!("waiting for events: {error}"));
+        let known = |ns: u64| (ns != u64::MAX && ns != 0).then_some(ns);
+        let mut lives = Vec::with_capacity(self.slots.len());
+        for (slot, counter) in self.slots.iter().zip(&self.ledger.strands) {
+            let counts = counter.read();
+            let ended = match (&slot.failure, cut, &broken) {
+                (_, Some(cut), _) => Ended::Cut(cut),
+                (Some(failure), None, _) => Ended::Failed(failure.to_string()),
+                (None, None, Some(broken)) => Ended::Failed(broken.clone()),
+                (None, None, None) => Ended::Complete,
+            };
+            lives.push(Life {
+                first_call_mono_ns: known(slot.first_call_ns),
+                last_call_mono_ns: known(slot.last_call_ns),
+                payload_bytes: counts.payload_bytes,
+                calls_count: counts.calls_count,
+                short_calls_count: slot.short_calls_count,
+                other_calls_count: slot.other_calls_count,
+                ended,
+                ..Life::new(slot.strand.number())
+            });
+        }
+        lives
+    }
+}
+
+fn bits(events: u32) -> u8 {
+    (events & (IN | OUT)) as u8
+}
+
+fn directions(events: u8) -> u8 {
+    let mut directions = 0;
+    if events & bits(IN) != 0 {
+        directions |= Direction::Receive.bit();
+    }
+    if events & bits(OUT) != 0 {
+        directions |= Direction::Send.bit();
+    }
+    directions
+}

@@ -1,0 +1,128 @@
+"""Both ends of a workload count the same bytes and executions, whatever its operations are."""
+
+import pytest
+
+from tests.protocol.pipe_talk import Body
+from tests.protocol.workload_talk import (
+    MS,
+    StartTalk,
+    end_of,
+    execute,
+    group,
+    iterations,
+    phases,
+    prepare,
+    read,
+    specs,
+    think,
+    transaction,
+    workload,
+    write,
+)
+
+UNIFORM: Body = {"by": "uniform", "low_bytes": 1, "high_bytes": 5000}
+WEIGHTED: Body = {"by": "weighted", "values": [{"bytes": 1, "weight": 3}, {"bytes": 100_000, "weight": 1}]}
+SEQUENCE: Body = {"by": "sequence", "bytes": [1, 10, 100]}
+
+# 40 executions of each strand.
+COUNTED = [
+    pytest.param([write(100)], 100, 0, id="write"),
+    pytest.param([read(100)], 0, 100, id="read"),
+    pytest.param([write(1), read(1)], 1, 1, id="request and reply"),
+    pytest.param([read(64), write(1000)], 1000, 64, id="the far end asks"),
+    pytest.param([write(10, count=3), read(7, count=2)], 30, 14, id="several"),
+    pytest.param([write(5000, call_bytes=999), read(1)], 5000, 1, id="in calls"),
+    pytest.param([write(3_000_000)], 3_000_000, 0, id="more than a buffer"),
+    pytest.param([write(1), think(MS), read(1)], 1, 1, id="pause"),
+    pytest.param([write(1), think(MS, is_busy=True, is_mirrored=True), read(1)], 1, 1, id="busy at both ends"),
+]
+
+
+@pytest.mark.parametrize("io_model", ["epoll"])
+@pytest.mark.parametrize(("steps", "sent", "received"), COUNTED)
+def test_counts_are_exact_at_both_ends(
+    talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
+) -> None:
+    load = workload(group(transaction(*steps, repeat=iterations(40)), strands=3))
+    far, near = execute(talk, load, phases(5_000), io_model=io_model)
+    assert [far.outcome, near.outcome] == ["complete", "complete"]
+    for end, out, back in ((near, sent, received), (far, received, sent)):
+        assert end.total("transactions_count") == end.total("begun_count") == 3 * 40
+        assert end.total("sent_bytes") == 3 * 40 * out
+        assert end.total("received_bytes") == 3 * 40 * back
+        assert end.finished["payload_bytes"] == 3 * 40 * (sent + received)
+        assert end.tables["flows"]["payload_bytes"].to_list() == [40 * (sent + received)] * 3
+        assert end.latencies("service")["latency_count"].sum() == 3 * 40
+
+
+@pytest.mark.parametrize("size", [UNIFORM, WEIGHTED, SEQUENCE], ids=["uniform", "weighted", "sequence"])
+@pytest.mark.parametrize("outstanding_count", [1, 8])
+def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int) -> None:
+    main = transaction(write(size), read(size), repeat=iterations(200), outstanding_count=outstanding_count)
+    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(10_000))
+    assert [far.outcome, near.outcome] == ["complete", "complete"]
+    assert near.total("sent_bytes") == far.total("received_bytes") > 0
+    assert near.total("received_bytes") == far.total("sent_bytes") > 0
+    assert near.total("transactions_count") == far.total("transactions_count") == 800
+
+
+@pytest.mark.parametrize("steps", [[write(65_536)], [read(65_536)], [write(64), read(64)]], ids=["out", "in", "both"])
+@pytest.mark.parametrize("outstanding_count", [1, 16])
+def test_time_ends_both_at_the_same_byte(talk: StartTalk, steps: list[Body], outstanding_count: int) -> None:
+    load = workload(group(transaction(*steps, outstanding_count=outstanding_count), strands=5))
+    far, near = execute(talk, load, phases(200, 50, 50))
+    assert [far.outcome, near.outcome] == ["complete", "complete"]
+    assert near.total("sent_bytes") == far.total("received_bytes")
+    assert near.total("received_bytes") == far.total("sent_bytes")
+    assert near.total("transactions_count") == far.total("transactions_count") > 0
+    assert near.finished["payload_bytes"] == far.finished["payload_bytes"] > 0
+
+
+def test_bytes_end_each_strand(talk: StartTalk) -> None:
+    load = workload(group(transaction(write(8192), read(100)), strands=3))
+    far, near = execute(talk, load, {"by": "bytes", "payload_bytes": 100_000})
+    for end in (far, near):
+        assert end.outcome == "complete"
+        assert end.tables["flows"]["payload_bytes"].to_list() == [100_000] * 3
+
+
+def test_transactions_of_all_groups_begin_together(talk: StartTalk) -> None:
+    quick = transaction(write(10), name="first", repeat=iterations(1))
+    slow = transaction(think(150 * MS), write(10), name="first", repeat=iterations(1))
+    after = transaction(write(20), read(1), name="second", repeat=iterations(5))
+    load = workload(group(quick, after, name="quick", strands=2), group(slow, after, name="slow", strands=2))
+    far, near = execute(talk, load, {"by": "workload"}, interval_ns=50 * MS)
+    assert [far.outcome, near.outcome] == ["complete", "complete"]
+    for end in (far, near):
+        assert (
+            end.total("transactions_count", "quick", "second")
+            == end.total("transactions_count", "slow", "second")
+            == 10
+        )
+    rows = near.tables["transactions"]
+    second = rows.filter((rows["transaction"] == "second") & (rows["begun_count"] > 0))
+    first = rows.filter((rows["transaction"] == "first") & (rows["transactions_count"] > 0))
+    assert second["end_mono_ns"].min() - first["start_mono_ns"].min() >= 150 * MS
+
+
+def test_a_workload_that_makes_no_sense_is_refused_with_its_place(talk: StartTalk) -> None:
+    load = workload(group(transaction(write(10, connection=3), name="main"), name="clients"))
+    far_spec, _ = specs(load, phases(100))
+    refused = talk().hello().ask("prepare", **far_spec)
+    assert refused["reply"] == "error"
+    assert refused["fault"] == "usage"
+    assert 'group "clients", transaction "main", step 1: connection 3 is not open' in refused["text"]
+
+
+def test_a_far_end_that_dies_is_named(talk: StartTalk) -> None:
+    far, near = prepare(talk, workload(group(transaction(write(1), read(1)), strands=4)), phases(5_000))
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    assert near.read()[1]["reply"] == "progress"
+    far.process.kill()
+    finished, tables = near.finish(started[1][1])
+    end = end_of(finished, tables)
+    assert end.outcome == "failed"
+    assert "strand" in end.finished["outcome"]["reason"]
+    # What was done until then is kept, and every strand says that it was not all.
+    assert end.total("transactions_count") > 0
+    assert all("strand" in ended for ended in end.tables["flows"]["ended"])

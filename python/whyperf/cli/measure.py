@@ -7,8 +7,10 @@ from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
+from whyperf.cli.formats import Format, Telling
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.question import QUICK, understand, with_workload
+from whyperf.cli.uperf import refuse_streams
 from whyperf.plan import LOCAL, Level, build
 from whyperf.profile import BY_NAME, Factors, Profile
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
@@ -36,7 +38,7 @@ class Order:
     out: Path | None
     dry_run: bool
     retry_failed: bool
-    json: bool
+    telling: Telling
 
 
 def measure(order: Order) -> int:
@@ -57,7 +59,9 @@ def measure(order: Order) -> int:
         overrides=_with_allowed_congestion_control(order.overrides, profile, target),
     )
     if order.dry_run:
-        return dry_run.show(plan, as_json=order.json)
+        return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
+    if order.telling.format is Format.UPERF:
+        refuse_streams(plan)
     for warning in plan.warnings:
         say(warning)
     folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
@@ -67,7 +71,7 @@ def measure(order: Order) -> int:
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
     ):
         try:
-            _make_missing_trials(experiment, target, as_json=order.json)
+            _make_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
             _say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
             return FAILED
@@ -77,7 +81,7 @@ def measure(order: Order) -> int:
         # Imported here: judging needs libraries that load for a second; a mistake is answered before.
         from whyperf.cli import result  # noqa: PLC0415
 
-        return result.tell(experiment, as_json=order.json)
+        return result.tell(experiment, order.telling)
 
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:

@@ -8,8 +8,10 @@ from rich.console import Console
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say
+from whyperf.cli.formats import Format, Telling
 from whyperf.cli.single import single_lines
 from whyperf.cli.tables import sweep_tables
+from whyperf.cli.uperf import print_trials
 from whyperf.record import Experiment
 from whyperf.report import write
 from whyperf.report.headline import headline
@@ -20,10 +22,12 @@ DOUBTS = {"damaged_trials", "failed_logs", "nothing_moved"}
 PLAIN_WIDTH = 160
 
 
-def tell(experiment: Experiment, *, as_json: bool, report: bool = True) -> int:
+def tell(experiment: Experiment, telling: Telling, *, report: bool = True) -> int:
     """Judges the experiment, writes its report, prints its result; returns the exit code."""
     summary = summarize(experiment)
-    if as_json:
+    if telling.format is Format.UPERF:
+        print_trials(experiment, interval_s=telling.interval_s)
+    elif telling.format is Format.JSON:
         print(json.dumps(summary.model_dump(mode="json"), indent=1, ensure_ascii=False))  # noqa: T201
     else:
         _print(summary)
@@ -31,7 +35,7 @@ def tell(experiment: Experiment, *, as_json: bool, report: bool = True) -> int:
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
         path = write(experiment, summary)
-        if as_json:
+        if telling.is_for_programs:
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli import completion
+from whyperf.cli.formats import Format, telling
 from whyperf.cli.overrides import overrides
 
 NAME = "run"
@@ -42,8 +43,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Argument(
             metavar="PROFILE|WORKLOAD|HOST",
-            help="A shipped profile or workload (see whyperf list), a TOML file, or a host as for ssh. Nothing: "
-            "profile quick.",
+            help="A shipped profile or workload (see whyperf list), a TOML file, a profile of uperf (.xml), or a host "
+            "as for ssh. Nothing: profile quick.",
             autocompletion=completion.profiles,
         ),
     ] = None,
@@ -136,6 +137,13 @@ def command(  # noqa: PLR0917 - typer fills them by name
     testbed: Annotated[Testbed, typer.Option(help="Where to measure without a host.")] = Testbed.AUTO,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="text, json, or uperf: the lines that programs around uperf read."),
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
+    ] = None,
 ) -> int:
     """Measures and reports; started again after an interruption, it resumes."""
     # Imported here, so that help and completion stay quick.
@@ -169,6 +177,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             out=out,
             dry_run=dry_run,
             retry_failed=retry_failed,
-            json=json,
+            telling=telling(json=json, format_=format_, interval_s=interval),
         )
     )  # fmt: skip

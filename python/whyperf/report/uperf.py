@@ -1,0 +1,235 @@
+"""A trial told in uperf's layout, for programs that read uperf's output.
+
+The layout is that of `uperf -R -a -i 1` (uperf 1.0.8, src/print.c and src/master.c): a raw line an
+interval and transaction, with what had been counted since the transaction began, then the totals.
+Numbers are ours: the times are those of the transaction, and datagrams count where they arrive.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
+#: Columns of a terminal that is none.
+RULE = "-" * 79
+NEAR, FAR = "near", "far"
+_COUNTED = ("begun_count", "transactions_count", "failed_count", "sent_bytes", "received_bytes", "operations_count")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is told of a trial beside its table `transactions`."""
+
+    #: The profile's name, as wrappers look for it.
+    profile: str
+    strands_count: int
+    far_host: str
+    #: CLOCK_REALTIME minus CLOCK_MONOTONIC of the near end.
+    realtime_offset_ns: int
+    #: Whether a datagram may be lost, so that what was sent says nothing of what arrived.
+    is_lossy: bool
+    #: Transactions by their place in the groups, each with its length where the profile gives one.
+    durations_ns: Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class Span:
+    """What an end did in a time."""
+
+    begin_ns: int
+    end_ns: int
+    octets: int
+    operations: int
+    failed: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end_ns - self.begin_ns) / NS_PER_S
+
+
+def lines(run: Run, transactions: pl.DataFrame, interval_ns: int = NS_PER_S) -> Iterator[str]:
+    """The lines of a trial.
+
+    Args:
+        run: what the table does not say.
+        transactions: rows of the table `transactions` of one trial, both ends.
+        interval_ns: time between raw lines of a transaction.
+    """
+    yield f"Starting {run.strands_count} threads running profile:{run.profile} ...   0.00 seconds"
+    near = _by_interval(transactions, NEAR, run)
+    spans: dict[str, Span] = {}
+    for name, duration_ns in run.durations_ns.items():
+        rows = _active(near.filter(transaction=name))
+        if rows.is_empty():
+            continue
+        yield from _raw(run, name, rows, interval_ns)
+        yield ""
+        spans[name] = _span(rows, duration_ns)
+    yield RULE
+    total = _total(list(spans.values()))
+    yield _raw_line(run, "Total", total.end_ns, total.octets, total.operations)
+    yield ""
+    for name, span in [*spans.items(), ("Total", total)]:
+        yield _summary(name, span)
+    yield from _run_statistics(run, total, _ends_total(transactions, FAR, run))
+
+
+def _by_interval(transactions: pl.DataFrame, host: str, run: Run) -> pl.DataFrame:
+    """Rows of an end, all groups together, with `octets`."""
+    keys = ["transaction", "interval"]
+    sums = (
+        transactions.filter(host=host)
+        .group_by(keys)
+        .agg(
+            pl.col("start_mono_ns").min().cast(pl.Int64),
+            pl.col("end_mono_ns").max().cast(pl.Int64),
+            *(pl.col(name).sum().cast(pl.Int64) for name in _COUNTED),
+        )
+        .sort(keys)
+    )
+    if not run.is_lossy:
+        return sums.with_columns((pl.col("sent_bytes") + pl.col("received_bytes")).alias("octets"))
+    arrived = transactions.group_by(keys).agg(pl.col("received_bytes").sum().cast(pl.Int64).alias("octets"))
+    return sums.join(arrived, on=keys, how="left").sort(keys)
+
+
+def _active(rows: pl.DataFrame) -> pl.DataFrame:
+    """From the first interval in which something was counted to the last."""
+    counted = pl.sum_horizontal("octets", *_COUNTED) > 0
+    first, last = rows.select(
+        pl.col("interval").filter(counted).min().alias("first"), pl.col("interval").filter(counted).max().alias("last")
+    ).row(0)
+    return rows.clear() if first is None else rows.filter(pl.col("interval").is_between(first, last))
+
+
+def _span(rows: pl.DataFrame, duration_ns: int | None = None) -> Span:
+    """A transaction's own window: as long as the profile says, or the intervals in which it was executed."""
+    begin_ns, end_ns = rows["start_mono_ns"][0], rows["end_mono_ns"][-1]
+    if duration_ns is not None:
+        end_ns = min(end_ns, begin_ns + duration_ns)
+    sums = rows.select(pl.col("octets", "operations_count", "failed_count").sum()).row(0)
+    return Span(begin_ns, end_ns, *sums)
+
+
+def _raw(run: Run, name: str, rows: pl.DataFrame, interval_ns: int) -> Iterator[str]:
+    begin_ns = rows["start_mono_ns"][0]
+    yield _raw_line(run, name, begin_ns, 0, 0)
+    marked = rows.select(
+        "end_mono_ns",
+        pl.col("octets").cum_sum(),
+        pl.col("operations_count").cum_sum(),
+        # A row that ends a moment behind a mark, because the sampler does, still belongs before it.
+        ((pl.col("start_mono_ns") - begin_ns) // interval_ns).alias("mark"),
+    )
+    for end_ns, octets, operations in (
+        marked.group_by("mark", maintain_order=True).last().select("end_mono_ns", "octets", "operations_count").rows()
+    ):
+        yield _raw_line(run, name, end_ns, octets, operations)
+
+
+def _raw_line(run: Run, name: str, at_mono_ns: int, octets: int, operations: int) -> str:
+    at_ns = at_mono_ns + run.realtime_offset_ns
+    # Exact: a double does not hold a time of day in ns.
+    milliseconds, rest_ns = divmod(at_ns, NS_PER_MS)
+    return f"timestamp_ms:{milliseconds}.{rest_ns // 100:04d} name:{name} nr_bytes:{octets} nr_ops:{operations}"
+
+
+def _total(spans: Sequence[Span]) -> Span:
+    if not spans:
+        return Span(0, 0, 0, 0)
+    return Span(
+        min(span.begin_ns for span in spans),
+        max(span.end_ns for span in spans),
+        sum(span.octets for span in spans),
+        sum(span.operations for span in spans),
+        sum(span.failed for span in spans),
+    )
+
+
+def _ends_total(transactions: pl.DataFrame, host: str, run: Run) -> Span:
+    by_interval = _by_interval(transactions, host, run)
+    return _total(
+        [
+            _span(rows, run.durations_ns[name])
+            for name in run.durations_ns
+            if not (rows := _active(by_interval.filter(transaction=name))).is_empty()
+        ]
+    )
+
+
+def _summary(name: str, span: Span) -> str:
+    """`Txn2   195.31MB /  30.00(s) =    52.08Mb/s       13201op/s `."""
+    seconds = span.seconds
+    rate_bps, operations_per_s = (span.octets * 8 / seconds, span.operations / seconds) if seconds > 0 else (0.0, 0.0)
+    data, rate = _scaled(span.octets, 1024, "B"), _scaled(rate_bps, 1000, "b/s")
+    return f"{name:<8.8} {data:>8} /{seconds:7.2f}(s) = {rate:>12}  {operations_per_s:10.0f}op/s "
+
+
+def _run_statistics(run: Run, near: Span, far: Span) -> Iterator[str]:
+    yield ""
+    yield "Run Statistics"
+    yield "Hostname            Time       Data   Throughput   Operations      Errors"
+    yield RULE
+    yield _end_line(run.far_host, far)
+    yield _end_line("master", near)
+    yield RULE
+    pairs: list[tuple[float, float]] = [
+        (near.seconds, far.seconds),
+        (near.octets, far.octets),
+        (_rate(near), _rate(far)),
+        (near.operations, far.operations),
+    ]
+    time, data, rate, operations = (100.0 - 100.0 * there / here if here and there else 0.0 for here, there in pairs)
+    errors = max(_errors(near), _errors(far))
+    yield f"{'Difference(%)':<15} {time:7.2f}% {data:9.2f}% {rate:11.2f}% {operations:11.2f}% {errors:10.2f}%"
+    yield ""
+
+
+def _end_line(name: str, span: Span) -> str:
+    time = _time(span.end_ns - span.begin_ns)
+    data, rate = _scaled(span.octets, 1024, "B"), _scaled(_rate(span), 1000, "b/s")
+    return f"{name:<15.15} {time:>8} {data:>10} {rate:>12} {span.operations:12d} {_errors(span):11.2f}"
+
+
+def _rate(span: Span) -> float:
+    return span.octets * 8 / span.seconds if span.seconds > 0 else 0.0
+
+
+def _errors(span: Span) -> float:
+    """Failures in per cent of the operations."""
+    return 100.0 * span.failed / span.operations if span.operations else 0.0
+
+
+def _scaled(value: float, step: int, unit: str) -> str:
+    if value == 0:
+        return "0"
+    prefixes = iter(("", *"KMGTPE"))
+    prefix = next(prefixes)
+    while value > step and prefix != "E":
+        value, prefix = value / step, next(prefixes)
+    return f"{value:.2f}{prefix}{unit}"
+
+
+def _time(nanoseconds: float) -> str:
+    value = float(nanoseconds)
+    for unit in ("ns", "us", "ms"):
+        if value < 1000:
+            return f"{value:.2f}{unit}"
+        value /= 1000
+    return f"{value:.2f}s"
+
+
+def durations(workload: Mapping[str, Any]) -> dict[str, int | None]:
+    """Names of the transactions, those of the same place once, each with its length where all groups have the same."""
+    found: dict[str, int | None] = {}
+    groups = [group["transactions"] for group in workload["groups"]]
+    for place in range(max(map(len, groups), default=0)):
+        here = [transactions[place] for transactions in groups if place < len(transactions)]
+        lengths = {transaction["repeat"].get("duration_ns") for transaction in here}
+        for transaction in here:
+            found[transaction["name"]] = lengths.copy().pop() if len(lengths) == 1 else None
+    return found

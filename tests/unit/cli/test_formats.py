@@ -1,0 +1,42 @@
+"""The options that say how a result is told."""
+
+import pytest
+
+from whyperf.cli import main
+from whyperf.cli.exits import UsageError
+from whyperf.cli.formats import Format, Telling, telling
+
+
+@pytest.mark.parametrize(
+    ("json", "format_", "interval_s", "expected"),
+    [
+        (False, None, None, Telling(Format.TEXT)),
+        (True, None, None, Telling(Format.JSON)),
+        (True, Format.JSON, None, Telling(Format.JSON)),
+        (False, Format.UPERF, None, Telling(Format.UPERF, 1.0)),
+        (False, Format.UPERF, 0.5, Telling(Format.UPERF, 0.5)),
+    ],
+)
+def test_formats(json: bool, format_: Format | None, interval_s: float | None, expected: Telling) -> None:
+    found = telling(json=json, format_=format_, interval_s=interval_s)
+    assert found == expected
+    assert found.is_for_programs == (expected.format is not Format.TEXT)
+
+
+@pytest.mark.parametrize(
+    ("json", "format_", "interval_s", "says"),
+    [
+        (True, Format.UPERF, None, "two formats; drop one"),
+        (False, None, 1.0, "--interval is the distance of lines with --format uperf"),
+        (False, Format.UPERF, 0.0, "--interval 0 is not from 0.001 to 86400 seconds"),
+        (False, Format.UPERF, float("nan"), "--interval nan is not from"),
+    ],
+)
+def test_refusals(json: bool, format_: Format | None, interval_s: float | None, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        telling(json=json, format_=format_, interval_s=interval_s)
+
+
+def test_a_stream_has_no_transactions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "quick", "--format", "uperf", "--testbed", "loopback"]) == 2
+    assert "--format uperf tells of transactions, and this measurement has none" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""What programs around uperf read: raw lines, the profile's name, the closing lines."""
+
+import re
+from itertools import pairwise
+
+import polars as pl
+import pytest
+
+from whyperf.report.uperf import Run, durations, lines
+
+SECOND = 1_000_000_000
+TENTH = SECOND // 10
+#: Where the near end's monotonic clock stood at the start.
+BEGIN = 5 * SECOND
+REALTIME = 1_700_000_000 * SECOND
+
+#: The expressions of wrappers that run `uperf -R -a -i 1` in clusters: all they know of uperf is this.
+NAME = re.compile(r"running profile:(.*) \.\.\.")
+RAW = re.compile(r"timestamp_ms:(.*) name:Txn2 nr_bytes:(.*) nr_ops:(.*)")
+STRICT = re.compile(r"timestamp_ms:([\d\.]+) name:Txn2 nr_bytes:(\d+) nr_ops:(\d+)")
+
+
+def rows(host: str, counts: dict[str, list[tuple[int, int, int]]], group: str = "Group0") -> pl.DataFrame:
+    """Rows of an end in intervals of 0.1 s: by transaction (sent, received, operations), from the start on."""
+    found = []
+    for name, per_interval in counts.items():
+        for number, (sent, received, operations) in enumerate(per_interval):
+            found.append(
+                {
+                    "host": host, "group": group, "transaction": name, "interval": number,
+                    "start_mono_ns": BEGIN + number * TENTH, "end_mono_ns": BEGIN + (number + 1) * TENTH,
+                    "begun_count": operations, "transactions_count": operations, "failed_count": 0,
+                    "sent_bytes": sent, "received_bytes": received, "operations_count": operations,
+                }
+            )  # fmt: skip
+    counted = ("sent_bytes", "received_bytes", "operations_count", "begun_count", "transactions_count", "failed_count")
+    wide = [pl.col(name).cast(pl.UInt64) for name in (*counted, "start_mono_ns", "end_mono_ns")]
+    return pl.DataFrame(found).with_columns(*wide, pl.col("interval").cast(pl.UInt32))
+
+
+IDLE = (0, 0, 0)
+#: Connect in the first interval, 2.5 s of payload in the second transaction, then disconnect.
+NEAR = {
+    "Txn1": [(0, 0, 2)] + [IDLE] * 26,
+    "Txn2": [(1000, 100, 11)] * 25 + [IDLE] * 2,
+    "Txn3": [IDLE] * 25 + [(0, 0, 2), IDLE],
+}
+FAR = {name: [(received, sent, count) for sent, received, count in counts] for name, counts in NEAR.items()}
+RUN = Run("rr-tcp-1000-100-2", 2, "far", REALTIME - BEGIN, False, {"Txn1": None, "Txn2": 2_500_000_000, "Txn3": None})
+
+
+@pytest.fixture(scope="module")
+def told() -> str:
+    """The lines of a run."""
+    return "\n".join(lines(RUN, pl.concat([rows("near", NEAR), rows("far", FAR)])))
+
+
+def test_the_name_is_found(told: str) -> None:
+    assert NAME.findall(told) == ["rr-tcp-1000-100-2"]
+
+
+@pytest.mark.parametrize("expression", [RAW, STRICT])
+def test_wrappers_find_what_was_counted_since_the_transaction_began(told: str, expression: re.Pattern[str]) -> None:
+    found = [(float(at), int(octets), int(operations)) for at, octets, operations in expression.findall(told)]
+    begin_ms = REALTIME / 1e6
+    assert found == [
+        (begin_ms, 0, 0),
+        (begin_ms + 1000, 11_000, 110),
+        (begin_ms + 2000, 22_000, 220),
+        (begin_ms + 2500, 27_500, 275),
+    ]
+
+
+def test_latencies_that_wrappers_make_of_the_lines(told: str) -> None:
+    """Time over operations between two lines, as wrappers do it."""
+    found = [(float(at), int(operations)) for at, _, operations in RAW.findall(told)]
+    pairs = list(pairwise(found))
+    assert [(at - before) / (now - then) for (before, then), (at, now) in pairs] == pytest.approx([100 / 11] * 3)
+
+
+def test_the_interval_is_chosen() -> None:
+    near = pl.concat([rows("near", NEAR), rows("far", FAR)])
+    raw = RAW.findall("\n".join(lines(RUN, near, SECOND // 2)))
+    assert [int(octets) for _, octets, _ in raw] == [0, 5500, 11_000, 16_500, 22_000, 27_500]
+
+
+def test_closing_lines(told: str) -> None:
+    assert "Txn2      26.86KB /   2.50(s) =    88.00Kb/s         110op/s " in told.splitlines()
+    assert "Txn1            0 /   0.10(s) =            0          20op/s " in told.splitlines()
+    assert "Total     26.86KB /   2.60(s) =    84.62Kb/s         107op/s " in told.splitlines()
+
+
+def test_both_ends_are_compared(told: str) -> None:
+    closing = told[told.index("Run Statistics") :].splitlines()
+    assert closing[1] == "Hostname            Time       Data   Throughput   Operations      Errors"
+    assert closing[3].split() == ["far", "2.60s", "26.86KB", "84.62Kb/s", "279", "0.00"]
+    assert closing[4].split() == ["master", "2.60s", "26.86KB", "84.62Kb/s", "279", "0.00"]
+    assert closing[6].split() == ["Difference(%)", "0.00%", "0.00%", "0.00%", "0.00%", "0.00%"]
+
+
+def test_datagrams_count_where_they_arrive() -> None:
+    near = rows("near", {"Txn2": [(1000, 0, 10)] * 10})
+    far = rows("far", {"Txn2": [(0, 900, 9)] * 10})
+    run = Run("voice", 1, "far", 0, True, {"Txn2": SECOND})
+    told = "\n".join(lines(run, pl.concat([near, far])))
+    assert [int(octets) for _, octets, _ in RAW.findall(told)] == [0, 9000]
+
+
+def test_groups_are_told_together() -> None:
+    near = pl.concat([rows("near", {"Txn2": [(10, 0, 1)] * 10}, group) for group in ("a", "b")])
+    run = Run("groups", 2, "far", 0, False, {"Txn2": SECOND})
+    raw = RAW.findall("\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 20, 1)] * 10})]))))
+    assert [(int(octets), int(operations)) for _, octets, operations in raw] == [(0, 0), (200, 20)]
+
+
+def test_a_transaction_that_never_ran_is_not_told() -> None:
+    told = list(lines(RUN, pl.concat([rows("near", {"Txn1": [IDLE] * 3}), rows("far", {"Txn1": [IDLE] * 3})])))
+    assert not any("name:Txn" in line for line in told)
+    assert any(line.startswith("timestamp_ms:") and " name:Total nr_bytes:0 nr_ops:0" in line for line in told)
+
+
+def test_lengths_of_transactions() -> None:
+    def group(*repeats: dict[str, object]) -> dict[str, object]:
+        return {"transactions": [{"name": f"Txn{n}", "repeat": repeat} for n, repeat in enumerate(repeats, start=1)]}
+
+    once, timed = {"by": "iterations", "count": 1}, {"by": "duration", "duration_ns": 5}
+    assert durations({"groups": [group(once, timed), group(once, timed, once)]}) == {
+        "Txn1": None,
+        "Txn2": 5,
+        "Txn3": None,
+    }
+    assert durations({"groups": [group(timed), group(once)]}) == {"Txn1": None}

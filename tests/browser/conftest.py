@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.workload_samples import Exchange, latency_load, rr_ack, tail
+from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write
@@ -75,5 +77,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     written = {}
     for name, (trials, testbed) in _experiments().items():
         experiment = Experiment.open(made.write(results / name, trials, testbed=testbed))
+        written[name] = write(experiment, summarize(experiment))
+    exchanges = {
+        "rr-ack": rr_ack(),
+        "latency-load": latency_load(),
+        "exchange": [Exchange(made.Trial(duration_s=4), latencies=tail(30_000))],
+    }
+    for name, several in exchanges.items():
+        experiment = Experiment.open(write_exchanges(results / name, several, profile=name))
         written[name] = write(experiment, summarize(experiment))
     return written

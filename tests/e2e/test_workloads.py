@@ -1,0 +1,118 @@
+"""Workloads on the real engine: what a profile writes is executed, counted alike at both ends, and told."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.e2e.experiments import Quiet, Record, measure
+from whyperf.analyze import summarize
+from whyperf.plan import build
+from whyperf.profile import find
+from whyperf.profile.workload import read_workload
+from whyperf.record import Experiment
+from whyperf.run import Kind, Session, Target, run_plan
+
+pytestmark = pytest.mark.usefixtures("ours")
+
+SHORT: dict[str, Any] = {"duration_s": 0.3, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
+
+
+def short(folder: Path, **levels: Any) -> Record:
+    return measure(folder, kind=Kind.LOOPBACK, **{**SHORT, **levels})
+
+
+def totals(record: Record) -> dict[str, dict[str, int]]:
+    """What each end counted over the whole trial."""
+    sums = record.table("transactions").group_by("host").agg(pl.col("^.*_count$|^.*_bytes$").sum())
+    return {str(row.pop("host")): row for row in sums.to_dicts()}
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        pytest.param({"workload": "rr", "request_size_bytes": 100, "response_size_bytes": 3000}, id="rr"),
+        pytest.param({"workload": "rr", "connections": 20, "outstanding": 4}, id="rr, pipelined"),
+        pytest.param({"workload": "small-messages"}, id="small-messages"),
+        pytest.param({"workload": "write-wait", "connections": 3}, id="write-wait"),
+        pytest.param({"workload": "bidirectional", "connections": 2}, id="bidirectional"),
+        pytest.param({"workload": "burst", "think_us": 100}, id="burst"),
+        pytest.param({"workload": "idle-connections", "idle_connections": 50}, id="idle-connections"),
+        pytest.param({"workload": "stream", "io_model": "epoll", "connections": 3}, id="stream"),
+        pytest.param({"workload": "stream-receive", "io_model": "epoll"}, id="stream-receive"),
+        pytest.param({"workload": "stream", "io_model": "epoll", "direction": "receive"}, id="stream, received"),
+    ],
+)
+def test_a_shipped_workload_is_executed_and_told(tmp_path: Path, levels: dict[str, Any]) -> None:
+    record = short(tmp_path, **levels)
+    assert record.only.status == "complete", record.only.reason
+    both = totals(record)
+    # What one end sent, the other received, to the byte.
+    assert both["near"]["sent_bytes"] == both["far"]["received_bytes"]
+    assert both["far"]["sent_bytes"] == both["near"]["received_bytes"]
+    assert both["near"]["transactions_count"] > 0
+    (cell,) = summarize(record.experiment).cells
+    assert cell.goodput_bps.median is not None
+    assert cell.goodput_bps.median > 0
+    assert cell.transactions is not None
+    assert cell.transactions.per_s.median is not None
+    assert cell.transactions.failed_count == 0
+    if cell.metric == "transactions":
+        latency = cell.transactions.latency
+        assert latency is not None
+        assert latency.kind == "service"
+        assert 0 < latency.min_ns <= (latency.p50_ns or 0) <= latency.max_ns
+
+
+def test_an_exchange_moves_its_sizes_times_its_transactions(tmp_path: Path) -> None:
+    both = totals(short(tmp_path, workload="rr", request_size_bytes=100, response_size_bytes=3000, connections=5))
+    # The transactions under way at the end may have sent their request.
+    begun, ended = both["near"]["begun_count"], both["near"]["transactions_count"]
+    assert ended * 100 <= both["near"]["sent_bytes"] <= begun * 100
+    assert ended * 3000 <= both["near"]["received_bytes"] <= begun * 3000
+    assert begun - ended <= 5
+
+
+def test_an_open_loop_tells_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
+    record = short(tmp_path, workload="rr", connections=8, offered_rate_per_s=500, arrivals="constant")
+    (cell,) = summarize(record.experiment).cells
+    assert cell.transactions is not None
+    assert cell.transactions.is_open_loop
+    assert cell.transactions.intended_per_s == pytest.approx(500, rel=0.1)
+    assert cell.transactions.latency is not None
+    assert cell.transactions.latency.kind == "intended"
+
+
+OWN = {
+    "name": "own",
+    "group": [
+        {
+            "name": "clients",
+            "strands": 3,
+            "transaction": [
+                {
+                    "name": "ask",
+                    "iterations": 7,
+                    "steps": [{"op": "write", "size": 10, "count": 2}, {"op": "read", "size": "1K"}],
+                },
+                {"name": "tell", "iterations": 2, "steps": [{"op": "write", "size": {"sequence": [5, 6]}}]},
+            ],
+        }
+    ],
+}
+
+
+def test_a_workload_of_ones_own_that_ends_by_itself_is_counted_exactly(tmp_path: Path) -> None:
+    plan = build(find("quick").with_workload(read_workload(OWN)), target="loopback")
+    with (
+        Experiment.create(tmp_path / "results", plan, "") as experiment,
+        Session(plan, Target(Kind.LOOPBACK)) as opened,
+    ):
+        run_plan(opened, experiment, Quiet(), lambda _: None)
+    record = Record(experiment)
+    assert record.only.status == "complete", record.only.reason
+    near = record.table("transactions").filter(pl.col("host") == "near")
+    counts = near.group_by("transaction").agg(pl.col("transactions_count", "sent_bytes", "received_bytes").sum())
+    assert sorted(counts.rows()) == [("ask", 21, 21 * 20, 21 * 1024), ("tell", 6, 3 * 11, 0)]
+    assert totals(record)["far"]["received_bytes"] == 21 * 20 + 3 * 11

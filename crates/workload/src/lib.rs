@@ -2,6 +2,7 @@
 //! and results are arguments. Used by the load, and by a simulator in the same way.
 //!
 //! - [`stream`]: the bulk workload: how much the next call asks for, and when the transfer ends.
+//! - [`datagrams`]: numbered datagrams: their header, when they are due, what arrived of them.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 //! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
 //! - [`strand`]: what a strand does next; sizes come from [`sizes`], intended instants from
@@ -9,6 +10,7 @@
 
 pub mod arrivals;
 mod cursor;
+pub mod datagrams;
 pub mod exchange;
 pub mod pace;
 pub mod phases;

@@ -1,6 +1,7 @@
 //! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
 
 mod counted;
+mod datagrams;
 mod executed;
 mod pipe;
 mod record;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use workload::phases::Phase;
 
 use crate::counted::{Counted, Interval};
+use crate::datagrams::Datagrams;
 use crate::executed::Executed;
 use crate::record::TableBuilder;
 
@@ -55,6 +56,8 @@ pub struct Sampler {
     devices: TableBuilder,
     /// What BPF programs count, where they do.
     counted: Option<Counted>,
+    /// What flows of datagrams count, where there are some.
+    datagrams: Option<Datagrams>,
     /// What strands executed, where there is a workload.
     executed: Option<Executed>,
     /// Local and remote address of every connection; a closed one no longer tells.
@@ -96,6 +99,7 @@ impl Sampler {
             threads: TableBuilder::new(&THREADS),
             devices: TableBuilder::new(&DEVICES),
             counted: watch.map(|watch| Counted::open(watch, spec, load)),
+            datagrams: Datagrams::open(spec, load),
             executed: match &spec.workload {
                 Some(workload) => Some(Executed::open(spec, load::engine::script(spec, workload)?, &load.ledgers)),
                 None => None,
@@ -129,6 +133,9 @@ impl Sampler {
         if let Some(counted) = &mut self.counted {
             counted.on_begin(start_mono_ns);
         }
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.on_begin(start_mono_ns);
+        }
         if let Some(executed) = &mut self.executed {
             executed.on_begin(start_mono_ns);
         }
@@ -154,6 +161,9 @@ impl Sampler {
         }
         let (start_mono_ns, _) = self.counts_before.first().copied().unwrap_or_default();
         let payload_bytes = self.sample_counts(load, index, phase)?;
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.sample(load, index, phase.name())?;
+        }
         if let Some(executed) = &mut self.executed {
             executed.sample(index, phase.name())?;
         }
@@ -320,6 +330,10 @@ impl Sampler {
             let infos = load.flows.iter().zip(&self.latest_infos).filter_map(|(flow, info)| Some((flow.number, info.as_ref()?)));
             self.unseen_segments_count = counted.unseen_segments_count(infos);
         }
+        // What came behind the last sample.
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.sample(load, index + 1, phase.name())?;
+        }
         for (position, account) in ends.accounts.iter().enumerate() {
             if let Some(end) = *account {
                 self.push_thread(position, end, index, phase)?;
@@ -422,6 +436,7 @@ impl Sampler {
     /// The tables.
     pub fn into_tables(self) -> Vec<TableBuilder> {
         let mut tables = vec![self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices];
+        tables.extend(self.datagrams.map(Datagrams::into_table));
         tables.extend(self.executed.map(Executed::into_tables).into_iter().flatten());
         tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
         tables

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workload::phases::Intervals;
 
+use crate::datagrams;
 use crate::pipe::Telling;
 use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
@@ -107,6 +108,7 @@ pub fn run(
     let ends = load.join();
     sampler.finish(&load, &ends)?;
     let Ends { lives, .. } = ends;
+    let strangers_count = strangers_count + datagrams::strangers_count(&load);
     if log.is_some() {
         close(spec, load, abort, witness);
     }

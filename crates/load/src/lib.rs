@@ -2,11 +2,13 @@
 //!
 //! The way through: [`options`] sets up a socket as the trial asks and reads back what was
 //! granted; [`open`] makes the connections, each introduced by the trial's token
-//! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`]),
+//! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`], or
+//! [`datagrams`]),
 //! with counters that a sampler may read at any time ([`counter`]), punctually ([`urgency`]).
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
 pub mod counter;
+pub mod datagrams;
 pub mod engine;
 pub mod open;
 pub mod options;

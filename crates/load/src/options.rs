@@ -159,7 +159,7 @@ fn set_tcp(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadErr
 }
 
 /// Sets an integer option and reads it back.
-fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_int, advice: &'static str) -> Result<(), LoadError> {
+pub(crate) fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_int, advice: &'static str) -> Result<(), LoadError> {
     let name = option.name;
     option.set(socket, value).map_err(|error| LoadError::host(format!("{name} {value}"), error, advice))?;
     let got = option.get(socket).map_err(|error| LoadError::host(format!("reading back {name}"), error, ""))?;

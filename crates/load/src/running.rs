@@ -10,7 +10,7 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::Pid;
 use probe::threads::{ThreadProbe, ThreadSample};
 use schema::trial::{ReadWait, Role, Stop, TrialSpec};
-use schema::workload::Workload;
+use schema::workload::{DatagramStream, Workload};
 use socket2::Socket;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -23,6 +23,7 @@ use workload::pace::Pace;
 use workload::stream::Transfer;
 
 use crate::counter::{Counter, Counts};
+use crate::datagrams;
 use crate::engine::conductor::Conductor;
 use crate::engine::ledger::{Latencies, Ledger};
 use crate::engine::{self, Wakers};
@@ -219,6 +220,8 @@ pub struct Load {
     pub flows: Vec<Flow>,
     /// Its threads.
     pub threads: Vec<u32>,
+    /// With datagrams: the counters of each flow.
+    pub datagrams: Vec<Arc<datagrams::Counts>>,
     /// With a workload: the counters of each thread.
     pub ledgers: Vec<Arc<Ledger>>,
     control: Arc<Control>,
@@ -281,6 +284,7 @@ impl Load {
         let mut load = Self {
             flows: Vec::new(),
             threads: Vec::new(),
+            datagrams: Vec::new(),
             ledgers: Vec::new(),
             control,
             workers: Vec::new(),
@@ -291,6 +295,8 @@ impl Load {
         };
         if let Some(workload) = &spec.workload {
             load.prepare_engine(spec, workload, opened, &done_sender)?;
+        } else if let Some(stream) = &spec.datagrams {
+            load.prepare_datagrams(spec, stream, opened, &done_sender)?;
         } else {
             let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
             for connection in opened.connections {
@@ -314,6 +320,30 @@ impl Load {
                 let start_mono_ns = control.await_start();
                 let lives = worker.run(start_mono_ns);
                 ThreadEnd { lives, account: None, latencies: Some(worker.latencies) }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn prepare_datagrams(&mut self, spec: &TrialSpec, stream: &DatagramStream, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
+        let source: Arc<[u8]> = pattern(stream.datagram_bytes).into();
+        for (task, times) in datagrams::tasks(spec, stream, opened, &self.control)? {
+            self.datagrams.push(Arc::clone(&task.counts));
+            self.flows.push(Flow {
+                number: task.number,
+                socket: Some(Arc::clone(&task.socket)),
+                counter: FlowCounter::Own(Arc::clone(&task.counter)),
+                thread: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
+                times: Some(times),
+            });
+            let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
+            self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
+                control.await_start();
+                let life = match role {
+                    Role::Sender => datagrams::sender::carry(&task, &source),
+                    Role::Receiver => datagrams::receiver::carry(&task),
+                };
+                ThreadEnd { lives: vec![life], account: None, latencies: None }
             })?;
         }
         Ok(())

@@ -40,6 +40,11 @@ pub const TYPE_OF_SERVICE: IntOption = IntOption { name: "IP_TOS", level: libc::
 /// DSCP and ECN of IPv6.
 pub const TRAFFIC_CLASS: IntOption = IntOption { name: "IPV6_TCLASS", level: libc::IPPROTO_IPV6, number: libc::IPV6_TCLASS };
 
+/// Datagrams of this size are cut from what is handed over at once.
+pub const UDP_SEGMENT: IntOption = IntOption { name: "UDP_SEGMENT", level: libc::SOL_UDP, number: libc::UDP_SEGMENT };
+/// Datagrams that belong together arrive together.
+pub const UDP_GRO: IntOption = IntOption { name: "UDP_GRO", level: libc::SOL_UDP, number: libc::UDP_GRO };
+
 impl IntOption {
     /// Sets it.
     ///
@@ -75,6 +80,18 @@ pub(crate) fn pacing_rate(socket: &impl AsFd) -> io::Result<u64> {
     // SAFETY: any bits are a valid integer.
     unsafe { get(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut bytes_per_second) }?;
     Ok(bytes_per_second)
+}
+
+/// Packets that the socket dropped for want of buffer since it was opened (`sock_diag(7)`).
+pub(crate) fn dropped_count(socket: &impl AsFd) -> io::Result<u32> {
+    const SO_MEMINFO: libc::c_int = 55;
+    /// `SK_MEMINFO_VARS` and `SK_MEMINFO_DROPS` of `include/uapi/linux/sock_diag.h`.
+    const VARIABLES: usize = 9;
+    const DROPS: usize = 8;
+    let mut variables = [0u32; VARIABLES];
+    // SAFETY: any bits are valid integers.
+    unsafe { get(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut variables) }?;
+    Ok(variables[DROPS])
 }
 
 /// First fields of `struct mptcp_info` (include/uapi/linux/mptcp.h).

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::{
-    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, limits, numbers_with_conductor, open_timeout, settle,
-    split_conductor, token_of, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, limits, numbers_of_streams, open_timeout, settle, split_conductor,
+    stream_transport, token_of, udp, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -35,8 +35,11 @@ const QUEUE_FULL: Duration = Duration::from_millis(1);
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
     let place = Place::of(spec, address);
     let mut connections = Calling::new(spec, &place)?.call_all(abort)?;
-    settle(&connections, spec)?;
     let conductor = split_conductor(&mut connections)?;
+    if let (Transport::Udp, Some(conductor)) = (spec.transport, &conductor) {
+        connections = udp::connect(spec, &place, conductor, abort)?;
+    }
+    settle(&connections, spec)?;
     Ok(Opened { connections, strangers_count: 0, conductor, listeners: Vec::new(), place })
 }
 
@@ -94,7 +97,7 @@ impl<'a> Calling<'a> {
     }
 
     fn call_all(mut self, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
-        let numbers = numbers_with_conductor(self.spec);
+        let numbers = numbers_of_streams(self.spec);
         let end = Instant::now() + open_timeout(numbers.len());
         let mut events = [EpollEvent::empty(); EVENTS];
         while self.open_count < numbers.len() {
@@ -116,7 +119,7 @@ impl<'a> Calling<'a> {
         while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
             let number = numbers[self.calls.len()];
             let address = self.place.address_of(number).map_err(|error| self.unreachable(error))?;
-            let socket = options::prepare(self.place.domain(), self.spec.transport, &self.spec.socket, self.spec.role)?;
+            let socket = options::prepare(self.place.domain(), stream_transport(self.spec), &self.spec.socket, self.spec.role)?;
             socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
             let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
             match begin(&socket, &address) {

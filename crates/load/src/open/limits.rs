@@ -2,11 +2,10 @@
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use schema::trial::TrialSpec;
-use schema::workload::IoModel;
 use std::fs;
 use std::io;
 
-use super::Place;
+use super::{Place, is_a_thread_each};
 use crate::LoadError;
 
 /// Open files beside those of connections: the pipe, the probes, strangers.
@@ -31,7 +30,7 @@ pub fn raise_open_files() {
 /// # Errors
 /// [`LoadError::Limit`] with the limit, its value and the way out.
 pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
-    let each = if spec.io_model == IoModel::Blocking { FILES_A_THREAD } else { 1 };
+    let each = if is_a_thread_each(spec) { FILES_A_THREAD } else { 1 };
     let wanted: rlim_t = u64::from(spec.connections_count) * each + SPARE_FILES;
     let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     // More than the hard limit only a privileged process gets.

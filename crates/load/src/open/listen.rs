@@ -8,15 +8,15 @@ use socket2::Socket;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, limits, numbers, open_timeout, settle,
-    split_conductor, token_of, wait, watch,
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, limits, numbers_of_streams, open_timeout,
+    settle, split_conductor, stream_transport, token_of, udp, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -37,6 +37,8 @@ const PORT_ATTEMPTS: usize = 64;
 /// A listening end, before its connections are there.
 pub struct Listening {
     sockets: Vec<Socket>,
+    /// Take the first datagrams of flows.
+    receivers: Vec<UdpSocket>,
     place: Place,
     _folder: Option<Folder>,
     token: Token,
@@ -59,11 +61,13 @@ impl Listening {
             Place::File(path) => Some(Folder::make(path)?),
             Place::Ports { .. } => None,
         };
-        let (sockets, place) = match &place {
-            Place::Ports { ip, first: 0, count } => bind_in_a_row(spec, *ip, *count)?,
-            _ => ((0..u32::from(place.ports_count())).map(|port| listen(spec, &place, port)).collect::<Result<_, _>>()?, place),
+        let (sockets, receivers, place) = if let Place::Ports { ip, first: 0, count } = &place {
+            bind_in_a_row(spec, *ip, *count)?
+        } else {
+            let (sockets, receivers) = bind(spec, &place)?;
+            (sockets, receivers, place)
         };
-        Ok(Self { sockets, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
+        Ok(Self { sockets, receivers, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
     }
 
     /// The first port that connections come to; 0 where there are no ports.
@@ -103,11 +107,19 @@ impl Listening {
             }
             reception.drop_silent();
         }
-        let strangers_count = reception.strangers_count + reception.unknown.len() as u64;
+        let mut strangers_count = reception.strangers_count + reception.unknown.len() as u64;
         let slots = reception.slots.into_iter().chain([reception.conductor]);
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
-        settle(&connections, &self.spec)?;
         let conductor = split_conductor(&mut connections)?;
+        if let (Transport::Udp, Some(conductor)) = (self.spec.transport, &conductor) {
+            let unblocked = |error| LoadError::host("the conductor's socket", error, "");
+            conductor.set_nonblocking(true).map_err(unblocked)?;
+            let (flows, strangers) = udp::accept(&self.spec, &self.receivers, conductor, abort)?;
+            conductor.set_nonblocking(false).map_err(unblocked)?;
+            connections = flows;
+            strangers_count += strangers;
+        }
+        settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
         Ok(Opened { connections, strangers_count, conductor, listeners, place: self.place })
     }
@@ -115,7 +127,7 @@ impl Listening {
 
 /// A socket that listens for the connections of one port.
 fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadError> {
-    let socket = options::prepare(place.domain(), spec.transport, &spec.socket, spec.role)?;
+    let socket = options::prepare(place.domain(), stream_transport(spec), &spec.socket, spec.role)?;
     let advice = match spec.listen_port {
         0 => "",
         _ => "; choose another port, or 0 to let the kernel choose",
@@ -131,19 +143,32 @@ fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadErro
     Ok(socket)
 }
 
-/// Listens on as many ports in a row as the kernel has free somewhere.
-fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Place), LoadError> {
+/// Listens at all ports of the place, and receives datagrams there if they are asked for.
+fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
+    if spec.transport == Transport::Udp {
+        return Ok((vec![listen(spec, place, 0)?], udp::bind(spec, place)?));
+    }
+    let sockets = (0..u32::from(place.ports_count())).map(|port| listen(spec, place, port)).collect::<Result<_, _>>()?;
+    Ok((sockets, Vec::new()))
+}
+
+/// The same, at as many ports in a row as the kernel has free somewhere.
+fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, Place), LoadError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
+        // Whatever the kernel gives shows where there may be room.
         let first = listen(spec, &Place::Ports { ip, first: 0, count: 1 }, 0)?;
         let port = first.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
+        drop(first);
+        if port.checked_add(count).is_none() {
+            continue;
+        }
         let place = Place::Ports { ip, first: port, count };
-        let others = (1..u32::from(count)).map(|port| listen(spec, &place, port)).collect::<Result<Vec<_>, _>>();
-        match others {
-            Ok(others) if port.checked_add(count - 1).is_some() => return Ok((std::iter::once(first).chain(others).collect(), place)),
+        match bind(spec, &place) {
+            Ok((sockets, receivers)) => return Ok((sockets, receivers, place)),
             Err(error) if attempts >= PORT_ATTEMPTS => return Err(error),
-            _ => {}
+            Err(_) => {}
         }
     }
 }
@@ -215,7 +240,7 @@ impl<'a> Reception<'a> {
         for (number, socket) in (0u64..).zip(&listening.sockets) {
             watch(&epoll, socket, EpollFlags::EPOLLIN, number)?;
         }
-        let awaited = numbers(&listening.spec);
+        let awaited: Vec<u32> = numbers_of_streams(&listening.spec).into_iter().filter(|number| *number != CONDUCTOR).collect();
         let has_conductor = has_conductor(&listening.spec);
         let mut slots: Vec<Slot> = (0..awaited.last().map_or(0, |last| *last as usize + 1)).map(|_| Slot::Closed).collect();
         for number in &awaited {

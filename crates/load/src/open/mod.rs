@@ -8,15 +8,18 @@ mod connect;
 pub mod limits;
 mod listen;
 mod place;
+mod udp;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
-use schema::workload::IoModel;
+use schema::workload::{IoModel, Transport};
 use socket2::Socket;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use workload::datagrams::HEADER_BYTES;
 
 pub use connect::connect_all;
 pub use listen::Listening;
@@ -37,6 +40,12 @@ const ABORT_CHECK: Duration = Duration::from_millis(100);
 const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Most connections of a trial.
 const MOST_CONNECTIONS: u64 = 200_000;
+/// Most payload of a UDP datagram over IPv4 (RFC 768, RFC 791).
+const MOST_DATAGRAM_BYTES: u64 = 65_507;
+/// Most datagrams that the kernel takes in one call (`UDP_MAX_SEGMENTS`, since Linux 6.10).
+const MOST_BATCH: u64 = 128;
+/// Most flows of datagrams: each has a thread.
+const MOST_DATAGRAM_FLOWS: u64 = 10_000;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
 
@@ -106,9 +115,14 @@ fn has_conductor(spec: &TrialSpec) -> bool {
     spec.workload.is_some() || spec.datagrams.is_some()
 }
 
-/// The same, and behind them the conductor's.
-fn numbers_with_conductor(spec: &TrialSpec) -> Vec<u32> {
-    let mut numbers = numbers(spec);
+/// What carries streams: with flows of datagrams the conductor's alone.
+fn stream_transport(spec: &TrialSpec) -> Transport {
+    if spec.transport == Transport::Udp { Transport::Tcp } else { spec.transport }
+}
+
+/// Numbers of the connections that are streams, and behind them the conductor's.
+fn numbers_of_streams(spec: &TrialSpec) -> Vec<u32> {
+    let mut numbers = if spec.transport == Transport::Udp { Vec::new() } else { numbers(spec) };
     if has_conductor(spec) {
         numbers.push(CONDUCTOR);
     }
@@ -151,11 +165,41 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(dscp) = spec.socket.dscp.filter(|dscp| *dscp > 63) {
         return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
     }
+    check_transport(spec)?;
     if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)
+}
+
+/// Datagrams go over UDP, and streams over what has streams.
+fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
+    let is_udp = spec.transport == Transport::Udp;
+    let Some(datagrams) = &spec.datagrams else {
+        let has_workload = spec.workload.is_some();
+        return if is_udp && !has_workload {
+            Err(LoadError::Usage("a stream needs a transport with streams; udp has none".to_owned()))
+        } else {
+            Ok(())
+        };
+    };
+    let name = spec.transport.name();
+    if !is_udp {
+        return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp; {name} has none")));
+    }
+    let (low, high) = (HEADER_BYTES as u64, MOST_DATAGRAM_BYTES);
+    let bounded = [
+        ("datagram_bytes", u64::from(datagrams.datagram_bytes), low, high),
+        ("batch_count", u64::from(datagrams.batch_count), 1, MOST_BATCH),
+        ("connections_count", u64::from(spec.connections_count), 1, MOST_DATAGRAM_FLOWS),
+    ];
+    match bounded.iter().find(|(_, value, low, high)| value < low || value > high) {
+        Some((name, value, low, high)) => {
+            Err(LoadError::Usage(format!("{name} is {value}; with datagrams it must be from {low} to {high}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Lets a thread of its own try the CPUs: whether they may be used only the kernel knows.
@@ -173,9 +217,14 @@ fn open_timeout(connections: usize) -> Duration {
     OPEN_TIMEOUT + OPEN_TIMEOUT_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
+/// Whether each connection has a thread that waits in its calls.
+fn is_a_thread_each(spec: &TrialSpec) -> bool {
+    spec.io_model == IoModel::Blocking || spec.datagrams.is_some()
+}
+
 /// Makes open connections ready for their load.
 fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError> {
-    let is_blocking = spec.io_model == IoModel::Blocking;
+    let is_blocking = is_a_thread_each(spec);
     for connection in connections {
         let waiting = connection.socket.set_nonblocking(!is_blocking);
         waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
@@ -194,7 +243,7 @@ fn wait<'a>(epoll: &Epoll, events: &'a mut [EpollEvent; EVENTS], timeout: Durati
     }
 }
 
-fn watch(epoll: &Epoll, socket: &Socket, events: EpollFlags, number: u64) -> Result<(), LoadError> {
+fn watch(epoll: &Epoll, socket: &impl AsFd, events: EpollFlags, number: u64) -> Result<(), LoadError> {
     epoll
         .add(socket, EpollEvent::new(events, number))
         .map_err(|error| LoadError::host("watching a socket", error.into(), "; see fs.epoll.max_user_watches"))

@@ -5,6 +5,7 @@
 //! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening end takes several ports in a
 //! row; both ends know how many from the number of connections, and by turns who goes where.
 
+use super::CONDUCTOR;
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::{Domain, SockAddr};
@@ -16,7 +17,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Connections that go to one port.
-pub(super) const CONNECTIONS_A_PORT: u32 = 10_000;
+const CONNECTIONS_A_PORT: u32 = 10_000;
+/// Flows of datagrams that go to one port: before Linux 6.13 the kernel looks through all of a port's
+/// sockets for each datagram.
+const FLOWS_A_PORT: u32 = 32;
 
 /// Where the listening end is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,14 +48,15 @@ impl Place {
     }
 
     /// Where a connection goes; with a workload the strand's number tells, be it connected early or
-    /// late.
+    /// late. The conductor's goes to the first port.
     ///
     /// # Errors
     /// The file's name is too long for a socket.
     pub fn address_of(&self, number: u32) -> io::Result<SockAddr> {
         match self {
             Self::Ports { ip, first, count } => {
-                let port = first.wrapping_add(u16::try_from(number % u32::from(*count)).unwrap_or(0));
+                let behind = if number == CONDUCTOR { 0 } else { number % u32::from(*count) };
+                let port = first.wrapping_add(u16::try_from(behind).unwrap_or(0));
                 Ok(SocketAddr::new(*ip, port).into())
             }
             Self::File(path) => SockAddr::unix(path),
@@ -89,7 +94,8 @@ impl fmt::Display for Place {
 
 /// Ports that the listening end takes.
 fn ports_count(spec: &TrialSpec) -> u16 {
-    u16::try_from(spec.connections_count.div_ceil(CONNECTIONS_A_PORT)).unwrap_or(u16::MAX).max(1)
+    let each = if spec.transport == Transport::Udp { FLOWS_A_PORT } else { CONNECTIONS_A_PORT };
+    u16::try_from(spec.connections_count.div_ceil(each)).unwrap_or(u16::MAX).max(1)
 }
 
 /// The file that both ends know from the token, which it does not tell.

@@ -95,7 +95,7 @@ pub const DATAGRAMS: Table = Table {
             U32,
             "count",
             "Datagrams the receiving socket dropped since the start for want of buffer.",
-            "SO_RXQ_OVFL",
+            "SO_MEMINFO, sock_diag(7)",
         ),
     ],
 };

@@ -1,0 +1,81 @@
+//! What both ends tell each other of every flow over the conductor's connection: number (be32),
+//! datagrams (be64), payload in bytes (be64). The sender tells what it sent when it has ended, and
+//! the receiver answers with what arrived.
+
+use socket2::Socket;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crate::LoadError;
+
+const RECORD_BYTES: usize = 20;
+/// How often the reader looks whether anybody still wants to hear.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the other end counts of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Datagrams.
+    pub datagrams_count: u64,
+    /// Their payload in bytes.
+    pub payload_bytes: u64,
+}
+
+/// Tells the other end.
+pub(crate) struct Teller {
+    socket: Arc<Socket>,
+    writing: Mutex<()>,
+}
+
+impl Teller {
+    /// Tells what this end counts of a flow.
+    pub fn tell(&self, flow: u32, told: Told) -> io::Result<()> {
+        let mut record = [0; RECORD_BYTES];
+        record[..4].copy_from_slice(&flow.to_be_bytes());
+        record[4..12].copy_from_slice(&told.datagrams_count.to_be_bytes());
+        record[12..].copy_from_slice(&told.payload_bytes.to_be_bytes());
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        (&*self.socket).write_all(&record)
+    }
+}
+
+/// Listens to the other end for as long as the teller lives; every flow hears what concerns it, and
+/// that nothing more will come when the other end is gone.
+pub(crate) fn open(conductor: Socket, flows: u32) -> Result<(Arc<Teller>, Vec<Receiver<Told>>), LoadError> {
+    let failed = |error| LoadError::host("the conductor's socket", error, "");
+    conductor.set_read_timeout(Some(TICK)).map_err(failed)?;
+    let socket = Arc::new(conductor);
+    let teller = Arc::new(Teller { socket: Arc::clone(&socket), writing: Mutex::new(()) });
+    let (senders, inboxes): (Vec<_>, Vec<_>) = (0..flows).map(|_| channel()).unzip();
+    let weak = Arc::downgrade(&teller);
+    let reader = thread::Builder::new().name("conductor".to_owned()).spawn(move || listen(&socket, &weak, &senders));
+    reader.map_err(|error| LoadError::host("making a thread for the conductor", error, ""))?;
+    Ok((teller, inboxes))
+}
+
+fn listen(socket: &Socket, teller: &Weak<Teller>, flows: &[Sender<Told>]) {
+    let mut record = [0; RECORD_BYTES];
+    let mut have = 0;
+    while teller.strong_count() > 0 {
+        let mut reader = socket;
+        match reader.read(&mut record[have..]) {
+            Ok(0) => return,
+            Ok(count) => have += count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return,
+        }
+        if have < RECORD_BYTES {
+            continue;
+        }
+        have = 0;
+        let long = |at: usize| record[at..at + 8].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        let flow = u32::from_be_bytes([record[0], record[1], record[2], record[3]]);
+        if let Some(inbox) = flows.get(flow as usize) {
+            // A flow that has ended needs no more.
+            let _ = inbox.send(Told { datagrams_count: long(4), payload_bytes: long(12) });
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Several datagrams a system call. With unsafe code.
+
+use socket2::Socket;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::AsRawFd;
+
+/// Control data of a message in 8-byte words: room for what `UDP_GRO` tells.
+const CONTROL_WORDS: usize = 8;
+
+/// Buffers of several messages, made once.
+pub struct Messages {
+    /// All buffers, one behind the other; the kernel's structures point into it.
+    bytes: Vec<u8>,
+    each: usize,
+    vectors: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
+    controls: Vec<[u64; CONTROL_WORDS]>,
+}
+
+impl Messages {
+    /// `count` buffers of `each` bytes, at least 1 of each.
+    pub fn new(count: usize, each: usize) -> Self {
+        let mut bytes = vec![0u8; count * each];
+        let mut vectors: Vec<libc::iovec> =
+            bytes.chunks_exact_mut(each).map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: each }).collect();
+        let controls = vec![[0u64; CONTROL_WORDS]; count];
+        let headers = vectors
+            .iter_mut()
+            .map(|vector| {
+                // SAFETY: all bits zero are a valid mmsghdr: no name, no buffers, no control data.
+                let mut header: libc::mmsghdr = unsafe { zeroed() };
+                header.msg_hdr.msg_iov = vector;
+                header.msg_hdr.msg_iovlen = 1;
+                header
+            })
+            .collect();
+        Self { bytes, each, vectors, headers, controls }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// A buffer.
+    pub fn buffer(&mut self, position: usize) -> &mut [u8] {
+        &mut self.bytes[position * self.each..][..self.each]
+    }
+
+    /// Sends the first `count` buffers, each `lengths(position)` bytes; returns how many the kernel
+    /// took.
+    ///
+    /// # Errors
+    /// As sendmmsg(2): the first was not taken.
+    pub fn send(&mut self, socket: &Socket, count: usize, length: impl Fn(usize) -> usize) -> io::Result<usize> {
+        for (position, vector) in self.vectors.iter_mut().take(count).enumerate() {
+            vector.iov_len = length(position).min(self.each);
+        }
+        let count = libc::c_uint::try_from(count.min(self.headers.len())).map_err(io::Error::other)?;
+        // SAFETY: the first `count` headers point to vectors and these to buffers of at least the
+        // length they say; all of them live in `self`, which does not move them.
+        let taken = unsafe { libc::sendmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL) };
+        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Waits for a message and takes those that are there; returns how many.
+    ///
+    /// # Errors
+    /// As recvmmsg(2).
+    pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        for (header, control) in self.headers.iter_mut().zip(&mut self.controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>();
+        }
+        let count = libc::c_uint::try_from(self.headers.len()).map_err(io::Error::other)?;
+        // SAFETY: as in `send`; the control data point to memory of `self` of the length they say, and
+        // no timeout is passed.
+        let received =
+            unsafe { libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_WAITFORONE, std::ptr::null_mut()) };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// A received message, and the size of the datagrams that were merged into it.
+    pub fn received(&self, position: usize) -> (&[u8], Option<usize>) {
+        let header = &self.headers[position];
+        let length = (header.msg_len as usize).min(self.each);
+        (&self.bytes[position * self.each..][..length], merged_size(&header.msg_hdr))
+    }
+}
+
+/// What the kernel says of merged datagrams.
+fn merged_size(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the header's control data are those that the kernel has just written, of the length it
+    // says, and the macros stay within it; an integer is read wherever it stands.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(header);
+        while !control.is_null() {
+            if (*control).cmsg_level == libc::SOL_UDP && (*control).cmsg_type == libc::UDP_GRO {
+                return usize::try_from(libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned()).ok();
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}

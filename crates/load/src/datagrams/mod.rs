@@ -1,0 +1,158 @@
+//! A stream of numbered datagrams: sent at a rate, counted where they arrive.
+//!
+//! A thread a flow, as with streams. [`sender`] numbers and stamps, [`receiver`] keeps account, and
+//! [`agreement`] tells each end over a connection that loses nothing how many the other one counts,
+//! so that what is lost at the tail is known to be lost. [`calls`] has the system calls.
+
+pub(crate) mod agreement;
+mod calls;
+pub(crate) mod receiver;
+pub(crate) mod sender;
+
+use schema::trial::{Role, Stop, TrialSpec};
+use schema::workload::DatagramStream;
+use socket2::Socket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use workload::datagrams::Arrived;
+
+use self::agreement::{Teller, Told};
+use crate::LoadError;
+use crate::counter::Counter;
+use crate::open::{Connection, Opened, Times};
+use crate::running::Control;
+use crate::sockopt;
+
+/// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few
+/// datagrams apart.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Counts {
+    sent_count: AtomicU64,
+    received_count: AtomicU64,
+    payload_bytes: AtomicU64,
+    late_count: AtomicU64,
+    duplicate_count: AtomicU64,
+    highest_count: AtomicU64,
+    jitter_ns: AtomicU64,
+    strangers_count: AtomicU32,
+}
+
+/// What a flow counted at an instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Datagrams the kernel took.
+    pub sent_count: u64,
+    /// What arrived; at the sender nothing but the payload sent.
+    pub arrived: Arrived,
+    /// Datagrams without the flow's tag.
+    pub strangers_count: u32,
+}
+
+impl Counts {
+    /// Reads all.
+    pub fn read(&self) -> Seen {
+        let number = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        Seen {
+            sent_count: number(&self.sent_count),
+            arrived: Arrived {
+                received_count: number(&self.received_count),
+                payload_bytes: number(&self.payload_bytes),
+                late_count: number(&self.late_count),
+                duplicate_count: number(&self.duplicate_count),
+                highest_count: number(&self.highest_count),
+                jitter_ns: number(&self.jitter_ns),
+            },
+            strangers_count: self.strangers_count.load(Ordering::Relaxed),
+        }
+    }
+
+    fn show_sent(&self, sent_count: u64, payload_bytes: u64) {
+        self.sent_count.store(sent_count, Ordering::Relaxed);
+        self.payload_bytes.store(payload_bytes, Ordering::Relaxed);
+    }
+
+    fn show_arrived(&self, arrived: &Arrived, strangers_count: u32) {
+        let show = |to: &AtomicU64, number: u64| to.store(number, Ordering::Relaxed);
+        show(&self.received_count, arrived.received_count);
+        show(&self.payload_bytes, arrived.payload_bytes);
+        show(&self.late_count, arrived.late_count);
+        show(&self.duplicate_count, arrived.duplicate_count);
+        show(&self.highest_count, arrived.highest_count);
+        show(&self.jitter_ns, arrived.jitter_ns);
+        self.strangers_count.store(strangers_count, Ordering::Relaxed);
+    }
+}
+
+/// How many of the last datagrams the receiver of each flow remembers: a second of them at a rate that
+/// one flow reaches, less where many flows share the memory.
+pub(crate) fn window(flows: usize) -> usize {
+    const MOST: usize = 1 << 20;
+    const LEAST: usize = 1 << 14;
+    const FLOWS: usize = 16;
+    if flows <= FLOWS { MOST } else { LEAST }
+}
+
+/// Datagrams that a flow's socket dropped since it was opened, for want of buffer.
+pub fn kernel_drops(socket: &Socket) -> u32 {
+    sockopt::dropped_count(socket).unwrap_or(0)
+}
+
+/// What the threads of all flows need, and when each flow opened.
+///
+/// # Errors
+/// There is no connection to agree over, or an option is refused.
+pub(crate) fn tasks(
+    spec: &TrialSpec,
+    stream: &DatagramStream,
+    opened: Opened,
+    control: &Arc<Control>,
+) -> Result<Vec<(Task, Times)>, LoadError> {
+    let conductor = opened.conductor.ok_or_else(|| LoadError::Usage("datagrams need a conductor's connection".to_owned()))?;
+    let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
+    let window = window(opened.connections.len());
+    let planned_bytes = match spec.stop {
+        Stop::Bytes { payload_bytes } => Some(payload_bytes),
+        Stop::Duration { .. } | Stop::Workload => None,
+    };
+    let task = |(connection, inbox): (Connection, Receiver<Told>)| {
+        let task = Task {
+            number: connection.number,
+            tag: workload::datagrams::tag(&spec.token, connection.number),
+            socket: Arc::new(connection.socket),
+            counter: Arc::default(),
+            counts: Arc::default(),
+            control: Arc::clone(control),
+            stream: stream.clone(),
+            planned_bytes,
+            window,
+            teller: Arc::clone(&teller),
+            inbox,
+        };
+        match spec.role {
+            Role::Sender => sender::prepare(&task)?,
+            Role::Receiver => receiver::prepare(&task)?,
+        }
+        Ok((task, connection.times))
+    };
+    opened.connections.into_iter().zip(inboxes).map(task).collect()
+}
+
+/// Everything a flow's thread needs.
+pub(crate) struct Task {
+    pub number: u32,
+    /// In front of every datagram of the flow.
+    pub tag: u32,
+    pub socket: Arc<Socket>,
+    pub counter: Arc<Counter>,
+    pub counts: Arc<Counts>,
+    pub control: Arc<Control>,
+    pub stream: DatagramStream,
+    /// Payload to send; `None` when a clock ends it.
+    pub planned_bytes: Option<u64>,
+    /// How many of the last datagrams the receiver remembers.
+    pub window: usize,
+    pub teller: Arc<Teller>,
+    pub inbox: Receiver<Told>,
+}

@@ -1,0 +1,119 @@
+//! The receiving side: keeps account of what arrives.
+
+use probe::clock::mono_ns;
+use std::io::{self, ErrorKind};
+use std::sync::mpsc::TryRecvError;
+use std::time::Duration;
+use workload::datagrams::{Account, Header};
+
+use super::Task;
+use super::agreement::Told;
+use super::calls::Messages;
+use crate::LoadError;
+use crate::counter::Counts;
+use crate::running::{Ended, Life};
+use crate::{options, sockopt};
+
+/// Datagrams taken in one call (recvmmsg(2)), and where the kernel merges them, super-datagrams.
+const CALL_COUNT: usize = 32;
+const MERGED_CALL_COUNT: usize = 4;
+/// Longest that merged datagrams may be.
+const MERGED_BYTES: usize = 65_536;
+/// How long a receiver sleeps before it looks whether the load is over.
+const TICK: Duration = Duration::from_millis(20);
+/// How long after the last arrival what is missing counts as lost, when the sender has ended.
+const QUIET_NS: u64 = 250_000_000;
+
+/// Sets the socket up for its datagrams.
+///
+/// # Errors
+/// The kernel does not merge datagrams (before Linux 5.0).
+pub(crate) fn prepare(task: &Task) -> Result<(), LoadError> {
+    let failed = |error| LoadError::host("a socket for datagrams", error, "");
+    task.socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+    if task.stream.is_merged {
+        options::set_checked(&task.socket, &sockopt::UDP_GRO, 1, "; merging of datagrams needs Linux 5.0")?;
+    }
+    Ok(())
+}
+
+/// Takes datagrams until the sender has ended and all have come, or nothing more comes.
+pub(crate) fn carry(task: &Task) -> Life {
+    let mut life = Life::new(task.number);
+    let ended = receive_all(task, &mut life).and_then(|told| task.teller.tell(task.number, told));
+    life.ended = match (task.control.cut(), ended) {
+        (Some(cut), _) => Ended::Cut(cut),
+        (None, Ok(())) => Ended::Complete,
+        (None, Err(error)) => Ended::Failed(format!("receiving datagrams of flow {}: {error}", task.number)),
+    };
+    life
+}
+
+fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
+    let mut account = Account::new(task.window);
+    let mut messages = if task.stream.is_merged {
+        Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)
+    } else {
+        // A byte more, so that a longer datagram is seen to be a stranger's.
+        Messages::new(CALL_COUNT, task.stream.datagram_bytes as usize + 1)
+    };
+    let mut sent = None;
+    let mut strangers_count = 0;
+    let mut quiet_since = mono_ns();
+    while task.control.cut().is_none() {
+        match messages.receive(&task.socket) {
+            Ok(count) => {
+                let now = mono_ns();
+                strangers_count += take(task.tag, &messages, count, &mut account, now);
+                let arrived = account.arrived();
+                life.calls_count += 1;
+                if arrived.payload_bytes > life.payload_bytes {
+                    life.first_call_mono_ns.get_or_insert(now);
+                    life.last_call_mono_ns = Some(now);
+                    quiet_since = now;
+                }
+                life.payload_bytes = arrived.payload_bytes;
+                task.counts.show_arrived(&arrived, strangers_count);
+                task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => {
+                life.other_calls_count += 1;
+            }
+            Err(error) => return Err(error),
+        }
+        if sent.is_none() {
+            sent = match task.inbox.try_recv() {
+                Ok(told) => {
+                    quiet_since = mono_ns();
+                    Some(told)
+                }
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other("the sender is gone")),
+            };
+        }
+        let arrived = account.arrived();
+        let told = Told { datagrams_count: arrived.received_count, payload_bytes: arrived.payload_bytes };
+        if let Some(sent) = sent
+            && (told.datagrams_count >= sent.datagrams_count || mono_ns().saturating_sub(quiet_since) > QUIET_NS)
+        {
+            return Ok(told);
+        }
+    }
+    Err(io::Error::other("cut"))
+}
+
+/// Takes the datagrams of the first `count` messages; returns how many were not the flow's.
+fn take(tag: u32, messages: &Messages, count: usize, account: &mut Account, now_ns: u64) -> u32 {
+    let mut strangers_count = 0;
+    for position in 0..count {
+        let (message, merged) = messages.received(position);
+        for datagram in message.chunks(merged.unwrap_or(usize::MAX).max(1)) {
+            match Header::decode(tag, datagram) {
+                Some(header) => account.on_arrival(&header, now_ns),
+                None => strangers_count += 1,
+            }
+        }
+        strangers_count += u32::from(message.is_empty());
+    }
+    strangers_count
+}

@@ -1,0 +1,162 @@
+//! The sending side: numbers, stamps, and keeps to its rate.
+
+use nix::sys::prctl;
+use probe::clock::mono_ns;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+use workload::datagrams::{HEADER_BYTES, Header, Schedule};
+use workload::pace::Pace;
+
+use super::Task;
+use super::agreement::Told;
+use super::calls::Messages;
+use crate::LoadError;
+use crate::counter::Counts;
+use crate::running::{Ended, Life, sleep_until};
+use crate::{options, sockopt};
+
+/// Datagrams of one call where each is its own (sendmmsg(2)).
+const CALL_COUNT: usize = 16;
+/// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
+const MOST_CALL_BYTES: usize = 65_507;
+/// How often a sender that waits for its turn looks whether the load is over.
+const STOP_CHECK_NS: u64 = 20_000_000;
+/// How long a device that has no room gets.
+const NO_BUFFERS: Duration = Duration::from_micros(100);
+/// How long the receiver may take to count the rest; it waits for late ones.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Sets the socket up for its datagrams.
+///
+/// # Errors
+/// The kernel has no segmentation offload for UDP (before 4.18), or takes another size.
+pub(crate) fn prepare(task: &Task) -> Result<(), LoadError> {
+    if task.stream.batch_count == 1 {
+        return Ok(());
+    }
+    let size = i32::try_from(task.stream.datagram_bytes).unwrap_or(i32::MAX);
+    let advice = "; segmentation of datagrams needs Linux 4.18: choose a batch of 1";
+    options::set_checked(&task.socket, &sockopt::UDP_SEGMENT, size, advice)
+}
+
+/// Sends datagrams until the payload is sent or the load is stopped, tells how many, and hears how
+/// many arrived. `source` fills them.
+pub(crate) fn carry(task: &Task, source: &[u8]) -> Life {
+    // A sleep ends when the next datagram is due, not 50 µs later, where that is allowed.
+    let _ = prctl::set_timerslack(1);
+    let mut life = Life::new(task.number);
+    life.first_call_mono_ns = Some(mono_ns());
+    let sent = Sending::new(task, source).send_all(&mut life);
+    life.last_call_mono_ns = Some(mono_ns());
+    let ended = sent.and_then(|sent_count| confirm(task, Told { datagrams_count: sent_count, payload_bytes: life.payload_bytes }));
+    life.ended = match (task.control.cut(), ended) {
+        (Some(cut), _) => Ended::Cut(cut),
+        (None, Ok(())) => Ended::Complete,
+        (None, Err(error)) => Ended::Failed(format!("sending datagrams of flow {}: {error}", task.number)),
+    };
+    life
+}
+
+struct Sending<'a> {
+    task: &'a Task,
+    /// Length of a datagram, and how many make a call.
+    size: usize,
+    batch: usize,
+    is_segmented: bool,
+    messages: Messages,
+    schedule: Option<Schedule>,
+    sent_count: u64,
+}
+
+impl<'a> Sending<'a> {
+    fn new(task: &'a Task, source: &[u8]) -> Self {
+        let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
+        let is_segmented = task.stream.batch_count > 1;
+        let batch = if is_segmented { (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1) } else { CALL_COUNT };
+        let mut messages = if is_segmented { Messages::new(1, batch * size) } else { Messages::new(batch, size) };
+        for position in 0..messages.count() {
+            for (byte, pattern) in messages.buffer(position).iter_mut().zip(source.iter().cycle()) {
+                *byte = *pattern;
+            }
+        }
+        let schedule = Pace::new(task.stream.rate_bps).map(|pace| Schedule::new(pace, mono_ns()));
+        Self { task, size, batch, is_segmented, messages, schedule, sent_count: 0 }
+    }
+
+    fn send_all(mut self, life: &mut Life) -> io::Result<u64> {
+        let mut left_bytes = self.task.planned_bytes.unwrap_or(u64::MAX);
+        while left_bytes > 0 && !self.task.control.is_stopped() {
+            let due = self.await_due(life.payload_bytes);
+            if due == 0 {
+                continue;
+            }
+            let (taken, bytes) = match self.send(due, left_bytes) {
+                Ok(taken) => taken,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    std::thread::sleep(NO_BUFFERS);
+                    life.other_calls_count += 1;
+                    continue;
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) || error.raw_os_error() == Some(libc::EINVAL) => {
+                    let text = format!("{error}; {} bytes are too many for a datagram on this path, or for a batch of them", self.size);
+                    return Err(io::Error::new(error.kind(), text));
+                }
+                Err(error) => return Err(error),
+            };
+            self.sent_count += taken;
+            life.payload_bytes += bytes;
+            life.calls_count += 1;
+            left_bytes = left_bytes.saturating_sub(bytes);
+            self.task.counts.show_sent(self.sent_count, life.payload_bytes);
+            self.task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        }
+        Ok(self.sent_count)
+    }
+
+    /// Waits until a datagram is due, but not long; returns how many are, at most a batch.
+    fn await_due(&mut self, sent_bytes: u64) -> usize {
+        let Some(schedule) = &mut self.schedule else { return self.batch };
+        let now = mono_ns();
+        let due_ns = schedule.poll_due_ns(sent_bytes, now);
+        if due_ns > now {
+            sleep_until(due_ns.min(now.saturating_add(STOP_CHECK_NS)));
+            return 0;
+        }
+        let size = self.size as u64;
+        (1..self.batch).take_while(|more| schedule.poll_due_ns(sent_bytes + *more as u64 * size, now) <= now).count() + 1
+    }
+
+    /// Sends up to `due` datagrams, the last shorter when the payload ends there. Returns how many
+    /// the kernel took, and their bytes.
+    fn send(&mut self, due: usize, left_bytes: u64) -> io::Result<(u64, u64)> {
+        let left = usize::try_from(left_bytes).unwrap_or(usize::MAX);
+        let due = due.min(left.div_ceil(self.size));
+        let length = |position: usize| left.saturating_sub(position * self.size).clamp(HEADER_BYTES, self.size);
+        let now = mono_ns();
+        for (position, sequence) in (0..due).zip(self.sent_count..) {
+            let header =
+                Header { tag: self.task.tag, sequence, sent_mono_ns: now, length_bytes: u32::try_from(length(position)).unwrap_or(0) };
+            let (buffer, offset) = if self.is_segmented { (0, position * self.size) } else { (position, 0) };
+            header.encode(&mut self.messages.buffer(buffer)[offset..]);
+        }
+        let all = (due - 1) * self.size + length(due - 1);
+        if self.is_segmented {
+            self.messages.send(&self.task.socket, 1, |_| all)?;
+            return Ok((due as u64, all as u64));
+        }
+        let taken = self.messages.send(&self.task.socket, due, length)?;
+        Ok((taken as u64, (0..taken).map(|position| length(position) as u64).sum()))
+    }
+}
+
+/// Tells how many were sent and waits for what arrived.
+fn confirm(task: &Task, sent: Told) -> io::Result<()> {
+    task.teller.tell(task.number, sent)?;
+    let gone = |_| io::Error::other("the receiver did not tell what arrived");
+    let arrived = task.inbox.recv_timeout(REPORT_TIMEOUT).map_err(gone)?;
+    if arrived.datagrams_count <= sent.datagrams_count && arrived.payload_bytes <= sent.payload_bytes {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("sent {} datagrams, the receiver counts {}", sent.datagrams_count, arrived.datagrams_count)))
+}

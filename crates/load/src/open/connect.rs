@@ -121,6 +121,11 @@ impl<'a> Calling<'a> {
             let address = self.place.address_of(number).map_err(|error| self.unreachable(error))?;
             let socket = options::prepare(self.place.domain(), stream_transport(self.spec), &self.spec.socket, self.spec.role)?;
             socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
+            if self.spec.transport != Transport::Unix {
+                // Else its port could be listened at only when it has waited its minute (TIME-WAIT, RFC
+                // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
+                socket.set_reuse_address(true).map_err(|error| self.unreachable(error))?;
+            }
             let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
             match begin(&socket, &address) {
                 Ok(()) => {}

@@ -165,10 +165,10 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(dscp) = spec.socket.dscp.filter(|dscp| *dscp > 63) {
         return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
     }
-    check_transport(spec)?;
     if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
+    check_transport(spec)?;
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)
 }

@@ -4,7 +4,7 @@ from whyperf.cli.exits import UsageError
 from whyperf.plan import Plan
 from whyperf.profile.uperf import looks_like_uperf, name_of
 from whyperf.record import Experiment, Manifest, read_table
-from whyperf.report.uperf import NS_PER_S, Run, durations, lines
+from whyperf.report.uperf import NS_PER_S, Run, durations, flowops_count, lines
 
 
 def print_trials(experiment: Experiment, *, interval_s: float) -> None:
@@ -50,4 +50,5 @@ def _run(experiment: Experiment, manifest: Manifest) -> Run:
         realtime_offset_ns=0 if pair is None else pair.realtime_ns - pair.mono_ns,
         is_lossy=manifest.factors.get("transport") == "udp",
         durations_ns=durations(planned.workload),
+        flowops_count=flowops_count(planned.workload),
     )

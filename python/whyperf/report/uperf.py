@@ -16,7 +16,9 @@ NS_PER_MS = 1_000_000
 #: Columns of a terminal that is none.
 RULE = "-" * 79
 NEAR, FAR = "near", "far"
-_COUNTED = ("begun_count", "transactions_count", "failed_count", "sent_bytes", "received_bytes", "operations_count")
+#: Operations that moved payload, and all of the executions that ended: uperf counts the others too.
+_OPERATIONS = ("operations_count", "executed_count")
+_COUNTED = ("begun_count", "transactions_count", "failed_count", "sent_bytes", "received_bytes", *_OPERATIONS)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Run:
     is_lossy: bool
     #: Transactions by their place in the groups, each with its length where the profile gives one.
     durations_ns: Mapping[str, int | None]
+    #: Flowops of one execution, by group and transaction.
+    flowops_count: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,16 @@ def lines(run: Run, transactions: pl.DataFrame, interval_ns: int = NS_PER_S) -> 
 def _by_interval(transactions: pl.DataFrame, host: str, run: Run) -> pl.DataFrame:
     """Rows of an end, all groups together, with `octets`."""
     keys = ["transaction", "interval"]
+    flowops = pl.DataFrame(
+        [(*names, count) for names, count in run.flowops_count.items()],
+        schema={"group": pl.String, "transaction": pl.String, "flowops_count": pl.Int64},
+        orient="row",
+    )
+    executed = pl.col("transactions_count").cast(pl.Int64) * pl.col("flowops_count").fill_null(0)
     sums = (
         transactions.filter(host=host)
+        .join(flowops, on=["group", "transaction"], how="left")
+        .with_columns(executed.alias("executed_count"))
         .group_by(keys)
         .agg(
             pl.col("start_mono_ns").min().cast(pl.Int64),
@@ -111,8 +123,8 @@ def _span(rows: pl.DataFrame, duration_ns: int | None = None) -> Span:
     begin_ns, end_ns = rows["start_mono_ns"][0], rows["end_mono_ns"][-1]
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
-    sums = rows.select(pl.col("octets", "operations_count", "failed_count").sum()).row(0)
-    return Span(begin_ns, end_ns, *sums)
+    octets, failed, *operations = rows.select(pl.col("octets", "failed_count", *_OPERATIONS).sum()).row(0)
+    return Span(begin_ns, end_ns, octets, max(operations), failed)
 
 
 def _raw(run: Run, name: str, rows: pl.DataFrame, interval_ns: int) -> Iterator[str]:
@@ -121,7 +133,7 @@ def _raw(run: Run, name: str, rows: pl.DataFrame, interval_ns: int) -> Iterator[
     marked = rows.select(
         "end_mono_ns",
         pl.col("octets").cum_sum(),
-        pl.col("operations_count").cum_sum(),
+        pl.max_horizontal(pl.col(_OPERATIONS).cum_sum()).alias("operations_count"),
         # A row that ends a moment behind a mark, because the sampler does, still belongs before it.
         ((pl.col("start_mono_ns") - begin_ns) // interval_ns).alias("mark"),
     )
@@ -221,6 +233,15 @@ def _time(nanoseconds: float) -> str:
             return f"{value:.2f}{unit}"
         value /= 1000
     return f"{value:.2f}s"
+
+
+def flowops_count(workload: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """Flowops of one execution, by the names of group and transaction."""
+    return {
+        (group["name"], transaction["name"]): sum(step["count"] for step in transaction["steps"])
+        for group in workload["groups"]
+        for transaction in group["transactions"]
+    }
 
 
 def durations(workload: Mapping[str, Any]) -> dict[str, int | None]:

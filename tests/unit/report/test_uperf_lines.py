@@ -6,7 +6,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from whyperf.report.uperf import Run, durations, lines
+from whyperf.report.uperf import Run, durations, flowops_count, lines
 
 SECOND = 1_000_000_000
 TENTH = SECOND // 10
@@ -46,7 +46,9 @@ NEAR = {
     "Txn3": [IDLE] * 25 + [(0, 0, 2), IDLE],
 }
 FAR = {name: [(received, sent, count) for sent, received, count in counts] for name, counts in NEAR.items()}
-RUN = Run("rr-tcp-1000-100-2", 2, "far", REALTIME - BEGIN, False, {"Txn1": None, "Txn2": 2_500_000_000, "Txn3": None})
+RUN = Run(
+    "rr-tcp-1000-100-2", 2, "far", REALTIME - BEGIN, False, {"Txn1": None, "Txn2": 2_500_000_000, "Txn3": None}, {}
+)
 
 
 @pytest.fixture(scope="module")
@@ -101,16 +103,30 @@ def test_both_ends_are_compared(told: str) -> None:
 def test_datagrams_count_where_they_arrive() -> None:
     near = rows("near", {"Txn2": [(1000, 0, 10)] * 10})
     far = rows("far", {"Txn2": [(0, 900, 9)] * 10})
-    run = Run("voice", 1, "far", 0, True, {"Txn2": SECOND})
+    run = Run("voice", 1, "far", 0, True, {"Txn2": SECOND}, {})
     told = "\n".join(lines(run, pl.concat([near, far])))
     assert [int(octets) for _, octets, _ in RAW.findall(told)] == [0, 9000]
 
 
 def test_groups_are_told_together() -> None:
     near = pl.concat([rows("near", {"Txn2": [(10, 0, 1)] * 10}, group) for group in ("a", "b")])
-    run = Run("groups", 2, "far", 0, False, {"Txn2": SECOND})
+    run = Run("groups", 2, "far", 0, False, {"Txn2": SECOND}, {})
     raw = RAW.findall("\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 20, 1)] * 10})]))))
     assert [(int(octets), int(operations)) for _, octets, operations in raw] == [(0, 0), (200, 20)]
+
+
+def test_flowops_without_payload_count_too() -> None:
+    """The engine counts what moves payload; uperf counts connects and pauses too."""
+    near = rows("near", {"Txn2": [(0, 0, 3)] * 10}).with_columns(pl.lit(0).cast(pl.UInt64).alias("operations_count"))
+    run = Run("connect", 1, "far", 0, False, {"Txn2": SECOND}, {("Group0", "Txn2"): 2})
+    told = "\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 0, 0)] * 10})])))
+    assert [int(operations) for _, _, operations in RAW.findall(told)] == [0, 60]
+
+
+def test_flowops_of_an_execution() -> None:
+    steps = [{"count": 16}, {"count": 1}]
+    workload = {"groups": [{"name": "g", "transactions": [{"name": "Txn1", "steps": steps}]}]}
+    assert flowops_count(workload) == {("g", "Txn1"): 17}
 
 
 def test_a_transaction_that_never_ran_is_not_told() -> None:

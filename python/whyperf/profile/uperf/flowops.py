@@ -20,8 +20,9 @@ MOST_FILES = 10_000
 
 
 def opening_step(flowop: Flowop, connection: int) -> Document:
-    """A connect, an accept or a disconnect of one connection."""
-    return _step({"operation": flowop.type, "connection": connection}, 1, flowop)
+    """A connect, an accept or a disconnect of one connection; the near end opens what uperf would accept."""
+    kind = "disconnect" if flowop.type == "disconnect" else "connect"
+    return _step({"operation": kind, "connection": connection}, 1, flowop)
 
 
 def think_step(duration_ns: int, *, is_busy: bool, count: int = 1) -> Document:

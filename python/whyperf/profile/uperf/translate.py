@@ -20,6 +20,8 @@ MOST_STEPS = 20_000
 #: What iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
+#: Why an accept is executed as a connect.
+ACCEPTED = "the near end opens all connections, so that it can be behind address translation"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class _Translator:
     def told(self) -> list[str]:
         """All notes as sentences."""
         for (name, reason), lines in self.ignored.items():
-            self.notes.append(f"{self.where}: option {name} has no part ({_lines(lines)}): {reason}.")
+            what = "flowop accept is a connect" if reason == ACCEPTED else f"option {name} has no part"
+            self.notes.append(f"{self.where}: {what} ({_lines(lines)}): {reason}.")
         return self.notes
 
     def note(self, line: int, text: str) -> None:
@@ -127,6 +130,8 @@ class _Translator:
                 raise ValueError(f"line {flowop.line}: {name}={options.number(name)} is below {least}; give more")
         if options.number("count", 1) == 0:
             self.note(flowop.line, f"count=0: the {flowop.type} is never executed, as in uperf")
+        if flowop.type == "accept":
+            self.ignored.setdefault(("accept", ACCEPTED), []).append(flowop.line)
         for entry in ignored(flowop, self.protocol):
             self.ignored.setdefault(entry, []).append(flowop.line)
 

@@ -137,7 +137,7 @@ HOST = "remotehost=h protocol=tcp"
         (["disconnect", "connect"], "iterations=9", ["disconnect 0", "connect 0"]),
         (["connect conn=7", "write", "write conn=7"], "", ["connect 1", "write 0", "write 1"]),
         (["connect conn=1", "disconnect conn=1"], "iterations=5", ["connect 1", "disconnect 1"]),
-        (["accept conn=1", "read conn=1"], "", ["accept 1", "read 1"]),
+        (["accept conn=1", "read conn=1"], "", ["connect 1", "read 1"]),
         (["connect count=3"], "", ["connect 1", "connect 2", "connect 3"]),
         # Executions that leave connections open are written out.
         (["connect"], "iterations=3", ["connect 1", "connect 2", "connect 3"]),
@@ -159,6 +159,15 @@ def test_connections(inside: list[str], transaction: str, expected: list[str]) -
             operations(*written, transaction=transaction)
         return
     assert operations(*written, transaction=transaction) == expected
+
+
+def test_an_accept_is_a_connect_and_told() -> None:
+    found = translated(SHAPES["accept"])
+    assert found.workload == translated(SHAPES["connect"]).workload
+    assert found.notes == (
+        "x.xml: flowop accept is a connect (line 5): "
+        "the near end opens all connections, so that it can be behind address translation.",
+    )
 
 
 def test_executions_that_are_written_out_are_told() -> None:

@@ -144,3 +144,18 @@ def finish(far: Talk, near: Talk, within_s: float = 30) -> tuple[End, End]:
 def execute(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[End, End]:
     """Executes a workload to its end: far, near."""
     return finish(*prepare(talk, load, stop, **changes))
+
+
+def connect(connection: int = 0, can_fail: bool = False) -> Body:
+    """Opens."""
+    return step("connect", can_fail=can_fail, connection=connection)
+
+
+def disconnect(connection: int = 0) -> Body:
+    """Closes."""
+    return step("disconnect", connection=connection)
+
+
+def crr(request: int = 1, reply: int = 1, repeat: Body = TRIAL) -> Body:
+    """Connects, asks, is answered, closes."""
+    return transaction(connect(), write(request), read(reply), disconnect(), repeat=repeat)

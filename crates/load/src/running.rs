@@ -26,6 +26,7 @@ use crate::counter::{Counter, Counts};
 use crate::datagrams;
 use crate::engine::conductor::Conductor;
 use crate::engine::ledger::{Latencies, Ledger};
+use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::open::{Connection, Opened, Times};
 use crate::{LoadError, receiver, sender};
@@ -228,6 +229,7 @@ pub struct Load {
     workers: Vec<JoinHandle<ThreadEnd>>,
     wakers: Option<Wakers>,
     conductor: Option<Conductor>,
+    openings: Option<Arc<Openings>>,
     done: Channel<()>,
     done_count: usize,
 }
@@ -290,6 +292,7 @@ impl Load {
             workers: Vec::new(),
             wakers: None,
             conductor: None,
+            openings: None,
             done,
             done_count: 0,
         };
@@ -312,6 +315,7 @@ impl Load {
         self.ledgers = prepared.ledgers;
         self.wakers = Some(prepared.wakers);
         self.conductor = Some(prepared.conductor);
+        self.openings = Some(prepared.openings);
         for (position, mut worker) in prepared.workers.into_iter().enumerate() {
             // A thread a CPU, where there is one for each.
             let pin_cpus = spec.pin_cpus.get(position % spec.pin_cpus.len().max(1)).map_or_else(Vec::new, |cpu| vec![*cpu]);
@@ -438,6 +442,11 @@ impl Load {
             times: Some(times),
         });
         Ok(())
+    }
+
+    /// Connections without the token that came while the workload ran, and were dropped.
+    pub fn strangers_count(&self) -> u64 {
+        self.openings.as_ref().map_or(0, |openings| openings.strangers.load(Ordering::Relaxed))
     }
 
     /// A handle that ends the load from another thread.

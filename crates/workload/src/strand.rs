@@ -278,6 +278,14 @@ impl Strand {
         format!("in execution {execution} of {}, step {}: {doing}", transaction.name, cursor.step + 1)
     }
 
+    /// Path of a file that is sent.
+    pub fn file_path<'a>(&self, script: &'a Script, step: u32, file: u32) -> Option<&'a str> {
+        match &self.transaction(script)?.steps.get(step as usize)?.act {
+            Act::SendFile(files, _) => files.get(file as usize).map(|file| file.path.as_str()),
+            _ => None,
+        }
+    }
+
     /// Begins the transaction of this number in its group, at `begin_ns`.
     pub fn begin(&mut self, script: &Script, round: u32, begin_ns: u64, ending: &Ending) {
         if self.standing == Standing::Failed {

@@ -6,16 +6,19 @@
 
 pub(crate) mod conductor;
 pub mod ledger;
+pub(crate) mod opening;
 pub(crate) mod orders;
 mod sys;
 mod worker;
 
 use schema::trial::{Opening, Stop, TrialSpec};
 use schema::workload::{Repeat, Transport, Workload};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 use workload::script::{Act, Script};
 use workload::sizes;
@@ -23,11 +26,12 @@ use workload::strand::Strand;
 
 use self::conductor::Conductor;
 use self::ledger::{Latencies, Ledger};
+use self::opening::Openings;
 use self::orders::Inbox;
 use self::sys::{Epoll, Waker};
 use self::worker::{EndingSpec, Link, Slot, Worker};
 use crate::LoadError;
-use crate::open::Opened;
+use crate::open::{Opened, token_of};
 use crate::running::{Control, Flow, FlowCounter, pattern};
 
 /// Largest buffer of a thread; longer operations take several calls.
@@ -44,6 +48,7 @@ pub(crate) struct Prepared {
     pub conductor: Conductor,
     pub wakers: Wakers,
     pub ledgers: Vec<Arc<Ledger>>,
+    pub openings: Arc<Openings>,
 }
 
 /// Wakes everybody who waits.
@@ -76,6 +81,9 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
     let never_ends = |transaction: &workload::script::Transaction| transaction.repeat == Repeat::Trial;
     if spec.stop == Stop::Workload && near.groups.iter().flat_map(|group| &group.transactions).any(never_ends) {
         return Err(LoadError::Usage("a workload that is to end by itself has a transaction without a count or a time".to_owned()));
+    }
+    if near.steps().any(|step| step.act == Act::Accept) {
+        return Err(LoadError::Usage("the near end accepts no connections while a workload runs; let it connect".to_owned()));
     }
     Ok(match spec.opening {
         Opening::Connect => near,
@@ -126,6 +134,26 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
     usize::try_from(largest.max().unwrap_or(0).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES)).unwrap_or(1)
 }
 
+/// Opens the files that this end sends.
+fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
+    let mut opened = HashMap::new();
+    let sent = script.steps().filter_map(|step| match &step.act {
+        Act::SendFile(files, _) => Some(files),
+        _ => None,
+    });
+    for file in sent.flatten() {
+        let host = |error| LoadError::host(format!("opening {}, which the workload sends", file.path), error, "");
+        let open = File::open(&file.path).map_err(host)?;
+        let length_bytes = open.metadata().map_err(host)?.len();
+        if length_bytes < file.length_bytes {
+            let text = format!("{} has {length_bytes} bytes, the workload sends {}", file.path, file.length_bytes);
+            return Err(LoadError::Usage(text));
+        }
+        opened.insert(file.path.clone(), open);
+    }
+    Ok(opened)
+}
+
 /// Makes everything that a trial with a workload needs.
 ///
 /// # Errors
@@ -138,6 +166,9 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let (report, reports) = channel();
     let source: Arc<[u8]> = pattern(u32::try_from(buffer_bytes(&script, true)).unwrap_or(0)).into();
     let sink_bytes = buffer_bytes(&script, false);
+    let openings =
+        Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners: opened.listeners, strangers: AtomicU64::new(0) });
+    let files = Arc::new(open_files(&script)?);
     let mut workers = Vec::new();
     for _ in 0..count {
         workers.push(Worker {
@@ -161,6 +192,15 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             running_count: 0,
             round: 0,
             now_ns: 0,
+            openings: Arc::clone(&openings),
+            inboxes: Vec::new(),
+            newcomers: Vec::new(),
+            silence_check_ns: 0,
+            transport: spec.transport,
+            socket_spec: spec.socket.clone(),
+            role: spec.role,
+            source_address: None,
+            files: Arc::clone(&files),
         });
     }
     let mut connections = opened.connections.into_iter().peekable();
@@ -195,6 +235,9 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         flow.counter = FlowCounter::Shared(Arc::clone(&ledgers[flow.thread as usize]), flow.number / count);
     }
     let inboxes: Vec<_> = workers.iter().map(|worker| Arc::clone(&worker.inbox)).collect();
+    for worker in &mut workers {
+        worker.inboxes.clone_from(&inboxes);
+    }
     let socket = opened.conductor.ok_or_else(|| LoadError::Usage("a workload needs a conductor's connection".to_owned()))?;
     let conductor = Conductor {
         socket,
@@ -206,5 +249,5 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         rounds_count: u32::try_from(script.rounds_count()).unwrap_or(u32::MAX),
         strands_count: script.strands_count(),
     };
-    Ok(Prepared { flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers })
+    Ok(Prepared { flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers, openings })
 }

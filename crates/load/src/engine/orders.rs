@@ -1,6 +1,7 @@
 //! What threads of an engine are told, and what they tell.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +31,23 @@ pub enum Order {
         /// Why, in words.
         reason: String,
     },
+    /// A connection has come for a strand.
+    Adopt(Arrival),
     /// All is over.
     Finish,
+}
+
+/// A connection that came during the trial.
+#[derive(Debug)]
+pub struct Arrival {
+    /// For which strand.
+    pub strand: u32,
+    /// Which of those that its strand opened.
+    pub ordinal: u32,
+    /// The connection.
+    pub descriptor: OwnedFd,
+    /// Payload that was read behind its preamble, in bytes.
+    pub credit_bytes: u32,
 }
 
 /// Where a thread finds its orders.

@@ -1,7 +1,8 @@
 //! System calls of the engine that no crate in use wraps as it needs them. With unsafe code.
 
+use socket2::Socket;
 use std::io;
-use std::mem::zeroed;
+use std::mem::{ManuallyDrop, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
@@ -12,6 +13,8 @@ const EVENTS_AT_ONCE: usize = 256;
 pub const IN: u32 = 1;
 /// Room to write.
 pub const OUT: u32 = 4;
+/// Only one of several threads that wait is woken.
+pub const EXCLUSIVE: u32 = 1 << 28;
 /// Broken or closed both ways; reported whether asked for or not.
 pub const BROKEN: u32 = 8 | 16;
 
@@ -188,4 +191,73 @@ pub fn sharpen_timers() {
 pub fn quick_ack(descriptor: RawFd) -> io::Result<()> {
     // SAFETY: the descriptor stays open through the call; one that is not is refused by the kernel.
     crate::options::quick_ack(&unsafe { BorrowedFd::borrow_raw(descriptor) })
+}
+
+/// Lets calls on a descriptor return instead of waiting.
+pub fn set_nonblocking(descriptor: RawFd) -> io::Result<()> {
+    let one: libc::c_int = 1;
+    // SAFETY: the kernel reads an int.
+    let status = unsafe { libc::ioctl(descriptor, libc::FIONBIO, &raw const one) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A bind to an address alone leaves the port to connect(2), which may then use one that is in use
+/// towards another destination (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2).
+pub fn bind_without_port(descriptor: RawFd) -> io::Result<()> {
+    let one: libc::c_int = 1;
+    let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+    // SAFETY: the kernel reads `length` bytes of `one`, which lives through the call.
+    let status = unsafe { libc::setsockopt(descriptor, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const one).cast(), length) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Takes a connection from a port's queue; it does not block.
+pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no address is asked for.
+    let descriptor = unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), flags) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Sends two pieces in one call, without waiting.
+pub fn send_two(descriptor: RawFd, first: &[u8], second: &[u8]) -> io::Result<usize> {
+    let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let mut pieces = [piece(first), piece(second)];
+    // SAFETY: all bits zero are a valid msghdr.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = pieces.as_mut_ptr();
+    message.msg_iovlen = pieces.len() as _;
+    // SAFETY: the kernel reads the pieces, which live through the call.
+    let sent = unsafe { libc::sendmsg(descriptor, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sends from a file, without waiting where the socket does not.
+pub fn send_file(descriptor: RawFd, file: RawFd, offset: u64, bytes: usize) -> io::Result<usize> {
+    let mut offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    // SAFETY: the kernel reads and writes `offset`, which lives through the call.
+    let sent = unsafe { libc::sendfile(descriptor, file, &raw mut offset, bytes) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Closes both directions of a connection that somebody else holds too.
+pub fn shut_down(descriptor: RawFd) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
+}
+
+/// The descriptor of a link, to be closed: a link's own descriptor is nobody else's.
+pub fn owned(descriptor: RawFd) -> OwnedFd {
+    // SAFETY: the link that held it came from an `OwnedFd` and is gone.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+/// The same descriptor as a socket, which must not outlive it.
+pub fn socket_of(descriptor: &OwnedFd) -> ManuallyDrop<Socket> {
+    // SAFETY: it is a socket, and as it is never dropped here it closes nothing.
+    ManuallyDrop::new(unsafe { Socket::from_raw_fd(descriptor.as_raw_fd()) })
 }

@@ -6,28 +6,33 @@
 //! while nothing unwanted is reported, so that a request and its reply take no call to `epoll_ctl`.
 
 use probe::clock::mono_ns;
+use schema::trial::{Role, SocketSpec};
+use schema::workload::Transport;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use workload::script::Script;
+use workload::script::{Act, Script};
 use workload::strand::{Action, Direction, Ending, Strand};
 
 use super::ledger::{Kind, Latencies, Ledger};
-use super::orders::{Inbox, Order, Report, Total};
-use super::sys::{self, BROKEN, Epoll, IN, OUT, Waker};
+use super::opening::{Key, Newcomer, Openings};
+use super::orders::{Arrival, Inbox, Order, Report, Total};
+use super::sys::{self, BROKEN, EXCLUSIVE, Epoll, IN, OUT, Waker};
 use crate::running::{Control, Cut, Ended, Life};
 
 /// Calls of a strand in one turn.
 const TURN_CALLS: u32 = 32;
 /// Longest time a strand keeps the CPU busy before others get their turn, in ns.
 const SPIN_NS: u64 = 100_000;
-/// Key of the waker among the events.
-const WAKER: u64 = u64::MAX;
-/// Links at most that hold a descriptor of nothing.
-const NO_DESCRIPTOR: RawFd = -1;
+/// The descriptor of a link that is not open.
+pub(super) const NO_DESCRIPTOR: RawFd = -1;
+/// How often those are looked for who say nothing, in ns.
+const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 /// A connection of a strand, as the thread sees it.
 #[derive(Debug, Clone, Copy)]
@@ -41,13 +46,29 @@ pub(crate) struct Link {
     wanted: u8,
     is_watched: bool,
     /// Whether data may be there.
-    is_readable: bool,
+    pub(super) is_readable: bool,
+    /// Whether its preamble has not been sent yet.
+    pub(super) must_greet: bool,
+    /// Whether nobody else holds the descriptor.
+    pub(super) is_own: bool,
+    /// Payload already read, in bytes.
+    pub(super) credit_bytes: u32,
 }
 
 impl Link {
     /// A connection of this strand.
     pub fn new(descriptor: RawFd, slot: u32) -> Self {
-        Self { descriptor, slot, armed: 0, wanted: 0, is_watched: false, is_readable: true }
+        Self {
+            descriptor,
+            slot,
+            armed: 0,
+            wanted: 0,
+            is_watched: false,
+            is_readable: true,
+            must_greet: false,
+            is_own: false,
+            credit_bytes: 0,
+        }
     }
 }
 
@@ -64,9 +85,15 @@ pub(crate) struct Slot {
     first_call_ns: u64,
     last_call_ns: u64,
     short_calls_count: u64,
-    other_calls_count: u64,
+    pub(super) other_calls_count: u64,
     begun_before: u64,
     failure: Option<Box<str>>,
+    /// When the connection was begun that is opening.
+    pub(super) opening_ns: u64,
+    /// Connections opened by the workload so far.
+    pub(super) connects_count: u32,
+    /// Those that came before the strand asked for them.
+    pub(super) arrivals: Vec<Arrival>,
 }
 
 impl Slot {
@@ -84,6 +111,9 @@ impl Slot {
             other_calls_count: 0,
             begun_before: 0,
             failure: None,
+            opening_ns: 0,
+            connects_count: 0,
+            arrivals: Vec::new(),
         }
     }
 }
@@ -111,6 +141,17 @@ pub(crate) struct Worker {
     pub running_count: usize,
     pub round: u32,
     pub now_ns: u64,
+    pub openings: Arc<Openings>,
+    pub inboxes: Vec<Arc<Inbox>>,
+    pub newcomers: Vec<Option<Newcomer>>,
+    pub silence_check_ns: u64,
+    pub transport: Transport,
+    pub socket_spec: SocketSpec,
+    pub role: Role,
+    /// Where connections come from, when not from where the kernel chooses.
+    pub source_address: Option<Ipv4Addr>,
+    /// What is sent from files.
+    pub files: Arc<HashMap<String, File>>,
 }
 
 /// As [`Ending`], but relative to the start.
@@ -137,7 +178,10 @@ impl Worker {
     /// # Errors
     /// The kernel watches no more.
     pub fn watch(&mut self) -> io::Result<()> {
-        self.epoll.watch(self.inbox.waker.descriptor(), IN, WAKER, false)?;
+        self.epoll.watch(self.inbox.waker.descriptor(), IN, Key::Waker.code(), false)?;
+        for (index, listener) in self.openings.listeners.iter().enumerate() {
+            self.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
+        }
         for index in 0..self.links.len() {
             if self.links[index].descriptor != NO_DESCRIPTOR {
                 self.arm(index, IN)?;
@@ -155,6 +199,7 @@ impl Worker {
         self.begin(0, start_ns, &ending);
         let ended = self.work(&ending);
         let cut = self.control.cut();
+        self.close_own();
         self.lives(cut, ended.err())
     }
 
@@ -175,11 +220,16 @@ impl Worker {
             self.now_ns = mono_ns();
             for index in 0..count {
                 let (events, key) = self.epoll.event(index);
-                if key == WAKER {
-                    self.inbox.waker.clear();
-                } else {
-                    self.on_event(events, usize::try_from(key).unwrap_or(usize::MAX))?;
+                match Key::decode(key) {
+                    Key::Link(link) => self.on_event(events, link)?,
+                    Key::Waker => self.inbox.waker.clear(),
+                    Key::Listener(listener) => self.on_listener(listener),
+                    Key::Newcomer(newcomer) => self.on_newcomer(newcomer),
                 }
+            }
+            if !self.newcomers.is_empty() && self.now_ns >= self.silence_check_ns {
+                self.silence_check_ns = self.now_ns + SILENCE_CHECK_NS;
+                self.drop_silent();
             }
         }
     }
@@ -189,7 +239,9 @@ impl Worker {
         let rows = self.script.groups.iter().filter_map(|group| group.transactions.get(round as usize));
         for transaction in rows {
             let is_open = !matches!(transaction.arrivals, schema::workload::Arrivals::Closed);
-            for kind in [Kind::Service].into_iter().chain(is_open.then_some(Kind::Intended)) {
+            let connects = transaction.steps.iter().any(|step| step.act == Act::Connect);
+            let kinds = [(Kind::Service, true), (Kind::Intended, is_open), (Kind::Connect, connects)];
+            for (kind, _) in kinds.into_iter().filter(|(_, is_counted)| *is_counted) {
                 // The bounds of a histogram are fixed.
                 let _ = self.latencies.make_room(transaction.row as usize, kind);
             }
@@ -209,7 +261,7 @@ impl Worker {
         }
     }
 
-    fn enqueue(&mut self, slot: usize) {
+    pub(super) fn enqueue(&mut self, slot: usize) {
         let queued = &mut self.slots[slot].is_queued;
         if !*queued {
             *queued = true;
@@ -261,7 +313,7 @@ impl Worker {
         let link = &mut self.links[index];
         let armed = link.armed | bits(events);
         if armed != link.armed || !link.is_watched {
-            self.epoll.watch(link.descriptor, u32::from(armed), index as u64, link.is_watched)?;
+            self.epoll.watch(link.descriptor, u32::from(armed), Key::Link(index).code(), link.is_watched)?;
             link.armed = armed;
             link.is_watched = true;
             self.slots[link.slot as usize].other_calls_count += 1;
@@ -279,7 +331,7 @@ impl Worker {
             link.armed = 0;
             link.is_watched = false;
         } else {
-            self.epoll.watch(link.descriptor, u32::from(link.armed), index as u64, true)?;
+            self.epoll.watch(link.descriptor, u32::from(link.armed), Key::Link(index).code(), true)?;
         }
         self.slots[link.slot as usize].other_calls_count += 1;
         Ok(())
@@ -346,11 +398,20 @@ impl Worker {
                     self.on_reached();
                     break;
                 }
-                Action::SendFile { .. }
-                | Action::Connect { .. }
-                | Action::Accept { .. }
-                | Action::Disconnect { .. }
-                | Action::Hear { .. } => Err(io::Error::other("this operation is not there yet")),
+                Action::SendFile { connection, file, step, offset, bytes } => {
+                    calls += 1;
+                    self.send_file(index, row, connection, (file, step, offset), bytes)
+                }
+                Action::Connect { connection, .. } => {
+                    calls += 1;
+                    self.connect(index, connection)
+                }
+                Action::Accept { connection, .. } => {
+                    self.accept(index, connection);
+                    Ok(())
+                }
+                Action::Disconnect { connection } => self.disconnect(index, row, connection),
+                Action::Hear { connection } => self.hear(index, connection),
             };
             if let Err(error) = done {
                 self.fail(index, &error);
@@ -368,21 +429,69 @@ impl Worker {
         slot.begun_before = begun;
     }
 
-    fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
+    pub(super) fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
         let link = (self.slots[index].first_link + connection) as usize;
         if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
     }
 
     #[inline]
     fn send(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
-        let link_index = self.link(index, connection)?;
-        let link = &mut self.links[link_index];
-        let slot = &mut self.slots[index];
+        let link = self.link(index, connection)?;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
+        self.on_first_call(index);
+        let sent = if self.links[link].must_greet {
+            self.greet(index, row, link, ask)
+        } else {
+            sys::send(self.links[link].descriptor, &self.source[..ask], libc::MSG_DONTWAIT)
+        };
+        self.on_sent(index, row, link, (ask, bytes), sent)
+    }
+
+    fn send_file(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        connection: u32,
+        (file, step, offset): (u32, u32, u64),
+        bytes: u64,
+    ) -> io::Result<()> {
+        let link = self.link(index, connection)?;
+        if self.links[link].must_greet {
+            match self.greet(index, row, link, 0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link, Direction::Send),
+                outcome => drop(outcome?),
+            }
+        }
+        let path = self.slots[index].strand.file_path(&self.script, step, file);
+        let file = path.and_then(|path| self.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
+        // What one call of sendfile(2) takes at most.
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(0x7fff_f000);
+        let sent = match sys::send_file(self.links[link].descriptor, file.as_raw_fd(), offset, ask) {
+            Ok(0) => Err(io::Error::other("the file has become shorter")),
+            sent => sent,
+        };
+        self.on_first_call(index);
+        self.on_sent(index, row, link, (ask, bytes), sent)
+    }
+
+    fn on_first_call(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
         if slot.first_call_ns == u64::MAX {
             slot.first_call_ns = self.now_ns;
         }
-        let sent = sys::send(link.descriptor, &self.source[..ask], libc::MSG_DONTWAIT);
+    }
+
+    #[inline]
+    fn on_sent(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        link_index: usize,
+        (ask, bytes): (usize, u64),
+        sent: io::Result<usize>,
+    ) -> io::Result<()> {
+        let link = &mut self.links[link_index];
+        let slot = &mut self.slots[index];
         let counter = row.map(|row| &self.ledger.rows[row]);
         let strand_counter = &self.ledger.strands[index];
         strand_counter.calls_count.add(1);
@@ -411,7 +520,17 @@ impl Worker {
     #[inline]
     fn receive(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
         let link_index = self.link(index, connection)?;
+        if self.links[link_index].must_greet {
+            match self.greet(index, row, link_index, 0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link_index, Direction::Send),
+                outcome => drop(outcome?),
+            }
+        }
         let link = &mut self.links[link_index];
+        if link.credit_bytes > 0 {
+            self.take_credit(index, row, link_index, bytes);
+            return Ok(());
+        }
         if !link.is_readable {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
         }
@@ -451,8 +570,28 @@ impl Worker {
         }
     }
 
+    /// Payload that came together with a preamble.
+    fn take_credit(&mut self, index: usize, row: Option<usize>, link: usize, bytes: u64) {
+        let link = &mut self.links[link];
+        let moved = bytes.min(u64::from(link.credit_bytes));
+        link.credit_bytes -= u32::try_from(moved).unwrap_or(0);
+        let slot = &mut self.slots[index];
+        slot.last_call_ns = self.now_ns;
+        slot.first_call_ns = slot.first_call_ns.min(self.now_ns);
+        let counter = &self.ledger.strands[index];
+        counter.payload_bytes.add(moved);
+        counter.calls_count.add(1);
+        if let Some(row) = row {
+            let counter = &self.ledger.rows[row];
+            counter.calls.add(1);
+            counter.received_bytes.add(moved);
+            counter.operations.add(u64::from(moved == bytes));
+        }
+        slot.strand.on_moved(Direction::Receive, moved, self.now_ns);
+    }
+
     /// A call that moved nothing: the strand waits until it may be tried again.
-    fn refused(&mut self, error: io::Error, index: usize, link: usize, direction: Direction) -> io::Result<()> {
+    pub(super) fn refused(&mut self, error: io::Error, index: usize, link: usize, direction: Direction) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::WouldBlock => {}
             io::ErrorKind::Interrupted => return Ok(()),
@@ -520,6 +659,7 @@ impl Worker {
                         self.give_up(index, &reason);
                     }
                 }
+                Order::Adopt(arrival) => self.adopt(arrival),
                 Order::Finish => return true,
             }
         }
@@ -539,7 +679,7 @@ impl Worker {
     }
 
     /// The thread's own number of a strand.
-    fn slot_of(&self, strand: u32) -> Option<usize> {
+    pub(super) fn slot_of(&self, strand: u32) -> Option<usize> {
         self.slots.binary_search_by_key(&strand, |slot| slot.strand.number()).ok()
     }
 

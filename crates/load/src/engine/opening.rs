@@ -1,0 +1,363 @@
+//! Connections that a workload opens and closes while it runs.
+//!
+//! The end that connects sends a preamble together with its first payload in one call and waits for
+//! no welcome ([`crate::preamble`]): neither a call nor a round trip is added to what is measured. Any
+//! thread of the other end takes the connection from the port's queue and hands it to the thread of
+//! the strand. Who does not present the token is dropped and counted.
+
+use probe::clock::mono_ns;
+use socket2::Socket;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use workload::strand::Direction;
+
+use super::orders::{Arrival, Order};
+use super::sys::{self, IN};
+use super::worker::{Link, NO_DESCRIPTOR, Worker};
+use crate::open::Place;
+use crate::options;
+use crate::preamble::{self, LATER_BYTES, Token};
+
+/// How long a connection may take to present its token.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections without a token that a thread keeps waiting at most; more are strangers.
+const MOST_NEWCOMERS: usize = 1024;
+/// Payload read together with a preamble at most, in bytes.
+const MOST_CREDIT_BYTES: usize = 4096;
+/// Connections taken from a port's queue before other strands get their turn.
+const ACCEPTS_AT_ONCE: usize = 64;
+/// Source addresses tried on the loopback when all ports of one are in use: 127.0.0.1 to 127.0.0.16.
+const MOST_SOURCES: u8 = 16;
+
+/// What opening a connection needs.
+pub(crate) struct Openings {
+    pub token: Token,
+    pub place: Place,
+    pub listeners: Vec<Socket>,
+    /// Connections that did not present the token.
+    pub strangers: AtomicU64,
+}
+
+/// A connection that has not presented the token yet.
+pub(crate) struct Newcomer {
+    socket: OwnedFd,
+    since_ns: u64,
+    have: usize,
+    bytes: [u8; LATER_BYTES],
+}
+
+/// Which of an event's keys means what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// The thread has been woken.
+    Waker,
+    /// Somebody is at a port.
+    Listener(usize),
+    /// A newcomer has said something.
+    Newcomer(usize),
+    /// A strand's connection.
+    Link(usize),
+}
+
+const LISTENER: u64 = 1 << 62;
+const NEWCOMER: u64 = 1 << 61;
+
+impl Key {
+    pub fn code(self) -> u64 {
+        match self {
+            Key::Waker => u64::MAX,
+            Key::Listener(index) => LISTENER | index as u64,
+            Key::Newcomer(index) => NEWCOMER | index as u64,
+            Key::Link(index) => index as u64,
+        }
+    }
+
+    #[inline]
+    pub fn decode(code: u64) -> Self {
+        let index = usize::try_from(code & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        if code < NEWCOMER {
+            Key::Link(index)
+        } else if code == u64::MAX {
+            Key::Waker
+        } else if code & LISTENER != 0 {
+            Key::Listener(index)
+        } else {
+            Key::Newcomer(index)
+        }
+    }
+}
+
+impl Worker {
+    /// Begins to open a connection; that it stands shows when its first bytes are taken.
+    pub(super) fn connect(&mut self, index: usize, connection: u32) -> io::Result<()> {
+        let strand = self.slots[index].strand.number();
+        let address = self.openings.place.address_of(strand)?;
+        let begin_ns = mono_ns();
+        let socket = loop {
+            let domain = self.openings.place.domain();
+            let socket = options::prepare(domain, self.transport, &self.socket_spec, self.role).map_err(io::Error::other)?;
+            sys::set_nonblocking(socket.as_raw_fd())?;
+            if let Some(source) = self.source_address {
+                sys::bind_without_port(socket.as_raw_fd())?;
+                socket.bind(&SocketAddr::from((source, 0)).into())?;
+            }
+            match socket.connect(&address) {
+                Ok(()) => break socket,
+                Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => break socket,
+                Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
+                    self.source_address = next_source(&address, self.source_address).ok_or_else(|| ports_used_up(&error))?;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let link = (self.slots[index].first_link + connection) as usize;
+        let slot = self.links[link].slot;
+        self.links[link] = Link::connecting(socket.into_raw_fd(), slot);
+        self.slots[index].opening_ns = begin_ns;
+        self.slots[index].other_calls_count += 2;
+        self.now_ns = mono_ns();
+        self.slots[index].strand.on_done(self.now_ns);
+        Ok(())
+    }
+
+    /// Sends the preamble, and payload behind it, as the first bytes of a connection. Returns how much
+    /// payload has gone.
+    pub(super) fn greet(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize) -> io::Result<usize> {
+        let slot = &mut self.slots[index];
+        let preamble = preamble::encode_later(&self.openings.token, slot.strand.number(), slot.connects_count);
+        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.source[..payload])?;
+        self.now_ns = mono_ns();
+        let Some(moved) = sent.checked_sub(LATER_BYTES) else {
+            return Err(io::Error::other("the kernel took less than a preamble"));
+        };
+        self.links[link].must_greet = false;
+        slot.connects_count = slot.connects_count.wrapping_add(1);
+        if let Some(row) = row {
+            self.latencies.record_since(row, super::ledger::Kind::Connect, slot.opening_ns, self.now_ns);
+        }
+        Ok(moved)
+    }
+
+    /// Takes the connection that the other end has opened for this strand, if it is there.
+    pub(super) fn accept(&mut self, index: usize, connection: u32) {
+        let slot = &mut self.slots[index];
+        let wanted = slot.connects_count;
+        let Some(position) = slot.arrivals.iter().position(|arrival| arrival.ordinal == wanted) else {
+            slot.strand.on_blocked(Direction::Receive);
+            return;
+        };
+        let arrival = slot.arrivals.swap_remove(position);
+        slot.connects_count = slot.connects_count.wrapping_add(1);
+        let link = (slot.first_link + connection) as usize;
+        self.links[link] = Link::arrived(arrival.descriptor.into_raw_fd(), self.links[link].slot, arrival.credit_bytes);
+        slot.strand.on_done(self.now_ns);
+    }
+
+    /// Closes a connection.
+    pub(super) fn disconnect(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
+        let link = self.link(index, connection)?;
+        if self.links[link].must_greet {
+            // Nothing has gone over it, but the other end waits for it.
+            match self.greet(index, row, link, 0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link, Direction::Send),
+                outcome => drop(outcome?),
+            }
+        }
+        self.close(link);
+        self.slots[index].other_calls_count += 1;
+        self.slots[index].strand.on_done(self.now_ns);
+        Ok(())
+    }
+
+    /// Closes a connection when the other end has.
+    pub(super) fn hear(&mut self, index: usize, connection: u32) -> io::Result<()> {
+        let link = self.link(index, connection)?;
+        if self.links[link].credit_bytes > 0 {
+            return Err(io::Error::other("the other end sent more than the workload says"));
+        }
+        if !self.links[link].is_readable {
+            return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
+        }
+        self.slots[index].other_calls_count += 1;
+        match sys::receive(self.links[link].descriptor, &mut self.sink[..1], libc::MSG_DONTWAIT) {
+            Ok(0) => {}
+            Ok(_) => return Err(io::Error::other("the other end sent more than the workload says")),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            Err(error) => return self.refused(error, index, link, Direction::Receive),
+        }
+        self.close(link);
+        self.slots[index].strand.on_done(self.now_ns);
+        Ok(())
+    }
+
+    /// Closes all that nobody else holds.
+    pub(super) fn close_own(&mut self) {
+        for link in 0..self.links.len() {
+            if self.links[link].is_own {
+                self.close(link);
+            }
+        }
+    }
+
+    /// Closes what a link holds; epoll forgets it with the last descriptor.
+    fn close(&mut self, link: usize) {
+        let slot = self.links[link].slot;
+        let old = std::mem::replace(&mut self.links[link], Link::new(NO_DESCRIPTOR, slot));
+        if old.is_own {
+            drop(sys::owned(old.descriptor));
+        } else if old.descriptor != NO_DESCRIPTOR {
+            // It was open before the start, and whoever samples it still has it.
+            self.epoll.forget(old.descriptor);
+            sys::shut_down(old.descriptor);
+        }
+    }
+
+    /// Takes who is at a port.
+    pub(super) fn on_listener(&mut self, index: usize) {
+        for _ in 0..ACCEPTS_AT_ONCE {
+            let Some(listener) = self.openings.listeners.get(index) else { return };
+            match sys::accept(listener.as_raw_fd()) {
+                Ok(socket) => {
+                    let newcomer = Newcomer { socket, since_ns: self.now_ns, have: 0, bytes: [0; LATER_BYTES] };
+                    self.hear_newcomer(newcomer, None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // One that was gone before it was taken. Without descriptors the next look may be better.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// A newcomer has said something.
+    pub(super) fn on_newcomer(&mut self, index: usize) {
+        if let Some(newcomer) = self.newcomers.get_mut(index).and_then(Option::take) {
+            self.hear_newcomer(newcomer, Some(index));
+        }
+    }
+
+    /// Drops who has been silent for too long.
+    pub(super) fn drop_silent(&mut self) {
+        let limit_ns = u64::try_from(PREAMBLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
+        for place in &mut self.newcomers {
+            if place.as_ref().is_some_and(|newcomer| self.now_ns.saturating_sub(newcomer.since_ns) > limit_ns) {
+                *place = None;
+                self.openings.strangers.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn hear_newcomer(&mut self, mut newcomer: Newcomer, place: Option<usize>) {
+        let missing = LATER_BYTES - newcomer.have;
+        let most = (missing + MOST_CREDIT_BYTES).min(self.sink.len());
+        let descriptor = newcomer.socket.as_raw_fd();
+        match sys::receive(descriptor, &mut self.sink[..most], libc::MSG_DONTWAIT) {
+            Ok(0) => return self.on_stranger(),
+            Ok(count) if count < missing => {
+                newcomer.bytes[newcomer.have..newcomer.have + count].copy_from_slice(&self.sink[..count]);
+                newcomer.have += count;
+            }
+            Ok(count) => {
+                newcomer.bytes[newcomer.have..].copy_from_slice(&self.sink[..missing]);
+                return self.welcome(newcomer, count - missing, place.is_some());
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => return self.on_stranger(),
+        }
+        let free = place.or_else(|| self.newcomers.iter().position(Option::is_none));
+        let index = match free {
+            Some(index) => index,
+            None if self.newcomers.len() < MOST_NEWCOMERS => {
+                self.newcomers.push(None);
+                self.newcomers.len() - 1
+            }
+            None => return self.on_stranger(),
+        };
+        if place.is_none() && self.epoll.watch(descriptor, IN, Key::Newcomer(index).code(), false).is_err() {
+            return self.on_stranger();
+        }
+        self.newcomers[index] = Some(newcomer);
+    }
+
+    fn on_stranger(&self) {
+        self.openings.strangers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn welcome(&mut self, newcomer: Newcomer, credit: usize, is_watched: bool) {
+        let Some((strand, ordinal)) = preamble::decode_later(&self.openings.token, &newcomer.bytes) else { return self.on_stranger() };
+        let arrival = Arrival { strand, ordinal, descriptor: newcomer.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
+        // Where it was watched as a newcomer it will be watched anew, by its strand's thread.
+        if is_watched {
+            self.epoll.forget(arrival.descriptor.as_raw_fd());
+        }
+        match self.inboxes.get(strand as usize % self.inboxes.len().max(1)) {
+            Some(inbox) if !std::sync::Arc::ptr_eq(inbox, &self.inbox) => inbox.push(Order::Adopt(arrival)),
+            _ => self.adopt(arrival),
+        }
+    }
+
+    /// A connection has come for one of the thread's strands.
+    pub(super) fn adopt(&mut self, arrival: Arrival) {
+        let Some(index) = self.slot_of(arrival.strand) else { return self.on_stranger() };
+        let fits = options::settle(&sys::socket_of(&arrival.descriptor), self.transport, &self.socket_spec, self.role);
+        if fits.is_err() {
+            return self.on_stranger();
+        }
+        let slot = &mut self.slots[index];
+        slot.arrivals.push(arrival);
+        slot.strand.on_ready(Direction::Receive.bit());
+        self.enqueue(index);
+    }
+}
+
+/// The next address to connect from, where the destination is on the loopback.
+fn next_source(address: &socket2::SockAddr, source: Option<Ipv4Addr>) -> Option<Option<Ipv4Addr>> {
+    let SocketAddr::V4(destination) = address.as_socket()? else { return None };
+    let last = source.map_or(1, |source| source.octets()[3]);
+    (destination.ip().is_loopback() && last < MOST_SOURCES).then(|| Some(Ipv4Addr::new(127, 0, 0, last + 1)))
+}
+
+fn ports_used_up(error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        "no port is left to connect from: closed connections keep theirs for a minute (TIME_WAIT); widen net.ipv4.ip_local_port_range, \
+         or set net.ipv4.tcp_tw_reuse=1 on the connecting host",
+    )
+}
+
+impl Link {
+    fn connecting(descriptor: RawFd, slot: u32) -> Self {
+        let mut link = Self::new(descriptor, slot);
+        (link.must_greet, link.is_own, link.is_readable) = (true, true, false);
+        link
+    }
+
+    fn arrived(descriptor: RawFd, slot: u32, credit_bytes: u32) -> Self {
+        let mut link = Self::new(descriptor, slot);
+        (link.credit_bytes, link.is_own) = (credit_bytes, true);
+        link
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_out_as_they_went_in() {
+        for key in [Key::Waker, Key::Listener(0), Key::Listener(7), Key::Newcomer(0), Key::Newcomer(1023), Key::Link(0), Key::Link(200_000)]
+        {
+            assert_eq!(Key::decode(key.code()), key);
+        }
+    }
+
+    #[test]
+    fn only_the_loopback_has_more_addresses_of_its_own() {
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 80)).into();
+        assert_eq!(next_source(&loopback, None), Some(Some(Ipv4Addr::new(127, 0, 0, 2))));
+        assert_eq!(next_source(&loopback, Some(Ipv4Addr::new(127, 0, 0, MOST_SOURCES))), None);
+        assert_eq!(next_source(&SocketAddr::from(([192, 0, 2, 1], 80)).into(), None), None);
+    }
+}

@@ -38,7 +38,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize("io_model", ["epoll"])
+@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
 @pytest.mark.parametrize(("steps", "sent", "received"), COUNTED)
 def test_counts_are_exact_at_both_ends(
     talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int

@@ -11,8 +11,9 @@ pub(crate) mod orders;
 mod sys;
 mod worker;
 
-use schema::trial::{Opening, Stop, TrialSpec};
-use schema::workload::{Repeat, Transport, Workload};
+use schema::trial::{Opening, SocketSpec, Stop, TrialSpec};
+use schema::workload::{IoModel, Repeat, Transport, Workload};
+use socket2::{Domain, Socket, Type};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fs::File;
 use std::io;
@@ -20,13 +21,14 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use workload::script::{Act, Script};
 use workload::sizes;
 use workload::strand::Strand;
 
 use self::conductor::Conductor;
 use self::ledger::{Latencies, Ledger};
-use self::opening::Openings;
+use self::opening::{Openings, Ports};
 use self::orders::Inbox;
 use self::sys::{Epoll, Waker};
 use self::worker::{EndingSpec, Link, Slot, Worker};
@@ -36,6 +38,9 @@ use crate::running::{Control, Flow, FlowCounter, pattern};
 
 /// Largest buffer of a thread; longer operations take several calls.
 const MOST_BUFFER_BYTES: u64 = 4 << 20;
+/// How long a blocking call waits before orders are looked at; what is still not there then is waited
+/// for as other threads do.
+const BLOCKED: Duration = Duration::from_millis(50);
 /// What to do when files are missing.
 const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
 /// Smallest.
@@ -82,6 +87,9 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
     if spec.stop == Stop::Workload && near.groups.iter().flat_map(|group| &group.transactions).any(never_ends) {
         return Err(LoadError::Usage("a workload that is to end by itself has a transaction without a count or a time".to_owned()));
     }
+    if spec.io_model == IoModel::IoUring {
+        return Err(LoadError::Usage("this version executes no workload by io_uring; choose blocking or epoll".to_owned()));
+    }
     if near.steps().any(|step| step.act == Act::Accept) {
         return Err(LoadError::Usage("the near end accepts no connections while a workload runs; let it connect".to_owned()));
     }
@@ -113,6 +121,9 @@ fn ending(spec: &TrialSpec) -> EndingSpec {
 
 /// How many threads carry the strands.
 fn threads_count(spec: &TrialSpec) -> u32 {
+    if spec.io_model == IoModel::Blocking {
+        return spec.connections_count.max(1);
+    }
     let cpus = match spec.pin_cpus.len() {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         pinned => pinned,
@@ -132,6 +143,18 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
         _ => None,
     });
     usize::try_from(largest.max().unwrap_or(0).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES)).unwrap_or(1)
+}
+
+/// The options of connections that are opened while the load runs, without what the kernel does
+/// anyway: each costs a call, and for each connection.
+fn lean(spec: &TrialSpec) -> SocketSpec {
+    let mut lean = spec.socket.clone();
+    let by_default = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| socket.tcp_congestion()).unwrap_or_default();
+    let by_default = String::from_utf8_lossy(&by_default);
+    if lean.congestion_control.as_deref() == Some(by_default.trim_end_matches('\0')) {
+        lean.congestion_control = None;
+    }
+    lean
 }
 
 /// Opens the files that this end sends.
@@ -161,6 +184,7 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
 pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, control: &Arc<Control>) -> Result<Prepared, LoadError> {
     let script = Arc::new(script(spec, workload)?);
     let host = |doing: &'static str| move |error: io::Error| LoadError::host(doing, error, MANY_FILES);
+    let is_blocking = spec.io_model == IoModel::Blocking;
     let count = threads_count(spec);
     let conductor_waker = Arc::new(Waker::new().map_err(host("preparing the load's threads"))?);
     let (report, reports) = channel();
@@ -170,7 +194,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners: opened.listeners, strangers: AtomicU64::new(0) });
     let files = Arc::new(open_files(&script)?);
     let mut workers = Vec::new();
-    for _ in 0..count {
+    for thread in 0..count {
         workers.push(Worker {
             script: Arc::clone(&script),
             ending: ending(spec),
@@ -192,14 +216,15 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             running_count: 0,
             round: 0,
             now_ns: 0,
+            is_alone: is_blocking,
             openings: Arc::clone(&openings),
             inboxes: Vec::new(),
             newcomers: Vec::new(),
             silence_check_ns: 0,
             transport: spec.transport,
-            socket_spec: spec.socket.clone(),
+            socket_spec: lean(spec),
             role: spec.role,
-            source_address: None,
+            ports: Ports::of_host(thread, count),
             files: Arc::clone(&files),
         });
     }
@@ -217,7 +242,13 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             };
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
-                worker.links.push(Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot));
+                let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
+                if let (true, Some(socket)) = (is_blocking, open) {
+                    let bounded = socket.set_read_timeout(Some(BLOCKED)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
+                    bounded.map_err(|error| LoadError::host("a data socket", error, ""))?;
+                    link.is_blocking = true;
+                }
+                worker.links.push(link);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
             flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });

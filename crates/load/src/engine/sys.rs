@@ -201,6 +201,17 @@ pub fn set_nonblocking(descriptor: RawFd) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Lets connect(2) choose this port and no other (`IP_LOCAL_PORT_RANGE`, Linux 6.3).
+pub fn choose_port(descriptor: RawFd, port: u16) -> io::Result<()> {
+    // Of linux/in.h; the upper half is the last port, the lower the first.
+    const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+    let range = u32::from(port) << 16 | u32::from(port);
+    let length = libc::socklen_t::try_from(size_of::<u32>()).unwrap_or(0);
+    // SAFETY: the kernel reads `length` bytes of `range`, which lives through the call.
+    let status = unsafe { libc::setsockopt(descriptor, libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, (&raw const range).cast(), length) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// A bind to an address alone leaves the port to connect(2), which may then use one that is in use
 /// towards another destination (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2).
 pub fn bind_without_port(descriptor: RawFd) -> io::Result<()> {

@@ -12,7 +12,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -20,7 +19,7 @@ use workload::script::{Act, Script};
 use workload::strand::{Action, Direction, Ending, Strand};
 
 use super::ledger::{Kind, Latencies, Ledger};
-use super::opening::{Key, Newcomer, Openings};
+use super::opening::{Key, Newcomer, Openings, Ports};
 use super::orders::{Arrival, Inbox, Order, Report, Total};
 use super::sys::{self, BROKEN, EXCLUSIVE, Epoll, IN, OUT, Waker};
 use crate::running::{Control, Cut, Ended, Life};
@@ -49,6 +48,8 @@ pub(crate) struct Link {
     pub(super) is_readable: bool,
     /// Whether its preamble has not been sent yet.
     pub(super) must_greet: bool,
+    /// Whether calls wait in the kernel, though not for long.
+    pub(super) is_blocking: bool,
     /// Whether nobody else holds the descriptor.
     pub(super) is_own: bool,
     /// Payload already read, in bytes.
@@ -66,6 +67,7 @@ impl Link {
             is_watched: false,
             is_readable: true,
             must_greet: false,
+            is_blocking: false,
             is_own: false,
             credit_bytes: 0,
         }
@@ -141,6 +143,8 @@ pub(crate) struct Worker {
     pub running_count: usize,
     pub round: u32,
     pub now_ns: u64,
+    /// Whether it has one strand, whose calls block.
+    pub is_alone: bool,
     pub openings: Arc<Openings>,
     pub inboxes: Vec<Arc<Inbox>>,
     pub newcomers: Vec<Option<Newcomer>>,
@@ -148,8 +152,8 @@ pub(crate) struct Worker {
     pub transport: Transport,
     pub socket_spec: SocketSpec,
     pub role: Role,
-    /// Where connections come from, when not from where the kernel chooses.
-    pub source_address: Option<Ipv4Addr>,
+    /// The ports that connections come from.
+    pub ports: Ports,
     /// What is sent from files.
     pub files: Arc<HashMap<String, File>>,
 }
@@ -215,6 +219,10 @@ impl Worker {
             }
             let timeout_ns = self.fire_timers();
             let timeout_ns = if self.ready.is_empty() { timeout_ns } else { Some(0) };
+            if self.is_alone && timeout_ns == Some(0) {
+                // Calls wait by themselves, and orders are looked at between them.
+                continue;
+            }
             let count = self.epoll.wait(timeout_ns)?;
             self.ledger.waits.add(1);
             self.now_ns = mono_ns();
@@ -442,7 +450,7 @@ impl Worker {
         let sent = if self.links[link].must_greet {
             self.greet(index, row, link, ask)
         } else {
-            sys::send(self.links[link].descriptor, &self.source[..ask], libc::MSG_DONTWAIT)
+            sys::send(self.links[link].descriptor, &self.source[..ask], self.waiting(index, link))
         };
         self.on_sent(index, row, link, (ask, bytes), sent)
     }
@@ -472,6 +480,13 @@ impl Worker {
         };
         self.on_first_call(index);
         self.on_sent(index, row, link, (ask, bytes), sent)
+    }
+
+    /// The flag that keeps a call from waiting, where it must not: a strand whose sends and receives go
+    /// on side by side waits for both at once.
+    #[inline]
+    fn waiting(&self, index: usize, link: usize) -> i32 {
+        if self.links[link].is_blocking && !self.slots[index].strand.is_pipelined() { 0 } else { libc::MSG_DONTWAIT }
     }
 
     fn on_first_call(&mut self, index: usize) {
@@ -531,12 +546,14 @@ impl Worker {
             self.take_credit(index, row, link_index, bytes);
             return Ok(());
         }
-        if !link.is_readable {
+        if !link.is_readable && !link.is_blocking {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
         }
+        let flags = self.waiting(index, link_index) | self.receive_flags;
+        let link = &mut self.links[link_index];
         let slot = &mut self.slots[index];
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
-        let received = sys::receive(link.descriptor, &mut self.sink[..ask], libc::MSG_DONTWAIT | self.receive_flags);
+        let received = sys::receive(link.descriptor, &mut self.sink[..ask], flags);
         let counter = row.map(|row| &self.ledger.rows[row]);
         let strand_counter = &self.ledger.strands[index];
         strand_counter.calls_count.add(1);

@@ -1,0 +1,110 @@
+"""Connections that a workload opens and closes itself; what belongs to nobody is dropped."""
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.protocol.pipe_talk import Body
+from tests.protocol.workload_talk import (
+    StartTalk,
+    connect,
+    crr,
+    disconnect,
+    execute,
+    finish,
+    group,
+    iterations,
+    phases,
+    prepare,
+    read,
+    step,
+    transaction,
+    workload,
+    write,
+)
+
+
+@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
+@pytest.mark.parametrize("threads_count", [1, 2])
+def test_each_transaction_has_a_connection_of_its_own(talk: StartTalk, io_model: str, threads_count: int) -> None:
+    load = workload(group(crr(100, 1000, iterations(50)), strands=4, connected=False))
+    far, near = execute(talk, load, {"by": "workload"}, io_model=io_model, threads_count=threads_count)
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == 200
+    assert near.total("sent_bytes") == far.total("received_bytes") == 20_000
+    assert near.total("received_bytes") == far.total("sent_bytes") == 200_000
+    assert near.latencies("connect")["latency_count"].sum() == 200
+
+
+FORMS = [
+    pytest.param([connect(), read(70), disconnect()], 0, 70, id="the far end speaks first"),
+    pytest.param([connect(), disconnect()], 0, 0, id="nothing is said"),
+    pytest.param([connect(), write(200_000), disconnect()], 200_000, 0, id="more than a segment"),
+    pytest.param([connect(1), write(5, 1), connect(2), write(6, 2), disconnect(1), disconnect(2)], 11, 0, id="two"),
+]
+
+
+@pytest.mark.parametrize(("steps", "sent", "received"), FORMS)
+def test_a_connection_may_carry_anything(talk: StartTalk, steps: list[Body], sent: int, received: int) -> None:
+    load = workload(group(transaction(*steps, repeat=iterations(20)), strands=3, connected=False))
+    far, near = execute(talk, load, {"by": "workload"})
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == 60
+    assert near.total("sent_bytes") == far.total("received_bytes") == 60 * sent
+    assert near.total("received_bytes") == far.total("sent_bytes") == 60 * received
+
+
+def test_time_ends_between_two_connections(talk: StartTalk) -> None:
+    far, near = execute(talk, workload(group(crr(), strands=10, connected=False)), phases(300))
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") > 0
+
+
+def test_a_file_is_sent_whole(talk: StartTalk, tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    path.write_bytes(os.urandom(300_000))
+    send = step("send_file", connection=0, files=[{"path": str(path), "length_bytes": 300_000}], call_bytes=70_000)
+    load = workload(group(transaction(send, read(1), repeat=iterations(20)), strands=2))
+    far, near = execute(talk, load, {"by": "workload"})
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("sent_bytes") == far.total("received_bytes") == 40 * 300_000
+
+
+def test_strangers_are_dropped_while_it_runs(talk: StartTalk) -> None:
+    """A wrong token, another protocol, silence: none is given a byte, none holds a strand up."""
+    far, near = prepare(
+        talk, workload(group(crr(1, 1, iterations(300)), strands=2, connected=False)), {"by": "workload"}
+    )
+    port = listening_port(far.process.pid)
+    strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+    strangers[0].sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
+    strangers[1].sendall(b"GET / HTTP/1.1\r\nHost: far.example\r\nAccept: everything at all\r\n\r\n")
+    far_end, near_end = finish(far, near)
+    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
+    assert near_end.total("transactions_count") == 600
+    assert {"note": "strangers_dropped", "count": 2} in far_end.finished["notes"]
+    for stranger in strangers:
+        stranger.settimeout(10)
+        try:
+            assert stranger.recv(100) == b""
+        except ConnectionResetError:
+            continue
+        finally:
+            stranger.close()
+
+
+def listening_port(process: int) -> int:
+    """The port at which a process listens, of the host's table by the inodes of its files."""
+    own = set()
+    for entry in Path(f"/proc/{process}/fd").iterdir():
+        target = str(entry.readlink())
+        if target.startswith("socket:["):
+            own.add(target[len("socket:[") : -1])
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A" and words[9] in own:
+            return int(words[1].split(":")[1], 16)
+    raise AssertionError("it does not listen")

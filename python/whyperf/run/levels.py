@@ -13,13 +13,17 @@ LEVELS: tuple[Level, ...] = ("user", "counters", "segments")
 
 
 def interleaved(plan: Plan, pairs: int) -> list[PlannedTrial]:
-    """Every cell at every level `pairs` times: block after block, the order within a block drawn from the seed."""
+    """Every cell at every level `pairs` times, block after block.
+
+    The levels of a cell follow each other, so that a pair shares the machine's moment; the order of the cells in a block
+    and of the levels in a cell is drawn from the seed.
+    """
     trials: list[PlannedTrial] = []
     for block in range(1, pairs + 1):
         generator = Random(f"levels of block {block} of seed {plan.seed}")
-        wanted = [(cell.id, level) for cell in plan.cells for level in LEVELS]
-        for cell, level in sorted(wanted, key=lambda _: generator.random()):
-            trials.append(PlannedTrial(f"{len(trials) + 1:03d}-{cell}", block, cell, level))
+        for cell in generator.sample(plan.cells, len(plan.cells)):
+            for level in generator.sample(LEVELS, len(LEVELS)):
+                trials.append(PlannedTrial(f"{len(trials) + 1:03d}-{cell.id}", block, cell.id, level))
     return trials
 
 

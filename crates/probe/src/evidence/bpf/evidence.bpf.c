@@ -20,19 +20,25 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 	return 0;
 }
 
-/* Where TCP begins to process an arrival: in receive processing, or late, in the process that held
- * the socket meanwhile. Tells the ACKs of the latter from those of a read call.
+/* Where TCP processes an arrival late, in the process that held the socket meanwhile. Tells the ACKs
+ * of that from those of a read call, which has moved `copied_seq` on. In receive processing, where
+ * nearly all arrivals are processed, there is nothing to tell.
  */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(tcp_probe, struct sock *sk)
 {
-	watched_t which = watched_sock(sk);
-	struct connection *connection = which ? connection_of(which) : NULL;
-	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 	struct cpu *cpu = this_cpu();
+	struct connection *connection;
+	struct tcp_sock *tp;
+	watched_t which;
 
-	if (tp && cpu) {
-		connection->processed.in_process = cpu->running == 0;
+	if (!cpu || cpu->running)
+		return 0;
+	which = watched_sock(sk);
+	connection = which ? connection_of(which) : NULL;
+	tp = connection ? tcp_sock_of(sk) : NULL;
+	if (tp) {
+		connection->processed.in_process = 1;
 		connection->processed.copied_seq = tp->copied_seq;
 	}
 	return 0;

@@ -100,16 +100,20 @@ static __always_inline void count_in(struct connection *connection, const struct
 }
 
 /* RFC 5681 section 2: no payload, the same number and window, while data is outstanding. The one
- * before may still wait in the backlog, so that snd_una is behind.
+ * before may still wait in the backlog, so that snd_una is behind. The socket is looked up only for
+ * what may be one: nearly no segment is.
  */
-static __always_inline void count_duplicate(struct connection *connection, const struct segment *segment, struct tcp_sock *tp)
+static __always_inline void count_duplicate(struct connection *connection, const struct segment *segment, watched_t which)
 {
 	bool is_pure = !segment->payload_bytes && !(segment->flags & (SYN | FIN | RST));
 
-	if (is_pure && tp && segment->acknowledgment == connection->in.last_acknowledgment &&
-	    segment->window_field == connection->in.last_window && !is_before(segment->acknowledgment, tp->snd_una) &&
-	    is_before(segment->acknowledgment, tp->snd_nxt))
-		connection->in.duplicate_acks += 1;
+	if (is_pure && segment->acknowledgment == connection->in.last_acknowledgment &&
+	    segment->window_field == connection->in.last_window) {
+		struct tcp_sock *tp = socket_of(connection, which);
+
+		if (tp && !is_before(segment->acknowledgment, tp->snd_una) && is_before(segment->acknowledgment, tp->snd_nxt))
+			connection->in.duplicate_acks += 1;
+	}
 	connection->in.last_acknowledgment = segment->acknowledgment;
 	connection->in.last_window = segment->window_field;
 }
@@ -120,7 +124,6 @@ static __always_inline void on_in(struct sk_buff *skb)
 	struct tcp_header header;
 	struct segment segment;
 	struct connection *connection;
-	struct tcp_sock *tp;
 	struct cpu *cpu;
 	__u32 tcp_bytes;
 	__u16 source, destination;
@@ -151,10 +154,9 @@ static __always_inline void on_in(struct sk_buff *skb)
 		return;
 	read_segment(&segment, &header, tcp_bytes);
 	read_gso(&segment, skb);
-	tp = socket_of(connection, which);
 	count_in(connection, &segment);
-	count_duplicate(connection, &segment, tp);
+	count_duplicate(connection, &segment, which);
 	if (constants.log_mask)
-		log_segment(&segment, tp, which, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
+		log_segment(&segment, socket_of(connection, which), which, bpf_ktime_get_ns(), IN, context_of(cpu), cpu->running && is_ksoftirqd(), NONE,
 			    NONE);
 }

@@ -149,8 +149,8 @@ struct connection {
 		struct sized sizes[SIZE_CLASSES];
 	} in;
 	struct {
-		__u32 in_process;   /* whether the last arrival was processed in a process */
-		__u32 copied_seq;   /* read by then */
+		__u32 in_process;   /* whether an arrival was processed in a process */
+		__u32 copied_seq;   /* read by then; has moved on once a read call sends */
 	} processed;
 	struct {
 		__u32 has_read;     /* whether a read call has ended */

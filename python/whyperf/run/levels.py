@@ -15,8 +15,8 @@ LEVELS: tuple[Level, ...] = ("user", "counters", "segments")
 def interleaved(plan: Plan, pairs: int) -> list[PlannedTrial]:
     """Every cell at every level `pairs` times, block after block.
 
-    The levels of a cell follow each other, so that a pair shares the machine's moment; the order of the cells in a block
-    and of the levels in a cell is drawn from the seed.
+    The levels of a cell follow each other, so that a pair shares the machine's moment. The order of the cells in a
+    block and of the levels in a cell is drawn from the seed.
     """
     trials: list[PlannedTrial] = []
     for block in range(1, pairs + 1):

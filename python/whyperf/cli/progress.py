@@ -124,4 +124,6 @@ def cell_words(plan: Plan, cell: str) -> str:
 
 def shown(level: Level) -> str:
     """A level as the command line takes it."""
+    if isinstance(level, float) and level.is_integer():
+        return str(int(level))
     return str(level).lower() if isinstance(level, bool) else str(level)

@@ -2,7 +2,8 @@
 
 Data that may go at once is sent by the write call, in the context of the process. What Nagle's
 algorithm (RFC 896), the window or the congestion window held back goes when an ACK allows it, in
-receive processing.
+receive processing. It is a lower bound: an ACK that arrives while the process holds the socket waits
+in its backlog, and the process itself sends what it releases.
 """
 
 from typing import NamedTuple

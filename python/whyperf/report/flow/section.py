@@ -114,7 +114,12 @@ def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[s
         (Column("Log", "Whether every segment is in it.", number=False), _log),
         (Column("Payload sequence", "What the sender's payloads repeat as.", number=False), _pattern),
         (
-            Column("Waited for an ACK", "Payloads, and the part of each that left when an ACK arrived.", number=False),
+            Column(
+                "Waited for an ACK",
+                "Payloads, and the part of each that left in receive processing when an ACK arrived: at least so many "
+                "had waited. An ACK that meets a busy socket is taken in by the process.",
+                number=False,
+            ),
             _waited,
         ),
         (Column("Segments"), lambda one: _number(one.segments, f"{one.segments or 0:,}")),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from whyperf.analyze.quantity import bit_rate, percent, significant
+from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.report.blocks import Section, StudyTable
 from whyperf.report.table import Column, Entry, Table
@@ -142,6 +142,11 @@ def _user_of_busy(cell: CellResult) -> float | None:
     return sender.user_ratio / sender.busy_ratio
 
 
+def _mbps(bps: float) -> str:
+    """As the studies tell it."""
+    return f"{significant(bps / 1e6, 4)} Mbit/s"
+
+
 def _four(value: float) -> str:
     return significant(value, 4)
 
@@ -200,7 +205,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
                 (_head("Packets/s", STUDY), _study("packets_per_s")),
                 (_head("Packets/s", HERE), _here(_packets, _four)),
                 (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
-                (_head("Rate", HERE), _here(_goodput, bit_rate)),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
             ),
         ),
         Comparison(
@@ -213,11 +218,11 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
                 (_head("Packets/s, deferred", STUDY), _study("packets_per_s_deferred_ack_on")),
                 (_head("Packets/s, deferred", HERE), _here(_packets, _four)),
                 (_head("Rate, deferred", STUDY), _study("mbps_deferred_ack_on", unit=" Mbit/s")),
-                (_head("Rate, deferred", HERE), _here(_goodput, bit_rate)),
+                (_head("Rate, deferred", HERE), _here(_goodput, _mbps)),
                 (_head("Packets/s, not deferred", STUDY), _study("packets_per_s_deferred_ack_off")),
                 (_head("Packets/s, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_packets, _four))),
                 (_head("Rate, not deferred", STUDY), _study("mbps_deferred_ack_off", unit=" Mbit/s")),
-                (_head("Rate, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_goodput, bit_rate))),
+                (_head("Rate, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_goodput, _mbps))),
             ),
         ),
     ),
@@ -236,7 +241,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
                 (_head("System", HERE), _here(_kind("system"), percent)),
                 (_head("Soft interrupts", HERE), _here(_kind("softirq"), percent)),
                 (_head("Packets/s", HERE), _here(_packets, _four)),
-                (_head("Rate", HERE), _here(_goodput, bit_rate)),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
             ),
         ),
     ),
@@ -250,7 +255,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
                 (Column("Write (bytes)"), _study("write_bytes")),
                 (Column("Connections"), _study("connections")),
                 (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
-                (_head("Rate", HERE), _here(_goodput, bit_rate)),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
                 (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
                 (
                     _head("Cycles/KB", HERE),

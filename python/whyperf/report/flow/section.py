@@ -160,8 +160,8 @@ def _waited(one: Glance) -> Entry:
     """The frequent payloads with the part of each that an ACK released; rare ones say nothing."""
     most = max((waited.sent for waited in one.waited), default=0)
     told = [waited for waited in one.waited if waited.sent >= LEAST_RATIO * most]
-    text = "; ".join(f"{waited.payload_bytes:,} bytes {percent(waited.ratio)}" for waited in told[:MOST_PAYLOADS])
-    return Entry(text, text)
+    text = "; ".join(f"{waited.payload_bytes} ({percent(waited.ratio)})" for waited in told[:MOST_PAYLOADS])
+    return Entry(_unbroken(text), text)
 
 
 def pattern_words(found: Payloads) -> str:

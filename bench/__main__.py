@@ -32,23 +32,30 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(asked: options.Options, setting: plan.Setting, folder: Path) -> list[Sample]:
-    """Takes all turns, in their order."""
+    """Takes all turns, in their order; those on one CPU last, on a testbed of their own."""
     progress = Console(stderr=True)
-    turns = plan.turns(asked.cells, plan.TOOLS, asked.pairs, asked.seed)
-    turn_s = setting.load_s + options.TURN_OVERHEAD_S
+    groups = [
+        tuple(cell for cell in asked.cells if cell.is_on_one_cpu == is_on_one_cpu) for is_on_one_cpu in (False, True)
+    ]
+    turns = [plan.turns(cells, plan.TOOLS, asked.pairs, asked.seed) for cells in groups]
+    left_s = sum(map(len, turns)) * (setting.load_s + options.TURN_OVERHEAD_S)
     samples = []
-    with subject.testbed(setting, asked.cells, asked.pairs, folder) as (ends, whyperf):
-        set_congestion_control(ends, setting.congestion_control)
-        tools = {plan.WHYPERF: whyperf.start} | STARTS
-        for number, turn in enumerate(turns):
-            left_s = (len(turns) - number) * turn_s
-            name = f"pair {turn.pair + 1} of {asked.pairs}, {turn.cell.name}, {turn.tool}"
-            progress.print(f"{number + 1}/{len(turns)} {name}, about {left_s:.0f} s left", highlight=False)
-            try:
-                samples.append(take(tools[turn.tool], turn, ends, setting))
-            except (ToolError, LookupError, TimeoutError) as error:
-                # One tool that fails once must not cost the others their samples.
-                progress.print(f"{name}: left out: {error}", highlight=False, markup=False)
+    for cells, taken in zip(groups, turns, strict=True):
+        if not cells:
+            continue
+        place = folder / ("one-cpu" if cells[0].is_on_one_cpu else "two-cpus")
+        with subject.testbed(setting, cells, asked.pairs, place) as (ends, whyperf):
+            set_congestion_control(ends, setting.congestion_control)
+            tools = {plan.WHYPERF: whyperf.start} | STARTS
+            for turn in taken:
+                name = f"pair {turn.pair + 1} of {asked.pairs}, {turn.cell.name}, {turn.tool}"
+                progress.print(f"{name}, about {left_s:.0f} s left", highlight=False)
+                left_s -= setting.load_s + options.TURN_OVERHEAD_S
+                try:
+                    samples.append(take(tools[turn.tool], turn, ends, setting))
+                except (ToolError, LookupError, TimeoutError) as error:
+                    # One tool that fails once must not cost the others their samples.
+                    progress.print(f"{name}: left out: {error}", highlight=False, markup=False)
     return samples
 
 

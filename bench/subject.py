@@ -28,9 +28,7 @@ kind = "veth"
 [fixed]
 duration_s = {setting.measure_s}
 warmup_s = {setting.warmup_s}
-congestion_control = "{setting.congestion_control}"
 near_cpus = "{setting.sender_cpu}"
-window_bytes = {window}
 """
 
 SWEEP = """
@@ -71,8 +69,8 @@ class Trial:
     experiment: Experiment
     manifest: Future[dict[str, Any]]
 
-    column: str
-    """Where the analysis has the figure."""
+    counts_transactions: bool
+    """Whether the figure is transactions a second."""
 
     def rate(self) -> float:
         """Waits for the end; the figure as the analysis finds it in the record.
@@ -83,8 +81,10 @@ class Trial:
         manifest = self.manifest.result()
         if manifest["status"] != "complete":
             raise ToolError(f"whyperf failed: {manifest['reason']}")
-        trials = measure_trials(read_inputs(self.experiment)).trials
-        return float(trials.filter(pl.col("trial") == self.name)[self.column].item())
+        measured = measure_trials(read_inputs(self.experiment))
+        rows = measured.transactions if self.counts_transactions else measured.trials
+        column = "transactions_per_s" if self.counts_transactions else "goodput_bps"
+        return float(rows.filter(pl.col("trial") == self.name)[column].item())
 
 
 class Subject:
@@ -108,8 +108,7 @@ class Subject:
             return manifest
 
         with ThreadPoolExecutor(1) as pool:
-            column = "transactions_per_s" if turn.cell.counts_transactions else "goodput_bps"
-            yield Trial(planned.id, self._experiment, pool.submit(run), column)
+            yield Trial(planned.id, self._experiment, pool.submit(run), turn.cell.counts_transactions)
 
 
 def sweep_name(cell: Cell) -> str:
@@ -120,11 +119,14 @@ def sweep_name(cell: Cell) -> str:
 
 def plan(setting: Setting, cells: tuple[Cell, ...], pairs: int) -> tuple[Plan, str]:
     """The plan of all cells, and the text of its profile."""
-    text = PROFILE.format(setting=setting, window=setting.window_bytes or '"default"')
+    text = PROFILE.format(setting=setting)
     for cell in cells:
         asked = ASKED[cell.workload].format(size=cell.size_bytes)
         if cell.connections >= MANY and cell.workload in {"stream", "small"}:
             asked += '\nio_model = "epoll"'
+        if cell.workload != "udp":
+            asked += f'\ncongestion_control = "{setting.congestion_control}"'
+            asked += f"\nwindow_bytes = {setting.window_bytes}" if setting.window_bytes else ""
         text += SWEEP.format(name=sweep_name(cell), cell=cell, far_cpu=setting.far_cpu(cell), asked=asked)
     return build(parse(text, name="bench", where="bench"), trials=pairs), text
 

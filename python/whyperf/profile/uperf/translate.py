@@ -93,10 +93,14 @@ class _Translator:
             self.transaction(number, transaction, group, connections)
             for number, transaction in enumerate(group.transactions, start=1)
         ]
+        is_connected = _only_connects(group.transactions[0])
+        if is_connected:
+            # Open before the start: setting up connections is no part of the measurement. Its place stays.
+            transactions[0] |= {"steps": [think_step(0, is_busy=False)], "repeat": _iterations(0)}
         return {
             "name": group.name,
             "strands_count": group.strands,
-            "is_connected": False,
+            "is_connected": is_connected,
             "transactions": transactions,
         }
 
@@ -220,6 +224,14 @@ class _Translator:
         number = flowop.options.number("conn", ANONYMOUS)
         which = f"connection {number}" if number else "a connection without conn="
         raise ValueError(f"{flowop.type} needs {which}, and none is open here; connect first")
+
+
+def _only_connects(transaction: Transaction) -> bool:
+    """Whether a transaction opens one connection, once, and does nothing else."""
+    if transaction.duration_ns is not None or transaction.iterations != 1 or len(transaction.flowops) != 1:
+        return False
+    (flowop,) = transaction.flowops
+    return flowop.type in OPENING and flowop.options.number("count", 1) == 1
 
 
 def _iterations(count: int) -> Document:

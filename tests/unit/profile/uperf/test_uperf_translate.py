@@ -161,6 +161,14 @@ def test_connections(inside: list[str], transaction: str, expected: list[str]) -
     assert operations(*written, transaction=transaction) == expected
 
 
+def test_a_first_transaction_that_only_connects_is_done_before_the_start() -> None:
+    (group,) = translated(SHAPES["bulk"]).workload["groups"]
+    assert group["is_connected"]
+    assert group["transactions"][0]["repeat"] == {"by": "iterations", "count": 0}
+    for shape in ("connect", "terminal", "two-hosts", "pile"):
+        assert not translated(SHAPES[shape]).workload["groups"][0]["is_connected"]
+
+
 def test_an_accept_is_a_connect_and_told() -> None:
     found = translated(SHAPES["accept"])
     assert found.workload == translated(SHAPES["connect"]).workload
@@ -200,7 +208,7 @@ def test_groups() -> None:
     text = SHAPES["two-groups"].replace("<group nthreads", '<group name="g" nthreads')
     groups = translated(text).workload["groups"]
     assert [(group["name"], group["strands_count"], group["is_connected"]) for group in groups] == [
-        ("g", 2, False),
+        ("g", 2, True),
         ("g-2", 1, False),
     ]
 

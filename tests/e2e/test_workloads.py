@@ -38,6 +38,8 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
         pytest.param({"workload": "write-wait", "connections": 3}, id="write-wait"),
         pytest.param({"workload": "bidirectional", "connections": 2}, id="bidirectional"),
         pytest.param({"workload": "burst", "think_us": 100}, id="burst"),
+        pytest.param({"workload": "udp-rr", "connections": 2}, id="udp-rr"),
+        pytest.param({"workload": "rr", "transport": "unix"}, id="rr over Unix sockets"),
         pytest.param({"workload": "idle-connections", "idle_connections": 50}, id="idle-connections"),
         pytest.param({"workload": "stream", "io_model": "epoll", "connections": 3}, id="stream"),
         pytest.param({"workload": "stream-receive", "io_model": "epoll"}, id="stream-receive"),
@@ -82,6 +84,22 @@ def test_an_open_loop_tells_its_schedule_and_counts_from_it(tmp_path: Path) -> N
     assert cell.transactions.intended_per_s == pytest.approx(500, rel=0.1)
     assert cell.transactions.latency is not None
     assert cell.transactions.latency.kind == "intended"
+
+
+def test_datagrams_are_told_as_the_receiver_counted_them(tmp_path: Path) -> None:
+    record = short(tmp_path, workload="udp-stream", connections=2, write_rate_bps=8_000_000, datagram_size_bytes=1000)
+    assert record.only.status == "complete", record.only.reason
+    rows = record.table("datagrams")
+    sent = rows.filter(pl.col("host") == "near")["sent_count"].sum()
+    received = rows.filter(pl.col("host") == "far")["received_count"].sum()
+    assert 0 < received <= sent
+    (cell,) = summarize(record.experiment).cells
+    assert cell.metric == "datagrams"
+    assert cell.datagrams is not None
+    assert cell.datagrams.received_count > 0
+    # Payload at the receiver over its window is its datagrams times their size.
+    assert cell.goodput_bps.median == pytest.approx((cell.datagrams.received_per_s.median or 0) * 8000, rel=0.1)
+    assert cell.connections is not None
 
 
 OWN = {

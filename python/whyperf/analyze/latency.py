@@ -11,6 +11,8 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from whyperf.analyze.transactions import IS_NEAR
+
 #: Percentiles of the result, by the name of their field.
 PERCENTILES: dict[str, Fraction] = {
     "p50_ns": Fraction(50, 100),
@@ -28,8 +30,8 @@ Percentiles = dict[str, int | float | None]
 
 
 def merged(latencies: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """Histograms of phase `measure` at the near end, merged: `by`, `kind`, `low`, `high`, `count`, ascending."""
-    chosen = latencies.filter((pl.col("phase") == MEASURE) & (pl.col("host") == "near"))
+    """Histograms of phase `measure` at the near ends, merged: `by`, `kind`, `low`, `high`, `count`, ascending."""
+    chosen = latencies.filter((pl.col("phase") == MEASURE) & IS_NEAR)
     return (
         chosen.group_by(*by, "kind", "latency_ns_low", "latency_ns_high")
         .agg(pl.col("latency_count").cast(pl.Int64).sum().alias("count"))

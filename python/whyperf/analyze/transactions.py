@@ -7,7 +7,8 @@ import polars as pl
 
 from whyperf.analyze.overlap import with_overlap
 
-NEAR = "near"
+#: Near ends are `near`, `near2`, …: one a pair of agents.
+IS_NEAR = pl.col("host").str.starts_with("near")
 COUNTS = ("transactions_count", "intended_count", "begun_count", "failed_count", "operations_count")
 _SECONDS = (pl.col("window_end_ns") - pl.col("window_start_ns")) / 1e9
 
@@ -22,13 +23,13 @@ def received_octets(transactions: pl.DataFrame, windows: pl.DataFrame) -> pl.Dat
 
 
 def trial_transactions(transactions: pl.DataFrame, trials: pl.DataFrame, by: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Transactions of each trial within its window, at the near end.
+    """Transactions of each trial within its window, at the near ends.
 
     One row a trial, or a trial and `by` (`group`, `transaction`): `trial`, `cell`, the sums of `COUNTS`,
     `seconds`, `transactions_per_s`, `intended_per_s`, `begun_per_s`.
     """
     windows = _known(trials)
-    near = transactions.filter(pl.col("host") == NEAR).drop("cell", strict=False)
+    near = transactions.filter(IS_NEAR).drop("cell", strict=False)
     shared = with_overlap(near, windows)
     sums = shared.group_by("trial", *by).agg((pl.col(name) * pl.col("share")).sum() for name in COUNTS)
     return (

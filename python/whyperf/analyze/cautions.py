@@ -152,6 +152,11 @@ KINDS: Mapping[str, Kind] = {
         "{count} failed or timed out, {ratio} of those that ended.",
         "They count as transactions that ended, their latency too. Look for what the peer or the path refused.",
     ),
+    "no_kernel_timestamps": Kind(
+        "The kernel's time stamps were asked for and none came.",
+        "Latency is the application's alone here. Leave kernel_timestamps out, or measure over a device whose kernel "
+        "stamps segments.",
+    ),
     "no_transactions": Kind(
         "No transaction ended in the measurement window.",
         "Raise duration_s, or look for what the transactions wait for.",

@@ -123,7 +123,7 @@ class _Tables:
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
             *doubts.of_cpu(cpu),
-            *of_transactions(self._transactions[cell.id]),
+            *of_transactions(self._transactions[cell.id], cell.factors),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
         ]

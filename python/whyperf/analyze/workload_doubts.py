@@ -1,6 +1,6 @@
 """What to know about transactions and datagrams before believing their figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from whyperf.analyze.cautions import Caution
 from whyperf.analyze.quantity import count, percent, significant
@@ -14,10 +14,12 @@ CLOSED_LOOP = (
 )
 
 
-def of_transactions(transactions: Transactions | None) -> Iterator[Caution]:
+def of_transactions(transactions: Transactions | None, factors: Mapping[str, object]) -> Iterator[Caution]:
     """Cautions about a cell's transactions."""
     if transactions is None:
         return
+    if factors.get("kernel_timestamps") is True and transactions.wire is None and transactions.count:
+        yield Caution("no_kernel_timestamps")
     failed, total = transactions.failed_count, transactions.count
     if failed:
         # An execution that failed has ended too.

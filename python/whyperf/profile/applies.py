@@ -14,6 +14,9 @@ def applies(factor: Factor, workload: Workload, transport: str, io_model: str) -
         return True
     # The direction of stream-receive is in its name.
     is_stream = workload.name == STREAM or (workload.name == STREAM_RECEIVE and factor.name != "direction")
+    # Cork is TCP's own, whatever the workload.
+    if factor.name == "cork" and transport not in WITH_TCP:
+        return False
     holds = {
         "all": True,
         "workload": False,
@@ -28,6 +31,8 @@ def applies(factor: Factor, workload: Workload, transport: str, io_model: str) -
 
 def refusal(factor: Factor, workload: Workload, transport: str, io_model: str) -> str:
     """Why it has none, and the way out."""
+    if factor.name == "cork" and transport not in WITH_TCP:
+        return f"{transport} has no such setting; leave the factor out, or choose another transport"
     match factor.scope:
         case "tcp" | "ip":
             return f"{transport} has no such setting; leave the factor out, or choose another transport"

@@ -112,3 +112,11 @@ def test_a_failed_trial_has_no_transactions() -> None:
 def test_a_stream_has_no_transactions() -> None:
     (cell,) = summarize_inputs(made.inputs([made.Trial()])).cells
     assert (cell.transactions, cell.datagrams, cell.metric, cell.workload) == (None, None, "goodput", "stream")
+
+
+def test_time_stamps_that_did_not_come_are_told() -> None:
+    asked = made.Trial(factors={"kernel_timestamps": True})
+    came = (("service", 10, 10, 5), ("wire", 4, 4, 5))
+    for exchange, told in ((Exchange(trial=asked), True), (Exchange(trial=asked, latencies=came), False)):
+        codes = {warning.code for warning in summary(exchange).warnings}
+        assert ("no_kernel_timestamps" in codes) is told

@@ -139,7 +139,14 @@ def test_every_shipped_workload_is_known_to_the_agents(name: str, connections: i
     "overrides",
     [
         {"transport": "unix"},
-        {"transport": "mptcp", "cork": True, "busy_poll_us": 50, "dscp": 46, "kernel_timestamps": True},
+        {
+            "transport": "mptcp",
+            "cork": True,
+            "io_model": "blocking",
+            "busy_poll_us": 50,
+            "dscp": 46,
+            "kernel_timestamps": True,
+        },
         {"zero_copy": True, "truncate": True, "send_call": "splice"},
         {"workload": "rr", "io_model": "io_uring", "threads": 2, "outstanding": 8},
         {"workload": "udp-rr", "dscp": 46},

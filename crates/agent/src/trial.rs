@@ -115,7 +115,7 @@ pub fn run(
     }
     let Written { file, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
 
-    let notes = notes(spec, strangers_count, &sampler);
+    let notes = notes(spec, strangers_count, &lives, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
     let evidence = witness.end(broken_off, sampler.unseen_segments_count());
     telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
@@ -209,10 +209,15 @@ fn outcome(lives: &[Life]) -> Outcome {
     cut.or(failed).unwrap_or(Outcome::Complete)
 }
 
-fn notes(spec: &TrialSpec, strangers_count: u64, sampler: &Sampler) -> Vec<Note> {
+fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampler) -> Vec<Note> {
     let mut notes = load::options::Requested::new(&spec.socket, spec.role).notes();
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
+    }
+    let zero_copy = || lives.iter().filter_map(|life| life.zero_copy);
+    let count = zero_copy().map(|sends| sends.copied_count).sum();
+    if count > 0 {
+        notes.push(Note::ZeroCopyCopied { count, sent_count: zero_copy().map(|sends| sends.sent_count).sum() });
     }
     if sampler.worst_late_ns() > LATE_NS && matches!(spec.stop, Stop::Duration { .. }) {
         notes.push(Note::SamplerLate { worst_ns: sampler.worst_late_ns() });

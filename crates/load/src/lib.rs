@@ -5,6 +5,7 @@
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`], or
 //! [`datagrams`]),
 //! with counters that a sampler may read at any time ([`counter`]), punctually ([`urgency`]).
+//! Payload leaves through an [`outlet`].
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
 pub mod counter;
@@ -12,6 +13,7 @@ pub mod datagrams;
 pub mod engine;
 pub mod open;
 pub mod options;
+pub mod outlet;
 pub mod preamble;
 mod receiver;
 pub mod running;

@@ -152,9 +152,6 @@ fn set_tcp(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadErr
     if spec.no_delay {
         set_checked(socket, &sockopt::NO_DELAY, 1, "")?;
     }
-    if spec.cork {
-        set_checked(socket, &sockopt::CORK, 1, "")?;
-    }
     Ok(())
 }
 
@@ -170,13 +167,19 @@ pub(crate) fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_in
 ///
 /// # Errors
 /// The kernel refuses an option, or takes another value.
-pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
+pub fn settle(socket: &Socket, domain: Domain, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
     if is_tcp(transport) {
         clamp_window(socket, spec, role)?;
+        // Not earlier: the token would be held back. The receiver's few bytes are not payload.
+        if spec.cork && role == Role::Sender {
+            set_checked(socket, &sockopt::CORK, 1, "")?;
+        }
         if spec.quick_ack {
             quick_ack(socket).map_err(|error| LoadError::host("TCP_QUICKACK", error, ""))?;
         }
     }
+    // One that was accepted has what the listening socket had, if the kernel hands it down.
+    set_any(socket, domain, spec)?;
     if let (Role::Sender, Some(rate)) = (role, spec.pacing_rate_bytes_per_second) {
         sockopt::pace(socket, rate).map_err(|error| LoadError::host(format!("SO_MAX_PACING_RATE {rate}"), error, ""))?;
         let got = sockopt::pacing_rate(socket).map_err(|error| LoadError::host("reading back SO_MAX_PACING_RATE", error, ""))?;

@@ -10,8 +10,8 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 
 use crate::counter::Counts;
-use crate::options;
 use crate::running::{Ended, Life, Task};
+use crate::{options, outlet};
 
 /// Length of the receiver's closing report: its count of the payload, big-endian.
 pub(crate) const REPORT_BYTES: usize = 8;
@@ -40,7 +40,8 @@ fn read_all(task: &mut Task, buffer: &mut [u8], life: &mut Life) -> io::Result<(
             wait_readable(&task.socket)?;
             life.other_calls_count += 1;
         }
-        let moved = match (&*task.socket).read(buffer) {
+        let read = if task.spec.truncate { outlet::receive_nothing(&task.socket, ask) } else { (&*task.socket).read(buffer) };
+        let moved = match read {
             Ok(0) => break,
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,

@@ -9,7 +9,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use nix::unistd::Pid;
 use probe::threads::{ThreadProbe, ThreadSample};
-use schema::trial::{ReadWait, Role, Stop, TrialSpec};
+use schema::trial::{ReadWait, Role, SocketSpec, Stop, TrialSpec};
 use schema::workload::{DatagramStream, Workload};
 use socket2::Socket;
 use std::net::Shutdown;
@@ -29,6 +29,7 @@ use crate::engine::ledger::{Latencies, Ledger};
 use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::open::{Connection, Opened, Times};
+use crate::outlet::ZeroCopy;
 use crate::{LoadError, receiver, sender};
 
 /// Why a load was ended from outside.
@@ -68,6 +69,8 @@ pub struct Life {
     pub short_calls_count: u64,
     /// Other system calls of the data path.
     pub other_calls_count: u64,
+    /// What became of sends without copying, where they were asked for.
+    pub zero_copy: Option<ZeroCopy>,
     /// How it ended.
     pub ended: Ended,
 }
@@ -82,6 +85,7 @@ impl Life {
             calls_count: 0,
             short_calls_count: 0,
             other_calls_count: 0,
+            zero_copy: None,
             ended: Ended::Complete,
         }
     }
@@ -168,6 +172,8 @@ pub(crate) struct Task {
     pub transfer: Transfer,
     /// Payload the connection is to carry; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
+    /// Options of the socket that the calls have to do with.
+    pub spec: SocketSpec,
     pub quick_ack: bool,
     pub read_wait: ReadWait,
     /// When the next write is due; none: at once.
@@ -418,6 +424,7 @@ impl Load {
             control: Arc::clone(&self.control),
             transfer: Transfer::new(call_bytes(spec), &spec.stop),
             planned_bytes,
+            spec: spec.socket.clone(),
             quick_ack: spec.socket.quick_ack,
             read_wait: spec.read_wait,
             pace: Pace::new(spec.write_rate_bps),

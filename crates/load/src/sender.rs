@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 
 use crate::counter::Counts;
+use crate::outlet::Outlet;
 use crate::receiver::REPORT_BYTES;
 use crate::running::{Ended, Life, Task, sleep_until};
 
@@ -19,7 +20,11 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     let mut life = Life::new(task.number);
     life.first_call_mono_ns = Some(mono_ns());
-    let written = write_all(task, source, &mut life);
+    let written = Outlet::new(&task.spec, source).and_then(|mut outlet| {
+        write_all(task, source, &mut outlet, &mut life)?;
+        life.zero_copy = outlet.finish(&task.socket)?;
+        Ok(())
+    });
     life.last_call_mono_ns = Some(mono_ns());
     let ended = written.and_then(|()| confirm(task, life.payload_bytes));
     life.ended = match (task.control.cut(), ended) {
@@ -30,7 +35,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     life
 }
 
-fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> {
+fn write_all(task: &mut Task, source: &[u8], outlet: &mut Outlet, life: &mut Life) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     let start_mono_ns = mono_ns();
     loop {
@@ -41,7 +46,7 @@ fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> 
         if ask == 0 || task.control.is_stopped() {
             return Ok(());
         }
-        let moved = match task.socket.send_with_flags(&source[..ask], libc::MSG_NOSIGNAL) {
+        let moved = match outlet.send(&task.socket, &source[..ask]) {
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -50,6 +55,7 @@ fn write_all(task: &mut Task, source: &[u8], life: &mut Life) -> io::Result<()> 
         life.calls_count += 1;
         life.short_calls_count += u64::from(moved < ask);
         task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        life.other_calls_count += outlet.on_written(&task.socket)?;
         task.transfer.on_moved(moved);
         if let Some(mut reply_bytes) = task.exchange.on_moved(moved) {
             while reply_bytes > 0 {

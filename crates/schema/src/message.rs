@@ -195,6 +195,14 @@ pub enum Note {
         /// Worst delay in ns.
         worst_ns: u64,
     },
+    /// Sends without copying that the kernel copied after all, as it does wherever the payload stays on
+    /// the host.
+    ZeroCopyCopied {
+        /// Calls that it copied.
+        count: u64,
+        /// Calls in all.
+        sent_count: u64,
+    },
     /// CPU cycles could not be counted by the PMU.
     NoPmu {
         /// Why.

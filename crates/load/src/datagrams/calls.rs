@@ -1,4 +1,4 @@
-//! Several datagrams a system call. With unsafe code.
+//! Several datagrams in one receive call. With unsafe code.
 
 use socket2::Socket;
 use std::io;
@@ -13,7 +13,8 @@ pub struct Messages {
     /// All buffers, one behind the other; the kernel's structures point into it.
     bytes: Vec<u8>,
     each: usize,
-    vectors: Vec<libc::iovec>,
+    /// What the headers point to.
+    _vectors: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
     controls: Vec<[u64; CONTROL_WORDS]>,
 }
@@ -35,33 +36,7 @@ impl Messages {
                 header
             })
             .collect();
-        Self { bytes, each, vectors, headers, controls }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.headers.len()
-    }
-
-    /// A buffer.
-    pub fn buffer(&mut self, position: usize) -> &mut [u8] {
-        &mut self.bytes[position * self.each..][..self.each]
-    }
-
-    /// Sends the first `count` buffers, each `lengths(position)` bytes; returns how many the kernel
-    /// took.
-    ///
-    /// # Errors
-    /// As sendmmsg(2): the first was not taken.
-    pub fn send(&mut self, socket: &Socket, count: usize, length: impl Fn(usize) -> usize) -> io::Result<usize> {
-        for (position, vector) in self.vectors.iter_mut().take(count).enumerate() {
-            vector.iov_len = length(position).min(self.each);
-        }
-        let count = libc::c_uint::try_from(count.min(self.headers.len())).map_err(io::Error::other)?;
-        // SAFETY: the first `count` headers point to vectors and these to buffers of at least the
-        // length they say; all of them live in `self`, which does not move them.
-        let taken = unsafe { libc::sendmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL) };
-        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+        Self { bytes, each, _vectors: vectors, headers, controls }
     }
 
     /// Waits for a message and takes those that are there; returns how many.
@@ -74,8 +49,8 @@ impl Messages {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>();
         }
         let count = libc::c_uint::try_from(self.headers.len()).map_err(io::Error::other)?;
-        // SAFETY: as in `send`; the control data point to memory of `self` of the length they say, and
-        // no timeout is passed.
+        // SAFETY: the headers point to vectors, and these to buffers, of the length they say; so do the
+        // control data. All of them live in `self`, which does not move them; no timeout is passed.
         let received =
             unsafe { libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_WAITFORONE, std::ptr::null_mut()) };
         usize::try_from(received).map_err(|_| io::Error::last_os_error())

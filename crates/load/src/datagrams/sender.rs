@@ -9,14 +9,11 @@ use workload::pace::Pace;
 
 use super::Task;
 use super::agreement::Told;
-use super::calls::Messages;
 use crate::LoadError;
 use crate::counter::Counts;
 use crate::running::{Ended, Life, sleep_until};
 use crate::{options, sockopt};
 
-/// Datagrams of one call where each is its own (sendmmsg(2)).
-const CALL_COUNT: usize = 16;
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
 const MOST_CALL_BYTES: usize = 65_507;
 /// How often a sender that waits for its turn looks whether the load is over.
@@ -62,8 +59,8 @@ struct Sending<'a> {
     /// Length of a datagram, and how many make a call.
     size: usize,
     batch: usize,
-    is_segmented: bool,
-    messages: Messages,
+    /// A batch; the same memory each time.
+    buffer: Vec<u8>,
     schedule: Option<Schedule>,
     sent_count: u64,
 }
@@ -71,16 +68,10 @@ struct Sending<'a> {
 impl<'a> Sending<'a> {
     fn new(task: &'a Task, source: &[u8]) -> Self {
         let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
-        let is_segmented = task.stream.batch_count > 1;
-        let batch = if is_segmented { (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1) } else { CALL_COUNT };
-        let mut messages = if is_segmented { Messages::new(1, batch * size) } else { Messages::new(batch, size) };
-        for position in 0..messages.count() {
-            for (byte, pattern) in messages.buffer(position).iter_mut().zip(source.iter().cycle()) {
-                *byte = *pattern;
-            }
-        }
+        let batch = (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1);
+        let buffer = source.iter().copied().cycle().take(batch * size).collect();
         let schedule = Pace::new(task.stream.rate_bps).map(|pace| Schedule::new(pace, mono_ns()));
-        Self { task, size, batch, is_segmented, messages, schedule, sent_count: 0 }
+        Self { task, size, batch, buffer, schedule, sent_count: 0 }
     }
 
     fn send_all(mut self, life: &mut Life) -> io::Result<u64> {
@@ -137,16 +128,11 @@ impl<'a> Sending<'a> {
         for (position, sequence) in (0..due).zip(self.sent_count..) {
             let header =
                 Header { tag: self.task.tag, sequence, sent_mono_ns: now, length_bytes: u32::try_from(length(position)).unwrap_or(0) };
-            let (buffer, offset) = if self.is_segmented { (0, position * self.size) } else { (position, 0) };
-            header.encode(&mut self.messages.buffer(buffer)[offset..]);
+            header.encode(&mut self.buffer[position * self.size..]);
         }
-        let all = (due - 1) * self.size + length(due - 1);
-        if self.is_segmented {
-            self.messages.send(&self.task.socket, 1, |_| all)?;
-            return Ok((due as u64, all as u64));
-        }
-        let taken = self.messages.send(&self.task.socket, due, length)?;
-        Ok((taken as u64, (0..taken).map(|position| length(position) as u64).sum()))
+        let bytes = (due - 1) * self.size + length(due - 1);
+        self.task.socket.send_with_flags(&self.buffer[..bytes], libc::MSG_NOSIGNAL)?;
+        Ok((due as u64, bytes as u64))
     }
 }
 

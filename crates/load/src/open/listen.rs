@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use super::place::last_port;
 use super::{
     ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, limits, numbers_of_streams, open_timeout,
     settle, split_conductor, stream_transport, token_of, udp, wait, watch,
@@ -119,7 +120,7 @@ impl Listening {
             connections = flows;
             strangers_count += strangers;
         }
-        settle(&connections, &self.spec)?;
+        settle(&connections, &self.spec, self.place.domain())?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
         Ok(Opened { connections, strangers_count, conductor, listeners, place: self.place })
     }
@@ -161,7 +162,7 @@ fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket
         let first = listen(spec, &Place::Ports { ip, first: 0, count: 1 }, 0)?;
         let port = first.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
         drop(first);
-        if port.checked_add(count).is_none() {
+        if last_port(port, count).is_none() {
             continue;
         }
         let place = Place::Ports { ip, first: port, count };

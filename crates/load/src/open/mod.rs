@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
 use schema::workload::{IoModel, Transport};
-use socket2::Socket;
+use socket2::{Domain, Socket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -223,12 +223,12 @@ fn is_a_thread_each(spec: &TrialSpec) -> bool {
 }
 
 /// Makes open connections ready for their load.
-fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError> {
+fn settle(connections: &[Connection], spec: &TrialSpec, domain: Domain) -> Result<(), LoadError> {
     let is_blocking = is_a_thread_each(spec);
     for connection in connections {
         let waiting = connection.socket.set_nonblocking(!is_blocking);
         waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
-        options::settle(&connection.socket, spec.transport, &spec.socket, spec.role)?;
+        options::settle(&connection.socket, domain, spec.transport, &spec.socket, spec.role)?;
     }
     Ok(())
 }

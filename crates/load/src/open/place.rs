@@ -2,8 +2,8 @@
 //!
 //! One port takes as many connections from one host as the host has ports of its own to connect
 //! from, by default 28 232 (`net.ipv4.ip_local_port_range`), and looking for a free one takes long
-//! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening end takes several ports in a
-//! row; both ends know how many from the number of connections, and by turns who goes where.
+//! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening end takes several ports, every
+//! second one; both ends know how many from the number of connections, and by turns who goes where.
 
 use super::CONDUCTOR;
 use schema::trial::TrialSpec;
@@ -22,10 +22,20 @@ const CONNECTIONS_A_PORT: u32 = 10_000;
 /// sockets for each datagram.
 const FLOWS_A_PORT: u32 = 32;
 
+/// From one port to the next. The kernel gives listeners one half of its ports, by parity, and
+/// connections the other; a few thousand connections that linger in TIME-WAIT would leave no row of
+/// neighbors free.
+const DISTANCE: u16 = 2;
+
+/// The last of so many ports; absent when there is none.
+pub(super) fn last_port(first: u16, count: u16) -> Option<u16> {
+    first.checked_add(DISTANCE.checked_mul(count.saturating_sub(1))?)
+}
+
 /// Where the listening end is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// At consecutive ports of an address.
+    /// At every second port of an address, from one on.
     Ports {
         /// Address.
         ip: IpAddr,
@@ -56,7 +66,7 @@ impl Place {
         match self {
             Self::Ports { ip, first, count } => {
                 let behind = if number == CONDUCTOR { 0 } else { number % u32::from(*count) };
-                let port = first.wrapping_add(u16::try_from(behind).unwrap_or(0));
+                let port = first.wrapping_add(DISTANCE * u16::try_from(behind).unwrap_or(0));
                 Ok(SocketAddr::new(*ip, port).into())
             }
             Self::File(path) => SockAddr::unix(path),
@@ -85,7 +95,7 @@ impl fmt::Display for Place {
         match self {
             Self::Ports { ip, first, count: 1 } => SocketAddr::new(*ip, *first).fmt(formatter),
             Self::Ports { ip, first, count } => {
-                write!(formatter, "{}-{}", SocketAddr::new(*ip, *first), first.saturating_add(count.saturating_sub(1)))
+                write!(formatter, "{}-{}", SocketAddr::new(*ip, *first), last_port(*first, *count).unwrap_or(u16::MAX))
             }
             Self::File(path) => path.display().fmt(formatter),
         }
@@ -119,8 +129,8 @@ mod tests {
             let address = place.address_of(number).expect("address").as_socket().expect("address");
             *ports.entry(address.port()).or_insert(0) += 1;
         }
-        assert_eq!(ports, BTreeMap::from([(40_000, 10), (40_001, 10), (40_002, 10)]));
-        assert_eq!(place.to_string(), "127.0.0.1:40000-40002");
+        assert_eq!(ports, BTreeMap::from([(40_000, 10), (40_002, 10), (40_004, 10)]));
+        assert_eq!(place.to_string(), "127.0.0.1:40000-40004");
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub(crate) fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_in
 ///
 /// # Errors
 /// The kernel refuses an option, or takes another value.
-pub fn settle(socket: &Socket, domain: Domain, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
+pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
     if is_tcp(transport) {
         clamp_window(socket, spec, role)?;
         // Not earlier: the token would be held back. The receiver's few bytes are not payload.
@@ -179,7 +179,10 @@ pub fn settle(socket: &Socket, domain: Domain, transport: Transport, spec: &Sock
         }
     }
     // One that was accepted has what the listening socket had, if the kernel hands it down.
-    set_any(socket, domain, spec)?;
+    if spec.busy_poll_us.is_some() || spec.dscp.is_some() || spec.zero_copy {
+        let domain = socket.domain().map_err(|error| LoadError::host("asking for a socket's family", error, ""))?;
+        set_any(socket, domain, spec)?;
+    }
     if let (Role::Sender, Some(rate)) = (role, spec.pacing_rate_bytes_per_second) {
         sockopt::pace(socket, rate).map_err(|error| LoadError::host(format!("SO_MAX_PACING_RATE {rate}"), error, ""))?;
         let got = sockopt::pacing_rate(socket).map_err(|error| LoadError::host("reading back SO_MAX_PACING_RATE", error, ""))?;
@@ -188,6 +191,12 @@ pub fn settle(socket: &Socket, domain: Domain, transport: Transport, spec: &Sock
         }
     }
     Ok(())
+}
+
+/// The first option of the trial that only streams have: the engine of workloads has calls of its own.
+pub fn of_streams(spec: &SocketSpec) -> Option<&'static str> {
+    let asked = [("cork", spec.cork), ("zero_copy", spec.zero_copy), ("send_call", spec.send_call != SendCall::Send)];
+    asked.iter().find(|(_, asked)| *asked).map(|(name, _)| *name)
 }
 
 /// The first option of the trial that its transport does not have. Congestion control is none: it

@@ -39,7 +39,7 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
     if let (Transport::Udp, Some(conductor)) = (spec.transport, &conductor) {
         connections = udp::connect(spec, &place, conductor, abort)?;
     }
-    settle(&connections, spec, place.domain())?;
+    settle(&connections, spec)?;
     Ok(Opened { connections, strangers_count: 0, conductor, listeners: Vec::new(), place })
 }
 

@@ -120,7 +120,7 @@ impl Listening {
             connections = flows;
             strangers_count += strangers;
         }
-        settle(&connections, &self.spec, self.place.domain())?;
+        settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
         Ok(Opened { connections, strangers_count, conductor, listeners, place: self.place })
     }

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
 use schema::workload::{IoModel, Transport};
-use socket2::{Domain, Socket};
+use socket2::Socket;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -168,6 +168,9 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
+    if let Some(option) = spec.workload.as_ref().and_then(|_| options::of_streams(&spec.socket)) {
+        return Err(LoadError::Usage(format!("{option} is an option of streams; the operations of a workload do without")));
+    }
     check_transport(spec)?;
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)
@@ -223,12 +226,12 @@ fn is_a_thread_each(spec: &TrialSpec) -> bool {
 }
 
 /// Makes open connections ready for their load.
-fn settle(connections: &[Connection], spec: &TrialSpec, domain: Domain) -> Result<(), LoadError> {
+fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError> {
     let is_blocking = is_a_thread_each(spec);
     for connection in connections {
         let waiting = connection.socket.set_nonblocking(!is_blocking);
         waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
-        options::settle(&connection.socket, domain, spec.transport, &spec.socket, spec.role)?;
+        options::settle(&connection.socket, spec.transport, &spec.socket, spec.role)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ import polars as pl
 
 from whyperf.analyze.inputs import Inputs
 from whyperf.analyze.settle import series
+from whyperf.analyze.transactions import IS_NEAR
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Course:
     `phases`: phase, `from_s`, `to_s`. `rates`: `at_s` (end of the span), `bps` of all connections
     together. `transport`: `at_s`, `cwnd_bytes` (sender), `window_bytes` (announced, as the sender
     sees it, otherwise as the receiver says), sums over connections, and `rtt_ms`, their median.
-    `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone.
+    `cpu`: `at_s`, `busy_ratio` of the end's own CPUs; empty when they are not its alone. `transactions`: `at_s`,
+    `per_s` that ended, empty in a plain stream. Of datagrams the sender has no rate: what it sends is none.
     """
 
     trial: str
@@ -26,6 +28,7 @@ class Course:
     rates: pl.DataFrame
     transport: pl.DataFrame
     cpu: pl.DataFrame
+    transactions: pl.DataFrame
 
 
 def course(inputs: Inputs, trial: str) -> Course | None:
@@ -34,12 +37,26 @@ def course(inputs: Inputs, trial: str) -> Course | None:
     if rows.is_empty():
         return None
     start = int(rows["start_mono_ns"].min())  # type: ignore[arg-type]
+    sends = inputs.datagrams.filter(pl.col("trial") == trial).is_empty()
+    roles = ("sender", "receiver") if sends else ("receiver",)
     return Course(
         trial=trial,
         phases=_phases(rows, start),
-        rates=pl.concat([_rates(rows.filter(pl.col("role") == role), role, start) for role in ("sender", "receiver")]),
+        rates=pl.concat([_rates(rows.filter(pl.col("role") == role), role, start) for role in roles]),
         transport=_transport(inputs.tcp_info.filter(pl.col("trial") == trial), start),
         cpu=_cpu(inputs, trial, start),
+        transactions=_transactions(inputs.transactions.filter(pl.col("trial") == trial), start),
+    )
+
+
+def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
+    seconds = (pl.col("end_mono_ns") - pl.col("start_mono_ns")) / 1e9
+    return (
+        rows.filter(IS_NEAR & (seconds > 0))
+        .group_by("end_mono_ns")
+        .agg((pl.col("transactions_count") / seconds).sum().alias("per_s"))
+        .select(((pl.col("end_mono_ns") - start) / 1e9).alias("at_s"), "per_s")
+        .sort("at_s")
     )
 
 

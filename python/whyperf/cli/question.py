@@ -1,6 +1,7 @@
 """What the argument of `whyperf run` means: a profile, a workload or a host."""
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from whyperf.profile import (
     load_workload,
     looks_like_path,
     shipped_names,
+    shipped_workload,
     shipped_workload_names,
 )
 
@@ -46,7 +48,7 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
     if looks_like_path(argument) or argument in shipped_names():
         return find(argument), host
     if argument in shipped_workload_names():
-        return find(QUICK).with_overrides({"workload": argument}), host
+        return _about(find(QUICK).with_overrides({"workload": argument}), shipped_workload(argument).about), host
     if host is not None:
         return find(argument), host
     names = [*shipped_names(), *shipped_workload_names()]
@@ -71,8 +73,15 @@ def with_workload(profile: Profile, argument: str) -> Profile:
         if not Path(argument).is_file():
             problem = "there is no such file; `whyperf list --workloads` names the shipped workloads"
             raise ProfileError(argument, "", problem)
-        return profile.with_workload(load_workload(Path(argument)))
+        workload = load_workload(Path(argument))
+        return _about(profile.with_workload(workload), workload.about)
     try:
-        return profile.with_overrides({"workload": BY_NAME["workload"].check(argument)})
+        changed = profile.with_overrides({"workload": BY_NAME["workload"].check(argument)})
+        return _about(changed, shipped_workload(argument).about) if argument in shipped_workload_names() else changed
     except ProfileError as error:
         raise error.at("--workload") from None
+
+
+def _about(profile: Profile, about: str) -> Profile:
+    """The profile `quick` says what its workload does; others have a question of their own."""
+    return replace(profile, about=about) if profile.name == QUICK and about else profile

@@ -9,7 +9,7 @@ from whyperf.analyze.course import Course
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
-from whyperf.report.metric import GOODPUT
+from whyperf.report.metric import GOODPUT, per_second
 from whyperf.report.paint import CATEGORIES, ENDS, SHADE, Paint, tag
 from whyperf.report.switchboard import Choice, Columns, Switchboard
 
@@ -54,6 +54,8 @@ class _Drawer:
     def charts(self) -> tuple[Chart, ...]:
         """The charts that have something to show."""
         made = [self._rates()]
+        if any(one.transactions.height >= FEWEST_SPANS for one in self._courses.values()):
+            made.insert(0, self._transactions())
         if any(one.cpu.height >= 2 for one in self._courses.values()):
             made.append(self._cpu())
         if any(one.transport.drop_nulls("cwnd_bytes").height >= 2 for one in self._courses.values()):
@@ -74,6 +76,20 @@ class _Drawer:
         }
         self._ends(made, frames, "Goodput")
         return self._finish(made, "goodput", "Goodput", "Goodput at both ends over time.")
+
+    def _transactions(self) -> Chart:
+        made = figures.chart(TIME, "Transactions a second")
+        figures.full_numbers(made)
+        frames = {
+            key: one.transactions.select(
+                x=pl.col("at_s"),
+                y=pl.col("per_s"),
+                told=pl.col("per_s").map_elements(per_second, return_dtype=pl.String),
+            )
+            for key, one in self._courses.items()
+        }
+        self._line(made, frames, CATEGORIES[2], "Transactions", "")
+        return self._finish(made, "transactions", "Transactions", "Transactions that ended, over time.")
 
     def _cpu(self) -> Chart:
         made = figures.chart(TIME, "CPU busy (%)")

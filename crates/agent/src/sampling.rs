@@ -27,6 +27,9 @@ use crate::record::TableBuilder;
 /// whose ticks are no finer.
 const CPU_PERIOD_NS: u64 = 50_000_000;
 
+/// Connections that have rows of their own in every interval; of more the rows are summed by group.
+const MOST_SINGLE_FLOWS: usize = 10_000;
+
 /// How long before the load's start the first sample of the CPUs is taken.
 pub const BEGIN_LEAD_NS: u64 = 300_000;
 
@@ -183,8 +186,12 @@ impl Sampler {
         Ok(self.progress(index, phase, start_mono_ns, payload_bytes))
     }
 
+    /// Rows of the intervals: one a connection, or of a multitude one a group, under the number of its
+    /// first connection.
     fn sample_counts(&mut self, load: &Load, index: u32, phase: Phase) -> anyhow::Result<u64> {
         let mut sum_bytes = 0;
+        let is_multitude = load.flows.len() > MOST_SINGLE_FLOWS;
+        let mut sums: BTreeMap<u32, (u64, u64, Counts)> = BTreeMap::new();
         for (flow, before) in load.flows.iter().zip(&mut self.counts_before) {
             let now = (mono_ns(), flow.counter.read());
             // A sample may come before the load's start when the load is aborted there.
@@ -193,6 +200,13 @@ impl Sampler {
             let calls_count = now.1.calls_count - before.1.calls_count;
             sum_bytes += payload_bytes;
             *before = now;
+            if is_multitude {
+                let (_, end, sum) = sums.entry(load.group_of(flow.number)).or_insert((start_mono_ns, now.0, Counts::default()));
+                *end = now.0;
+                sum.payload_bytes += payload_bytes;
+                sum.calls_count += calls_count;
+                continue;
+            }
             self.intervals.push(vec![
                 self.spec.host.as_str().into(),
                 flow.number.into(),
@@ -203,6 +217,19 @@ impl Sampler {
                 now.0.into(),
                 payload_bytes.into(),
                 calls_count.into(),
+            ])?;
+        }
+        for (first, (start_mono_ns, end_mono_ns, sum)) in sums {
+            self.intervals.push(vec![
+                self.spec.host.as_str().into(),
+                first.into(),
+                self.spec.role.name().into(),
+                index.into(),
+                phase.name().into(),
+                start_mono_ns.into(),
+                end_mono_ns.into(),
+                sum.payload_bytes.into(),
+                sum.calls_count.into(),
             ])?;
         }
         Ok(sum_bytes)
@@ -394,8 +421,8 @@ impl Sampler {
             granted.transport.name().into(),
             local_address.into(),
             remote_address.into(),
-            flow.times.map(|times| times.opening_mono_ns).into(),
-            flow.times.map(|times| times.opened_mono_ns).into(),
+            known(flow.times.opening_mono_ns).into(),
+            known(flow.times.opened_mono_ns).into(),
             self.spec.socket.window_bytes.into(),
             self.requested.send_buffer_bytes.into(),
             granted.send_buffer_bytes.into(),
@@ -441,6 +468,10 @@ impl Sampler {
         tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
         tables
     }
+}
+
+fn known(mono_ns: u64) -> Option<u64> {
+    (mono_ns > 0).then_some(mono_ns)
 }
 
 fn addresses(socket: Option<&socket2::Socket>) -> (String, String) {

@@ -217,8 +217,8 @@ pub struct Flow {
     pub counter: FlowCounter,
     /// Thread that carries it, by its position among the load's threads.
     pub thread: u32,
-    /// When it opened; absent where the workload opens it.
-    pub times: Option<Times>,
+    /// When it opened; zeros where the workload opens it.
+    pub times: Times,
 }
 
 /// A load under way.
@@ -236,6 +236,8 @@ pub struct Load {
     wakers: Option<Wakers>,
     conductor: Option<Conductor>,
     openings: Option<Arc<Openings>>,
+    /// Numbers of the first connections of the groups.
+    groups: Vec<u32>,
     done: Channel<()>,
     done_count: usize,
 }
@@ -299,6 +301,7 @@ impl Load {
             wakers: None,
             conductor: None,
             openings: None,
+            groups: Vec::new(),
             done,
             done_count: 0,
         };
@@ -322,6 +325,7 @@ impl Load {
         self.wakers = Some(prepared.wakers);
         self.conductor = Some(prepared.conductor);
         self.openings = Some(prepared.openings);
+        self.groups = prepared.groups;
         for (position, mut worker) in prepared.workers.into_iter().enumerate() {
             // A thread a CPU, where there is one for each.
             let pin_cpus = spec.pin_cpus.get(position % spec.pin_cpus.len().max(1)).map_or_else(Vec::new, |cpu| vec![*cpu]);
@@ -344,7 +348,7 @@ impl Load {
                 socket: Some(Arc::clone(&task.socket)),
                 counter: FlowCounter::Own(Arc::clone(&task.counter)),
                 thread: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
-                times: Some(times),
+                times,
             });
             let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
             self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
@@ -446,9 +450,15 @@ impl Load {
             socket: Some(flow_socket),
             counter: FlowCounter::Own(counter),
             thread: position,
-            times: Some(times),
+            times,
         });
         Ok(())
+    }
+
+    /// Number of the first connection of a connection's group; without a workload all are one.
+    pub fn group_of(&self, number: u32) -> u32 {
+        let behind = self.groups.partition_point(|first| *first <= number);
+        behind.checked_sub(1).map_or(0, |group| self.groups[group])
     }
 
     /// Connections without the token that came while the workload ran, and were dropped.

@@ -203,7 +203,7 @@ pub const FLOWS: Table = Table {
 /// One row a connection, end and interval.
 pub const INTERVALS: Table = Table {
     name: "intervals",
-    row: "a connection's payload in one interval at one end",
+    row: "a connection's payload in one interval at one end; beyond 10000 connections a group's, under its first",
     columns: &[
         HOST,
         CONNECTION,

@@ -33,7 +33,7 @@ use self::orders::Inbox;
 use self::sys::{Epoll, Waker};
 use self::worker::{EndingSpec, Link, Slot, Worker};
 use crate::LoadError;
-use crate::open::{Opened, token_of};
+use crate::open::{Opened, Times, token_of};
 use crate::running::{Control, Flow, FlowCounter, pattern};
 
 /// Largest buffer of a thread; longer operations take several calls.
@@ -54,6 +54,7 @@ pub(crate) struct Prepared {
     pub wakers: Wakers,
     pub ledgers: Vec<Arc<Ledger>>,
     pub openings: Arc<Openings>,
+    pub groups: Vec<u32>,
 }
 
 /// Wakes everybody who waits.
@@ -177,6 +178,31 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     Ok(opened)
 }
 
+/// Memory of our own that a strand with one connection takes, in bytes: what its thread and what the
+/// sampler's side of it keep, beside the kernel's and beside buffers, which threads have.
+const STRAND_BYTES: usize = size_of::<Slot>()
+    + size_of::<Link>()
+    + size_of::<ledger::StrandCounter>()
+    + size_of::<Flow>()
+    + size_of::<Socket>()
+    + 2 * size_of::<usize>()
+    // What the sampler saw last.
+    + 3 * size_of::<u64>();
+
+// Its places in the queue and among the timers are below 32 bytes.
+const _: () = assert!(STRAND_BYTES + 32 <= 512);
+
+/// The link of a connection that is open, or not yet.
+fn link_of(open: Option<&Socket>, slot: u32, is_blocking: bool) -> Result<Link, LoadError> {
+    let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
+    if let (true, Some(socket)) = (is_blocking, open) {
+        let bounded = socket.set_read_timeout(Some(BLOCKED)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
+        bounded.map_err(|error| LoadError::host("a data socket", error, ""))?;
+        link.is_blocking = true;
+    }
+    Ok(link)
+}
+
 /// Makes everything that a trial with a workload needs.
 ///
 /// # Errors
@@ -219,6 +245,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             is_alone: is_blocking,
             openings: Arc::clone(&openings),
             inboxes: Vec::new(),
+            failures: HashMap::new(),
             newcomers: Vec::new(),
             silence_check_ns: 0,
             transport: spec.transport,
@@ -237,18 +264,12 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             let slot = u32::try_from(worker.slots.len()).unwrap_or(u32::MAX);
             let first_link = u32::try_from(worker.links.len()).unwrap_or(u32::MAX);
             let (socket, times) = match connections.next_if(|connection| connection.number == number) {
-                Some(connection) => (Some(Arc::new(connection.socket)), Some(connection.times)),
-                None => (None, None),
+                Some(connection) => (Some(Arc::new(connection.socket)), connection.times),
+                None => (None, Times::default()),
             };
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
-                let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
-                if let (true, Some(socket)) = (is_blocking, open) {
-                    let bounded = socket.set_read_timeout(Some(BLOCKED)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
-                    bounded.map_err(|error| LoadError::host("a data socket", error, ""))?;
-                    link.is_blocking = true;
-                }
-                worker.links.push(link);
+                worker.links.push(link_of(open.map(AsRef::as_ref), slot, is_blocking)?);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
             flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
@@ -280,5 +301,6 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         rounds_count: u32::try_from(script.rounds_count()).unwrap_or(u32::MAX),
         strands_count: script.strands_count(),
     };
-    Ok(Prepared { flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers, openings })
+    let groups = script.groups.iter().map(|group| group.first_strand).collect();
+    Ok(Prepared { groups, flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers, openings })
 }

@@ -88,8 +88,10 @@ pub(crate) struct Slot {
     last_call_ns: u64,
     short_calls_count: u64,
     pub(super) other_calls_count: u64,
-    begun_before: u64,
-    failure: Option<Box<str>>,
+    /// Executions that had begun after its last turn; wraps.
+    begun_before: u32,
+    /// Whether a sentence says why it goes on no more.
+    has_failed: bool,
     /// When the connection was begun that is opening.
     pub(super) opening_ns: u64,
     /// Connections opened by the workload so far.
@@ -112,7 +114,7 @@ impl Slot {
             short_calls_count: 0,
             other_calls_count: 0,
             begun_before: 0,
-            failure: None,
+            has_failed: false,
             opening_ns: 0,
             connects_count: 0,
             arrivals: Vec::new(),
@@ -147,6 +149,8 @@ pub(crate) struct Worker {
     pub is_alone: bool,
     pub openings: Arc<Openings>,
     pub inboxes: Vec<Arc<Inbox>>,
+    /// Why strands failed, by their numbers.
+    pub failures: HashMap<u32, String>,
     pub newcomers: Vec<Option<Newcomer>>,
     pub silence_check_ns: u64,
     pub transport: Transport,
@@ -209,13 +213,14 @@ impl Worker {
 
     fn work(&mut self, ending: &Ending) -> io::Result<()> {
         loop {
+            // Orders first: why the other end is gone is known before it shows at its connections.
+            if self.follow_orders(ending) || self.control.cut().is_some() {
+                return Ok(());
+            }
             for _ in 0..self.ready.len() {
                 if let Some(slot) = self.ready.pop_front() {
                     self.turn(slot as usize);
                 }
-            }
-            if self.follow_orders(ending) || self.control.cut().is_some() {
-                return Ok(());
             }
             let timeout_ns = self.fire_timers();
             let timeout_ns = if self.ready.is_empty() { timeout_ns } else { Some(0) };
@@ -256,7 +261,7 @@ impl Worker {
         }
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
-            if slot.failure.is_none() {
+            if !slot.has_failed {
                 slot.strand.begin(&self.script, round, at_ns, ending);
                 slot.is_running = true;
                 slot.begun_before = 0;
@@ -430,9 +435,9 @@ impl Worker {
 
     fn count_begun(&mut self, index: usize, row: Option<usize>) {
         let slot = &mut self.slots[index];
-        let begun = slot.strand.begun_count();
+        let begun = u32::try_from(slot.strand.begun_count() & u64::from(u32::MAX)).unwrap_or(0);
         if let Some(row) = row {
-            self.ledger.rows[row].begun.add(begun.saturating_sub(slot.begun_before));
+            self.ledger.rows[row].begun.add(u64::from(begun.wrapping_sub(slot.begun_before)));
         }
         slot.begun_before = begun;
     }
@@ -630,8 +635,9 @@ impl Worker {
         if slot.strand.on_failed(&self.script) {
             return;
         }
-        slot.failure = Some(format!("strand {}, {doing}: {error}", slot.strand.number()).into());
         let strand = slot.strand.number();
+        slot.has_failed = true;
+        self.failures.insert(strand, format!("strand {strand}, {doing}: {error}"));
         self.report(Report::Failed { strand });
     }
 
@@ -649,7 +655,7 @@ impl Worker {
     }
 
     fn report_reached(&self) {
-        let totals = self.slots.iter().filter(|slot| slot.failure.is_none()).map(|slot| Total {
+        let totals = self.slots.iter().filter(|slot| !slot.has_failed).map(|slot| Total {
             strand: slot.strand.number(),
             sent_bytes: slot.strand.sent_bytes(),
             received_bytes: slot.strand.received_bytes(),
@@ -685,9 +691,10 @@ impl Worker {
 
     fn give_up(&mut self, index: usize, reason: &str) {
         let slot = &mut self.slots[index];
-        if slot.failure.is_none() {
+        if !slot.has_failed {
             let doing = if slot.is_running { format!(", {}", slot.strand.describe(&self.script)) } else { String::new() };
-            slot.failure = Some(format!("strand {}{doing}: {reason}", slot.strand.number()).into());
+            slot.has_failed = true;
+            self.failures.insert(slot.strand.number(), format!("strand {}{doing}: {reason}", slot.strand.number()));
             slot.strand.give_up();
             if slot.is_running {
                 self.enqueue(index);
@@ -706,9 +713,9 @@ impl Worker {
         let mut lives = Vec::with_capacity(self.slots.len());
         for (slot, counter) in self.slots.iter().zip(&self.ledger.strands) {
             let counts = counter.read();
-            let ended = match (&slot.failure, cut, &broken) {
+            let ended = match (self.failures.get(&slot.strand.number()), cut, &broken) {
                 (_, Some(cut), _) => Ended::Cut(cut),
-                (Some(failure), None, _) => Ended::Failed(failure.to_string()),
+                (Some(failure), None, _) => Ended::Failed(failure.clone()),
                 (None, None, Some(broken)) => Ended::Failed(broken.clone()),
                 (None, None, None) => Ended::Complete,
             };

@@ -1,0 +1,111 @@
+"""What the histograms hold: known delays to their resolution, and a stall in full where the load is open."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.protocol.pipe_talk import Body
+from tests.protocol.workload_talk import (
+    MS,
+    StartTalk,
+    end_of,
+    execute,
+    group,
+    iterations,
+    phases,
+    prepare,
+    read,
+    think,
+    transaction,
+    workload,
+    write,
+)
+
+CONSTANT: Body = {"by": "constant", "per_kilosecond": 1_000_000}
+
+
+@pytest.mark.parametrize("delay_ms", [1, 7, 40])
+def test_a_known_delay_is_in_the_histogram(talk: StartTalk, delay_ms: int) -> None:
+    """Request, a pause of the far end, reply: no latency is shorter, and none is known worse than to a thousandth."""
+    steps = [write(10), think(delay_ms * MS, is_mirrored=True), read(10)]
+    load = workload(group(transaction(*steps, repeat=iterations(15)), strands=2))
+    _, near = execute(talk, load, {"by": "workload"})
+    rows = near.latencies("service")
+    assert rows["latency_count"].sum() == 30
+    assert min(rows["latency_ns_high"]) >= delay_ms * MS
+    # Not one is counted as longer than the whole trial took for each of its executions.
+    took_ns = max(near.tables["flows"]["last_call_mono_ns"]) - min(near.tables["flows"]["first_call_mono_ns"])
+    assert max(rows["latency_ns_low"]) <= took_ns - 14 * delay_ms * MS
+    for low, high in zip(rows["latency_ns_low"], rows["latency_ns_high"], strict=True):
+        assert 0 <= high - low <= low / 1000 + 1
+
+
+def test_an_open_loop_shows_a_stall_in_full(talk: StartTalk) -> None:
+    """A server that stands still for 100 ms: every request that was to begin meanwhile counts its wait."""
+    load = workload(group(transaction(write(10), read(10), arrivals=CONSTANT), strands=4))
+    far, near = prepare(talk, load, phases(1_200), interval_ns=100 * MS)
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    for _ in range(3):
+        assert near.read()[1]["reply"] == "progress"
+    os.kill(far.process.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    time.sleep(0.1)
+    stall_ns = int((time.monotonic() - stopped) * 1e9)
+    os.kill(far.process.pid, signal.SIGCONT)
+    _, near_end = (end_of(*agent.finish(identifier)) for agent, identifier in started)
+
+    def longer(kind: str, than_ns: float) -> int:
+        rows = near_end.latencies(kind)
+        return int(rows.filter(rows["latency_ns_high"] >= than_ns)["latency_count"].sum())
+
+    assert near_end.outcome == "complete"
+    # The rate was kept: 1000 a second for 1.2 s, all of them executed.
+    assert near_end.total("intended_count") == near_end.total("transactions_count") == 1_200
+    # Of 100 that were to begin in the stall half waited for more than its half. A closed loop would have one a strand.
+    per_ms = 1
+    assert longer("intended", stall_ns / 2) >= stall_ns / 2 / MS * per_ms - 2
+    assert longer("intended", stall_ns - 8 * MS) >= 4
+    assert longer("service", stall_ns / 2) < longer("intended", stall_ns / 2)
+
+
+def test_a_poisson_load_has_the_same_instants_each_time(talk: StartTalk) -> None:
+    arrivals: Body = {"by": "poisson", "per_kilosecond": 2_000_000}
+    load = workload(group(transaction(write(10), read(10), arrivals=arrivals), strands=3), seed=5)
+    intended = [execute(talk, load, phases(300))[1].total("intended_count") for _ in range(2)]
+    assert intended[0] == intended[1]
+    # 600 on average, with a standard deviation of 25.
+    assert 475 <= intended[0] <= 725
+
+
+def test_a_trace_is_over_when_it_is_used_up(talk: StartTalk) -> None:
+    arrivals: Body = {"by": "trace", "intended_ns": [0, 0, 5 * MS, 6 * MS, 90 * MS]}
+    load = workload(group(transaction(write(10), read(10), arrivals=arrivals, repeat=iterations(100)), strands=2))
+    far, near = execute(talk, load, {"by": "workload"})
+    assert near.total("transactions_count") == far.total("transactions_count") == 5
+    assert near.latencies("intended")["latency_count"].sum() == 5
+
+
+def test_ten_thousand_connections(talk: StartTalk) -> None:
+    main = transaction(write(64), read(64), repeat=iterations(3))
+    far, near = execute(talk, workload(group(main, strands=10_000)), {"by": "workload"}, deadline_ns=60_000 * MS)
+    for end in (far, near):
+        assert end.outcome == "complete", end.finished
+        assert end.total("transactions_count") == 30_000
+        assert end.tables["flows"]["payload_bytes"].to_list() == [3 * 128] * 10_000
+
+
+def test_a_far_end_that_stalls_for_ever_is_cut_and_what_was_done_is_kept(talk: StartTalk) -> None:
+    load = workload(group(transaction(write(1), read(1)), strands=3))
+    far, near = prepare(talk, load, phases(400), deadline_ns=1_500 * MS)
+    started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+    assert near.read()[1]["reply"] == "progress"
+    os.kill(far.process.pid, signal.SIGSTOP)
+    try:
+        near_end = end_of(*near.finish(started[1][1]))
+    finally:
+        os.kill(far.process.pid, signal.SIGCONT)
+    assert near_end.outcome == "deadline"
+    assert near_end.total("transactions_count") > 0
+    assert set(near_end.tables["flows"]["ended"]) == {"deadline"}

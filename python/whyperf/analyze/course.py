@@ -51,8 +51,10 @@ def course(inputs: Inputs, trial: str) -> Course | None:
 
 def _transactions(rows: pl.DataFrame, start: int) -> pl.DataFrame:
     seconds = (pl.col("end_mono_ns") - pl.col("start_mono_ns")) / 1e9
+    # What is left of the load after its last whole interval is too short for a rate.
     return (
         rows.filter(IS_NEAR & (seconds > 0))
+        .filter(seconds >= seconds.median() / 2)
         .group_by("end_mono_ns")
         .agg((pl.col("transactions_count") / seconds).sum().alias("per_s"))
         .select(((pl.col("end_mono_ns") - start) / 1e9).alias("at_s"), "per_s")

@@ -1,0 +1,159 @@
+"""Profiles of uperf on the real engine: bytes and operations exact at both ends, and what wrappers read."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.e2e.whyperf_command import Done, whyperf
+from tests.unit.profile.uperf.uperf_profiles import (
+    ACCEPT,
+    BULK,
+    CONNECT,
+    CONNECT_REQUEST_RESPONSE,
+    DATABASE,
+    DIRECTORY,
+    OPERATOR_RR,
+    OPERATOR_STREAM,
+    REQUEST_RESPONSE,
+    TERMINAL,
+    TWO_GROUPS,
+    VARIABLES,
+    VOICE,
+    WEB,
+    flowops,
+)
+from whyperf.record import Experiment, read_table
+
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+
+KIB = 1024
+#: Of each profile: bytes that the near end sends and receives, transactions, operations that move payload.
+EXACT: dict[str, tuple[str, int, int, int, int]] = {
+    "request-response": (REQUEST_RESPONSE, 3 * 100 * 90, 3 * 100 * 90, 3 * 101, 3 * 200),
+    "connect": (CONNECT, 0, 0, 3 * 5, 0),
+    "accept": (ACCEPT, 0, 0, 3 * 5, 0),
+    "terminal": (TERMINAL, 1, 4 * KIB, 1, 2),
+    "web": (WEB, 2 * 17 * 250, 2 * (7 * (100 + 2 * KIB) + 3 * 40), 2 * 11, 2 * (28 + 6)),
+    "database": (DATABASE, 50 * 20 * 360, 50 * 20 * 500, 50 * 21, 50 * 100),
+    "directory": (DIRECTORY, 10 * 5 * 80, 10 * 5 * 320, 10 * 6, 10 * 10),
+    "two-groups": (TWO_GROUPS, 2 * 640 * KIB + 80 * KIB, 0, 2 * 11 + 1, 2 * 10 + 10),
+    "counts": (
+        flowops('<flowop type=write options="count=7 size=999"/>', transaction="iterations=3"),
+        20_979,
+        0,
+        3,
+        21,
+    ),
+}
+#: Profiles that end by the clock.
+TIMED = {
+    "bulk": BULK,
+    "connect-request-response": CONNECT_REQUEST_RESPONSE,
+    "operator-stream": OPERATOR_STREAM,
+    "operator-rr": OPERATOR_RR,
+}
+RAW = re.compile(r"timestamp_ms:([\d.]+) name:Txn2 nr_bytes:(\d+) nr_ops:(\d+)")
+
+
+def run(folder: Path, text: str, *words: str) -> Done:
+    """Runs a profile with the variables."""
+    (folder / "p.xml").write_text(text)
+    words = ("--out", "results", "--set", "io_model=blocking") if not words else ("--out", "results", *words)
+    done = whyperf("run", "p.xml", *words, folder=folder, environment=VARIABLES, timeout_s=25)
+    # Where a profile only connects, the result says that nothing was moved, which is doubtful elsewhere.
+    assert done.status == (0 if 'type="write"' in text or "type=write" in text else 3), done.err
+    return done
+
+
+def transactions(folder: Path) -> pl.DataFrame:
+    """Sums of the table by end and transaction."""
+    experiment = Experiment.open(folder / "results")
+    (manifest,) = experiment.trials().manifests.values()
+    assert (manifest.status, manifest.reason) == ("complete", None)
+    table = read_table(experiment, "transactions").frame
+    counted = [column for column in table.columns if column.endswith(("_count", "_bytes"))]
+    return table.group_by("host", "transaction").agg(pl.col(counted).cast(pl.Int64).sum())
+
+
+def of_end(sums: pl.DataFrame, host: str, *columns: str) -> list[int]:
+    """Sums over all transactions of an end."""
+    return [int(value) for value in sums.filter(host=host).select(pl.col(columns).sum()).row(0)]
+
+
+@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
+@pytest.mark.parametrize("name", EXACT)
+def test_bytes_and_operations_are_exact(tmp_path: Path, name: str, io_model: str) -> None:
+    text, sent, received, executions, operations = EXACT[name]
+    run(tmp_path, text, "--set", f"io_model={io_model}")
+    sums = transactions(tmp_path)
+    columns = ("sent_bytes", "received_bytes", "transactions_count", "operations_count", "failed_count")
+    assert of_end(sums, "near", *columns) == [sent, received, executions, operations, 0]
+    assert of_end(sums, "far", *columns) == [received, sent, executions, operations, 0]
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_both_ends_count_the_same_until_the_time_is_up(tmp_path: Path, name: str) -> None:
+    run(tmp_path, TIMED[name])
+    sums = transactions(tmp_path)
+    sent, received = of_end(sums, "near", "sent_bytes", "received_bytes")
+    assert of_end(sums, "far", "received_bytes", "sent_bytes") == [sent, received]
+    assert sent > 0
+    if name == "connect-request-response":
+        count, failed = of_end(sums, "near", "transactions_count", "failed_count")
+        assert failed == 0
+        assert sent >= 200 * count
+        assert received >= 1000 * count
+
+
+def test_random_sizes_are_the_same_at_both_ends(tmp_path: Path) -> None:
+    step = '<flowop type={} options="size=rand(1,8k)"/>'
+    run(tmp_path, flowops(step.format("write"), step.format("read"), group='nthreads="2"', transaction="iterations=50"))
+    sums = transactions(tmp_path)
+    sent, received = of_end(sums, "near", "sent_bytes", "received_bytes")
+    assert of_end(sums, "far", "received_bytes", "sent_bytes") == [sent, received]
+    # 100 draws from 1 to 8192; half of all would need a wonder.
+    assert 100 * 2048 < sent < 100 * 6144
+
+
+def test_files_are_sent_whole(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "A").write_bytes(bytes(100_000))
+    text = flowops('<flowop type=sendfile options="dir=$dir size=4k"/>', transaction="iterations=5")
+    (tmp_path / "p.xml").write_text(text)
+    environment = {"dir": str(tmp_path / "files")}
+    done = whyperf("run", "p.xml", "--out", "results", folder=tmp_path, environment=environment)
+    assert done.status == 0, done.err
+    assert of_end(transactions(tmp_path), "far", "received_bytes") == [500_000]
+
+
+def test_datagrams_at_a_rate(tmp_path: Path) -> None:
+    """4 strands, 50 a second each, for 0.4 s: 80 datagrams of 160 bytes, or one more or less at the edge."""
+    run(tmp_path, VOICE)
+    sums = transactions(tmp_path)
+    (sent,) = of_end(sums, "near", "sent_bytes")
+    (received,) = of_end(sums, "far", "received_bytes")
+    assert received <= sent
+    assert 70 * 160 <= sent <= 84 * 160
+
+
+def test_what_wrappers_read(tmp_path: Path) -> None:
+    done = run(tmp_path, BULK.replace("$dur", "1500ms"), "--format", "uperf", "-i", "0.5")
+    assert re.findall(r"running profile:(.*) \.\.\.", done.out) == ["bulk"]
+    found = [(float(at), int(octets), int(operations)) for at, octets, operations in RAW.findall(done.out)]
+    assert len(found) >= 4
+    assert found == sorted(found)
+    assert found[0][1:] == (0, 0)
+    (sent,) = transactions(tmp_path).filter(host="near", transaction="Txn2")["sent_bytes"].to_list()
+    assert found[-1][1] == sent
+    again = whyperf("show", "results", "--format", "uperf", "-i", "0.5", folder=tmp_path)
+    assert again.out == done.out
+
+
+def test_a_profile_that_cannot_run_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "p.xml").write_text(BULK)
+    done = whyperf("run", "p.xml", folder=tmp_path, environment=VARIABLES | {"proto": "sctp"})
+    assert done.status == 2
+    assert done.sentence.startswith("whyperf: p.xml: line 5: protocol=sctp cannot run; whyperf has no SCTP")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.xml"]

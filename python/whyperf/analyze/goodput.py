@@ -19,6 +19,9 @@ from whyperf.analyze.transfer import transfer_windows
 
 _BPS = pl.col("window_octets") * 8e9 / (pl.col("window_end_ns") - pl.col("window_start_ns"))
 
+#: Beyond so many connections the agents sum intervals by group (table `intervals`), and nobody knows the single ones.
+MOST_SINGLE = 10_000
+
 
 def measure(
     trials: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
@@ -28,7 +31,7 @@ def measure(
     Where a workload was executed, payload is what arrived at both ends, counted in `transactions`.
 
     Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `octets`
-    (payload read in the whole life), `fairness` (Jain's index, null for one connection) and the
+    (payload read in the whole life), `fairness` (Jain's index, null for one connection and for a multitude) and the
     verdict columns of `settle`. A trial without goodput has `unusable`: `no_window` (nothing was
     measured) or `no_common_window` (its connections were not at work together).
     """
@@ -45,7 +48,7 @@ def measure(
     connections = window_octets(rows, reads, windows)
     sums = connections.group_by("trial").agg(
         pl.col("window_octets").sum(),
-        pl.when(pl.len() > 1).then(jain("goodput_bps")).alias("fairness"),
+        pl.when((pl.len() > 1) & (pl.len() <= MOST_SINGLE)).then(jain("goodput_bps")).alias("fairness"),
     )
     whole = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
     # A single transfer's octets are counted, not interpolated: its window is its whole life.

@@ -12,6 +12,7 @@ from whyperf.analyze.calls import cell_calls
 from whyperf.analyze.cautions import Caution, told_once
 from whyperf.analyze.cpu import cell_cpu
 from whyperf.analyze.evidence import of_measured, summarize_evidence
+from whyperf.analyze.goodput import MOST_SINGLE
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
@@ -203,7 +204,7 @@ class _Tables:
 
     def _shares(self, cell: str, measured: Rows) -> Connections | None:
         row = _first(self._connections.get(cell))
-        if row is None or row["count"] < 2:
+        if row is None or not 2 <= row["count"] <= MOST_SINGLE:
             return None
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None

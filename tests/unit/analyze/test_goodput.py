@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze import goodput
 from whyperf.analyze.goodput import duration_windows, receiver_rows, window_octets
 from whyperf.analyze.trials import Measured, measure_trials
 
@@ -161,3 +162,10 @@ def test_the_common_window_is_the_intersection() -> None:
     both = duration_windows(shifted)
     assert both["window_start_ns"][0] == shifted["start_mono_ns"].filter(shifted["connection"] == 1).min()
     assert both["window_end_ns"][0] == rows["end_mono_ns"].max()
+
+
+def test_of_a_multitude_the_single_connections_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goodput, "MOST_SINGLE", 2)
+    row = only(measured(made.Trial(rate_bps=3e9, connections=3)).trials)
+    assert row["fairness"] is None
+    assert row["goodput_bps"] == pytest.approx(3e9, rel=1e-6)

@@ -56,7 +56,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         (("run", "--window", "0"), ("--window", "0 is not a level", "from 1")),
         (("run", "--window", "many"), ("--window", "many")),
         (("run", "--connections", "0"), ("--connections", "from 1")),
-        (("run", "--connections", "10001"), ("--connections", "10000")),
+        (("run", "--connections", "100001"), ("--connections", "100000")),
         (("run", "--bytes", "1M", "--time", "1"), ("transfer_bytes", "keep one of the two")),
         (("run", "--time", "-1"), ("--time",)),
         (("run", "--time", "50", "--set", "deadline_s=10"), ("deadline_s", "raise it")),

@@ -162,7 +162,7 @@ impl Server {
             load::engine::script(&spec, workload)?;
         }
         let spec = Arc::<TrialSpec>::from(spec);
-        let mut witness = self.witnesses.call(spec.evidence, spec.connections_count, &spec.programs);
+        let mut witness = self.witnesses.call(&spec);
         let loan = witness.loan();
         if spec.opening == Opening::Connect {
             self.stage = Stage::Ready(spec, witness);

@@ -2,7 +2,13 @@
 
 use probe::evidence::{LogReader, Watch, Watched};
 use schema::evidence::{CpuCount, Evidence, EvidenceReport, Loan, Programs};
+use schema::trial::TrialSpec;
+use schema::workload::Operation;
 use std::sync::{Arc, MutexGuard};
+
+/// Connections that are watched one by one at most: what is kept of each takes 2 KB that cannot be
+/// swapped, and beyond it they no longer come to one port.
+const MOST_CONNECTIONS: u32 = 10_000;
 
 /// Keeps loaded programs from trial to trial: loading takes longer than a short trial.
 #[derive(Default)]
@@ -16,12 +22,32 @@ pub struct Witness {
     asked: Evidence,
     watch: Option<Arc<Watch>>,
     reason: Option<String>,
+    /// Why only the CPUs' soft interrupts are watched, when it is so.
+    only_cpus: Option<&'static str>,
+}
+
+/// Why the trial's connections cannot be watched one by one, when they cannot.
+fn only_cpus(spec: &TrialSpec) -> Option<&'static str> {
+    if spec.connections_count > MOST_CONNECTIONS {
+        return Some("of more than 10,000 connections only the CPUs' soft interrupts are watched");
+    }
+    let workload = spec.workload.as_ref()?;
+    let mut steps = workload.groups.iter().flat_map(|group| &group.transactions).flat_map(|transaction| &transaction.steps);
+    steps
+        .any(|step| matches!(step.operation, Operation::Connect { .. } | Operation::Accept { .. }))
+        .then_some("connections that a workload opens are not watched, only the CPUs' soft interrupts")
 }
 
 impl Witnesses {
-    /// A witness of this level, or of a lower one that says why. Level user takes everything out of
-    /// the kernel: even an idle program costs.
-    pub fn call(&mut self, level: Evidence, connections: u32, programs: &Programs) -> Witness {
+    /// A witness for a trial, at the level asked or at a lower one that says why. Level user takes
+    /// everything out of the kernel: even an idle program costs.
+    pub fn call(&mut self, spec: &TrialSpec) -> Witness {
+        let only_cpus = only_cpus(spec);
+        let connections = if only_cpus.is_some() { 1 } else { spec.connections_count };
+        Witness { only_cpus, ..self.watching(spec.evidence, connections, &spec.programs) }
+    }
+
+    fn watching(&mut self, level: Evidence, connections: u32, programs: &Programs) -> Witness {
         if level == Evidence::User {
             self.watch = None;
             return Witness::default();
@@ -29,17 +55,17 @@ impl Witnesses {
         if let Programs::Borrow(loan) = programs
             && let Some(watch) = self.borrow(loan, level)
         {
-            return Witness { asked: level, watch: Some(watch), reason: None };
+            return Witness { asked: level, watch: Some(watch), ..Witness::default() };
         }
         let lends = *programs == Programs::Lend;
         if self.watch.as_ref().is_none_or(|watch| !watch.suits(level, connections, lends)) {
             self.watch = None;
             match Watch::open(level, connections, lends) {
                 Ok(watch) => self.watch = Some(Arc::new(watch)),
-                Err(refused) => return Witness { asked: level, watch: None, reason: Some(refused.reason) },
+                Err(refused) => return Witness { asked: level, reason: Some(refused.reason), ..Witness::default() },
             }
         }
-        Witness { asked: level, watch: self.watch.clone(), reason: None }
+        Witness { asked: level, watch: self.watch.clone(), ..Witness::default() }
     }
 
     /// What the other end has lent. A user who may load programs need not be allowed to find another's.
@@ -56,6 +82,8 @@ impl Witness {
     /// Watches the connections to this port from now on, and the softirqs of the CPUs that are this
     /// end's own.
     pub fn begin(&mut self, port: u16, listens: bool, own_cpus: &[u32]) {
+        // Port 0 is nobody's.
+        let port = if self.only_cpus.is_some() { 0 } else { port };
         if let Some(watch) = &self.watch
             && let Err(error) = watch.begin(&Watched { port, listens, timed_cpus: own_cpus.to_vec() })
         {
@@ -102,7 +130,7 @@ impl Witness {
         EvidenceReport {
             asked: self.asked,
             got: watch.level(),
-            reason: crowded,
+            reason: crowded.or_else(|| self.only_cpus.map(str::to_owned)),
             missing: watch.missing().to_vec(),
             logged_events_count: watch.log().map_or(0, |log| log.written()) + lost_sum,
             lost_events_count,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.protocol.pipe_talk import Body
 from tests.protocol.workload_talk import (
+    MS,
     StartTalk,
     connect,
     crr,
@@ -21,6 +22,7 @@ from tests.protocol.workload_talk import (
     prepare,
     read,
     step,
+    think,
     transaction,
     workload,
     write,
@@ -55,6 +57,34 @@ def test_a_connection_may_carry_anything(talk: StartTalk, steps: list[Body], sen
     assert near.total("transactions_count") == far.total("transactions_count") == 60
     assert near.total("sent_bytes") == far.total("received_bytes") == 60 * sent
     assert near.total("received_bytes") == far.total("sent_bytes") == 60 * received
+
+
+OPENED = [
+    pytest.param([connect(1)], [write(5, 1), disconnect(1)], id="unused until the next transaction"),
+    pytest.param([connect(1), read(7, 1)], [write(5, 1), disconnect(1)], id="the far end speaks first"),
+    pytest.param([connect(1), connect(2)], [write(5, 2), write(6, 1), read(3, 2), disconnect(1)], id="two at once"),
+    pytest.param([connect(1), write(9)], [write(5, 1)], id="another speaks first"),
+    pytest.param([connect(1), read(9)], [read(5, 1)], id="another is heard first"),
+    pytest.param([connect(1), think(5 * MS), write(4, 1)], [write(5, 1)], id="after a pause"),
+    pytest.param([connect(1), disconnect()], [write(5, 1)], id="instead of another"),
+]
+
+
+@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
+@pytest.mark.parametrize(("first", "second"), OPENED)
+def test_the_other_end_learns_of_a_connection_whatever_follows(
+    talk: StartTalk, io_model: str, first: list[Body], second: list[Body]
+) -> None:
+    once = iterations(1)
+    load = workload(
+        group(transaction(*first, name="open", repeat=once), transaction(*second, name="use", repeat=once), strands=3)
+    )
+    far, near = execute(talk, load, {"by": "workload"}, io_model=io_model)
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == 6
+    assert near.total("sent_bytes") == far.total("received_bytes")
+    assert near.total("received_bytes") == far.total("sent_bytes")
+    assert near.latencies("connect")["latency_count"].sum() == 3 * (1 + (connect(2) in first))
 
 
 def test_time_ends_between_two_connections(talk: StartTalk) -> None:

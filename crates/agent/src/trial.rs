@@ -106,10 +106,9 @@ pub fn run(
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| telling.if_idle(Reply::Progress(progress)))?;
     drop(urgent);
     let ends = load.join();
-    let strangers_count = strangers_count + load.strangers_count();
     sampler.finish(&load, &ends)?;
     let Ends { lives, .. } = ends;
-    let strangers_count = strangers_count + datagrams::strangers_count(&load);
+    let strangers_count = strangers_count + load.strangers_count() + datagrams::strangers_count(&load);
     if log.is_some() {
         close(spec, load, abort, witness);
     }

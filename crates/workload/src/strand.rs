@@ -286,6 +286,15 @@ impl Strand {
         }
     }
 
+    /// Whether payload, or the end, of the connection that is opened now follows at once.
+    pub fn greets_by_payload(&self, script: &Script) -> bool {
+        let Some(transaction) = self.transaction(script) else { return false };
+        let mut steps = transaction.steps.iter().skip(self.head.step as usize);
+        let Some(opened) = steps.next() else { return false };
+        let next = steps.find(|step| !matches!(step.act, Act::Rest(_)));
+        next.is_some_and(|next| next.connection == opened.connection && (next.act.sends() || next.act == Act::Disconnect))
+    }
+
     /// Begins the transaction of this number in its group, at `begin_ns`.
     pub fn begin(&mut self, script: &Script, round: u32, begin_ns: u64, ending: &Ending) {
         if self.standing == Standing::Failed {

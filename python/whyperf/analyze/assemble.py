@@ -62,14 +62,26 @@ def assemble(
     )
 
 
+_PAYLOAD = {"write", "read", "send_file"}
+"""Operations that move payload."""
+
+
 def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
     planned = workloads.get(cell.get("workload") or "")
     if planned is None:
         return Cell(cell["id"], cell["sweep"], cell["factors"], str(cell["factors"].get("workload", "stream")))
     groups = (planned.get("workload") or {}).get("groups", ())
-    arrivals = [transaction["arrivals"]["by"] for group in groups for transaction in group["transactions"]]
-    is_open_loop = any(by != "closed" for by in arrivals)
-    return Cell(cell["id"], cell["sweep"], cell["factors"], planned["name"], planned["metric"], is_open_loop)
+    transactions = [transaction for group in groups for transaction in group["transactions"]]
+    steps = [step["operation"]["operation"] for transaction in transactions for step in transaction["steps"]]
+    return Cell(
+        cell["id"],
+        cell["sweep"],
+        cell["factors"],
+        planned["name"],
+        planned["metric"],
+        is_open_loop=any(transaction["arrivals"]["by"] != "closed" for transaction in transactions),
+        has_payload=not transactions or bool(_PAYLOAD & set(steps)),
+    )
 
 
 def _trial(manifest: Document) -> dict[str, object]:

@@ -27,7 +27,7 @@ UNUSABLE = {
 }
 
 
-def of_trials(trials: Sequence[Row], factors: Row) -> Iterator[Caution]:
+def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> Iterator[Caution]:
     """Cautions about a cell's trials, as measured: rows of `goodput.measure`, and of failed ones."""
     failed = [row for row in trials if row["status"] == "failed"]
     if failed:
@@ -46,7 +46,7 @@ def of_trials(trials: Sequence[Row], factors: Row) -> Iterator[Caution]:
     if 0 < len(measured) < FEWEST_TRIALS:
         yield Caution("few_trials", {"count": count(len(measured), "trial")})
     idle = sum(row["goodput_bps"] == 0 for row in measured)
-    if idle:
+    if idle and has_payload:
         yield Caution("nothing_moved", {"count": f"{idle:,}", "trials": count(len(measured), "trial")})
     restless = [row for row in measured if row["steady"] is False]
     if restless:

@@ -63,6 +63,8 @@ class Cell:
     metric: str = "goodput"
     #: Whether transactions begin at intended instants.
     is_open_loop: bool = False
+    #: Whether any payload is to move; a workload may only connect.
+    has_payload: bool = True
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class _Tables:
     def cautions(self, cell: Cell) -> list[Caution]:
         cpu = {row["role"]: row for row in self._cpu.get(cell.id, [])}
         return [
-            *doubts.of_trials(self._trials.get(cell.id, []), cell.factors),
+            *doubts.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
             *doubts.of_window(_first(self._windows.get(cell.id))),
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),

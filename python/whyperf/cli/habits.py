@@ -8,7 +8,7 @@ _NO_SERVER = "whyperf starts the far end over ssh, no server is needed: `whyperf
 HABITS = {
     "-c": "the host is named alone: `whyperf run HOST`, or `whyperf run PROFILE --host HOST`",
     "-s": _NO_SERVER,
-    "-u": "whyperf measures TCP only: `whyperf run HOST`",
+    "-u": "datagrams are a workload: `whyperf run udp-stream --host HOST`",
 }
 HABITS |= {"--client": HABITS["-c"], "--server": _NO_SERVER, "--udp": HABITS["-u"]}
 """By option of iperf3 that `run` does not have."""

@@ -61,7 +61,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "-t"], "see `whyperf run --help`"),
         (["run", "-c", "host7"], "`whyperf run HOST`"),
         (["-s"], "no server is needed"),
-        (["run", "host7", "-u"], "TCP only"),
+        (["run", "host7", "-u"], "whyperf run udp-stream --host HOST"),
         (["run", "window-sweep", "host7"], "`whyperf run window-sweep --host host7`"),
         (["run", "/"], "/ is a folder; a profile is a TOML file"),
         (["run", "/", "--host", "host7"], "this is a folder"),

@@ -1,7 +1,8 @@
 //! Connections that a workload opens and closes while it runs.
 //!
 //! The end that connects sends a preamble together with its first payload in one call and waits for
-//! no welcome ([`crate::preamble`]): neither a call nor a round trip is added to what is measured. Any
+//! no welcome ([`crate::preamble`]): neither a call nor a round trip is added to what is measured. Where
+//! something else comes first, the preamble goes alone, for the other end waits for it. Any
 //! thread of the other end takes the connection from the port's queue and hands it to the thread of
 //! the strand. Who does not present the token is dropped and counted.
 
@@ -168,8 +169,33 @@ impl Key {
 }
 
 impl Worker {
-    /// Begins to open a connection; that it stands shows when its first bytes are taken.
-    pub(super) fn connect(&mut self, index: usize, connection: u32) -> io::Result<()> {
+    /// Opens a connection. Where payload follows at once, that it stands shows when that is taken, with
+    /// the preamble in front; otherwise it is open when the preamble is taken.
+    pub(super) fn connect(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
+        let link = (self.slots[index].first_link + connection) as usize;
+        let slot = &mut self.slots[index];
+        if !std::mem::take(&mut slot.is_greeting) {
+            self.begin_link(index, link)?;
+        }
+        if !self.slots[index].strand.greets_by_payload(&self.script) {
+            match self.greet(index, row, link, 0) {
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    self.slots[index].is_greeting = true;
+                    return self.refused(error, index, link, Direction::Send);
+                }
+                Err(error) => {
+                    self.close(link);
+                    return Err(error);
+                }
+            }
+        }
+        self.slots[index].strand.on_done(self.now_ns);
+        Ok(())
+    }
+
+    /// Makes a socket for a link, and begins to connect it.
+    fn begin_link(&mut self, index: usize, link: usize) -> io::Result<()> {
         let strand = self.slots[index].strand.number();
         let address = self.openings.place.address_of(strand)?;
         let begin_ns = mono_ns();
@@ -192,13 +218,11 @@ impl Worker {
                 Err(error) => return Err(error),
             }
         };
-        let link = (self.slots[index].first_link + connection) as usize;
         let slot = self.links[link].slot;
         self.links[link] = Link::connecting(socket.into_raw_fd(), slot);
         self.slots[index].opening_ns = begin_ns;
         self.slots[index].other_calls_count += 2;
         self.now_ns = mono_ns();
-        self.slots[index].strand.on_done(self.now_ns);
         Ok(())
     }
 

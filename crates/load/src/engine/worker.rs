@@ -94,6 +94,8 @@ pub(crate) struct Slot {
     has_failed: bool,
     /// When the connection was begun that is opening.
     pub(super) opening_ns: u64,
+    /// Whether the preamble of that connection is still to be taken.
+    pub(super) is_greeting: bool,
     /// Connections opened by the workload so far.
     pub(super) connects_count: u32,
     /// Those that came before the strand asked for them.
@@ -116,6 +118,7 @@ impl Slot {
             begun_before: 0,
             has_failed: false,
             opening_ns: 0,
+            is_greeting: false,
             connects_count: 0,
             arrivals: Vec::new(),
         }
@@ -417,7 +420,7 @@ impl Worker {
                 }
                 Action::Connect { connection, .. } => {
                     calls += 1;
-                    self.connect(index, connection)
+                    self.connect(index, row, connection)
                 }
                 Action::Accept { connection, .. } => {
                     self.accept(index, connection);

@@ -15,7 +15,7 @@ from bench.sample import Running
 from bench.tools import ToolError
 from whyperf.analyze import read_inputs
 from whyperf.analyze.trials import measure_trials
-from whyperf.plan import Plan, PlannedTrial, build
+from whyperf.plan import Level, Plan, PlannedTrial, build
 from whyperf.profile import parse
 from whyperf.record import Experiment
 from whyperf.run import Session, Target
@@ -44,6 +44,7 @@ ASKED = {
     "stream": """write_size_bytes = {size}
 read_size_bytes = {size}""",
     "small": """write_size_bytes = {size}
+read_size_bytes = {size}
 no_delay = true""",
     "rr": """workload = "rr"
 request_size_bytes = {size}
@@ -57,8 +58,10 @@ no_delay = true""",
 datagram_size_bytes = {size}""",
 }
 """How a load of the benchmark is asked of whyperf."""
-#: From here on a few threads carry the connections.
+#: From here on a few threads carry the connections of a stream.
 MANY = 16
+#: The peers watch nothing; what the evidence costs is measured by `whyperf doctor --probe-cost`.
+EVIDENCE: Level = "user"
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Subject:
     def start(self, _ends: Ends, turn: Turn, _setting: Setting) -> Iterator[Running]:
         """Runs the turn's trial the way `whyperf run` does, record included."""
         cell = next(cell for cell in self._session.plan.cells if cell.sweep == sweep_name(turn.cell))
-        planned = PlannedTrial(f"{turn.pair + 1:03d}-{cell.id}", turn.pair + 1, cell.id)
+        planned = PlannedTrial(f"{turn.pair + 1:03d}-{cell.id}", turn.pair + 1, cell.id, EVIDENCE)
 
         def run() -> dict[str, Any]:
             with self._experiment.begin_trial(planned.id) as writer:
@@ -122,7 +125,7 @@ def plan(setting: Setting, cells: tuple[Cell, ...], pairs: int) -> tuple[Plan, s
     text = PROFILE.format(setting=setting)
     for cell in cells:
         asked = ASKED[cell.workload].format(size=cell.size_bytes)
-        if cell.connections >= MANY and cell.workload in {"stream", "small"}:
+        if cell.connections >= MANY and cell.workload == "stream":
             asked += '\nio_model = "epoll"'
         if cell.workload != "udp":
             asked += f'\ncongestion_control = "{setting.congestion_control}"'

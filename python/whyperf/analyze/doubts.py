@@ -13,6 +13,8 @@ Row = Mapping[str, Any]
 WINDOW_DIFFERS_RATIO = 0.10
 STEAL_HIGH_RATIO = 0.02
 OTHER_LOAD_RATIO = 0.10
+OTHER_LOAD_SHORT_RATIO = 0.30
+"""The same where ticks of 10 ms count little time."""
 CLOCK_UNCERTAIN_RATIO = 0.01
 CPU_POOL_SHORT_S = 1.0
 SAMPLER_LATE_INTERVALS = 0.5
@@ -102,7 +104,7 @@ def of_cpu(ends: Mapping[str, Row]) -> Iterator[Caution]:
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
         other = _other_load(row)
-        if other > OTHER_LOAD_RATIO and row["pooled_s"] >= CPU_POOL_SHORT_S:
+        if other > (OTHER_LOAD_RATIO if row["pooled_s"] >= CPU_POOL_SHORT_S else OTHER_LOAD_SHORT_RATIO):
             yield Caution("other_load", {"ratio": percent(other), "role": role})
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield Caution("shared_cpus")

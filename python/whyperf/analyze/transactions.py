@@ -44,10 +44,17 @@ def trial_transactions(transactions: pl.DataFrame, trials: pl.DataFrame, by: tup
     )
 
 
-def trial_calls(transactions: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
-    """System calls of the data path of each trial and end within its window: `trial`, `host`, `calls_count`."""
+def trial_calls(transactions: pl.DataFrame, trials: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """System calls of the data path of each trial within its window, by the end that holds the CPUs they ran on.
+
+    Columns: `trial`, `host`, `calls_count`; ends that share their CPUs are one.
+    """
     shared = with_overlap(transactions.drop("cell", strict=False), _known(trials))
-    return shared.group_by("trial", "host").agg((pl.col("calls_count") * pl.col("share")).sum())
+    return (
+        shared.join(ends.select("trial", "host", "cpus_of"), on=["trial", "host"], how="left")
+        .group_by("trial", pl.coalesce("cpus_of", "host").alias("host"))
+        .agg((pl.col("calls_count") * pl.col("share")).sum())
+    )
 
 
 def _known(trials: pl.DataFrame) -> pl.DataFrame:

@@ -45,7 +45,7 @@ def measure_trials(inputs: Inputs) -> Measured:
     reads = inputs.flows.filter(pl.col("role") == "receiver")
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
     transactions = trial_transactions(inputs.transactions, trials)
-    calls = trial_calls(inputs.transactions, trials)
+    calls = trial_calls(inputs.transactions, trials, inputs.ends)
     return Measured(
         trials=trials,
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),

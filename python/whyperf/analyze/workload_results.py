@@ -26,6 +26,7 @@ class WorkloadResults:
         self._datagrams = _partition(measured.datagrams, ("cell",))
         usable = inputs.latencies.join(measured.transactions.select("trial"), on="trial", how="semi")
         self._latencies = _partition(merged(usable, ("cell",)), ("cell", "kind"))
+        self._measured_s = _measured_seconds(inputs.transactions, usable)
         by = ("group", "transaction")
         named = trial_transactions(inputs.transactions, measured.trials, by)
         self._named = _partition(named, ("cell", *by))
@@ -40,7 +41,8 @@ class WorkloadResults:
         if rows is None:
             return None
         connect = self._latency(cell.id, "connect")
-        seconds = float(rows["seconds"].sum())
+        # Histograms are of the whole phase, not of the window that is left of it.
+        seconds = self._measured_s.get(cell.id, 0.0)
         return Transactions(
             per_s=self._rates[cell.id,],
             count=round(float(rows["transactions_count"].sum())),
@@ -121,3 +123,14 @@ def _spreads_of(parts: dict[Key, pl.DataFrame], column: str, seed: int) -> dict[
 def _median(rows: pl.DataFrame, column: str) -> float | None:
     value: Any = rows[column].median()
     return None if value is None else float(value)
+
+
+def _measured_seconds(transactions: pl.DataFrame, usable: pl.DataFrame) -> dict[str, float]:
+    """How long phase `measure` was in all trials of a cell that have a histogram."""
+    rows = transactions.filter(pl.col("phase") == "measure").join(
+        usable.select("trial").unique(), on="trial", how="semi"
+    )
+    trials = rows.group_by("cell", "trial").agg(
+        ((pl.col("end_mono_ns").max() - pl.col("start_mono_ns").min()) / 1e9).alias("seconds")
+    )
+    return dict(trials.group_by("cell").agg(pl.col("seconds").sum()).iter_rows())

@@ -110,7 +110,9 @@ def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
         )
         yield "Datagrams", f"{significant(found.received_per_s.median, 4)} /s arrived{sent}"
     if found.lost_ratio is not None:
-        dropped = f", {found.kernel_drops_count:,} of them by the receiving socket" if found.kernel_drops_count else ""
+        dropped = (
+            f", {found.kernel_drops_count:,} dropped by the receiving socket in all" if found.kernel_drops_count else ""
+        )
         due = found.received_count + found.lost_count
         lost = f"{percent(found.lost_ratio)} ({found.lost_count:,} of {due:,}{dropped})"
         yield "Lost", f"{lost}; {found.late_count:,} late, {found.duplicate_count:,} twice"

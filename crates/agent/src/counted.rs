@@ -1,9 +1,9 @@
 //! Rows of what BPF programs counted: tables counters, sizes and softirqs.
 
+use crate::known::Segments;
 use load::running::{Flow, Load};
 use probe::clock::mono_ns;
 use probe::evidence::{Connection, Cpu, Sized, Watch};
-use probe::tcp_info::TcpInfo;
 use schema::table::{COUNTERS, SIZED, SIZES, SOFTIRQS, VECTORS, Value};
 use schema::trial::{Opening, TrialSpec};
 use std::collections::BTreeMap;
@@ -121,11 +121,11 @@ impl Counted {
 
     /// Segments that TCP has counted and the programs have not, at least: of data, and of ACKs but two
     /// a connection, which may be its SYN and FIN. To be asked right after TCP was.
-    pub fn unseen_segments_count<'a>(&self, infos: impl Iterator<Item = (u32, &'a TcpInfo)>) -> u64 {
+    pub fn unseen_segments_count(&self, segments: impl Iterator<Item = (u32, Segments)>) -> u64 {
         let seen = self.watch.connections();
         let by_number: BTreeMap<u32, &Connection> =
             self.ports.iter().filter_map(|(port, number)| Some((*number, seen.get(port)?))).collect();
-        infos.filter_map(|(number, info)| Some(unseen_of(info, by_number.get(&number)?))).sum()
+        segments.filter_map(|(number, counted)| Some(unseen_of(counted, by_number.get(&number)?))).sum()
     }
 
     /// The tables.
@@ -193,15 +193,15 @@ impl Counted {
 }
 
 /// As [`Counted::unseen_segments_count`], of one connection. TCP's counts have 32 bits.
-fn unseen_of(info: &TcpInfo, seen: &Connection) -> u64 {
+fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
     const SYN_AND_FIN: u32 = 2;
     let beyond = |counted: u32, seen: u64| {
         let difference = counted.wrapping_sub(u32::try_from(seen & u64::from(u32::MAX)).unwrap_or(0));
         // More seen than counted is less than nothing missing.
         if difference > u32::MAX / 2 { 0 } else { difference }
     };
-    let data = beyond(info.raw.data_segs_out, seen.out.data_segments) + beyond(info.raw.data_segs_in, seen.arrived.data_segments);
-    let acks = beyond(info.raw.segs_in.wrapping_sub(info.raw.data_segs_in), seen.arrived.acks).saturating_sub(SYN_AND_FIN);
+    let data = beyond(counted.data_out, seen.out.data_segments) + beyond(counted.data_in, seen.arrived.data_segments);
+    let acks = beyond(counted.all_in.wrapping_sub(counted.data_in), seen.arrived.acks).saturating_sub(SYN_AND_FIN);
     u64::from(data) + u64::from(acks)
 }
 

@@ -3,6 +3,7 @@
 mod counted;
 mod datagrams;
 mod executed;
+mod known;
 mod pipe;
 mod record;
 mod sampling;

@@ -220,7 +220,7 @@ pub const INTERVALS: Table = Table {
 /// One row a connection, end and sample.
 pub const TCP_INFO: Table = Table {
     name: "tcp_info",
-    row: "a sample of the kernel's view of a connection",
+    row: "a sample of the kernel's view of a connection; with more than 10,000, before the last sample only of up to 1,000, evenly spread",
     columns: &[
         HOST,
         CONNECTION,

@@ -2,13 +2,19 @@
 
 import polars as pl
 
+from whyperf.analyze.goodput import MOST_SINGLE
+
 
 def trial_segment_rates(tcp_info: pl.DataFrame) -> pl.DataFrame:
     """Data segments that the sender sent in a second of phase `measure`: `trial`, `cell`, `segments_per_s`.
 
     From the first to the last sample of each connection, added up; segments sent again count. A super-segment
-    counts as its wire segments. Trials without two samples of a connection are left out.
+    counts as its wire segments. Trials without two samples of a connection are left out, and those of a multitude of
+    connections, of which only some are sampled.
     """
+    connections = tcp_info.group_by("trial").agg(pl.col("connection").n_unique())
+    single = connections.filter(pl.col("connection") <= MOST_SINGLE).select("trial")
+    tcp_info = tcp_info.join(single, on="trial", how="semi")
     sent = tcp_info.filter((pl.col("role") == "sender") & (pl.col("phase") == "measure"))
     elapsed = (pl.col("sample_mono_ns").max() - pl.col("sample_mono_ns").min()) / 1e9
     grown = pl.col("data_segments_out").max().cast(pl.Int64) - pl.col("data_segments_out").min().cast(pl.Int64)

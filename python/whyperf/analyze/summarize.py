@@ -17,6 +17,7 @@ from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
+from whyperf.analyze.setup import trial_setups
 from whyperf.analyze.spreads import spreads
 from whyperf.analyze.start import start_skew
 from whyperf.analyze.summary import (
@@ -33,6 +34,7 @@ from whyperf.analyze.summary import (
     Evidence,
     Fact,
     Retransmitted,
+    Setup,
     Spread,
     Start,
     Summary,
@@ -99,6 +101,7 @@ class _Tables:
         self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
         self._calls = _by_cell(cell_calls(inputs.flows))
         self._starts = _by_cell(start_skew(inputs.flows, inputs.ends).join(measured.trials, on="trial"))
+        self._setups = _by_cell(trial_setups(inputs.flows).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.retransmissions)
@@ -199,6 +202,7 @@ class _Tables:
             transactions=self._transactions[cell.id],
             datagrams=self._datagrams[cell.id],
             start=_start(self._starts.get(cell.id, [])),
+            setup=_setup(self._setups.get(cell.id, [])),
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
 
@@ -221,6 +225,15 @@ def _start(rows: Rows) -> Start | None:
         spread_s=max(row["spread_ns"] for row in rows) / 1e9,
         uncertainty_s=max(row["uncertainty_ns"] for row in rows) / 1e9,
     )
+
+
+def _setup(rows: Rows) -> Setup | None:
+    """The set-up of the trial of median duration, the slower of two."""
+    if not rows:
+        return None
+    row = sorted(rows, key=lambda row: float(row["seconds"]))[len(rows) // 2]
+    seconds, connections = float(row["seconds"]), int(row["connections"])
+    return Setup(connections=connections, seconds=seconds, per_s=connections / seconds)
 
 
 def _end_cpu(row: Row) -> EndCpu:

@@ -285,6 +285,14 @@ class Start(Part):
     uncertainty_s: float
 
 
+class Setup(Part):
+    """How fast the near ends opened a cell's connections before the load, the trial of median duration."""
+
+    connections: int
+    seconds: float
+    per_s: float
+
+
 class CellResult(Part):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `metric` is what its workload is told in:
@@ -312,6 +320,7 @@ class CellResult(Part):
     transactions: Transactions | None
     datagrams: Datagrams | None
     start: Start | None
+    setup: Setup | None
     warnings: list[Doubt]
 
 

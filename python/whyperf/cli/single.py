@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
-from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Spread, Transactions
+from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Spread, Transactions
 from whyperf.report.metric import per_second
 from whyperf.report.words import ENDS, level_with_unit
 
 WIDTH = 16
+#: Connections from which on their set-up is told.
+MANY_CONNECTIONS = 100
 #: Below this a percentage would read 0.0.
 SMALLEST_RATIO = 0.0005
 
@@ -50,6 +52,13 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     if start is not None and start.agents > 1:
         within = seconds(max(start.skew_s, start.uncertainty_s) * 1e9)
         yield "Start", f"{start.agents} agents began within {within} of each other"
+    if cell.setup is not None and cell.setup.connections >= MANY_CONNECTIONS:
+        yield "Set-up", _setup(cell.setup)
+
+
+def _setup(setup: Setup) -> str:
+    """How many connections in which time."""
+    return f"{setup.connections:,} connections in {seconds(setup.seconds * 1e9)} ({setup.per_s:,.0f}/s)"
 
 
 def _goodput(cell: CellResult) -> str:

@@ -182,19 +182,17 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     Ok(opened)
 }
 
-/// Memory of our own that a strand with one connection takes, in bytes: what its thread and what the
-/// sampler's side of it keep, beside the kernel's and beside buffers, which threads have.
-const STRAND_BYTES: usize = size_of::<Slot>()
+/// Memory of our own that a strand with one connection takes, in bytes, beside the kernel's, beside
+/// buffers, which threads have, and beside what the sampler keeps.
+pub const STRAND_BYTES: usize = size_of::<Slot>()
     + size_of::<Link>()
     + size_of::<ledger::StrandCounter>()
     + size_of::<Flow>()
     + size_of::<Socket>()
-    + 2 * size_of::<usize>()
-    // What the sampler saw last.
-    + 3 * size_of::<u64>();
+    + 2 * size_of::<usize>();
 
-// Its places in the queue and among the timers are below 32 bytes.
-const _: () = assert!(STRAND_BYTES + 32 <= 512);
+/// Its places in the queue and among the timers, in bytes, at most.
+pub const QUEUED_BYTES: usize = 32;
 
 /// The link of a connection that is open, or not yet.
 fn link_of(open: Option<&Socket>, slot: u32, is_blocking: bool) -> Result<Link, LoadError> {

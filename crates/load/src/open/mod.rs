@@ -171,6 +171,9 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(option) = spec.workload.as_ref().and_then(|_| options::of_streams(&spec.socket)) {
         return Err(LoadError::Usage(format!("{option} is an option of streams; the operations of a workload do without")));
     }
+    if spec.socket.kernel_timestamps {
+        return Err(LoadError::Usage("this version takes no time stamps of the kernel; leave kernel_timestamps out".to_owned()));
+    }
     check_transport(spec)?;
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)

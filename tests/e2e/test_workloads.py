@@ -76,6 +76,17 @@ def test_an_exchange_moves_its_sizes_times_its_transactions(tmp_path: Path) -> N
     assert begun - ended <= 5
 
 
+@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
+def test_datagrams_and_their_answers_on_a_testbed_are_exact(tmp_path: Path, io_model: str) -> None:
+    record = measure(tmp_path, **{**SHORT, "workload": "udp-rr", "connections": 2, "io_model": io_model})
+    assert record.only.status == "complete", record.only.reason
+    both = totals(record)
+    near, far = both["near"], both["far"]
+    assert near["failed_count"] == 0
+    assert near["transactions_count"] == far["transactions_count"] > 0
+    assert near["sent_bytes"] == far["received_bytes"] == near["received_bytes"] == far["sent_bytes"]
+
+
 def test_an_open_loop_tells_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
     record = short(tmp_path, workload="rr", connections=8, offered_rate_per_s=500, arrivals="constant")
     (cell,) = summarize(record.experiment).cells

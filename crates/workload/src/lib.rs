@@ -3,6 +3,7 @@
 //!
 //! - [`stream`]: the bulk workload: how much the next call asks for, and when the transfer ends.
 //! - [`datagrams`]: numbered datagrams: their header, when they are due, what arrived of them.
+//! - [`datagram_order`]: which operation of a workload a datagram belongs to.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 //! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
 //! - [`strand`]: what a strand does next; sizes come from [`sizes`], intended instants from
@@ -10,6 +11,7 @@
 
 pub mod arrivals;
 mod cursor;
+pub mod datagram_order;
 pub mod datagrams;
 pub mod exchange;
 pub mod pace;

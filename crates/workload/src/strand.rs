@@ -9,6 +9,7 @@ use schema::workload::{Arrivals, Repeat};
 
 use crate::arrivals::{Schedule, Share};
 use crate::cursor::{BETWEEN, Cursor, Of};
+use crate::datagram_order;
 use crate::script::{Act, Script, Step, Transaction};
 
 /// What a strand asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
@@ -350,9 +351,6 @@ impl Strand {
         // How many a clock allows only the end that leads finds out.
         let by_clock = !matches!(transaction.repeat, Repeat::Iterations { .. }) && self.budget_bytes == u64::MAX;
         self.must_tell = transaction.leads && !transaction.is_silent && (self.is_lossy || by_clock);
-        if !self.leads && self.is_lossy {
-            self.limit = u64::MAX;
-        }
     }
 
     /// What to do now.
@@ -382,12 +380,34 @@ impl Strand {
         self.stamp_begin(execution, now_ns);
     }
 
-    /// A datagram has come or gone: however long it was, the operation is done.
-    pub fn on_datagram(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
-        self.on_moved(direction, bytes, now_ns);
-        let is_head = self.ring.is_empty() || (direction == Direction::Send) == self.leads;
-        let cursor = if is_head { &mut self.head } else { &mut self.tail };
-        cursor.left = 0;
+    /// Number of the datagram that is sent now.
+    pub fn datagram_number(&self, script: &Script) -> u64 {
+        self.transaction(script).map_or(0, |transaction| datagram_order::number(&self.head, transaction, u32::from(self.round)))
+    }
+
+    /// Whether this datagram is the one that is received now. The end that follows goes on to the
+    /// operation that it belongs to: those between are lost, and with them the execution under way.
+    pub fn takes_datagram(&mut self, script: &Script, datagram: &[u8]) -> bool {
+        let Some(transaction) = self.transaction(script) else { return false };
+        let Some(there) = datagram_order::place_of(datagram, self.head, &self.of(script), transaction) else { return false };
+        let is_here = (there.execution, there.step, there.repetition) == (self.head.execution, self.head.step, self.head.repetition);
+        if !is_here && self.leads {
+            return false;
+        }
+        if there.execution != self.head.execution {
+            self.stamps = NEVER;
+            self.is_failed = false;
+        }
+        // Of an execution whose first datagram is lost not all can be done.
+        let waited_for_first = is_here || (there.step, there.repetition) == Self::first_receive(transaction);
+        self.is_failed |= !waited_for_first;
+        self.head = there;
+        true
+    }
+
+    fn first_receive(transaction: &Transaction) -> (u32, u32) {
+        let step = transaction.steps.iter().position(|step| step.act.receives()).unwrap_or(0);
+        (u32::try_from(step).unwrap_or(u32::MAX), 0)
     }
 
     /// The call would have to wait.

@@ -1,10 +1,11 @@
 //! Executes workloads: few threads, each with many strands.
 //!
-//! [`worker`] is such a thread; [`conductor`] agrees with the other end over a connection of its own
+//! [`worker`] is such a thread, [`datagrams`] what is other over UDP; [`conductor`] agrees with the other end over a connection of its own
 //! when transactions begin and end, and whether both counted the same; [`orders`] is what they tell
 //! each other; [`ledger`] is what is counted.
 
 pub(crate) mod conductor;
+mod datagrams;
 pub mod ledger;
 pub(crate) mod opening;
 pub(crate) mod orders;
@@ -98,10 +99,11 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
         let text = "connections over Unix sockets are opened before the start, none while a workload runs; choose tcp";
         return Err(LoadError::Usage(text.to_owned()));
     }
-    Ok(match spec.opening {
+    let script = match spec.opening {
         Opening::Connect => near,
         Opening::Listen => near.mirror(),
-    })
+    };
+    if spec.transport == Transport::Udp { datagrams::over_udp(script) } else { Ok(script) }
 }
 
 /// When the phases end, relative to the start; all is measurement where bytes end the load.
@@ -194,11 +196,19 @@ pub const STRAND_BYTES: usize = size_of::<Slot>()
 /// Its places in the queue and among the timers, in bytes, at most.
 pub const QUEUED_BYTES: usize = 32;
 
+/// How long a blocking call waits at most: no longer than a datagram is waited for.
+fn longest_call(spec: &TrialSpec, script: &Script) -> Duration {
+    match spec.transport {
+        Transport::Udp => datagrams::least_timeout(script).map_or(BLOCKED, |least| least.min(BLOCKED)),
+        _ => BLOCKED,
+    }
+}
+
 /// The link of a connection that is open, or not yet.
-fn link_of(open: Option<&Socket>, slot: u32, is_blocking: bool) -> Result<Link, LoadError> {
+fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>) -> Result<Link, LoadError> {
     let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
-    if let (true, Some(socket)) = (is_blocking, open) {
-        let bounded = socket.set_read_timeout(Some(BLOCKED)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
+    if let (Some(blocked), Some(socket)) = (blocked, open) {
+        let bounded = socket.set_read_timeout(Some(blocked)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
         bounded.map_err(|error| LoadError::host("a data socket", error, ""))?;
         link.is_blocking = true;
     }
@@ -236,6 +246,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             slots: Vec::new(),
             links: Vec::new(),
             source: Arc::clone(&source),
+            datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
             sink: vec![0; sink_bytes],
             quick_ack: spec.socket.quick_ack,
             receive_flags: if spec.socket.truncate { libc::MSG_TRUNC } else { 0 },
@@ -257,6 +268,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             files: Arc::clone(&files),
         });
     }
+    let blocked = is_blocking.then(|| longest_call(spec, &script));
     let mut connections = opened.connections.into_iter().peekable();
     let mut flows = Vec::with_capacity(script.strands_count() as usize);
     for group in &script.groups {
@@ -271,7 +283,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             };
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
-                worker.links.push(link_of(open.map(AsRef::as_ref), slot, is_blocking)?);
+                worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked)?);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
             flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
@@ -302,6 +314,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         opening: spec.opening,
         rounds_count: u32::try_from(script.rounds_count()).unwrap_or(u32::MAX),
         strands_count: script.strands_count(),
+        is_lossy: spec.transport == Transport::Udp,
     };
     let groups = script.groups.iter().map(|group| group.first_strand).collect();
     Ok(Prepared { groups, flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers, openings })

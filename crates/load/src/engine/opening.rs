@@ -303,6 +303,12 @@ impl Worker {
     /// Closes a connection when the other end has.
     pub(super) fn hear(&mut self, index: usize, connection: u32) -> io::Result<()> {
         let link = self.link(index, connection)?;
+        if self.transport == Transport::Udp {
+            // The end of a flow of datagrams is not to be heard.
+            self.close(link);
+            self.slots[index].strand.on_done(self.now_ns);
+            return Ok(());
+        }
         if self.links[link].credit_bytes > 0 {
             return Err(io::Error::other("the other end sent more than the workload says"));
         }

@@ -79,13 +79,13 @@ pub(crate) struct Slot {
     pub strand: Strand,
     pub first_link: u32,
     /// Whether it is in the queue of those that can go on.
-    is_queued: bool,
+    pub(super) is_queued: bool,
     /// Whether it has not ended the transaction yet.
     is_running: bool,
     /// When it wants to be woken; the timer that is not for this instant is stale.
     wake_ns: u64,
     first_call_ns: u64,
-    last_call_ns: u64,
+    pub(super) last_call_ns: u64,
     short_calls_count: u64,
     pub(super) other_calls_count: u64,
     /// Executions that had begun after its last turn; wraps.
@@ -139,6 +139,8 @@ pub(crate) struct Worker {
     pub slots: Vec<Slot>,
     pub links: Vec<Link>,
     pub source: Arc<[u8]>,
+    /// A datagram to be numbered; empty where there are none.
+    pub datagram: Vec<u8>,
     pub sink: Vec<u8>,
     pub quick_ack: bool,
     /// Flags of each receive.
@@ -354,7 +356,7 @@ impl Worker {
     }
 
     /// Lets a strand go on until it has to wait or others are due.
-    fn turn(&mut self, index: usize) {
+    pub(super) fn turn(&mut self, index: usize) {
         self.slots[index].is_queued = false;
         if !self.slots[index].is_running {
             return;
@@ -452,6 +454,9 @@ impl Worker {
 
     #[inline]
     fn send(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        if self.transport == Transport::Udp {
+            return self.send_datagram(index, row, connection, bytes);
+        }
         let link = self.link(index, connection)?;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
         self.on_first_call(index);
@@ -493,11 +498,11 @@ impl Worker {
     /// The flag that keeps a call from waiting, where it must not: a strand whose sends and receives go
     /// on side by side waits for both at once.
     #[inline]
-    fn waiting(&self, index: usize, link: usize) -> i32 {
+    pub(super) fn waiting(&self, index: usize, link: usize) -> i32 {
         if self.links[link].is_blocking && !self.slots[index].strand.is_pipelined() { 0 } else { libc::MSG_DONTWAIT }
     }
 
-    fn on_first_call(&mut self, index: usize) {
+    pub(super) fn on_first_call(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         if slot.first_call_ns == u64::MAX {
             slot.first_call_ns = self.now_ns;
@@ -505,7 +510,7 @@ impl Worker {
     }
 
     #[inline]
-    fn on_sent(
+    pub(super) fn on_sent(
         &mut self,
         index: usize,
         row: Option<usize>,
@@ -542,6 +547,9 @@ impl Worker {
 
     #[inline]
     fn receive(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        if self.transport == Transport::Udp {
+            return self.receive_datagram(index, row, connection);
+        }
         let link_index = self.link(index, connection)?;
         if self.links[link_index].must_greet {
             match self.greet(index, row, link_index, 0) {
@@ -676,6 +684,9 @@ impl Worker {
                 }
                 Order::Limit { strand, executions_count } => {
                     if let Some(index) = self.slot_of(strand) {
+                        if self.transport == Transport::Udp {
+                            self.hear_the_rest(index);
+                        }
                         self.slots[index].strand.on_limit(executions_count);
                         self.enqueue(index);
                     }

@@ -41,7 +41,7 @@ const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Most connections of a trial.
 const MOST_CONNECTIONS: u64 = 200_000;
 /// Most payload of a UDP datagram over IPv4 (RFC 768, RFC 791).
-const MOST_DATAGRAM_BYTES: u64 = 65_507;
+pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
 /// Most datagrams that the kernel takes in one call (`UDP_MAX_SEGMENTS`, since Linux 6.10).
 const MOST_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.

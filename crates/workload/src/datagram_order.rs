@@ -1,0 +1,81 @@
+//! Which operation a datagram belongs to: each carries the number of its operation, as much of it as
+//! there is room for, so that what is late is not taken for what is waited for.
+
+use crate::cursor::{Cursor, Of};
+use crate::script::{Step, Transaction};
+
+/// Longest number in front of a datagram, in bytes.
+pub const MOST_NUMBER_BYTES: usize = 8;
+/// Bits of a number that count operations; the round's number is above them.
+const OPERATION_BITS: u32 = 48;
+
+/// Writes the number of a datagram in front of it, the low bytes first.
+pub fn write_number(datagram: &mut [u8], number: u64) {
+    let length = datagram.len().min(MOST_NUMBER_BYTES);
+    datagram[..length].copy_from_slice(&number.to_le_bytes()[..length]);
+}
+
+/// How far a datagram's number is ahead of this one, as far as its length lets one know.
+fn ahead(datagram: &[u8], number: u64) -> i64 {
+    let length = datagram.len().clamp(1, MOST_NUMBER_BYTES);
+    let mut bytes = [0; MOST_NUMBER_BYTES];
+    bytes[..length.min(datagram.len())].copy_from_slice(&datagram[..length.min(datagram.len())]);
+    let unknown_bits = 64 - 8 * u32::try_from(length).unwrap_or(8);
+    (u64::from_le_bytes(bytes).wrapping_sub(number) << unknown_bits).cast_signed() >> unknown_bits
+}
+
+/// Operations of an execution.
+fn operations_count(transaction: &Transaction) -> u64 {
+    transaction.steps.iter().map(|step| u64::from(step.count)).sum()
+}
+
+/// The number of the operation that a cursor is at.
+pub(crate) fn number(cursor: &Cursor, transaction: &Transaction, round: u32) -> u64 {
+    let before: u64 = transaction.steps.iter().take(cursor.step as usize).map(|step| u64::from(step.count)).sum();
+    let operation = cursor.execution.wrapping_mul(operations_count(transaction)) + before + u64::from(cursor.repetition);
+    (u64::from(round) << OPERATION_BITS).wrapping_add(operation)
+}
+
+/// Where a cursor that waits for a datagram stands when this one has come: where it is, or further on
+/// where those between are lost. Nothing where it is late, or nobody's.
+pub(crate) fn place_of(datagram: &[u8], at: Cursor, of: &Of<'_>, transaction: &Transaction) -> Option<Cursor> {
+    let here = number(&at, transaction, of.round);
+    let ahead = u64::try_from(ahead(datagram, here)).ok()?;
+    let mut there = at;
+    if ahead > 0 {
+        let count = operations_count(transaction);
+        let operation = (here & ((1 << OPERATION_BITS) - 1)) + ahead;
+        there.execution = operation / count;
+        let (step, repetition) = step_of(transaction, operation % count)?;
+        (there.step, there.repetition) = (step, repetition);
+        there.open(of, transaction.steps.get(step as usize).filter(|step| step.act.receives())?);
+    }
+    (there.size == datagram.len() as u64).then_some(there)
+}
+
+fn step_of(transaction: &Transaction, operation: u64) -> Option<(u32, u32)> {
+    let mut left = operation;
+    for (number, Step { count, .. }) in (0..).zip(&transaction.steps) {
+        match left.checked_sub(u64::from(*count)) {
+            Some(behind) => left = behind,
+            None => return Some((number, u32::try_from(left).ok()?)),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_known_as_far_as_there_is_room() {
+        for length in [1usize, 2, 3, 8, 100] {
+            for (sent, waited_for) in [(0u64, 0u64), (300, 299), (299, 300), (255, 256), (1 << 47, (1 << 47) - 5)] {
+                let mut datagram = vec![0xaa; length];
+                write_number(&mut datagram, sent);
+                assert_eq!(ahead(&datagram, waited_for), sent.cast_signed() - waited_for.cast_signed(), "{sent} in {length} bytes");
+            }
+        }
+    }
+}

@@ -72,7 +72,7 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
         return Cell(cell["id"], cell["sweep"], cell["factors"], str(cell["factors"].get("workload", "stream")))
     groups = (planned.get("workload") or {}).get("groups", ())
     transactions = [transaction for group in groups for transaction in group["transactions"]]
-    steps = [step["operation"]["operation"] for transaction in transactions for step in transaction["steps"]]
+    steps = [step["operation"]["operation"] for transaction in transactions for step in transaction.get("steps", ())]
     return Cell(
         cell["id"],
         cell["sweep"],
@@ -80,7 +80,7 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
         planned["name"],
         planned["metric"],
         is_open_loop=any(transaction["arrivals"]["by"] != "closed" for transaction in transactions),
-        has_payload=not transactions or bool(_PAYLOAD & set(steps)),
+        has_payload=not steps or bool(_PAYLOAD & set(steps)),
     )
 
 

@@ -86,7 +86,7 @@ def of_end(sums: pl.DataFrame, host: str, *columns: str) -> list[int]:
     return [int(value) for value in sums.filter(host=host).select(pl.col(columns).sum()).row(0)]
 
 
-@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
+@pytest.mark.parametrize("io_model", ["blocking", "epoll", "io_uring"])
 @pytest.mark.parametrize("name", EXACT)
 def test_bytes_and_operations_are_exact(tmp_path: Path, name: str, io_model: str) -> None:
     text, sent, received, executions, operations = EXACT[name]

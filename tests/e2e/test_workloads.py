@@ -34,6 +34,7 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
     [
         pytest.param({"workload": "rr", "request_size_bytes": 100, "response_size_bytes": 3000}, id="rr"),
         pytest.param({"workload": "rr", "connections": 20, "outstanding": 4}, id="rr, pipelined"),
+        pytest.param({"workload": "rr", "io_model": "io_uring", "threads": 2, "connections": 20}, id="rr by io_uring"),
         pytest.param({"workload": "small-messages"}, id="small-messages"),
         pytest.param({"workload": "write-wait", "connections": 3}, id="write-wait"),
         pytest.param({"workload": "bidirectional", "connections": 2}, id="bidirectional"),
@@ -42,6 +43,7 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
         pytest.param({"workload": "rr", "transport": "unix"}, id="rr over Unix sockets"),
         pytest.param({"workload": "idle-connections", "idle_connections": 50}, id="idle-connections"),
         pytest.param({"workload": "stream", "io_model": "epoll", "connections": 3}, id="stream"),
+        pytest.param({"workload": "stream", "io_model": "io_uring", "connections": 3}, id="stream by io_uring"),
         pytest.param({"workload": "stream-receive", "io_model": "epoll"}, id="stream-receive"),
         pytest.param({"workload": "stream", "io_model": "epoll", "direction": "receive"}, id="stream, received"),
     ],

@@ -29,7 +29,7 @@ from tests.protocol.workload_talk import (
 )
 
 
-@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
+@pytest.mark.parametrize("io_model", ["epoll", "blocking", "io_uring"])
 @pytest.mark.parametrize("threads_count", [1, 2])
 def test_each_transaction_has_a_connection_of_its_own(talk: StartTalk, io_model: str, threads_count: int) -> None:
     load = workload(group(crr(100, 1000, iterations(50)), strands=4, connected=False))
@@ -49,10 +49,13 @@ FORMS = [
 ]
 
 
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
 @pytest.mark.parametrize(("steps", "sent", "received"), FORMS)
-def test_a_connection_may_carry_anything(talk: StartTalk, steps: list[Body], sent: int, received: int) -> None:
+def test_a_connection_may_carry_anything(
+    talk: StartTalk, steps: list[Body], sent: int, received: int, io_model: str
+) -> None:
     load = workload(group(transaction(*steps, repeat=iterations(20)), strands=3, connected=False))
-    far, near = execute(talk, load, {"by": "workload"})
+    far, near = execute(talk, load, {"by": "workload"}, io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
     assert near.total("transactions_count") == far.total("transactions_count") == 60
     assert near.total("sent_bytes") == far.total("received_bytes") == 60 * sent
@@ -93,12 +96,13 @@ def test_time_ends_between_two_connections(talk: StartTalk) -> None:
     assert near.total("transactions_count") == far.total("transactions_count") > 0
 
 
-def test_a_file_is_sent_whole(talk: StartTalk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_a_file_is_sent_whole(talk: StartTalk, tmp_path: Path, io_model: str) -> None:
     path = tmp_path / "page"
     path.write_bytes(os.urandom(300_000))
     send = step("send_file", connection=0, files=[{"path": str(path), "length_bytes": 300_000}], call_bytes=70_000)
     load = workload(group(transaction(send, read(1), repeat=iterations(20)), strands=2))
-    far, near = execute(talk, load, {"by": "workload"})
+    far, near = execute(talk, load, {"by": "workload"}, io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
     assert near.total("sent_bytes") == far.total("received_bytes") == 40 * 300_000
 

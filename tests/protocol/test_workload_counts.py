@@ -38,7 +38,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize("io_model", ["epoll", "blocking"])
+@pytest.mark.parametrize("io_model", ["epoll", "blocking", "io_uring"])
 @pytest.mark.parametrize(("steps", "sent", "received"), COUNTED)
 def test_counts_are_exact_at_both_ends(
     talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
@@ -57,9 +57,10 @@ def test_counts_are_exact_at_both_ends(
 
 @pytest.mark.parametrize("size", [UNIFORM, WEIGHTED, SEQUENCE], ids=["uniform", "weighted", "sequence"])
 @pytest.mark.parametrize("outstanding_count", [1, 8])
-def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int) -> None:
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int, io_model: str) -> None:
     main = transaction(write(size), read(size), repeat=iterations(200), outstanding_count=outstanding_count)
-    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(10_000))
+    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(10_000), io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
     assert near.total("sent_bytes") == far.total("received_bytes") > 0
     assert near.total("received_bytes") == far.total("sent_bytes") > 0
@@ -68,9 +69,12 @@ def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_co
 
 @pytest.mark.parametrize("steps", [[write(65_536)], [read(65_536)], [write(64), read(64)]], ids=["out", "in", "both"])
 @pytest.mark.parametrize("outstanding_count", [1, 16])
-def test_time_ends_both_at_the_same_byte(talk: StartTalk, steps: list[Body], outstanding_count: int) -> None:
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_time_ends_both_at_the_same_byte(
+    talk: StartTalk, steps: list[Body], outstanding_count: int, io_model: str
+) -> None:
     load = workload(group(transaction(*steps, outstanding_count=outstanding_count), strands=5))
-    far, near = execute(talk, load, phases(200, 50, 50))
+    far, near = execute(talk, load, phases(200, 50, 50), io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
     assert near.total("sent_bytes") == far.total("received_bytes")
     assert near.total("received_bytes") == far.total("sent_bytes")
@@ -78,20 +82,22 @@ def test_time_ends_both_at_the_same_byte(talk: StartTalk, steps: list[Body], out
     assert near.finished["payload_bytes"] == far.finished["payload_bytes"] > 0
 
 
-def test_bytes_end_each_strand(talk: StartTalk) -> None:
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_bytes_end_each_strand(talk: StartTalk, io_model: str) -> None:
     load = workload(group(transaction(write(8192), read(100)), strands=3))
-    far, near = execute(talk, load, {"by": "bytes", "payload_bytes": 100_000})
+    far, near = execute(talk, load, {"by": "bytes", "payload_bytes": 100_000}, io_model=io_model)
     for end in (far, near):
         assert end.outcome == "complete"
         assert end.tables["flows"]["payload_bytes"].to_list() == [100_000] * 3
 
 
-def test_transactions_of_all_groups_begin_together(talk: StartTalk) -> None:
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_transactions_of_all_groups_begin_together(talk: StartTalk, io_model: str) -> None:
     quick = transaction(write(10), name="first", repeat=iterations(1))
     slow = transaction(think(150 * MS), write(10), name="first", repeat=iterations(1))
     after = transaction(write(20), read(1), name="second", repeat=iterations(5))
     load = workload(group(quick, after, name="quick", strands=2), group(slow, after, name="slow", strands=2))
-    far, near = execute(talk, load, {"by": "workload"}, interval_ns=50 * MS)
+    far, near = execute(talk, load, {"by": "workload"}, interval_ns=50 * MS, io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
     for end in (far, near):
         assert (
@@ -104,6 +110,35 @@ def test_transactions_of_all_groups_begin_together(talk: StartTalk) -> None:
     assert begun["end_mono_ns"][0] - rows["start_mono_ns"][0] >= 150 * MS
 
 
+def test_what_a_transaction_left_under_way_does_not_touch_the_next(talk: StartTalk) -> None:
+    """The far end waits for an execution that time forbids when it learns that there are no more."""
+    main: Body = {"by": "duration", "duration_ns": 50 * MS}
+    load = workload(
+        group(
+            transaction(write(5000), think(MS), name="first", repeat=main),
+            transaction(write(3), read(7), name="second", repeat=iterations(9)),
+            transaction(write(100), read(4000), name="third", repeat=main, outstanding_count=4),
+            transaction(write(1), read(2), name="fourth", repeat=iterations(9)),
+            strands=3,
+        )
+    )
+    far, near = execute(talk, load, {"by": "workload"}, io_model="io_uring")
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    for name in ("first", "second", "third", "fourth"):
+        assert near.total("sent_bytes", None, name) == far.total("received_bytes", None, name)
+        assert near.total("received_bytes", None, name) == far.total("sent_bytes", None, name)
+        assert near.total("transactions_count", None, name) == far.total("transactions_count", None, name) > 0
+
+
+def test_datagrams_by_io_uring_are_refused(talk: StartTalk) -> None:
+    far_spec, _ = specs(
+        workload(group(transaction(write(1), read(1)))), phases(100), transport="udp", io_model="io_uring"
+    )
+    refused = talk().hello().ask("prepare", **far_spec)
+    assert [refused["reply"], refused["fault"]] == ["error", "usage"]
+    assert "choose blocking or epoll" in refused["text"]
+
+
 def test_a_workload_that_makes_no_sense_is_refused_with_its_place(talk: StartTalk) -> None:
     load = workload(group(transaction(write(10, connection=3), name="main"), name="clients"))
     far_spec, _ = specs(load, phases(100))
@@ -113,8 +148,10 @@ def test_a_workload_that_makes_no_sense_is_refused_with_its_place(talk: StartTal
     assert 'group "clients", transaction "main", step 1: connection 3 is not open' in refused["text"]
 
 
-def test_a_far_end_that_dies_is_named(talk: StartTalk) -> None:
-    far, near = prepare(talk, workload(group(transaction(write(1), read(1)), strands=4)), phases(5_000))
+@pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
+def test_a_far_end_that_dies_is_named(talk: StartTalk, io_model: str) -> None:
+    load = workload(group(transaction(write(1), read(1)), strands=4))
+    far, near = prepare(talk, load, phases(5_000), io_model=io_model)
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     assert near.read()[1]["reply"] == "progress"
     far.process.kill()

@@ -2,13 +2,16 @@
 //!
 //! [`worker`] is such a thread, [`datagrams`] what is other over UDP; [`conductor`] agrees with the other end over a connection of its own
 //! when transactions begin and end, and whether both counted the same; [`orders`] is what they tell
-//! each other; [`ledger`] is what is counted.
+//! each other; [`ledger`] is what is counted. With a [`ring`] sends and receives go through an
+//! `io_uring` ([`ringing`]).
 
 pub(crate) mod conductor;
 mod datagrams;
 pub mod ledger;
 pub(crate) mod opening;
 pub(crate) mod orders;
+mod ring;
+mod ringing;
 mod sys;
 mod worker;
 
@@ -31,6 +34,7 @@ use self::conductor::Conductor;
 use self::ledger::{Latencies, Ledger};
 use self::opening::{Openings, Ports};
 use self::orders::Inbox;
+use self::ring::Ring;
 use self::sys::{Epoll, Waker};
 use self::worker::{EndingSpec, Link, Slot, Worker};
 use crate::LoadError;
@@ -46,6 +50,7 @@ const BLOCKED: Duration = Duration::from_millis(50);
 const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
 /// Smallest.
 const LEAST_BUFFER_BYTES: u64 = 4 << 10;
+const LEAST_SINK_BYTES: usize = 4 << 10;
 
 /// Threads that are made, but not begun.
 pub(crate) struct Prepared {
@@ -90,7 +95,7 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
         return Err(LoadError::Usage("a workload that is to end by itself has a transaction without a count or a time".to_owned()));
     }
     if spec.io_model == IoModel::IoUring {
-        return Err(LoadError::Usage("this version executes no workload by io_uring; choose blocking or epoll".to_owned()));
+        fits_ring(spec, &near)?;
     }
     if near.steps().any(|step| step.act == Act::Accept) {
         return Err(LoadError::Usage("the near end accepts no connections while a workload runs; let it connect".to_owned()));
@@ -104,6 +109,20 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
         Opening::Listen => near.mirror(),
     };
     if spec.transport == Transport::Udp { datagrams::over_udp(script) } else { Ok(script) }
+}
+
+/// Whether a workload can go through an `io_uring`: a receive that is under way is not called back in
+/// the middle of a transaction.
+fn fits_ring(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
+    let refuse = |what: &str| Err(LoadError::Usage(format!("this version executes no {what} by io_uring; choose blocking or epoll")));
+    if spec.transport == Transport::Udp {
+        return refuse("workload of datagrams");
+    }
+    let may_be_late = |act: &Act| matches!(act, Act::Read(transfer) if transfer.timeout_ns.is_some());
+    if near.steps().any(|step| step.can_fail && may_be_late(&step.act)) {
+        return refuse("read that may fail after a time");
+    }
+    Ok(())
 }
 
 /// When the phases end, relative to the start; all is measurement where bytes end the load.
@@ -205,8 +224,12 @@ fn longest_call(spec: &TrialSpec, script: &Script) -> Duration {
 }
 
 /// The link of a connection that is open, or not yet.
-fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>) -> Result<Link, LoadError> {
+fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>, io_model: IoModel) -> Result<Link, LoadError> {
     let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
+    if let (IoModel::IoUring, Some(socket)) = (io_model, open) {
+        // A ring waits only for sockets whose calls may.
+        socket.set_nonblocking(false).map_err(|error| LoadError::host("a data socket", error, ""))?;
+    }
     if let (Some(blocked), Some(socket)) = (blocked, open) {
         let bounded = socket.set_read_timeout(Some(blocked)).and_then(|()| socket.set_write_timeout(Some(BLOCKED)));
         bounded.map_err(|error| LoadError::host("a data socket", error, ""))?;
@@ -243,11 +266,13 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             ledger: Arc::new(Ledger::new(0, 0)),
             latencies: Latencies::new(script.rows_count(), boundaries(&spec.stop)),
             epoll: Epoll::new().map_err(host("preparing the load's threads"))?,
+            ring: None,
             slots: Vec::new(),
             links: Vec::new(),
             source: Arc::clone(&source),
             datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
-            sink: vec![0; sink_bytes],
+            // A ring's receives have a sink of their own.
+            sink: vec![0; if spec.io_model == IoModel::IoUring { LEAST_SINK_BYTES } else { sink_bytes }],
             quick_ack: spec.socket.quick_ack,
             receive_flags: if spec.socket.truncate { libc::MSG_TRUNC } else { 0 },
             ready: VecDeque::new(),
@@ -283,7 +308,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             };
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
-                worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked)?);
+                worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec.io_model)?);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
             flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
@@ -294,6 +319,9 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         worker.ledger = Arc::new(Ledger::new(worker.slots.len(), script.rows_count()));
         worker.ready.reserve(worker.slots.len());
         worker.timers.reserve(worker.slots.len());
+        if spec.io_model == IoModel::IoUring {
+            worker.ring = Some(Ring::new(worker.slots.len(), Arc::clone(&source), sink_bytes)?);
+        }
         worker.watch().map_err(host("watching the connections"))?;
         ledgers.push(Arc::clone(&worker.ledger));
     }

@@ -204,7 +204,7 @@ impl Worker {
         let socket = loop {
             let domain = self.openings.place.domain();
             let socket = options::prepare(domain, self.transport, &self.socket_spec, self.role).map_err(io::Error::other)?;
-            sys::set_nonblocking(socket.as_raw_fd())?;
+            sys::set_nonblocking(socket.as_raw_fd(), true)?;
             match self.begin_connect(&socket, &address) {
                 Ok(()) => break socket,
                 Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
@@ -223,6 +223,11 @@ impl Worker {
                 Err(error) => return Err(error),
             }
         };
+        if self.ring.is_some() {
+            // A ring waits only for sockets whose calls may.
+            sys::set_nonblocking(socket.as_raw_fd(), false)?;
+            self.slots[index].other_calls_count += 1;
+        }
         let slot = self.links[link].slot;
         self.links[link] = Link::connecting(socket.into_raw_fd(), slot);
         self.slots[index].opening_ns = begin_ns;
@@ -440,6 +445,11 @@ impl Worker {
             return self.on_stranger();
         }
         let slot = &mut self.slots[index];
+        if self.ring.is_some() {
+            // A ring waits only for sockets whose calls may. The descriptor is a socket, so it takes it.
+            let _ = sys::set_nonblocking(arrival.descriptor.as_raw_fd(), false);
+            slot.other_calls_count += 1;
+        }
         slot.arrivals.push(arrival);
         slot.strand.on_ready(Direction::Receive.bit());
         self.enqueue(index);

@@ -103,6 +103,11 @@ impl Epoll {
         }
     }
 
+    /// To wait for.
+    pub fn descriptor(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
     /// What and whom event `index` of the last wait is about.
     #[inline]
     pub fn event(&self, index: usize) -> (u32, u64) {
@@ -193,11 +198,11 @@ pub fn quick_ack(descriptor: RawFd) -> io::Result<()> {
     crate::options::quick_ack(&unsafe { BorrowedFd::borrow_raw(descriptor) })
 }
 
-/// Lets calls on a descriptor return instead of waiting.
-pub fn set_nonblocking(descriptor: RawFd) -> io::Result<()> {
-    let one: libc::c_int = 1;
+/// Lets calls on a descriptor return instead of waiting, or wait again.
+pub fn set_nonblocking(descriptor: RawFd, is_nonblocking: bool) -> io::Result<()> {
+    let value = libc::c_int::from(is_nonblocking);
     // SAFETY: the kernel reads an int.
-    let status = unsafe { libc::ioctl(descriptor, libc::FIONBIO, &raw const one) };
+    let status = unsafe { libc::ioctl(descriptor, libc::FIONBIO, &raw const value) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

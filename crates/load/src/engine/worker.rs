@@ -21,6 +21,7 @@ use workload::strand::{Action, Direction, Ending, Strand};
 use super::ledger::{Kind, Latencies, Ledger};
 use super::opening::{Key, Newcomer, Openings, Ports};
 use super::orders::{Arrival, Inbox, Order, Report, Total};
+use super::ring::Ring;
 use super::sys::{self, BROKEN, EXCLUSIVE, Epoll, IN, OUT, Waker};
 use crate::running::{Control, Cut, Ended, Life};
 
@@ -136,6 +137,8 @@ pub(crate) struct Worker {
     pub ledger: Arc<Ledger>,
     pub latencies: Latencies,
     pub epoll: Epoll,
+    /// Where sends and receives go through an `io_uring`.
+    pub ring: Option<Ring>,
     pub slots: Vec<Slot>,
     pub links: Vec<Link>,
     pub source: Arc<[u8]>,
@@ -196,7 +199,7 @@ impl Worker {
             self.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
         }
         for index in 0..self.links.len() {
-            if self.links[index].descriptor != NO_DESCRIPTOR {
+            if self.links[index].descriptor != NO_DESCRIPTOR && self.ring.is_none() {
                 self.arm(index, IN)?;
             }
         }
@@ -210,8 +213,10 @@ impl Worker {
         self.latencies.on_start(start_ns);
         self.now_ns = mono_ns();
         self.begin(0, start_ns, &ending);
-        let ended = self.work(&ending);
+        let enabled = self.ring.as_ref().map_or(Ok(()), Ring::enable);
+        let ended = enabled.and_then(|()| self.work(&ending));
         let cut = self.control.cut();
+        self.settle_ring();
         self.close_own();
         self.lives(cut, ended.err())
     }
@@ -233,8 +238,7 @@ impl Worker {
                 // Calls wait by themselves, and orders are looked at between them.
                 continue;
             }
-            let count = self.epoll.wait(timeout_ns)?;
-            self.ledger.waits.add(1);
+            let count = self.wait(timeout_ns)?;
             self.now_ns = mono_ns();
             for index in 0..count {
                 let (events, key) = self.epoll.event(index);
@@ -412,6 +416,10 @@ impl Worker {
                     continue;
                 }
                 Action::Barrier | Action::Over => {
+                    if !self.is_settled(index) {
+                        break;
+                    }
+                    let slot = &mut self.slots[index];
                     slot.is_running = false;
                     self.on_reached();
                     break;
@@ -462,6 +470,8 @@ impl Worker {
         self.on_first_call(index);
         let sent = if self.links[link].must_greet {
             self.greet(index, row, link, ask)
+        } else if self.ring.is_some() {
+            return self.begin_by_ring(index, link, Direction::Send, bytes);
         } else {
             sys::send(self.links[link].descriptor, &self.source[..ask], self.waiting(index, link))
         };
@@ -487,7 +497,18 @@ impl Worker {
         let file = path.and_then(|path| self.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
         // What one call of sendfile(2) takes at most.
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(0x7fff_f000);
-        let sent = match sys::send_file(self.links[link].descriptor, file.as_raw_fd(), offset, ask) {
+        let descriptor = self.links[link].descriptor;
+        // sendfile(2) has no flag for it, and a ring waits only for sockets whose calls may.
+        let must_switch = self.ring.is_some();
+        if must_switch {
+            sys::set_nonblocking(descriptor, true)?;
+            self.slots[index].other_calls_count += 2;
+        }
+        let sent = sys::send_file(descriptor, file.as_raw_fd(), offset, ask);
+        if must_switch {
+            sys::set_nonblocking(descriptor, false)?;
+        }
+        let sent = match sent {
             Ok(0) => Err(io::Error::other("the file has become shorter")),
             sent => sent,
         };
@@ -562,14 +583,29 @@ impl Worker {
             self.take_credit(index, row, link_index, bytes);
             return Ok(());
         }
+        if self.ring.is_some() {
+            return self.begin_by_ring(index, link_index, Direction::Receive, bytes);
+        }
         if !link.is_readable && !link.is_blocking {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
         }
         let flags = self.waiting(index, link_index) | self.receive_flags;
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
+        let received = sys::receive(self.links[link_index].descriptor, &mut self.sink[..ask], flags);
+        self.on_received(index, row, link_index, (ask, bytes), received)
+    }
+
+    #[inline]
+    pub(super) fn on_received(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        link_index: usize,
+        (ask, bytes): (usize, u64),
+        received: io::Result<usize>,
+    ) -> io::Result<()> {
         let link = &mut self.links[link_index];
         let slot = &mut self.slots[index];
-        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
-        let received = sys::receive(link.descriptor, &mut self.sink[..ask], flags);
         let counter = row.map(|row| &self.ledger.rows[row]);
         let strand_counter = &self.ledger.strands[index];
         strand_counter.calls_count.add(1);
@@ -640,7 +676,7 @@ impl Worker {
         self.arm(link, events)
     }
 
-    fn fail(&mut self, index: usize, error: &io::Error) {
+    pub(super) fn fail(&mut self, index: usize, error: &io::Error) {
         let slot = &mut self.slots[index];
         let doing = slot.strand.describe(&self.script);
         if slot.strand.on_failed(&self.script) {

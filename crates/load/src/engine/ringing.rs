@@ -1,0 +1,97 @@
+//! How a thread with an `io_uring` sends and receives: what a strand asks for is begun, and the strand
+//! is told when it has ended. Everything else, from listening to files, stays with epoll, whose own
+//! descriptor the ring watches.
+
+use std::io;
+use workload::strand::Direction;
+
+use super::ring::Told;
+use super::worker::Worker;
+
+impl Worker {
+    /// Begins a send or a receive; the strand does not ask again before it has ended.
+    pub(super) fn begin_by_ring(&mut self, index: usize, link: usize, direction: Direction, bytes: u64) -> io::Result<()> {
+        let descriptor = self.links[link].descriptor;
+        let flags = if direction == Direction::Receive { self.receive_flags } else { 0 };
+        self.slots[index].strand.on_blocked(direction);
+        match &mut self.ring {
+            Some(ring) if !ring.is_up(index, direction) => ring.begin((index, direction), (descriptor, link), bytes, flags),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether nothing of a strand is under way any more; if not, it is called back, and the strand's
+    /// turn comes when that has ended. A receive for an execution that never begins would otherwise
+    /// take the first bytes of the next transaction.
+    pub(super) fn is_settled(&mut self, index: usize) -> bool {
+        match self.ring.as_mut().map(|ring| ring.cancel(index)) {
+            None | Some(Ok(false)) => true,
+            Some(Ok(true)) => false,
+            Some(Err(error)) => {
+                self.fail(index, &error);
+                true
+            }
+        }
+    }
+
+    /// Waits for events at most this long, and says how many there are for epoll's own links.
+    pub(super) fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
+        let Some(ring) = &mut self.ring else {
+            let count = self.epoll.wait(timeout_ns)?;
+            self.ledger.waits.add(1);
+            return Ok(count);
+        };
+        ring.wait(self.epoll.descriptor(), timeout_ns)?;
+        self.ledger.waits.add(ring.take_enters());
+        let told = ring.take_told();
+        self.on_told(&told);
+        if let Some(ring) = &mut self.ring {
+            let has_events = told.iter().any(|told| matches!(told, Told::Events));
+            ring.give_back(told);
+            if has_events {
+                self.ledger.waits.add(1);
+                return self.epoll.wait(Some(0));
+            }
+        }
+        Ok(0)
+    }
+
+    /// Calls back what is under way when all is over, and counts what has moved until then.
+    pub(super) fn settle_ring(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            let told = ring.settle(self.epoll.descriptor());
+            self.on_told(&told);
+        }
+    }
+
+    fn on_told(&mut self, told: &[Told]) {
+        for told in told {
+            if let Told::Landed { slot, direction, result } = *told {
+                self.on_landed(slot, direction, result);
+            }
+        }
+    }
+
+    fn on_landed(&mut self, index: usize, direction: Direction, result: i32) {
+        let Some(ring) = &mut self.ring else { return };
+        let flight = ring.land(index, direction);
+        let result = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
+        let link = flight.link as usize;
+        let slot = &mut self.slots[index];
+        slot.strand.on_ready(direction.bit());
+        let row = slot.strand.row(&self.script).map(|row| row as usize);
+        let asked = (flight.ask, flight.bytes);
+        let outcome = match (direction, result) {
+            (_, Err(error)) if error.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
+            (_, Err(_) | Ok(0)) if flight.is_cancelled => Ok(()),
+            (Direction::Send, result) => self.on_sent(index, row, link, asked, result),
+            (Direction::Receive, result) => self.on_received(index, row, link, asked, result),
+        };
+        if let Err(error) = outcome
+            && !self.slots[index].strand.has_failed()
+        {
+            self.fail(index, &error);
+        }
+        self.enqueue(index);
+    }
+}

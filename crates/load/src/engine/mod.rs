@@ -242,6 +242,7 @@ fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>, io_model
 ///
 /// # Errors
 /// The workload makes no sense, or the host has no room for it.
+#[allow(clippy::too_many_lines, reason = "one flat list of what a thread needs")]
 pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, control: &Arc<Control>) -> Result<Prepared, LoadError> {
     let script = Arc::new(script(spec, workload)?);
     let host = |doing: &'static str| move |error: io::Error| LoadError::host(doing, error, MANY_FILES);

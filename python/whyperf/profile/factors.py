@@ -165,7 +165,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",
-        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): latency on the wire. The agents of this version refuse it.",
+        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): latency on the wire. "
+        "The agents of this version refuse it.",
         scope="ip", later=True,
     ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,11 @@ def _why_not_privileged() -> str | None:
 
 
 WHY_NOT_PRIVILEGED = _why_not_privileged()
+
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would everything started here: the tests stop
+# programs as they run in the foreground.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -123,8 +123,8 @@ def bottleneck(netns: str, device: str) -> Iterator[None]:
         subprocess.run([*tc, "del", "dev", device, "root"], check=True)
 
 
-@pytest.mark.skipif(shutil.which("tc") is None, reason="needs tc")
-@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump")
+@pytest.mark.skipif(shutil.which("tc") is None, reason="needs tc (package iproute2), to lose segments")
+@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump, to see what is on the wire")
 @pytest.mark.parametrize("offloads", [False, True], ids=["segments", "super-segments"])
 def test_acks_out_of_order_are_those_with_sack_blocks(tmp_path: Path, offloads: bool) -> None:
     path = tmp_path / "far.pcap"

@@ -51,7 +51,7 @@ def log_one(folder: Path, kind: Kind = Kind.VETH) -> Logs:
     return logs
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, to take a capability away")
 @pytest.mark.parametrize("lacking", ["-bpf,-perfmon,-sys_admin", "-perfmon,-sys_admin", "-bpf,-sys_admin"])
 def test_without_the_privilege_for_tracing_the_level_is_user(tmp_path: Path, wrap_agent: Wrap, lacking: str) -> None:
     wrap_agent(f'exec setpriv --bounding-set={lacking} -- "$@"')

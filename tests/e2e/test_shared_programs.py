@@ -77,7 +77,7 @@ def test_both_ends_see_everything(tmp_path: Path, kind: Kind) -> None:
         assert calls in set(log.table("sizes")["what"])
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, to take a capability away")
 def test_who_may_not_find_anothers_programs_loads_his_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "agent.sh"
     script.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-sys_admin -- {pipes.agent_binary()} "$@"\n')

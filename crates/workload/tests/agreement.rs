@@ -130,8 +130,8 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
         let mut idle = 0;
         while !(ends[0].is_over && ends[1].is_over) {
             // Draws that repeat may choose the same end for ever: one that could not go on lets the other try.
-            let drawn = usize::from(chance.draw(1) == 1);
-            let who = if idle < 20 { drawn } else { idle % 2 };
+            let is_far = chance.draw(1) == 1;
+            let who = if idle < 20 { usize::from(is_far) } else { idle % 2 };
             let [first, second] = &mut pipes;
             let (out, back) = if who == 0 { (first, second) } else { (second, first) };
             idle = if go_on(&mut ends[who], out, back, &mut chance) { 0 } else { idle + 1 };

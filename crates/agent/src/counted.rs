@@ -1,7 +1,8 @@
 //! Rows of what BPF programs counted: tables counters, sizes and softirqs.
 
 use crate::known::Segments;
-use load::running::{Flow, Load};
+use load::flow::Flow;
+use load::running::Load;
 use probe::clock::mono_ns;
 use probe::evidence::{Connection, Cpu, Sized, Watch};
 use schema::table::{COUNTERS, SIZED, SIZES, SOFTIRQS, VECTORS, Value};

@@ -2,8 +2,10 @@
 
 use anyhow::Context;
 use load::counter::Counts;
+use load::flow::Flow;
+use load::life::{Cut, Ended, Life};
 use load::options::{self, Requested};
-use load::running::{Cut, Ended, Ends, Flow, Life, Load};
+use load::running::{Ends, Load};
 use probe::clock::mono_ns;
 use probe::cpu::{CpuProbe, CpuSample};
 use probe::devices::{self, DeviceCounters};

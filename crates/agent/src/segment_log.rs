@@ -1,7 +1,8 @@
 //! Writes the segment log while the trial runs, in a thread that takes CPU time nobody else wants:
 //! what the log needs beside the programs in the kernel should not be missing in the measurement.
 
-use load::running::{Flow, Load};
+use load::flow::Flow;
+use load::running::Load;
 use nix::libc;
 use probe::evidence::Record;
 use probe::tcp_info::TcpInfo;

@@ -1,8 +1,9 @@
 //! One trial at one end: the stages in order. Opens, loads, samples at every interval's end,
 //! joins, and hands the tables over. Decides nothing: the plan says what, the tables say what was.
 
+use load::life::{Cut, Ended, Life};
 use load::open::Opened;
-use load::running::{Cut, Cutter, Ended, Ends, Life, Load};
+use load::running::{Cutter, Ends, Load};
 use load::urgency::Urgent;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::table::SEGMENTS;
@@ -92,7 +93,7 @@ pub fn run(
     let mut load = Load::prepare(spec, opened)?;
     let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
-    load::running::pin_this_thread(&spec.pin_cpus)?;
+    load::thread::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.cutter());
     let mut sampler = Sampler::open(spec, &load, witness.watch())?;
     let urgent = Urgent::this_thread();

@@ -3,14 +3,17 @@
 //! The way through: [`options`] sets up a socket as the trial asks and reads back what was
 //! granted; [`open`] makes the connections, each introduced by the trial's token
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`], or
-//! [`datagrams`]),
-//! with counters that a sampler may read at any time ([`counter`]), punctually ([`urgency`]).
-//! Payload leaves through an [`outlet`].
+//! [`datagrams`]), told by [`control`] when to begin and to end, as [`flow`]s with counters that a
+//! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each [`life`] has ended.
+//! [`thread`] pins and accounts. Payload leaves through an [`outlet`].
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
+pub(crate) mod control;
 pub mod counter;
 pub mod datagrams;
 pub mod engine;
+pub mod flow;
+pub mod life;
 pub mod open;
 pub mod options;
 pub mod outlet;
@@ -19,6 +22,7 @@ mod receiver;
 pub mod running;
 mod sender;
 mod sockopt;
+pub mod thread;
 pub mod urgency;
 
 use std::io;

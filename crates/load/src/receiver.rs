@@ -10,7 +10,8 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 
 use crate::counter::Counts;
-use crate::running::{Ended, Life, Task};
+use crate::life::{Ended, Life};
+use crate::running::Task;
 use crate::{options, outlet};
 
 /// Length of the receiver's closing report: its count of the payload, big-endian.

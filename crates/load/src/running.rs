@@ -4,164 +4,32 @@
 //! send buffer is full, as an application's does. Threads wait for a common instant, so that
 //! making them is outside the measurement.
 
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
-use nix::unistd::Pid;
-use probe::threads::{ThreadProbe, ThreadSample};
+use probe::threads::ThreadSample;
 use schema::trial::{ReadWait, Role, SocketSpec, Stop, TrialSpec};
 use schema::workload::{DatagramStream, Workload};
 use socket2::Socket;
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workload::exchange::Exchange;
 use workload::pace::Pace;
 use workload::stream::Transfer;
 
-use crate::counter::{Counter, Counts};
+use crate::control::Control;
+use crate::counter::Counter;
 use crate::datagrams;
 use crate::engine::conductor::Conductor;
 use crate::engine::ledger::{Latencies, Ledger};
 use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
-use crate::open::{Connection, Opened, Times};
-use crate::outlet::ZeroCopy;
+use crate::flow::{Flow, FlowCounter};
+use crate::life::{Cut, Ended, Life};
+use crate::open::{Connection, Opened};
+use crate::thread::{account, pin_this_thread};
 use crate::{LoadError, receiver, sender};
-
-/// Why a load was ended from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    /// It outlived its deadline.
-    Deadline,
-    /// The controller no longer wants it.
-    Aborted,
-}
-
-/// How a connection ended at this end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// As the plan says; both ends count the same payload.
-    Complete,
-    /// Cut from outside.
-    Cut(Cut),
-    /// It failed; the reason in a sentence.
-    Failed(String),
-}
-
-/// A connection's life at this end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Life {
-    /// Number of the connection.
-    pub number: u32,
-    /// Sender: first call begins. Receiver: first payload read. CLOCK_MONOTONIC in ns.
-    pub first_call_mono_ns: Option<u64>,
-    /// Sender: last call returned. Receiver: last payload read. CLOCK_MONOTONIC in ns.
-    pub last_call_mono_ns: Option<u64>,
-    /// Payload moved in bytes.
-    pub payload_bytes: u64,
-    /// Send or receive calls.
-    pub calls_count: u64,
-    /// Calls that moved less than they asked for.
-    pub short_calls_count: u64,
-    /// Other system calls of the data path.
-    pub other_calls_count: u64,
-    /// What became of sends without copying, where they were asked for.
-    pub zero_copy: Option<ZeroCopy>,
-    /// How it ended.
-    pub ended: Ended,
-}
-
-impl Life {
-    pub(crate) fn new(number: u32) -> Self {
-        Self {
-            number,
-            first_call_mono_ns: None,
-            last_call_mono_ns: None,
-            payload_bytes: 0,
-            calls_count: 0,
-            short_calls_count: 0,
-            other_calls_count: 0,
-            zero_copy: None,
-            ended: Ended::Complete,
-        }
-    }
-}
-
-/// What the threads are told while they run.
-#[derive(Debug, Default)]
-pub(crate) struct Control {
-    stop: AtomicBool,
-    cut: AtomicU8,
-    /// When the load begins, on CLOCK_MONOTONIC in ns; absent until that is known.
-    start_mono_ns: Mutex<Option<u64>>,
-    changed: Condvar,
-    /// How long after the start a receiver may see the end of a timed load, in ns.
-    least_ns: u64,
-}
-
-/// How often a thread that waits for a distant start looks whether the load was cut.
-const CUT_CHECK_NS: u64 = 50_000_000;
-
-impl Control {
-    fn begin(&self, start_mono_ns: u64) {
-        *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner) = Some(start_mono_ns);
-        self.changed.notify_all();
-    }
-
-    fn cut_all(&self, cut: Cut) {
-        let code = match cut {
-            Cut::Deadline => 1,
-            Cut::Aborted => 2,
-        };
-        // The first reason stays.
-        let _ = self.cut.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
-        self.stop.store(true, Ordering::Relaxed);
-        // Under the lock, so that no thread is between its look at the cut and its sleep.
-        drop(self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
-    }
-
-    /// Sleeps until the load begins, or is cut before; returns the planned beginning.
-    pub fn await_start(&self) -> u64 {
-        let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        while start.is_none() && self.cut().is_none() {
-            start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
-        }
-        let start_mono_ns = start.unwrap_or(0);
-        drop(start);
-        let mut now = probe::clock::mono_ns();
-        while now < start_mono_ns && self.cut().is_none() {
-            sleep_until(start_mono_ns.min(now.saturating_add(CUT_CHECK_NS)));
-            now = probe::clock::mono_ns();
-        }
-        start_mono_ns
-    }
-
-    /// Whether a timed load is over.
-    #[inline]
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Whether a sender that closes now has sent through the measurement window.
-    pub fn is_measured(&self) -> bool {
-        let start = *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        start.is_some_and(|start| probe::clock::mono_ns() >= start.saturating_add(self.least_ns))
-    }
-
-    /// How the load was cut, if it was.
-    pub fn cut(&self) -> Option<Cut> {
-        match self.cut.load(Ordering::Acquire) {
-            1 => Some(Cut::Deadline),
-            2 => Some(Cut::Aborted),
-            _ => None,
-        }
-    }
-}
 
 /// Everything a connection's thread needs.
 pub(crate) struct Task {
@@ -182,43 +50,6 @@ pub(crate) struct Task {
     pub exchange: Exchange,
     /// Window that the receiver must not exceed.
     pub window_bytes: Option<u32>,
-}
-
-/// Where a flow is counted.
-#[derive(Debug)]
-pub enum FlowCounter {
-    /// Nowhere.
-    None,
-    /// By a thread of its own.
-    Own(Arc<Counter>),
-    /// By a thread that has many; the position among them.
-    Shared(Arc<Ledger>, u32),
-}
-
-impl FlowCounter {
-    /// Reads the totals.
-    pub fn read(&self) -> Counts {
-        match self {
-            FlowCounter::None => Counts::default(),
-            FlowCounter::Own(counter) => counter.read(),
-            FlowCounter::Shared(ledger, position) => ledger.strands[*position as usize].read(),
-        }
-    }
-}
-
-/// A connection or strand under load, as the sampler sees it.
-#[derive(Debug)]
-pub struct Flow {
-    /// Number of the connection.
-    pub number: u32,
-    /// The socket; stays open until the load is dropped. Absent where the workload opens it.
-    pub socket: Option<Arc<Socket>>,
-    /// Its counters.
-    pub counter: FlowCounter,
-    /// Thread that carries it, by its position among the load's threads.
-    pub thread: u32,
-    /// When it opened; zeros where the workload opens it.
-    pub times: Times,
 }
 
 /// A load under way.
@@ -289,7 +120,7 @@ impl Load {
     /// # Errors
     /// A thread cannot be made, or not pinned as asked; the workload makes no sense.
     pub fn prepare(spec: &TrialSpec, opened: Opened) -> Result<Self, LoadError> {
-        let control = Arc::new(Control { least_ns: least_ns(spec), ..Control::default() });
+        let control = Arc::new(Control::new(least_ns(spec)));
         let (done_sender, done) = channel();
         let mut load = Self {
             flows: Vec::new(),
@@ -396,7 +227,7 @@ impl Load {
                     return ThreadEnd { lives: Vec::new(), account: None, latencies: None };
                 }
                 let mut end = carry();
-                end.account = thread_end();
+                end.account = account();
                 let _ = done.send(());
                 end
             })
@@ -474,7 +305,7 @@ impl Load {
 
     /// Ends a timed load in order: senders finish their call and close their direction.
     pub fn stop(&self) {
-        self.control.stop.store(true, Ordering::Relaxed);
+        self.control.stop();
     }
 
     /// Sleeps until `mono_ns` on CLOCK_MONOTONIC, or until all connections are done.
@@ -555,35 +386,4 @@ pub(crate) fn pattern(length: u32) -> Vec<u8> {
             state.to_le_bytes()[0]
         })
         .collect()
-}
-
-/// Binds the calling thread to `cpus`; an empty list binds nothing.
-///
-/// # Errors
-/// A CPU does not exist or may not be used.
-pub fn pin_this_thread(cpus: &[u32]) -> Result<(), LoadError> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        set.set(cpu as usize).map_err(|error| LoadError::host(format!("pinning to CPU {cpu}"), error.into(), ""))?;
-    }
-    sched_setaffinity(Pid::from_raw(0), &set)
-        .map_err(|error| LoadError::host(format!("pinning to CPUs {cpus:?}"), error.into(), "; `whyperf doctor` lists the CPUs of a host"))
-}
-
-/// The calling thread's own account: once it has ended nobody can ask for it.
-fn thread_end() -> Option<(u64, ThreadSample)> {
-    let thread = u32::try_from(nix::unistd::gettid().as_raw()).ok()?;
-    let sample = ThreadProbe::open(thread).ok()?.sample()?;
-    Some((probe::clock::mono_ns(), sample))
-}
-
-/// Sleeps until an instant of CLOCK_MONOTONIC.
-pub(crate) fn sleep_until(mono_ns: u64) {
-    let seconds = i64::try_from(mono_ns / 1_000_000_000).unwrap_or(0);
-    let nanoseconds = i64::try_from(mono_ns % 1_000_000_000).unwrap_or(0);
-    let request = TimeSpec::new(seconds, nanoseconds);
-    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &request) == Err(nix::errno::Errno::EINTR) {}
 }

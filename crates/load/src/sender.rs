@@ -6,9 +6,11 @@ use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 
 use crate::counter::Counts;
+use crate::life::{Ended, Life};
 use crate::outlet::Outlet;
 use crate::receiver::REPORT_BYTES;
-use crate::running::{Ended, Life, Task, sleep_until};
+use crate::running::Task;
+use crate::thread::sleep_until;
 
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;

@@ -19,9 +19,9 @@ use workload::datagrams::Arrived;
 
 use self::agreement::{Teller, Told};
 use crate::LoadError;
+use crate::control::Control;
 use crate::counter::Counter;
 use crate::open::{Connection, Opened, Times};
-use crate::running::Control;
 use crate::sockopt;
 
 /// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few

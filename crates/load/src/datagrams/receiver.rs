@@ -11,7 +11,7 @@ use super::agreement::Told;
 use super::calls::Messages;
 use crate::LoadError;
 use crate::counter::Counts;
-use crate::running::{Ended, Life};
+use crate::life::{Ended, Life};
 use crate::{options, sockopt};
 
 /// Datagrams taken in one call (recvmmsg(2)), and where the kernel merges them, super-datagrams.

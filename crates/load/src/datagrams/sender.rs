@@ -11,7 +11,8 @@ use super::Task;
 use super::agreement::Told;
 use crate::LoadError;
 use crate::counter::Counts;
-use crate::running::{Ended, Life, sleep_until};
+use crate::life::{Ended, Life};
+use crate::thread::sleep_until;
 use crate::{options, sockopt};
 
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.

@@ -25,7 +25,7 @@ use std::sync::mpsc::Receiver;
 
 use super::orders::{Inbox, Order, Report, Total};
 use super::sys::Waker;
-use crate::running::Control;
+use crate::control::Control;
 
 const FRAME_BYTES: usize = 24;
 /// Bytes read at a time.

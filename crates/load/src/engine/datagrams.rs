@@ -75,12 +75,7 @@ impl Worker {
         }
         let flags = self.waiting(index, link);
         let received = super::sys::receive(self.links[link].descriptor, &mut self.sink, flags);
-        let counter = row.map(|row| &self.ledger.rows[row]);
-        let strand_counter = &self.ledger.strands[index];
-        strand_counter.calls_count.add(1);
-        if let Some(counter) = counter {
-            counter.calls.add(1);
-        }
+        self.count_call(index, row);
         let moved = match received {
             Ok(moved) => moved,
             Err(error) => return self.refused(error, index, link, Direction::Receive),
@@ -92,14 +87,8 @@ impl Worker {
             slot.other_calls_count += 1;
             return Ok(());
         }
-        slot.last_call_ns = self.now_ns;
-        strand_counter.payload_bytes.add(moved as u64);
-        if let Some(counter) = counter {
-            counter.received_bytes.add(moved as u64);
-            counter.operations.add(1);
-        }
-        slot.strand.on_moved(Direction::Receive, moved as u64, self.now_ns);
-        self.on_first_call(index);
+        // Whatever came is the operation.
+        self.count_moved(index, row, Direction::Receive, (moved as u64, moved as u64));
         Ok(())
     }
 

@@ -1,17 +1,27 @@
 //! Executes workloads: few threads, each with many strands.
 //!
-//! [`worker`] is such a thread, [`datagrams`] what is other over UDP; [`conductor`] agrees with the other end over a connection of its own
-//! when transactions begin and end, and whether both counted the same; [`orders`] is what they tell
-//! each other; [`ledger`] is what is counted. With a [`ring`] sends and receives go through an
-//! `io_uring` ([`ringing`]).
+//! [`worker`] is such a thread: [`interest`] what it waits for, [`moving`] payload, [`opening`] and
+//! [`arriving`] connections that come and go meanwhile, [`datagrams`] what is other over UDP. It keeps a
+//! [`slot`] of each strand and a [`link`] of each connection. [`conductor`] agrees with the other end over
+//! a connection of its own when transactions begin and end, and whether both counted the same; [`orders`]
+//! is what they tell each other, [`obeying`] what comes of it; [`ledger`] is what is counted. With a
+//! [`ring`] sends and receives go through an `io_uring` ([`ringing`]).
 
+mod arriving;
 pub(crate) mod conductor;
 mod datagrams;
+mod interest;
+mod key;
 pub mod ledger;
+mod link;
+mod moving;
+mod obeying;
 pub(crate) mod opening;
 pub(crate) mod orders;
+mod ports;
 mod ring;
 mod ringing;
+mod slot;
 mod sys;
 mod worker;
 
@@ -32,14 +42,19 @@ use workload::strand::Strand;
 
 use self::conductor::Conductor;
 use self::ledger::{Latencies, Ledger};
-use self::opening::{Openings, Ports};
+use self::link::Link;
+use self::opening::Openings;
 use self::orders::Inbox;
+use self::ports::Ports;
 use self::ring::Ring;
+use self::slot::Slot;
 use self::sys::{Epoll, Waker};
-use self::worker::{EndingSpec, Link, Slot, Worker};
+use self::worker::{EndingSpec, Worker};
 use crate::LoadError;
+use crate::control::Control;
+use crate::flow::{Flow, FlowCounter};
 use crate::open::{Opened, Times, token_of};
-use crate::running::{Control, Flow, FlowCounter, pattern};
+use crate::running::pattern;
 
 /// Largest buffer of a thread; longer operations take several calls.
 const MOST_BUFFER_BYTES: u64 = 4 << 20;

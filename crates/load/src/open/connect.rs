@@ -1,6 +1,6 @@
 //! The connecting end: many connections under way at once, each welcomed before it counts.
 
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::epoll::{EpollEvent, EpollFlags};
 use probe::clock::mono_ns;
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
@@ -10,9 +10,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use super::caller::Caller;
 use super::{
     ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, limits, numbers_of_streams, open_timeout, settle, split_conductor,
-    stream_transport, token_of, udp, wait, watch,
+    stream_transport, udp, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -56,11 +57,7 @@ pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
 
 /// Connections on their way.
 struct Calling<'a> {
-    spec: &'a TrialSpec,
-    place: &'a Place,
-    token: Token,
-    epoll: Epoll,
-    preamble_bytes: usize,
+    caller: Caller<'a>,
     calls: Vec<Call>,
     /// The first that may not be open yet.
     oldest: usize,
@@ -82,22 +79,11 @@ enum Stage {
 
 impl<'a> Calling<'a> {
     fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
-        Ok(Self {
-            spec,
-            place,
-            token: token_of(spec)?,
-            epoll: epoll.map_err(|error| LoadError::host("waiting for connections", error.into(), ""))?,
-            preamble_bytes: preamble::length(&spec.socket),
-            calls: Vec::new(),
-            oldest: 0,
-            under_way: 0,
-            open_count: 0,
-        })
+        Ok(Self { caller: Caller::new(spec, place)?, calls: Vec::new(), oldest: 0, under_way: 0, open_count: 0 })
     }
 
     fn call_all(mut self, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
-        let numbers = numbers_of_streams(self.spec);
+        let numbers = numbers_of_streams(self.caller.spec);
         let end = Instant::now() + open_timeout(numbers.len());
         let mut events = [EpollEvent::empty(); EVENTS];
         while self.open_count < numbers.len() {
@@ -106,7 +92,7 @@ impl<'a> Calling<'a> {
             }
             let is_queue_full = self.call_some(&numbers)?;
             let timeout = if is_queue_full { QUEUE_FULL } else { ABORT_CHECK };
-            for event in wait(&self.epoll, &mut events, timeout)? {
+            for event in wait(&self.caller.epoll, &mut events, timeout)? {
                 self.on_event(usize::try_from(event.data()).unwrap_or(usize::MAX))?;
             }
             self.check_oldest(end)?;
@@ -118,10 +104,15 @@ impl<'a> Calling<'a> {
     fn call_some(&mut self, numbers: &[u32]) -> Result<bool, LoadError> {
         while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
             let number = numbers[self.calls.len()];
-            let address = self.place.address_of(number).map_err(|error| self.unreachable(error))?;
-            let socket = options::prepare(self.place.domain(), stream_transport(self.spec), &self.spec.socket, self.spec.role)?;
+            let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
+            let socket = options::prepare(
+                self.caller.place.domain(),
+                stream_transport(self.caller.spec),
+                &self.caller.spec.socket,
+                self.caller.spec.role,
+            )?;
             socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
-            if self.spec.transport != Transport::Unix {
+            if self.caller.spec.transport != Transport::Unix {
                 // Else its port could be listened at only when it has waited its minute (TIME-WAIT, RFC
                 // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
                 socket.set_reuse_address(true).map_err(|error| self.unreachable(error))?;
@@ -134,7 +125,7 @@ impl<'a> Calling<'a> {
             }
             let position = self.calls.len();
             let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
-            watch(&self.epoll, &socket, edges, position as u64)?;
+            watch(&self.caller.epoll, &socket, edges, position as u64)?;
             self.calls.push(Call { connection: Connection { number, socket, times }, stage: Stage::Connecting });
             self.under_way += 1;
         }
@@ -143,10 +134,10 @@ impl<'a> Calling<'a> {
 
     fn on_event(&mut self, position: usize) -> Result<(), LoadError> {
         let Some(call) = self.calls.get_mut(position) else { return Ok(()) };
-        let greeted = call.greet(&self.token, self.preamble_bytes);
+        let greeted = call.greet(&self.caller.token, self.caller.preamble_bytes);
         greeted.map_err(|error| self.unreachable(error))?;
         let call = &mut self.calls[position];
-        let heard = call.hear_welcome(self.preamble_bytes);
+        let heard = call.hear_welcome(self.caller.preamble_bytes);
         match heard {
             Ok(Welcome::Open) => {
                 self.open_count += 1;
@@ -178,8 +169,8 @@ impl<'a> Calling<'a> {
     }
 
     fn destination(&self, position: usize) -> String {
-        let address = self.calls.get(position).and_then(|call| self.place.address_of(call.connection.number).ok()?.as_socket());
-        address.map_or_else(|| self.place.to_string(), |address| address.to_string())
+        let address = self.calls.get(position).and_then(|call| self.caller.place.address_of(call.connection.number).ok()?.as_socket());
+        address.map_or_else(|| self.caller.place.to_string(), |address| address.to_string())
     }
 
     fn unwelcome(&self, position: usize, error: &io::Error) -> LoadError {
@@ -188,14 +179,14 @@ impl<'a> Calling<'a> {
     }
 
     fn unreachable(&self, error: io::Error) -> LoadError {
-        if error.kind() == ErrorKind::AddrNotAvailable && self.spec.transport != Transport::Unix {
-            return limits::of_local_ports(self.place, self.spec.connections_count);
+        if error.kind() == ErrorKind::AddrNotAvailable && self.caller.spec.transport != Transport::Unix {
+            return limits::of_local_ports(self.caller.place, self.caller.spec.connections_count);
         }
-        let advice = match self.spec.transport {
+        let advice = match self.caller.spec.transport {
             Transport::Unix => "; with Unix sockets both ends must be on one host, and of one user",
             _ => "; is the address right and no firewall in between?",
         };
-        LoadError::host(format!("connecting to {}", self.place), error, advice)
+        LoadError::host(format!("connecting to {}", self.caller.place), error, advice)
     }
 }
 

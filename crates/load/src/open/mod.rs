@@ -4,6 +4,7 @@
 //! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
 //! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`limits`].
 
+mod caller;
 mod connect;
 pub mod limits;
 mod listen;
@@ -21,6 +22,7 @@ use std::thread;
 use std::time::Duration;
 use workload::datagrams::HEADER_BYTES;
 
+pub(crate) use connect::begin;
 pub use connect::connect_all;
 pub use listen::Listening;
 pub use place::Place;
@@ -28,7 +30,7 @@ pub use place::Place;
 use crate::LoadError;
 use crate::options;
 use crate::preamble::Token;
-use crate::running::pin_this_thread;
+use crate::thread::pin_this_thread;
 
 /// How long opening all connections may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);

@@ -14,6 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use super::caller::Caller;
 use super::{Connection, EVENTS, Place, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
 use crate::LoadError;
 use crate::options;
@@ -199,7 +200,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, a
         while calling.flows.len() < numbers.len() && calling.flows.len() - calling.open_count < UNDER_WAY {
             calling.begin(numbers[calling.flows.len()])?;
         }
-        for event in wait(&calling.epoll, &mut events, TICK)? {
+        for event in wait(&calling.caller.epoll, &mut events, TICK)? {
             calling.hear(usize::try_from(event.data()).unwrap_or(usize::MAX))?;
         }
         calling.ask_again()?;
@@ -211,11 +212,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, a
 }
 
 struct Calling<'a> {
-    spec: &'a TrialSpec,
-    place: &'a Place,
-    token: Token,
-    preamble_bytes: usize,
-    epoll: Epoll,
+    caller: Caller<'a>,
     flows: Vec<Flow>,
     /// The first that may not be open yet.
     oldest: usize,
@@ -235,25 +232,15 @@ impl Flow {
 
 impl<'a> Calling<'a> {
     fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
-        Ok(Self {
-            spec,
-            place,
-            token: token_of(spec)?,
-            preamble_bytes: preamble::length(&spec.socket),
-            epoll: epoll.map_err(|error| LoadError::host("waiting for datagrams", error.into(), ""))?,
-            flows: Vec::new(),
-            oldest: 0,
-            open_count: 0,
-        })
+        Ok(Self { caller: Caller::new(spec, place)?, flows: Vec::new(), oldest: 0, open_count: 0 })
     }
 
     fn begin(&mut self, number: u32) -> Result<(), LoadError> {
-        let socket = options::prepare(self.place.domain(), Transport::Udp, &self.spec.socket, self.spec.role)?;
-        let address = self.place.address_of(number).map_err(|error| self.unreachable(error))?;
+        let socket = options::prepare(self.caller.place.domain(), Transport::Udp, &self.caller.spec.socket, self.caller.spec.role)?;
+        let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
         socket.connect(&address).map_err(|error| self.unreachable(error))?;
         socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
-        watch(&self.epoll, &socket, EpollFlags::EPOLLIN, self.flows.len() as u64)?;
+        watch(&self.caller.epoll, &socket, EpollFlags::EPOLLIN, self.flows.len() as u64)?;
         let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
         self.flows.push(Flow { connection: Connection { number, socket, times }, asked_mono_ns: 0 });
         self.ask(self.flows.len() - 1)
@@ -262,7 +249,7 @@ impl<'a> Calling<'a> {
     fn ask(&mut self, position: usize) -> Result<(), LoadError> {
         let flow = &mut self.flows[position];
         flow.asked_mono_ns = mono_ns();
-        match flow.connection.socket.send(&preamble::encode(&self.token, flow.connection.number, self.preamble_bytes)) {
+        match flow.connection.socket.send(&preamble::encode(&self.caller.token, flow.connection.number, self.caller.preamble_bytes)) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(self.unreachable(error)),
             _ => Ok(()),
         }
@@ -272,7 +259,7 @@ impl<'a> Calling<'a> {
         let Some(flow) = self.flows.get_mut(position) else { return Ok(()) };
         let mut bytes = [0; preamble::MOST_BYTES + 1];
         match (&flow.connection.socket).read(&mut bytes) {
-            Ok(count) if count == self.preamble_bytes && bytes[..count].iter().all(|byte| *byte == WELCOME) && !flow.is_open() => {
+            Ok(count) if count == self.caller.preamble_bytes && bytes[..count].iter().all(|byte| *byte == WELCOME) && !flow.is_open() => {
                 flow.connection.times.opened_mono_ns = mono_ns();
                 self.open_count += 1;
                 Ok(())
@@ -298,6 +285,6 @@ impl<'a> Calling<'a> {
     }
 
     fn unreachable(&self, error: io::Error) -> LoadError {
-        LoadError::host(format!("sending datagrams to {}", self.place), error, "; is a firewall in between?")
+        LoadError::host(format!("sending datagrams to {}", self.caller.place), error, "; is a firewall in between?")
     }
 }

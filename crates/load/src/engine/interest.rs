@@ -1,0 +1,134 @@
+//! What a thread waits for: events of its connections, and instants.
+//!
+//! Interest is level-triggered and stays registered while nothing unwanted is reported, so that a request
+//! and its reply take no call to `epoll_ctl`.
+
+use probe::clock::mono_ns;
+use std::cmp::Reverse;
+use std::io;
+use std::os::fd::AsRawFd;
+use workload::strand::Direction;
+
+use super::key::Key;
+use super::link::NO_DESCRIPTOR;
+use super::sys::{BROKEN, EXCLUSIVE, IN, OUT};
+use super::worker::Worker;
+
+impl Worker {
+    /// Watches all connections that are open, before the load begins.
+    ///
+    /// # Errors
+    /// The kernel watches no more.
+    pub fn watch(&mut self) -> io::Result<()> {
+        self.epoll.watch(self.inbox.waker.descriptor(), IN, Key::Waker.code(), false)?;
+        for (index, listener) in self.openings.listeners.iter().enumerate() {
+            self.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
+        }
+        for index in 0..self.links.len() {
+            if self.links[index].descriptor != NO_DESCRIPTOR && self.ring.is_none() {
+                self.arm(index, IN)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the strands whose instant has come; returns the time to the next one.
+    pub(super) fn fire_timers(&mut self) -> Option<u64> {
+        if self.timers.is_empty() {
+            return None;
+        }
+        self.now_ns = mono_ns();
+        while let Some(Reverse((at_ns, slot))) = self.timers.peek().copied() {
+            let is_stale = self.slots[slot as usize].wake_ns != at_ns;
+            if !is_stale && at_ns > self.now_ns {
+                return Some(at_ns - self.now_ns);
+            }
+            self.timers.pop();
+            if !is_stale {
+                self.slots[slot as usize].wake_ns = u64::MAX;
+                self.enqueue(slot as usize);
+            }
+        }
+        None
+    }
+
+    pub(super) fn on_event(&mut self, events: u32, index: usize) -> io::Result<()> {
+        let Some(link) = self.links.get_mut(index) else { return Ok(()) };
+        let broken = events & BROKEN != 0;
+        let got = if broken { bits(IN | OUT) } else { bits(events) };
+        if link.wanted & got == 0 {
+            let is_queued = self.slots[link.slot as usize].is_queued;
+            if !is_queued {
+                return self.disarm(index, got, broken);
+            }
+            return Ok(());
+        }
+        link.is_readable |= got & bits(IN) != 0;
+        link.wanted &= !got;
+        let slot = link.slot as usize;
+        self.slots[slot].strand.on_ready(directions(got));
+        self.enqueue(slot);
+        Ok(())
+    }
+
+    /// Lets epoll report these events too.
+    fn arm(&mut self, index: usize, events: u32) -> io::Result<()> {
+        let link = &mut self.links[index];
+        let armed = link.armed | bits(events);
+        if armed != link.armed || !link.is_watched {
+            self.epoll.watch(link.descriptor, u32::from(armed), Key::Link(index).code(), link.is_watched)?;
+            link.armed = armed;
+            link.is_watched = true;
+            self.slots[link.slot as usize].other_calls_count += 1;
+        }
+        Ok(())
+    }
+
+    /// Nobody waits for these events now, and reporting them again and again would cost.
+    fn disarm(&mut self, index: usize, events: u8, is_broken: bool) -> io::Result<()> {
+        let link = &mut self.links[index];
+        link.is_readable |= events & bits(IN) != 0;
+        link.armed &= !events;
+        if link.armed == 0 || is_broken {
+            self.epoll.forget(link.descriptor);
+            link.armed = 0;
+            link.is_watched = false;
+        } else {
+            self.epoll.watch(link.descriptor, u32::from(link.armed), Key::Link(index).code(), true)?;
+        }
+        self.slots[link.slot as usize].other_calls_count += 1;
+        Ok(())
+    }
+
+    /// A call that moved nothing: the strand waits until it may be tried again.
+    pub(super) fn refused(&mut self, error: io::Error, index: usize, link: usize, direction: Direction) -> io::Result<()> {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => {}
+            io::ErrorKind::Interrupted => return Ok(()),
+            _ => return Err(error),
+        }
+        let events = match direction {
+            Direction::Send => OUT,
+            Direction::Receive => IN,
+        };
+        self.slots[index].strand.on_blocked(direction);
+        self.links[link].is_readable &= direction == Direction::Send;
+        self.links[link].wanted |= bits(events);
+        self.arm(link, events)
+    }
+}
+
+fn bits(events: u32) -> u8 {
+    (events & (IN | OUT)) as u8
+}
+
+fn directions(events: u8) -> u8 {
+    let mut directions = 0;
+    if events & bits(IN) != 0 {
+        directions |= Direction::Receive.bit();
+    }
+    if events & bits(OUT) != 0 {
+        directions |= Direction::Send.bit();
+    }
+    directions
+}

@@ -1,0 +1,208 @@
+//! Payload that moves: sends and receives of strands, and their tally.
+//!
+//! Sends are tried first and waited for only when refused. A receive is tried at once only where data may
+//! already be there: a reply never is when the request has just left.
+
+use probe::clock::mono_ns;
+use schema::workload::Transport;
+use std::io;
+use std::os::fd::AsRawFd;
+use workload::strand::Direction;
+
+use super::link::NO_DESCRIPTOR;
+use super::sys;
+use super::worker::Worker;
+
+impl Worker {
+    pub(super) fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
+        let link = (self.slots[index].first_link + connection) as usize;
+        if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        if self.transport == Transport::Udp {
+            return self.send_datagram(index, row, connection, bytes);
+        }
+        let link = self.link(index, connection)?;
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
+        self.on_first_call(index);
+        let sent = if self.links[link].must_greet {
+            self.greet(index, row, link, ask)
+        } else if self.ring.is_some() {
+            return self.begin_by_ring(index, link, Direction::Send, bytes);
+        } else {
+            sys::send(self.links[link].descriptor, &self.source[..ask], self.waiting(index, link))
+        };
+        self.on_sent(index, row, link, (ask, bytes), sent)
+    }
+
+    pub(super) fn send_file(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        connection: u32,
+        (file, step, offset): (u32, u32, u64),
+        bytes: u64,
+    ) -> io::Result<()> {
+        let link = self.link(index, connection)?;
+        if self.links[link].must_greet {
+            match self.greet(index, row, link, 0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link, Direction::Send),
+                outcome => drop(outcome?),
+            }
+        }
+        let path = self.slots[index].strand.file_path(&self.script, step, file);
+        let file = path.and_then(|path| self.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
+        // What one call of sendfile(2) takes at most.
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(0x7fff_f000);
+        let descriptor = self.links[link].descriptor;
+        // sendfile(2) has no flag for it, and a ring waits only for sockets whose calls may.
+        let must_switch = self.ring.is_some();
+        if must_switch {
+            sys::set_nonblocking(descriptor, true)?;
+            self.slots[index].other_calls_count += 2;
+        }
+        let sent = sys::send_file(descriptor, file.as_raw_fd(), offset, ask);
+        if must_switch {
+            sys::set_nonblocking(descriptor, false)?;
+        }
+        let sent = match sent {
+            Ok(0) => Err(io::Error::other("the file has become shorter")),
+            sent => sent,
+        };
+        self.on_first_call(index);
+        self.on_sent(index, row, link, (ask, bytes), sent)
+    }
+
+    /// The flag that keeps a call from waiting, where it must not: a strand whose sends and receives go
+    /// on side by side waits for both at once.
+    #[inline]
+    pub(super) fn waiting(&self, index: usize, link: usize) -> i32 {
+        if self.links[link].is_blocking && !self.slots[index].strand.is_pipelined() { 0 } else { libc::MSG_DONTWAIT }
+    }
+
+    pub(super) fn on_first_call(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if slot.first_call_ns == u64::MAX {
+            slot.first_call_ns = self.now_ns;
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_sent(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        link: usize,
+        (ask, bytes): (usize, u64),
+        sent: io::Result<usize>,
+    ) -> io::Result<()> {
+        self.count_call(index, row);
+        match sent {
+            Ok(moved) => {
+                self.now_ns = mono_ns();
+                self.slots[index].short_calls_count += u64::from(moved < ask);
+                self.count_moved(index, row, Direction::Send, (moved as u64, bytes));
+                // What answers a request that has just left is not there yet.
+                self.links[link].is_readable &= self.slots[index].strand.is_pipelined();
+                Ok(())
+            }
+            Err(error) => self.refused(error, index, link, Direction::Send),
+        }
+    }
+
+    /// Counts a call, whatever came of it.
+    #[inline]
+    pub(super) fn count_call(&self, index: usize, row: Option<usize>) {
+        self.ledger.strands[index].calls_count.add(1);
+        if let Some(row) = row {
+            self.ledger.rows[row].calls.add(1);
+        }
+    }
+
+    /// Counts payload that has moved, of an operation that lacked `wanted` bytes, and tells the strand.
+    #[inline]
+    pub(super) fn count_moved(&mut self, index: usize, row: Option<usize>, direction: Direction, (moved, wanted): (u64, u64)) {
+        let slot = &mut self.slots[index];
+        slot.last_call_ns = self.now_ns;
+        if slot.first_call_ns == u64::MAX {
+            slot.first_call_ns = self.now_ns;
+        }
+        self.ledger.strands[index].payload_bytes.add(moved);
+        if let Some(row) = row {
+            let counter = &self.ledger.rows[row];
+            let bytes = match direction {
+                Direction::Send => &counter.sent_bytes,
+                Direction::Receive => &counter.received_bytes,
+            };
+            bytes.add(moved);
+            counter.operations.add(u64::from(moved == wanted));
+        }
+        slot.strand.on_moved(direction, moved, self.now_ns);
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
+        if self.transport == Transport::Udp {
+            return self.receive_datagram(index, row, connection);
+        }
+        let link_index = self.link(index, connection)?;
+        if self.links[link_index].must_greet {
+            match self.greet(index, row, link_index, 0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link_index, Direction::Send),
+                outcome => drop(outcome?),
+            }
+        }
+        let link = &mut self.links[link_index];
+        if link.credit_bytes > 0 {
+            self.take_credit(index, row, link_index, bytes);
+            return Ok(());
+        }
+        if self.ring.is_some() {
+            return self.begin_by_ring(index, link_index, Direction::Receive, bytes);
+        }
+        if !link.is_readable && !link.is_blocking {
+            return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
+        }
+        let flags = self.waiting(index, link_index) | self.receive_flags;
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
+        let received = sys::receive(self.links[link_index].descriptor, &mut self.sink[..ask], flags);
+        self.on_received(index, row, link_index, (ask, bytes), received)
+    }
+
+    #[inline]
+    pub(super) fn on_received(
+        &mut self,
+        index: usize,
+        row: Option<usize>,
+        link: usize,
+        (ask, bytes): (usize, u64),
+        received: io::Result<usize>,
+    ) -> io::Result<()> {
+        self.count_call(index, row);
+        match received {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the other end closed the connection")),
+            Ok(moved) => {
+                self.now_ns = mono_ns();
+                let slot = &mut self.slots[index];
+                slot.short_calls_count += u64::from(moved < ask);
+                slot.other_calls_count += u64::from(self.quick_ack);
+                // A call that got less than it asked for has emptied the socket.
+                self.links[link].is_readable = moved == ask;
+                self.count_moved(index, row, Direction::Receive, (moved as u64, bytes));
+                if self.quick_ack { sys::quick_ack(self.links[link].descriptor) } else { Ok(()) }
+            }
+            Err(error) => self.refused(error, index, link, Direction::Receive),
+        }
+    }
+
+    /// Payload that came together with a preamble.
+    fn take_credit(&mut self, index: usize, row: Option<usize>, link: usize, bytes: u64) {
+        let link = &mut self.links[link];
+        let moved = bytes.min(u64::from(link.credit_bytes));
+        link.credit_bytes -= u32::try_from(moved).unwrap_or(0);
+        self.count_call(index, row);
+        self.count_moved(index, row, Direction::Receive, (moved, bytes));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a strand does next where several executions are outstanding.
+//!
+//! Sends and receives each have a cursor of their own: the one that begins an execution (the head) runs
+//! ahead of the other (the tail) by as many executions as may be outstanding. Within an execution both
+//! keep the order of the script.
+
+use super::polling::poll_step;
+use super::{Action, Strand};
+use crate::cursor::{BETWEEN, Of};
+use crate::script::{Script, Transaction};
+
+impl Strand {
+    pub(super) fn poll_pipelined(&mut self, script: &Script, transaction: &Transaction, now_ns: u64) -> Action {
+        let of = self.of(script);
+        let mut until_ns = u64::MAX;
+        for is_head in [true, false] {
+            match self.poll_cursor(is_head, &of, transaction, now_ns) {
+                Action::Wait { until_ns: this_ns } => until_ns = until_ns.min(this_ns),
+                action => return action,
+            }
+            let passed = self.head.execution.min(self.tail.execution);
+            if passed > self.ended_count {
+                return self.end_execution(self.ended_count, now_ns);
+            }
+        }
+        Action::Wait { until_ns }
+    }
+
+    /// What one of both cursors does next.
+    fn poll_cursor(&mut self, is_head: bool, of: &Of<'_>, transaction: &Transaction, now_ns: u64) -> Action {
+        let sends = is_head == self.leads;
+        loop {
+            let (mut cursor, other) = if is_head { (self.head, self.tail) } else { (self.tail, self.head) };
+            if is_head && cursor.execution >= self.limit {
+                return self.leave();
+            }
+            if cursor.step == BETWEEN {
+                if is_head {
+                    if cursor.execution - self.ended_count >= self.ring.len() as u64 {
+                        return Action::Wait { until_ns: u64::MAX };
+                    }
+                    if let Err(action) = self.poll_begin(transaction, now_ns) {
+                        return action;
+                    }
+                } else if other.execution < cursor.execution || (other.execution == cursor.execution && other.step == BETWEEN) {
+                    return Action::Wait { until_ns: u64::MAX };
+                }
+                cursor.step = 0;
+            }
+            let mut action = None;
+            match transaction.steps.get(cursor.step as usize) {
+                None => cursor.next_execution(),
+                Some(step) if step.act.sends() != sends => cursor.pass(of, step),
+                Some(step) => {
+                    let in_order = other.execution > cursor.execution || (other.execution == cursor.execution && other.step >= cursor.step);
+                    if in_order && (is_head || other.step != BETWEEN || other.execution > cursor.execution) {
+                        action = poll_step(&mut cursor, of, step, self.blocked, (now_ns, self.until_ns), self.round);
+                    } else {
+                        action = Some(Action::Wait { until_ns: u64::MAX });
+                    }
+                }
+            }
+            *(if is_head { &mut self.head } else { &mut self.tail }) = cursor;
+            if let Some(action) = action {
+                return action;
+            }
+            if self.head.execution.min(self.tail.execution) > self.ended_count {
+                // Both are behind an execution: it is told before anything else.
+                return Action::Wait { until_ns: u64::MAX };
+            }
+        }
+    }
+}

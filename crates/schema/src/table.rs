@@ -4,12 +4,14 @@
 //! sums and time stamps; rates, percentiles and verdicts are made by the analysis.
 
 mod evidence;
+mod path;
 mod transactions;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS};
+pub use path::{PATH, PATH_DIRECTIONS, PATH_LATENESS};
 pub use transactions::{DATAGRAMS, LATENCIES, LATENCY_KINDS, TRANSACTIONS};
 
 /// Type of a column.
@@ -63,7 +65,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 13] = [
+pub const TABLES: [&Table; 15] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -77,6 +79,8 @@ pub const TABLES: [&Table; 13] = [
     &TRANSACTIONS,
     &LATENCIES,
     &DATAGRAMS,
+    &PATH,
+    &PATH_LATENESS,
 ];
 
 /// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.

@@ -1,0 +1,110 @@
+//! What a path may be, and that a refusal says what to change.
+
+use proptest::prelude::*;
+use schema::path::{CrossTraffic, DirectionSpec, Discipline, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
+
+const MTU_BYTES: u32 = 1500;
+
+fn path(forward: DirectionSpec) -> PathSpec {
+    PathSpec {
+        implementation: PathImplementation::Auto,
+        seed: 1,
+        forward,
+        backward: DirectionSpec { delay_ns: 20_000_000, ..DirectionSpec::default() },
+        interval_ns: 10_000_000,
+    }
+}
+
+fn limited() -> DirectionSpec {
+    DirectionSpec { rate_bps: Some(50_000_000), delay_ns: 20_000_000, ..DirectionSpec::default() }
+}
+
+fn refusal(forward: DirectionSpec) -> String {
+    path(forward).validate(MTU_BYTES).expect_err("a refusal").to_string()
+}
+
+#[test]
+fn a_queue_without_a_limit_holds_the_bandwidth_delay_product() {
+    let path = path(limited());
+    path.validate(MTU_BYTES).expect("valid");
+    assert_eq!(path.queue_limit(&path.forward), Some(QueueLimit::Bytes { bytes: 250_000 }));
+    assert_eq!(path.queue_limit(&path.backward), None);
+}
+
+#[test]
+fn a_queue_smaller_than_a_packet_is_refused() {
+    let queue = QueueSpec { limit: QueueLimit::Bytes { bytes: 1513 }, ..QueueSpec::default() };
+    assert_eq!(
+        refusal(DirectionSpec { queue, ..limited() }),
+        "path forward: a queue of 1513 bytes holds no packet of 1514 bytes; choose at least that"
+    );
+    let short = DirectionSpec { rate_bps: Some(100_000), delay_ns: 1_000_000, ..DirectionSpec::default() };
+    assert!(refusal(short).contains("bandwidth-delay product is 262 bytes"));
+}
+
+#[test]
+fn scripts_and_probabilities_are_checked() {
+    for (segments, word) in [(vec![0, 3], "counted from 1"), (vec![5, 5], "ascending"), (vec![7, 5], "ascending")] {
+        let loss = LossSpec::Scripted { segments };
+        assert!(refusal(DirectionSpec { loss, ..limited() }).contains(word));
+    }
+    let loss = LossSpec::Random { probability_per_billion: 1_000_000_001 };
+    assert!(refusal(DirectionSpec { loss, ..limited() }).contains("a probability of 1"));
+    let for_ever = LossSpec::GilbertElliott {
+        good_to_bad_per_billion: 1,
+        bad_to_good_per_billion: 0,
+        bad_loss_per_billion: 1,
+        good_loss_per_billion: 0,
+    };
+    assert!(refusal(DirectionSpec { loss: for_ever, ..limited() }).contains("never left"));
+}
+
+#[test]
+fn what_needs_a_bottleneck_or_a_delay_says_so() {
+    let cross = CrossTraffic { rate_bps: 1_000_000, amplitude_bps: 0, period_ns: 0, packet_bytes: 1514 };
+    assert!(refusal(DirectionSpec { rate_bps: None, cross_traffic: vec![cross], ..limited() }).contains("give a rate"));
+    let swinging = CrossTraffic { amplitude_bps: 2_000_000, period_ns: 1_000_000_000, ..cross };
+    assert!(refusal(DirectionSpec { cross_traffic: vec![swinging], ..limited() }).contains("below 0"));
+    let no_delay = DirectionSpec { delay_ns: 0, reorder_per_billion: 1, ..limited() };
+    assert!(refusal(no_delay).contains("give a delay"));
+    assert!(refusal(DirectionSpec { jitter_ns: 20_000_001, ..limited() }).contains("less jitter or more delay"));
+    let marking = QueueSpec { ecn: true, ..QueueSpec::default() };
+    assert!(refusal(DirectionSpec { queue: marking, ..limited() }).contains("marks nothing"));
+}
+
+#[test]
+fn thresholds_fit_the_queue() {
+    let red = |min_bytes, max_bytes| Discipline::Red {
+        min_bytes,
+        max_bytes,
+        probability_per_billion: 20_000_000,
+        weight_log: 9,
+        is_gentle: false,
+    };
+    let queue = |discipline| QueueSpec { discipline, ..QueueSpec::default() };
+    assert!(refusal(DirectionSpec { queue: queue(red(50_000, 50_000)), ..limited() }).contains("0 < min < max"));
+    assert!(refusal(DirectionSpec { queue: queue(red(50_000, 250_001)), ..limited() }).contains("never reached"));
+    path(DirectionSpec { queue: queue(red(50_000, 150_000)), ..limited() }).validate(MTU_BYTES).expect("valid");
+    let codel = Discipline::Codel { target_ns: 100_000_000, interval_ns: 100_000_000 };
+    assert!(refusal(DirectionSpec { queue: queue(codel), ..limited() }).contains("between 0 and the interval"));
+}
+
+#[test]
+fn what_netem_cannot_do_has_a_name() {
+    assert_eq!(path(limited()).beyond_netem(), None);
+    assert_eq!(path(DirectionSpec { ack_thinning: 4, ..limited() }).beyond_netem(), Some("ACK thinning"));
+    let scripted = LossSpec::Scripted { segments: vec![1000, 1003] };
+    assert_eq!(path(DirectionSpec { loss: scripted, ..limited() }).beyond_netem(), Some("scripted loss"));
+}
+
+proptest! {
+    /// No delay and no rate, however large, makes the arithmetic of the check overflow.
+    #[test]
+    fn a_check_never_panics(rate_bps in any::<Option<u64>>(), delay_ns in any::<u64>(), bytes in any::<u64>(), mtu_bytes in 68u32..=65_535) {
+        let queue = QueueSpec { limit: QueueLimit::Packets { packets: bytes }, ..QueueSpec::default() };
+        let mut spec = path(DirectionSpec { rate_bps, delay_ns, queue, ..DirectionSpec::default() });
+        let _ = spec.validate(mtu_bytes);
+        spec.forward.queue.limit = QueueLimit::BandwidthDelayProduct;
+        let _ = spec.validate(mtu_bytes);
+    }
+}

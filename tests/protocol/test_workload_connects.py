@@ -41,6 +41,27 @@ def test_each_transaction_has_a_connection_of_its_own(talk: StartTalk, io_model:
     assert near.latencies("connect")["latency_count"].sum() == 200
 
 
+def test_a_connection_each_over_unix_sockets_leaves_nothing_behind(talk: StartTalk) -> None:
+    before = set(Path("/tmp").glob("whyperf-*/socket"))
+    load = workload(group(crr(100, 1000, iterations(500)), strands=4, connected=False))
+    far, near = execute(talk, load, {"by": "workload"}, transport="unix")
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == 2000
+    assert near.total("sent_bytes") == far.total("received_bytes") == 200_000
+    assert near.latencies("connect")["latency_count"].sum() == 2000
+    assert set(Path("/tmp").glob("whyperf-*/socket")) <= before
+
+
+def test_more_unix_connections_than_a_queue_holds_are_waited_for(talk: StartTalk) -> None:
+    """Nobody answers, so that the near end runs ahead of the other one by thousands of connections."""
+    steps = [connect(), write(1), disconnect()]
+    load = workload(group(transaction(*steps, repeat=iterations(10_000)), strands=2, connected=False))
+    far, near = execute(talk, load, {"by": "workload"}, transport="unix", threads_count=2)
+    assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
+    assert near.total("transactions_count") == far.total("transactions_count") == 20_000
+    assert far.total("received_bytes") == 20_000
+
+
 FORMS = [
     pytest.param([connect(), read(70), disconnect()], 0, 70, id="the far end speaks first"),
     pytest.param([connect(), disconnect()], 0, 0, id="nothing is said"),

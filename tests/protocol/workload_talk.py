@@ -151,6 +151,11 @@ def connect(connection: int = 0, can_fail: bool = False) -> Body:
     return step("connect", can_fail=can_fail, connection=connection)
 
 
+def accept(connection: int = 0) -> Body:
+    """Lets the far end open."""
+    return step("accept", connection=connection)
+
+
 def disconnect(connection: int = 0) -> Body:
     """Closes."""
     return step("disconnect", connection=connection)

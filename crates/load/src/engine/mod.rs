@@ -112,13 +112,6 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
     if spec.io_model == IoModel::IoUring {
         fits_ring(spec, &near)?;
     }
-    if near.steps().any(|step| step.act == Act::Accept) {
-        return Err(LoadError::Usage("the near end accepts no connections while a workload runs; let it connect".to_owned()));
-    }
-    if spec.transport == Transport::Unix && near.steps().any(|step| matches!(step.act, Act::Connect)) {
-        let text = "connections over Unix sockets are opened before the start, none while a workload runs; choose tcp";
-        return Err(LoadError::Usage(text.to_owned()));
-    }
     let script = match spec.opening {
         Opening::Connect => near,
         Opening::Listen => near.mirror(),

@@ -21,12 +21,14 @@ use crate::open::{self, Place};
 use crate::options;
 use crate::preamble::{self, LATER_BYTES, Token};
 
-/// How long a thread waits until a port is free, when none is.
+/// How long a thread waits until a port is free, or a queue has room, when none is.
 const PORT_WAIT_NS: u64 = 5_000_000_000;
 /// Ports in a row that are tried before others are.
 const PORTS_TRIED: u32 = 64;
 /// How long a thread sleeps when none of them is free.
 const PORT_PAUSE: Duration = Duration::from_millis(2);
+/// How long it sleeps when the other end has to take connections first.
+const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
 /// What opening a connection needs.
 pub(crate) struct Openings {
@@ -87,6 +89,10 @@ impl Worker {
                     if refusals_count % (2 * PORTS_TRIED) == 0 {
                         std::thread::sleep(PORT_PAUSE);
                     }
+                }
+                // The queue of a Unix socket is full, and nothing tells when there is room.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && mono_ns().saturating_sub(begin_ns) < PORT_WAIT_NS => {
+                    std::thread::sleep(QUEUE_PAUSE);
                 }
                 Err(error) => return Err(error),
             }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::caller::Caller;
 use super::{
-    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, limits, numbers_of_streams, open_timeout, settle, split_conductor,
-    stream_transport, udp, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, door, is_aborted, limits, numbers_of_streams, open_timeout, settle,
+    split_conductor, stream_transport, udp, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -35,13 +35,22 @@ const QUEUE_FULL: Duration = Duration::from_millis(1);
 /// `abort` was set.
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
     let place = Place::of(spec, address);
+    // While its file is there, for connections that come when it has gone.
+    let held = place.clone().held();
     let mut connections = Calling::new(spec, &place)?.call_all(abort)?;
     let conductor = split_conductor(&mut connections)?;
+    let mut door = None;
+    if let (true, Some(conductor)) = (door::is_needed(spec), &conductor) {
+        door = Some(door::open(spec, &place, conductor, abort)?);
+    }
     if let (Transport::Udp, Some(conductor)) = (spec.transport, &conductor) {
         connections = udp::connect(spec, &place, conductor, abort)?;
     }
     settle(&connections, spec)?;
-    Ok(Opened { connections, strangers_count: 0, conductor, listeners: Vec::new(), place })
+    let place = held.map_err(|error| LoadError::host(format!("connecting to {place}"), error, ""))?;
+    let strangers_count = door.as_ref().map_or(0, |door| door.strangers_count);
+    let listeners = door.map_or_else(Vec::new, |door| door.listeners);
+    Ok(Opened { connections, strangers_count, conductor, listeners, place })
 }
 
 /// Starts to connect a socket that does not block: it is open, or will be when it can be written.

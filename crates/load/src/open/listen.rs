@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use super::place::last_port;
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, limits, numbers_of_streams, open_timeout,
-    settle, split_conductor, stream_transport, token_of, udp, wait, watch,
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, limits, numbers_of_streams,
+    open_timeout, settle, split_conductor, stream_transport, token_of, udp, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -58,10 +58,7 @@ impl Listening {
             None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
         let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
-        let folder = match &place {
-            Place::File(path) => Some(Folder::make(path)?),
-            Place::Ports { .. } => None,
-        };
+        let folder = place.file().map(Folder::make).transpose()?;
         let (sockets, receivers, place) = if let Place::Ports { ip, first: 0, count } = &place {
             bind_in_a_row(spec, *ip, *count)?
         } else {
@@ -73,10 +70,7 @@ impl Listening {
 
     /// The first port that connections come to; 0 where there are no ports.
     pub fn port(&self) -> u16 {
-        match &self.place {
-            Place::Ports { first, .. } => *first,
-            Place::File(_) => 0,
-        }
+        self.place.first_port()
     }
 
     /// Waits for all connections of the trial.
@@ -112,6 +106,10 @@ impl Listening {
         let slots = reception.slots.into_iter().chain([reception.conductor]);
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
         let conductor = split_conductor(&mut connections)?;
+        let mut place = self.place;
+        if let (true, Some(conductor)) = (door::is_needed(&self.spec), &conductor) {
+            place = door::knock(&self.spec, &place, conductor, abort)?;
+        }
         if let (Transport::Udp, Some(conductor)) = (self.spec.transport, &conductor) {
             let unblocked = |error| LoadError::host("the conductor's socket", error, "");
             conductor.set_nonblocking(true).map_err(unblocked)?;
@@ -122,7 +120,7 @@ impl Listening {
         }
         settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
-        Ok(Opened { connections, strangers_count, conductor, listeners, place: self.place })
+        Ok(Opened { connections, strangers_count, conductor, listeners, place })
     }
 }
 
@@ -145,7 +143,7 @@ fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadErro
 }
 
 /// Listens at all ports of the place, and receives datagrams there if they are asked for.
-fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
+pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
     if spec.transport == Transport::Udp {
         return Ok((vec![listen(spec, place, 0)?], udp::bind(spec, place)?));
     }
@@ -154,7 +152,7 @@ fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>)
 }
 
 /// The same, at as many ports in a row as the kernel has free somewhere.
-fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, Place), LoadError> {
+pub(super) fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, Place), LoadError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -175,10 +173,10 @@ fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket
 }
 
 /// A folder of this user alone, removed when dropped; sockets that are open stay.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn make(socket: &Path) -> Result<Self, LoadError> {
+    pub fn make(socket: &Path) -> Result<Self, LoadError> {
         let folder = socket.parent().unwrap_or(socket).to_owned();
         let made = DirBuilder::new().mode(0o700).create(&folder);
         made.map_err(|error| LoadError::host(format!("making the folder {}", folder.display()), error, ""))?;
@@ -227,8 +225,9 @@ impl Slot {
     }
 }
 
-struct Unknown {
-    socket: Socket,
+/// Somebody who has not said yet who it is.
+pub(super) struct Unknown {
+    pub socket: Socket,
     opening_mono_ns: u64,
     have: usize,
     bytes: Vec<u8>,
@@ -277,7 +276,7 @@ impl<'a> Reception<'a> {
                 self.strangers_count += 1;
                 continue;
             }
-            let mut unknown = Unknown { socket, opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; self.preamble_bytes] };
+            let mut unknown = Unknown::new(socket, self.preamble_bytes);
             // Most have said who they are before they are taken from the queue.
             match unknown.hear(self.token) {
                 Heard::NotYet => self.keep(unknown)?,
@@ -343,15 +342,20 @@ impl<'a> Reception<'a> {
 }
 
 /// What became of an arrival after a look at its bytes.
-enum Heard {
+pub(super) enum Heard {
     NotYet,
     Known(u32),
     Stranger,
 }
 
 impl Unknown {
+    /// One that has just come, by a socket that does not block.
+    pub fn new(socket: Socket, preamble_bytes: usize) -> Self {
+        Self { socket, opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
+    }
+
     /// Reads all that is there, but nothing behind the preamble.
-    fn hear(&mut self, token: &Token) -> Heard {
+    pub fn hear(&mut self, token: &Token) -> Heard {
         while self.have < self.bytes.len() {
             match (&self.socket).read(&mut self.bytes[self.have..]) {
                 Ok(0) => return Heard::Stranger,

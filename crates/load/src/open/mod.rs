@@ -2,10 +2,12 @@
 //! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
 //!
 //! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
-//! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`limits`].
+//! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`limits`]. Where
+//! a workload lets the listening end connect, the connecting one has a [`door`].
 
 mod caller;
 mod connect;
+mod door;
 pub mod limits;
 mod listen;
 mod place;
@@ -80,10 +82,10 @@ pub struct Opened {
     pub strangers_count: u64,
     /// With a workload or datagrams: the connection over which both ends agree about them.
     pub conductor: Option<Socket>,
-    /// Listening end of a workload: the sockets, in the order of their ports, that take what is
-    /// connected during the trial. They do not block.
+    /// With a workload: the sockets, in the order of their ports, that take what the other end connects
+    /// during the trial. They do not block.
     pub listeners: Vec<Socket>,
-    /// Where the listening end is.
+    /// Where this end connects to during the trial, where it does.
     pub place: Place,
 }
 

@@ -11,10 +11,14 @@ use schema::workload::Transport;
 use socket2::{Domain, SockAddr};
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
+use std::fs::OpenOptions;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Connections that go to one port.
 const CONNECTIONS_A_PORT: u32 = 10_000;
@@ -33,7 +37,7 @@ pub(super) fn last_port(first: u16, count: u16) -> Option<u16> {
 }
 
 /// Where the listening end is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Place {
     /// At every second port of an address, from one on.
     Ports {
@@ -46,6 +50,15 @@ pub enum Place {
     },
     /// At a file of this host.
     File(PathBuf),
+    /// The same, found by what this end holds of it: nothing need stay in a folder while a load runs.
+    Held {
+        /// Its name while it is held.
+        address: SockAddr,
+        /// Opened without reading or writing (`O_PATH`, open(2)).
+        _file: Arc<OwnedFd>,
+        /// Where it was.
+        path: PathBuf,
+    },
 }
 
 impl Place {
@@ -54,6 +67,43 @@ impl Place {
         match spec.transport {
             Transport::Unix => Self::File(file_of(&spec.token)),
             _ => Self::Ports { ip: address.ip(), first: address.port(), count: ports_count(spec) },
+        }
+    }
+
+    /// Where the connecting end listens over Unix sockets, if it has to.
+    pub(super) fn back_of(spec: &TrialSpec) -> Self {
+        Self::File(file_of(&format!("back to {}", spec.token)))
+    }
+
+    /// The same place, which stays reachable when its file has gone: connect(2) takes the socket that a
+    /// descriptor stands for.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub(super) fn held(self) -> io::Result<Self> {
+        match self {
+            Self::File(path) => {
+                let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(&path)?;
+                let address = SockAddr::unix(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+                Ok(Self::Held { address, _file: Arc::new(file.into()), path })
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The file it is at.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Ports { .. } => None,
+            Self::File(path) | Self::Held { path, .. } => Some(path),
+        }
+    }
+
+    /// The first port; 0 where there are none.
+    pub(super) fn first_port(&self) -> u16 {
+        match self {
+            Self::Ports { first, .. } => *first,
+            Self::File(_) | Self::Held { .. } => 0,
         }
     }
 
@@ -70,6 +120,7 @@ impl Place {
                 Ok(SocketAddr::new(*ip, port).into())
             }
             Self::File(path) => SockAddr::unix(path),
+            Self::Held { address, .. } => Ok(address.clone()),
         }
     }
 
@@ -77,7 +128,7 @@ impl Place {
     pub fn domain(&self) -> Domain {
         match self {
             Self::Ports { ip, .. } => Domain::for_address(SocketAddr::new(*ip, 0)),
-            Self::File(_) => Domain::UNIX,
+            Self::File(_) | Self::Held { .. } => Domain::UNIX,
         }
     }
 
@@ -85,7 +136,7 @@ impl Place {
     pub fn ports_count(&self) -> u16 {
         match self {
             Self::Ports { count, .. } => *count,
-            Self::File(_) => 1,
+            Self::File(_) | Self::Held { .. } => 1,
         }
     }
 }
@@ -97,7 +148,7 @@ impl fmt::Display for Place {
             Self::Ports { ip, first, count } => {
                 write!(formatter, "{}-{}", SocketAddr::new(*ip, *first), last_port(*first, *count).unwrap_or(u16::MAX))
             }
-            Self::File(path) => path.display().fmt(formatter),
+            Self::File(path) | Self::Held { path, .. } => path.display().fmt(formatter),
         }
     }
 }
@@ -138,5 +189,17 @@ mod tests {
         let (a, b) = (file_of(&"5a".repeat(32)), file_of(&"5b".repeat(32)));
         assert_ne!(a, b);
         assert!(Place::File(a).address_of(0).is_ok());
+    }
+
+    #[test]
+    fn a_socket_that_is_held_is_reached_when_its_file_has_gone() {
+        let path = std::env::temp_dir().join(format!("whyperf-held-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).expect("binds");
+        let held = Place::File(path.clone()).held().expect("is there");
+        std::fs::remove_file(&path).expect("is there");
+        let socket = socket2::Socket::new(held.domain(), socket2::Type::STREAM, None).expect("a socket");
+        socket.connect(&held.address_of(0).expect("address")).expect("connects");
+        assert!(listener.accept().is_ok());
+        assert!(Place::File(path).held().is_err());
     }
 }

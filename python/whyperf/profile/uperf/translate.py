@@ -20,8 +20,8 @@ MOST_STEPS = 20_000
 #: What iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
-#: Why an accept is executed as a connect.
-ACCEPTED = "the near end opens all connections, so that it can be behind address translation"
+#: Why an accept over UDP is executed as a connect.
+ACCEPTED = "the near end opens all flows of datagrams"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Translator:
             self.transaction(number, transaction, group, connections)
             for number, transaction in enumerate(group.transactions, start=1)
         ]
-        is_connected = _only_connects(group.transactions[0])
+        is_connected = self._only_connects(group.transactions[0])
         if is_connected:
             # Open before the start: setting up connections is no part of the measurement. Its place stays.
             transactions[0] |= {"steps": [think_step(0, is_busy=False)], "repeat": _iterations(0)}
@@ -103,6 +103,14 @@ class _Translator:
             "is_connected": is_connected,
             "transactions": transactions,
         }
+
+    def _only_connects(self, transaction: Transaction) -> bool:
+        """Whether a transaction connects once and does nothing else."""
+        if transaction.duration_ns is not None or transaction.iterations != 1 or len(transaction.flowops) != 1:
+            return False
+        (flowop,) = transaction.flowops
+        opens = flowop.type == "connect" or (flowop.type == "accept" and self.protocol == "udp")
+        return opens and flowop.options.number("count", 1) == 1
 
     def transaction(self, number: int, asked: Transaction, group: Group, connections: Connections) -> Document:
         """A transaction; its name is what uperf prints, by its place in the group."""
@@ -134,7 +142,7 @@ class _Translator:
                 raise ValueError(f"line {flowop.line}: {name}={options.number(name)} is below {least}; give more")
         if options.number("count", 1) == 0:
             self.note(flowop.line, f"count=0: the {flowop.type} is never executed, as in uperf")
-        if flowop.type == "accept":
+        if flowop.type == "accept" and self.protocol == "udp":
             self.ignored.setdefault(("accept", ACCEPTED), []).append(flowop.line)
         for entry in ignored(flowop, self.protocol):
             self.ignored.setdefault(entry, []).append(flowop.line)
@@ -200,7 +208,7 @@ class _Translator:
                     self.note(flowop.line, problem)
                     return True
                 connection = closed
-            steps.append(opening_step(flowop, connection))
+            steps.append(opening_step(flowop, connection, self.protocol))
         return False
 
     def _other(self, flowop: Flowop, connections: Connections) -> list[Document]:
@@ -224,14 +232,6 @@ class _Translator:
         number = flowop.options.number("conn", ANONYMOUS)
         which = f"connection {number}" if number else "a connection without conn="
         raise ValueError(f"{flowop.type} needs {which}, and none is open here; connect first")
-
-
-def _only_connects(transaction: Transaction) -> bool:
-    """Whether a transaction opens one connection, once, and does nothing else."""
-    if transaction.duration_ns is not None or transaction.iterations != 1 or len(transaction.flowops) != 1:
-        return False
-    (flowop,) = transaction.flowops
-    return flowop.type in OPENING and flowop.options.number("count", 1) == 1
 
 
 def _iterations(count: int) -> Document:

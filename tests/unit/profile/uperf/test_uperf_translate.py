@@ -137,7 +137,7 @@ HOST = "remotehost=h protocol=tcp"
         (["disconnect", "connect"], "iterations=9", ["disconnect 0", "connect 0"]),
         (["connect conn=7", "write", "write conn=7"], "", ["connect 1", "write 0", "write 1"]),
         (["connect conn=1", "disconnect conn=1"], "iterations=5", ["connect 1", "disconnect 1"]),
-        (["accept conn=1", "read conn=1"], "", ["connect 1", "read 1"]),
+        (["accept conn=1", "read conn=1"], "", ["accept 1", "read 1"]),
         (["connect count=3"], "", ["connect 1", "connect 2", "connect 3"]),
         # Executions that leave connections open are written out.
         (["connect"], "iterations=3", ["connect 1", "connect 2", "connect 3"]),
@@ -169,13 +169,22 @@ def test_a_first_transaction_that_only_connects_is_done_before_the_start() -> No
         assert not translated(SHAPES[shape]).workload["groups"][0]["is_connected"]
 
 
-def test_an_accept_is_a_connect_and_told() -> None:
-    found = translated(SHAPES["accept"])
-    assert found.workload == translated(SHAPES["connect"]).workload
-    assert found.notes == (
-        "x.xml: flowop accept is a connect (line 5): "
-        "the near end opens all connections, so that it can be behind address translation.",
-    )
+def test_an_accept_lets_the_far_end_connect() -> None:
+    accepts, connects = translated(SHAPES["accept"]), translated(SHAPES["connect"])
+    assert accepts.notes == connects.notes == ()
+    written = json.dumps(connects.workload).replace('"operation": "connect"', '"operation": "accept"')
+    assert accepts.workload == json.loads(written)
+    alone = translated(SHAPES["bulk"].replace('type="connect"', 'type="accept"')).workload["groups"][0]
+    assert not alone["is_connected"]
+    assert alone["transactions"][0]["steps"][0]["operation"] == {"operation": "accept", "connection": 0}
+
+
+def test_over_udp_the_near_end_opens_all_and_that_is_told() -> None:
+    accepts = SHAPES["voice"].replace("type=connect", "type=accept").replace('type="connect"', 'type="accept"')
+    found = translated(accepts)
+    assert found.workload == translated(SHAPES["voice"]).workload
+    (note,) = [note for note in found.notes if "accept" in note]
+    assert note.endswith("the near end opens all flows of datagrams.")
 
 
 def test_executions_that_are_written_out_are_told() -> None:

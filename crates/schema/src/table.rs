@@ -5,6 +5,7 @@
 
 mod evidence;
 mod path;
+mod round_trips;
 mod transactions;
 
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS};
 pub use path::{PATH, PATH_DIRECTIONS, PATH_LATENESS};
+pub use round_trips::ROUND_TRIPS;
 pub use transactions::{DATAGRAMS, LATENCIES, LATENCY_KINDS, TRANSACTIONS};
 
 /// Type of a column.
@@ -65,7 +67,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 15] = [
+pub const TABLES: [&Table; 16] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -81,6 +83,7 @@ pub const TABLES: [&Table; 15] = [
     &DATAGRAMS,
     &PATH,
     &PATH_LATENESS,
+    &ROUND_TRIPS,
 ];
 
 /// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.

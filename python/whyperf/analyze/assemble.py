@@ -1,6 +1,6 @@
 """Puts plan, manifests and tables of an experiment together for the analysis."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -32,7 +32,9 @@ def assemble(
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
-    trials = pl.DataFrame([_trial(manifest) for manifest in manifests], schema=dict(TRIALS))
+    cells = tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"])
+    told_whole = {cell.id for cell in cells if cell.metric == "transactions"}
+    trials = pl.DataFrame([_trial(manifest, told_whole) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
     ran = trials.filter(pl.col("status") != "failed").select("trial")
@@ -51,7 +53,7 @@ def assemble(
         seed=int(plan["seed"]),
         testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
         varied=tuple(plan.get("varied", ())),
-        cells=tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"]),
+        cells=cells,
         damaged=tuple(sorted(broken.items())),
         trials=trials.sort("trial"),
         ends=ends,
@@ -81,10 +83,21 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
         planned["metric"],
         is_open_loop=any(transaction["arrivals"]["by"] != "closed" for transaction in transactions),
         has_payload=not steps or bool(_PAYLOAD & set(steps)),
+        places=sum(_places(group) for group in groups),
     )
 
 
-def _trial(manifest: Document) -> dict[str, object]:
+def _places(group: Document) -> int:
+    """How many executions of a group can be under way at the same time, where it begins them by a schedule."""
+    outstanding = [
+        int(transaction.get("outstanding_count", 1))
+        for transaction in group["transactions"]
+        if transaction["arrivals"]["by"] != "closed"
+    ]
+    return int(group.get("strands_count", 1)) * max(outstanding, default=0)
+
+
+def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
     clocks = [host.get("clock") or {} for host in manifest.get("hosts", {}).values()]
     transfer = manifest.get("factors", {}).get("transfer_bytes")
     return {
@@ -95,6 +108,7 @@ def _trial(manifest: Document) -> dict[str, object]:
         "reason": manifest.get("reason"),
         "transfer_bytes": transfer if isinstance(transfer, int) else None,
         "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
+        "is_whole_phase": manifest["cell"] in told_whole,
     }
 
 

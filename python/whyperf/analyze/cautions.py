@@ -52,6 +52,11 @@ KINDS: Mapping[str, Kind] = {
         "where goodput was {early}.",
         "Raise warmup_s, so that the whole window counts.",
     ),
+    "warm_up_counts": Kind(
+        "{count} of {trials} still warming up when the measurement began, for up to {cut}, where goodput was {early}. "
+        "It counts: rates are of the same time as the latencies.",
+        "Raise warmup_s, so that rates and latencies are of the steady state.",
+    ),
     "few_trials": Kind(
         "{count} only, too few for an interval; with two, low and high are the range.",
         "Ask for at least 3 trials, better 10.",
@@ -162,14 +167,15 @@ KINDS: Mapping[str, Kind] = {
         "Raise duration_s, or look for what the transactions wait for.",
     ),
     "rate_missed": Kind(
-        "{begun} transactions/s were begun where {intended} were intended, {ratio} apart.",
-        "The generator could not keep its schedule: latencies count from the intended begin and so contain its own "
-        "lateness. Offer less, or give it more connections, threads or CPUs.",
+        "The generator began {begun} transactions/s where {intended} were intended, {ratio} apart{evidence}.",
+        "It could not keep its schedule: latencies count from the intended begin and so contain its own lateness. "
+        "Offer less, or give it more threads or CPUs.",
     ),
     "overloaded": Kind(
-        "{ended} transactions/s ended where {intended} were intended.",
-        "More was offered than the ends can do: transactions wait in a queue that grows, and their latency says how "
-        "long it was left to grow. Offer less than this rate to learn the latency.",
+        "{ended} transactions/s ended where {intended} were intended{evidence}.",
+        "More was offered than the system under test answers over these connections: latency counts from the intended "
+        "begin and says how long the backlog was left to grow. Offer less to learn the latency, or more connections to "
+        "learn the most it can do; where the near end's CPUs are the full ones, give that end more.",
     ),
     "receiver_dropped": Kind(
         "{count} reached the receiving socket and were dropped there for want of buffer.",

@@ -83,7 +83,8 @@ def _warm_up(measured: Sequence[Row]) -> Iterator[Caution]:
         most = max(cut, key=lambda row: row["cut_ns"])
         trials = f"{count(len(measured), 'trial')} {'was' if len(cut) == 1 else 'were'}"
         values = {"cut": seconds(most["cut_ns"]), "early": bit_rate(most["cut_bps"])}
-        yield Caution("warm_up_cut", {"count": f"{len(cut):,}", "trials": trials, **values})
+        code = "warm_up_counts" if most["is_whole_phase"] else "warm_up_cut"
+        yield Caution(code, {"count": f"{len(cut):,}", "trials": trials, **values})
 
 
 def evidence(row: Row) -> str:

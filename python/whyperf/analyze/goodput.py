@@ -3,7 +3,7 @@
 Two kinds of trial (see the glossary for goodput, and `ttcp` for the transfer):
 
 - *Duration*: the window is that of phase `measure` common to all connections, after what is left
-  of the warm-up was cut (`settle`).
+  of the warm-up was cut (`settle`); the whole phase where latencies stand beside it.
 - *Transfer* of a given number of bytes: with one connection the payload over the time from the
   sender's first call to the receiver's last, as ttcp does; with several, the octets read between
   the latest first read and the earliest last read, when all connections were at work.
@@ -38,9 +38,10 @@ def measure(
     rows = receiver_rows(intervals)
     reads = flows.filter(pl.col("role") == "receiver")
     timed = trials.filter(pl.col("transfer_bytes").is_null()).select("trial")
+    whole = set(trials.filter("is_whole_phase")["trial"])
     windows = pl.concat(
         [
-            settle(duration_windows(rows.join(timed, on="trial", how="semi")), rows),
+            settle(duration_windows(rows.join(timed, on="trial", how="semi")), rows, whole),
             transfer_windows(trials.filter(pl.col("transfer_bytes").is_not_null()), flows, rows),
         ],
         how="diagonal_relaxed",
@@ -50,13 +51,13 @@ def measure(
         pl.col("window_octets").sum(),
         pl.when((pl.len() > 1) & (pl.len() <= MOST_SINGLE)).then(jain("goodput_bps")).alias("fairness"),
     )
-    whole = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
+    lives = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
     # A single transfer's octets are counted, not interpolated: its window is its whole life.
     octets = pl.when(pl.col("whole_life")).then(pl.col("octets")).otherwise(pl.col("window_octets"))
     received = received_octets(transactions, windows)
     measured = (
         trials.join(windows, on="trial", how="left")
-        .join(whole, on="trial", how="left")
+        .join(lives, on="trial", how="left")
         .join(sums, on="trial", how="left")
         .join(received, on="trial", how="left")
         .with_columns(pl.coalesce("received_octets", octets).alias("window_octets"))

@@ -16,9 +16,12 @@ TRIALS: Mapping[str, pl.DataType] = {
     "reason": pl.String(),
     "transfer_bytes": pl.Int64(),
     "uncertainty_ns": pl.Int64(),
+    "is_whole_phase": pl.Boolean(),
 }
 """Columns of `Inputs.trials`, one row a trial. `transfer_bytes` is null in duration mode.
-`uncertainty_ns` is the larger clock uncertainty of the two ends against the controller."""
+`uncertainty_ns` is the larger clock uncertainty of the two ends against the controller.
+`is_whole_phase` says that a rest of the warm-up is not cut off: latencies are counted by phase, so the
+rates beside them are of the whole phase too."""
 
 ENDS: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -65,6 +68,8 @@ class Cell:
     is_open_loop: bool = False
     #: Whether any payload is to move; a workload may only connect.
     has_payload: bool = True
+    #: Executions of the open loop that can be under way at the same time, from one near end: strands x outstanding.
+    places: int = 0
 
 
 @dataclass(frozen=True)

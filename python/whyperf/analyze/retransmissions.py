@@ -1,22 +1,58 @@
-"""Segments sent again."""
+"""Data segments of a trial, and those sent again."""
 
 import polars as pl
 
+from whyperf.analyze.goodput import MOST_SINGLE
+from whyperf.analyze.overlap import with_overlap
 
-def trial_retransmissions(tcp_info: pl.DataFrame) -> pl.DataFrame:
-    """Retransmitted and data segments of each trial, over its whole life and all connections.
+COUNTS = {"retransmitted_segments": "retransmitted_segments", "data_segments_out": "data_segments"}
+"""Columns of `tcp_info` by what they are called here."""
+_CONNECTION = ("trial", "cell", "connection")
 
-    The kernel's counts only grow, so the largest of a connection's samples is its last. One row a
-    trial: `trial`, `cell`, `retransmitted_segments`, `data_segments`.
+
+def trial_segments(tcp_info: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
+    """Retransmitted and data segments that the senders of each trial sent within its window.
+
+    A transfer of a given number of bytes counts whole, as its payload does. The kernel's counts only grow: what lies
+    between two samples is what they differ by, spread evenly where the window cuts it. One row a trial with a window:
+    `trial`, `cell`, `retransmitted_segments`, `data_segments`, and `is_sampled`: of a multitude of connections only
+    some are sampled, so its counts have a ratio but are no totals.
     """
-    connections = (
-        tcp_info.filter(pl.col("role") == "sender")
-        .group_by("trial", "cell", "connection")
+    samples = tcp_info.filter(pl.col("role") == "sender").select(*_CONNECTION, "sample_mono_ns", *COUNTS)
+    windows = trials.drop_nulls(["window_start_ns", "window_end_ns"]).select(
+        "trial", "window_start_ns", "window_end_ns", pl.col("transfer_bytes").is_not_null().alias("is_whole")
+    )
+    timed = windows.filter(~pl.col("is_whole"))
+    whole = samples.join(windows.filter("is_whole"), on="trial", how="semi").group_by(_CONNECTION)
+    connections = pl.concat(
+        [
+            whole.agg(pl.col(old).max().cast(pl.Float64).alias(new) for old, new in COUNTS.items()),
+            _within(samples.join(timed, on="trial", how="semi"), timed),
+        ]
+    )
+    return (
+        connections.group_by("trial", "cell")
         .agg(
-            pl.col("retransmitted_segments").max().cast(pl.Int64),
-            pl.col("data_segments_out").max().cast(pl.Int64).alias("data_segments"),
+            *(pl.col(name).sum().round().cast(pl.Int64) for name in COUNTS.values()),
+            (pl.col("connection").n_unique() > MOST_SINGLE).alias("is_sampled"),
         )
+        .sort("trial")
     )
-    return connections.group_by("trial", "cell").agg(
-        pl.col("retransmitted_segments").sum(), pl.col("data_segments").sum()
+
+
+def _within(samples: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """What each connection's counts grew by within the window; a connection first seen there counts from its begin."""
+
+    def before(column: str) -> pl.Expr:
+        return pl.col(column).shift().over(_CONNECTION, order_by="sample_mono_ns")
+
+    grown = samples.with_columns(
+        before("sample_mono_ns").fill_null(pl.col("sample_mono_ns")).alias("start_mono_ns"),
+        pl.col("sample_mono_ns").alias("end_mono_ns"),
+        *(
+            (pl.col(old).cast(pl.Int64) - before(old).cast(pl.Int64).fill_null(0)).alias(new)
+            for old, new in COUNTS.items()
+        ),
     )
+    shared = with_overlap(grown.select(*_CONNECTION, "start_mono_ns", "end_mono_ns", *COUNTS.values()), windows)
+    return shared.group_by(_CONNECTION).agg((pl.col(name) * pl.col("share")).sum() for name in COUNTS.values())

@@ -1,5 +1,7 @@
 """Cuts the rest of the warm-up from each trial of given duration and judges its steadiness."""
 
+from collections.abc import Container
+
 import numpy as np
 import polars as pl
 
@@ -20,34 +22,35 @@ SCHEMA = {
     "to_bps": pl.Float64(),
     "change_s": pl.Float64(),
 }
-"""Columns of the result. `cut_ns` is the warm-up cut off, `cut_bps` its mean rate, `change_s`
-the instant of the change in seconds after the start of phase `measure`; see
-`steadiness.Steadiness` for the others."""
+"""Columns of the result. `cut_ns` is the warm-up cut off, or only found in a trial that counts whole;
+`cut_bps` its mean rate, `change_s` the instant of the change in seconds after the start of phase `measure`;
+see `steadiness.Steadiness` for the others."""
 
 
-def settle(windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def settle(windows: pl.DataFrame, rows: pl.DataFrame, whole: Container[str] = ()) -> pl.DataFrame:
     """Moves each window's start past the warm-up that is left, with the verdict; see `SCHEMA`.
 
-    `windows` has one row a trial of duration mode, `rows` the receiver's interval rows. Works trial
-    by trial: such trials last seconds each, so there are never many.
+    `windows` has one row a trial of duration mode, `rows` the receiver's interval rows. Windows of the trials in
+    `whole` stay as they are; what is left of their warm-up is only told. Works trial by trial: such trials last
+    seconds each, so there are never many.
     """
     bounds = {trial: (start, end) for trial, start, end in windows.iter_rows()}
     wanted = rows.join(windows.select("trial"), on="trial", how="semi")
     settled = [
-        _settle_one(str(trial), *bounds[str(trial)], group)
+        _settle_one(str(trial), *bounds[str(trial)], group, is_whole=str(trial) in whole)
         for (trial,), group in wanted.partition_by("trial", as_dict=True).items()
     ]
     return pl.DataFrame(settled, schema=SCHEMA)
 
 
-def _settle_one(trial: str, start_ns: int, end_ns: int, rows: pl.DataFrame) -> dict[str, object]:
+def _settle_one(trial: str, start_ns: int, end_ns: int, rows: pl.DataFrame, *, is_whole: bool) -> dict[str, object]:
     edges, rates = series(rows, start_ns, end_ns)
     verdict = judge(rates)
     cut_ns = round(float(edges[verdict.drop_count]))
     change = verdict.change_index
     return {
         "trial": trial,
-        "window_start_ns": start_ns + cut_ns,
+        "window_start_ns": start_ns if is_whole else start_ns + cut_ns,
         "window_end_ns": end_ns,
         "whole_life": False,
         "unusable": None,

@@ -104,7 +104,7 @@ class _Tables:
         self._setups = _by_cell(trial_setups(inputs.flows).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
         self._evidence = _by_cell(inputs.evidence)
-        self._again = _by_cell(measured.retransmissions)
+        self._again = _by_cell(measured.segments)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
         self._connections = _by_cell(
             shares.group_by("cell").agg(
@@ -120,14 +120,14 @@ class _Tables:
         return [row["goodput_bps"] for row in rows if row["goodput_bps"] is not None]
 
     def cautions(self, cell: Cell) -> list[Caution]:
-        cpu = {row["role"]: row for row in self._cpu.get(cell.id, [])}
+        rows = {row["role"]: row for row in self._cpu.get(cell.id, [])}
         return [
             *doubts.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
             *doubts.of_window(_first(self._windows.get(cell.id))),
             *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
-            *doubts.of_cpu(cpu),
-            *of_transactions(self._transactions[cell.id], cell.factors),
+            *doubts.of_cpu(rows),
+            *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
         ]
@@ -170,7 +170,12 @@ class _Tables:
         again = [row["retransmitted_segments"] for row in rows]
         data = sum(row["data_segments"] for row in rows)
         ratio = sum(again) / data if data else None
+        if any(row["is_sampled"] for row in rows):
+            return Retransmitted(ratio=ratio)
         return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio)
+
+    def _ends_cpu(self, cell: str) -> Cpu:
+        return Cpu(**{row["role"]: _end_cpu(row) for row in self._cpu.get(cell, [])})
 
     def _segment_rate(self, cell: str) -> float | None:
         rates = [row["segments_per_s"] for row in self._segment_rates.get(cell, [])]
@@ -191,7 +196,7 @@ class _Tables:
             unsteady_trials=sum(row["steady"] is False for row in measured),
             goodput_bps=spread,
             connections=self._shares(cell.id, measured),
-            cpu=Cpu(**{row["role"]: _end_cpu(row) for row in self._cpu.get(cell.id, [])}),
+            cpu=self._ends_cpu(cell.id),
             cycles_per_kbyte=cycles,
             window=_window(_first(self._windows.get(cell.id))),
             retransmitted_segments=self.retransmitted(cell.id),

@@ -94,7 +94,9 @@ class Window(Part):
 
 
 class Retransmitted(Part):
-    """Segments sent again in a trial's whole life; `ratio` is their part of all data segments."""
+    """Segments sent again in a trial's window, or in a transfer's whole life; `ratio` is their part of all data
+    segments. Of more than 10,000 connections only some are sampled, and there is a ratio alone.
+    """
 
     median: float | None = None
     max: int | None = None
@@ -179,7 +181,9 @@ class NamedTransactions(Part):
 class Transactions(Part):
     """Transactions of a cell, over the trials. `count` and `failed_count` are of all trials' windows together.
 
-    `intended_per_s` is what an open loop was to begin, `begun_per_s` what did; null in a closed loop.
+    `intended_per_s` is what an open loop was to begin, `begun_per_s` what did; `places_busy_ratio` how much of the time
+    its places (connections x outstanding) had a transaction under way, and `begin_wait_ns_mean` how long transactions
+    waited from their intended begin to their begin. All null in a closed loop.
     """
 
     per_s: Spread
@@ -187,6 +191,8 @@ class Transactions(Part):
     failed_count: int
     intended_per_s: float | None
     begun_per_s: float | None
+    places_busy_ratio: float | None
+    begin_wait_ns_mean: float | None
     is_open_loop: bool
     latency: Latency | None
     wire: Latency | None

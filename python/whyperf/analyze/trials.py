@@ -10,7 +10,7 @@ from whyperf.analyze.datagrams import trial_datagrams
 from whyperf.analyze.goodput import measure, receiver_rows, window_octets
 from whyperf.analyze.inputs import Inputs
 from whyperf.analyze.per_transaction import transaction_costs
-from whyperf.analyze.retransmissions import trial_retransmissions
+from whyperf.analyze.retransmissions import trial_segments
 from whyperf.analyze.segment_rate import trial_segment_rates
 from whyperf.analyze.transactions import trial_calls, trial_transactions
 
@@ -21,7 +21,7 @@ class Measured:
 
     `trials`: see `goodput.measure`. `connections`: trial, connection, `window_octets`,
     `goodput_bps`. `ends_cpu`: see `cpu.trial_cpu`. `cycles`: see `cycles.cycles_per_kbyte`.
-    `retransmissions`: see `retransmissions.trial_retransmissions`.
+    `segments`: see `retransmissions.trial_segments`.
     `segment_rates`: see `segment_rate.trial_segment_rates`. `transactions`: see
     `transactions.trial_transactions`. `costs`: see `per_transaction.transaction_costs`. `datagrams`: see
     `datagrams.trial_datagrams`.
@@ -31,7 +31,7 @@ class Measured:
     connections: pl.DataFrame
     ends_cpu: pl.DataFrame
     cycles: pl.DataFrame
-    retransmissions: pl.DataFrame
+    segments: pl.DataFrame
     segment_rates: pl.DataFrame
     transactions: pl.DataFrame
     costs: pl.DataFrame
@@ -46,14 +46,15 @@ def measure_trials(inputs: Inputs) -> Measured:
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
     transactions = trial_transactions(inputs.transactions, trials)
     calls = trial_calls(inputs.transactions, trials, inputs.ends)
+    segments = trial_segments(inputs.tcp_info, trials)
     return Measured(
         trials=trials,
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),
         ends_cpu=ends_cpu,
         cycles=cycles_per_kbyte(ends_cpu, trials),
-        segment_rates=trial_segment_rates(inputs.tcp_info).join(ran.select("trial"), on="trial", how="semi"),
+        segments=segments,
+        segment_rates=trial_segment_rates(inputs.tcp_info, segments, trials),
         transactions=transactions,
         costs=transaction_costs(ends_cpu, transactions, calls),
         datagrams=trial_datagrams(inputs.datagrams, inputs.ends, trials),
-        retransmissions=trial_retransmissions(inputs.tcp_info).join(ran.select("trial"), on="trial", how="semi"),
     )

@@ -9,7 +9,7 @@ from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.latency import CLOSED, OPEN, merged, percentiles
 from whyperf.analyze.spreads import spreads
 from whyperf.analyze.summary import Cost, Datagrams, EndCost, Latency, NamedTransactions, Spread, Transactions
-from whyperf.analyze.transactions import trial_transactions
+from whyperf.analyze.transactions import IS_NEAR, trial_transactions
 from whyperf.analyze.trials import Measured
 
 Key = tuple[str, ...]
@@ -34,6 +34,9 @@ class WorkloadResults:
         self._rates = _spreads_of(self._transactions, "transactions_per_s", inputs.seed)
         self._named_rates = _spreads_of(self._named, "transactions_per_s", inputs.seed)
         self._received = _spreads_of(self._datagrams, "received_per_s", inputs.seed)
+        self._near_ends: dict[str, int] = dict(
+            inputs.transactions.filter(IS_NEAR).group_by("cell").agg(pl.col("host").n_unique()).iter_rows()
+        )
 
     def transactions(self, cell: Cell) -> Transactions | None:
         """The transactions of a cell; None where none were executed."""
@@ -41,7 +44,7 @@ class WorkloadResults:
         if rows is None:
             return None
         connect = self._latency(cell.id, "connect")
-        # Histograms are of the whole phase, not of the window that is left of it.
+        # Histograms are of the whole phase.
         seconds = self._measured_s.get(cell.id, 0.0)
         return Transactions(
             per_s=self._rates[cell.id,],
@@ -49,6 +52,8 @@ class WorkloadResults:
             failed_count=round(float(rows["failed_count"].sum())),
             intended_per_s=_median(rows, "intended_per_s") if cell.is_open_loop else None,
             begun_per_s=_median(rows, "begun_per_s") if cell.is_open_loop else None,
+            places_busy_ratio=self._places_busy(cell, seconds),
+            begin_wait_ns_mean=self._begin_wait(cell),
             is_open_loop=cell.is_open_loop,
             latency=self._latency(cell.id, OPEN) or self._latency(cell.id, CLOSED),
             wire=self._latency(cell.id, "wire"),
@@ -77,6 +82,20 @@ class WorkloadResults:
             jitter_ns_max=int(most) if isinstance(most, int) else None,
             kernel_drops_count=int(rows["kernel_drops_count"].sum()),
         )
+
+    def _places_busy(self, cell: Cell, seconds: float) -> float | None:
+        """Little's law: executions that end in a second x their mean time are those under way, of all places."""
+        service = self._latency(cell.id, CLOSED)
+        places = cell.places * self._near_ends.get(cell.id, 1)
+        if service is None or not cell.is_open_loop or places * seconds == 0:
+            return None
+        return min(1.0, service.count * service.mean_ns / 1e9 / (seconds * places))
+
+    def _begin_wait(self, cell: Cell) -> float | None:
+        service, intended = self._latency(cell.id, CLOSED), self._latency(cell.id, OPEN)
+        if service is None or intended is None or not cell.is_open_loop:
+            return None
+        return max(0.0, intended.mean_ns - service.mean_ns)
 
     def _has_several(self, cell: str) -> bool:
         return sum(key[0] == cell for key in self._named) > 1

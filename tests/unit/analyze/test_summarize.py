@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze import retransmissions
 from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
@@ -89,6 +90,22 @@ def test_notes_become_cautions() -> None:
     advice = next(warning for warning in result.warnings if warning.code == "buffer_cut")
     assert "net.core.rmem_max" in advice.advice
     assert [fact.code for fact in result.facts] == ["no_pmu"]
+
+
+def test_segments_count_within_the_window() -> None:
+    # Of 11.2 seconds of load the window has 10; a transfer is its whole load.
+    segments = summary(made.Trial(retransmitted=1120)).cells[0]
+    assert segments.retransmitted_segments.median == pytest.approx(1000, abs=10)
+    assert segments.data_segments_per_s == pytest.approx(1e9 / 8 / 1448, rel=0.01)
+    transfer = summary(made.Trial(retransmitted=1120, rate_bps=2e9, transfer_bytes=64 << 20)).cells[0]
+    assert transfer.retransmitted_segments.median == 1120
+
+
+def test_of_a_multitude_of_connections_segments_have_a_ratio_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retransmissions, "MOST_SINGLE", 1)
+    again = summary(made.Trial(retransmitted=2000, connections=2)).cells[0].retransmitted_segments
+    assert again.median is None
+    assert again.ratio == pytest.approx(2000 / 967_000, rel=0.05)
 
 
 def test_retransmissions_are_judged_by_where_they_happen() -> None:

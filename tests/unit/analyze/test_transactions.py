@@ -1,5 +1,7 @@
 """Transactions whose rates, bytes and costs are known by construction."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.analyze import synthetic as made
@@ -61,6 +63,43 @@ def test_an_open_loop_that_differs_from_its_schedule_is_told(begun: float, ended
     told = {warning.code for warning in found.warnings} & {"rate_missed", "overloaded"}
     assert told == ({code} if code else set())
     assert "closed_loop_latency" not in {fact.code for fact in found.facts}
+
+
+@pytest.mark.parametrize(
+    ("service_ns", "code", "evidence"),
+    [
+        # 9850 transactions of 4.06 ms in 10 s keep 4 connections at work; with 1 ms there was room.
+        (4_060_000, "overloaded", "the connections were busy for 100 % of the time, a transaction waited 2.94 ms"),
+        (1_000_000, "rate_missed", "apart; the connections were busy for 25 % of the time only"),
+    ],
+)
+def test_who_was_late_is_told_with_its_evidence(service_ns: int, code: str, evidence: str) -> None:
+    rows = (("service", service_ns, service_ns, 9850), ("intended", 7_000_000, 7_000_000, 9850))
+    group = {**OPEN["workload"]["groups"][0], "strands_count": 4}
+    workload = {**OPEN, "workload": {"groups": [group]}}
+    found = summary(Exchange(workload=workload, intended_per_s=1159, begun_per_s=985, per_s=985, latencies=rows))
+    _, transactions = only(found)
+    assert transactions.places_busy_ratio == pytest.approx(min(1.0, 985 * service_ns / 1e9 / 4), rel=1e-3)
+    assert transactions.begin_wait_ns_mean == pytest.approx(7_000_000 - service_ns)
+    (told,) = [warning for warning in found.warnings if warning.code in {"rate_missed", "overloaded"}]
+    assert told.code == code
+    assert evidence in told.text
+
+
+def test_a_rate_is_of_the_same_time_as_its_latencies() -> None:
+    """What is left of the warm-up is cut from a goodput; latencies are counted by phase, so here it is only told."""
+
+    def course(seconds: float) -> float:
+        return min(1.0, seconds / 3)
+
+    exchange = Exchange(trial=made.Trial(course=course), per_s=1000)
+    cell, transactions = only(summary(exchange))
+    assert transactions.count == 10_000
+    assert "warm_up_counts" in {warning.code for warning in cell.warnings}
+    streaming = {**exchange.workload, "metric": "goodput"}
+    cell, transactions = only(summary(replace(exchange, workload=streaming)))
+    assert transactions.count == 8_000
+    assert "warm_up_counts" not in {warning.code for warning in cell.warnings}
 
 
 def test_failed_transactions_are_told() -> None:

@@ -28,7 +28,8 @@ def test_an_open_loop_says_where_it_was_overloaded(tmp_path: Path) -> None:
     told = words(text)
     assert "The ends kept up to offered rate 64,000 transactions/s; 99 % took at most" in told
     assert "Latency counts from the instant at which a transaction was to begin." in told
-    assert "In 2 of 9 cells. For example: 90,000 transactions/s ended where 128,000 were intended." in told
+    assert "In 2 of 9 cells. For example: 90,000 transactions/s ended where 128,000 were intended: the backlog" in told
+    assert "the backlog grew by 38,000 a second" in told
 
 
 def test_a_single_exchange_has_its_latency_in_full(tmp_path: Path) -> None:

@@ -146,22 +146,22 @@ impl Latencies {
         Ok(())
     }
 
-    /// Counts an execution in the phase in which it was to begin, or did.
+    /// Counts an execution in the phase in which it ended, as the counters do: rates and latencies are of
+    /// the same executions, and an open loop that falls behind has the latency of what it still ended.
     #[inline]
     pub fn record(&mut self, row: usize, execution: &Execution) {
         let Execution { intended_ns, begin_ns, end_ns, .. } = *execution;
-        let phase = self.phase(intended_ns.unwrap_or(begin_ns));
+        let phase = self.phase(end_ns);
         self.count(row, Kind::Service, phase, end_ns - begin_ns);
         if let Some(intended_ns) = intended_ns {
             self.count(row, Kind::Intended, phase, end_ns.saturating_sub(intended_ns));
         }
     }
 
-    /// Counts a latency of another kind that began at this instant.
+    /// Counts a latency of another kind, in the phase in which it ended.
     #[inline]
     pub fn record_since(&mut self, row: usize, kind: Kind, begin_ns: u64, end_ns: u64) {
-        let phase = self.phase(begin_ns);
-        self.count(row, kind, phase, end_ns.saturating_sub(begin_ns));
+        self.count(row, kind, self.phase(end_ns), end_ns.saturating_sub(begin_ns));
     }
 
     fn phase(&self, instant_ns: u64) -> Phase {
@@ -222,12 +222,13 @@ mod tests {
 
     #[test]
     fn merged_threads_lose_nothing() {
-        let mut merged = Latencies::new(1, [10, 20]);
+        let boundaries = [10_000_000, 20_000_000];
+        let mut merged = Latencies::new(1, boundaries);
         for thread in 0..3 {
-            let mut latencies = Latencies::new(1, [10, 20]);
+            let mut latencies = Latencies::new(1, boundaries);
             latencies.make_room(0, Kind::Service).expect("bounds");
-            for begin_ns in [5, 15, 16, 25] {
-                latencies.record(0, &execution(begin_ns, 1_000_000 + thread));
+            for begin_ms in [5, 15, 16, 25] {
+                latencies.record(0, &execution(begin_ms * 1_000_000, 1_000_000 + thread));
             }
             merged.merge(latencies);
         }
@@ -238,6 +239,17 @@ mod tests {
             assert_eq!(kind, Kind::Service);
             assert!(low <= 1_000_000 && 1_000_002 <= high && high - low <= 1_024, "{low} {high}");
         }
+    }
+
+    #[test]
+    fn what_waited_through_a_phase_counts_where_it_ended() {
+        let mut latencies = Latencies::new(1, [10, 20]);
+        for kind in [Kind::Service, Kind::Intended] {
+            latencies.make_room(0, kind).expect("bounds");
+        }
+        latencies.record(0, &Execution { intended_ns: Some(2), begin_ns: 9, end_ns: 15, is_failed: false });
+        let values: Vec<_> = latencies.values().map(|(_, kind, phase, value)| (kind, phase, value)).collect();
+        assert_eq!(values, [(Kind::Intended, Phase::Measure, [13, 13, 1]), (Kind::Service, Phase::Measure, [6, 6, 1])]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub const LATENCIES: Table = Table {
         HOST,
         GROUP,
         TRANSACTION,
-        PHASE,
+        column("phase", Text, "", "Phase in which the transaction ended: warm-up, measure or cool-down.", "load"),
         column("kind", Text, "", "intended, service, wire or connect.", "load"),
         column("latency_ns_low", U64, "ns", "Smallest latency that counts here.", "HDR histogram"),
         column("latency_ns_high", U64, "ns", "Largest.", "HDR histogram"),

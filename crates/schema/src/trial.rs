@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Evidence, Programs};
+use crate::schedule::ScheduledFlow;
 use crate::workload::{DatagramStream, IoModel, Transport, Workload};
 
 /// Which way the payload goes, seen from this end.
@@ -192,6 +193,9 @@ pub struct TrialSpec {
     /// A stream of datagrams instead.
     #[serde(default)]
     pub datagrams: Option<DatagramStream>,
+    /// When its connections carry payload, in the order of their numbers; empty: all through the whole load.
+    #[serde(default)]
+    pub schedule: Vec<ScheduledFlow>,
     /// Whose programs watch it.
     #[serde(default)]
     pub programs: Programs,

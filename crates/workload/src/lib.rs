@@ -5,6 +5,7 @@
 //! - [`datagrams`]: numbered datagrams: their header, when they are due, what arrived of them.
 //! - [`datagram_order`]: which operation of a workload a datagram belongs to.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
+//! - [`schedule`]: flows that start and stop at set times.
 //! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
 //! - [`strand`]: what a strand does next; sizes come from [`sizes`], intended instants from
 //!   [`arrivals`].
@@ -16,6 +17,7 @@ pub mod datagrams;
 pub mod exchange;
 pub mod pace;
 pub mod phases;
+pub mod schedule;
 pub mod script;
 pub mod sizes;
 pub mod strand;

@@ -2,7 +2,17 @@
 
 from whyperf.plan.build import build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
-from whyperf.plan.model import LOCAL, LOG_PREFIX, Cell, Level, Plan, PlannedTrial, PlannedWorkload, StopRule
+from whyperf.plan.model import (
+    LOCAL,
+    LOG_PREFIX,
+    Cell,
+    Level,
+    Plan,
+    PlannedFlow,
+    PlannedTrial,
+    PlannedWorkload,
+    StopRule,
+)
 from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
@@ -12,6 +22,7 @@ __all__ = [
     "Estimate",
     "Level",
     "Plan",
+    "PlannedFlow",
     "PlannedTrial",
     "PlannedWorkload",
     "StopRule",

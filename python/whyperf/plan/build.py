@@ -8,6 +8,7 @@ from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes
 from whyperf.plan.model import LOCAL, Cell, Level, Plan, StopRule, Testbed, identify
 from whyperf.plan.only import kept
+from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 
@@ -55,6 +56,7 @@ def build(
         profile, warnings = without_testbed_factors(profile, target)
     warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
     all_cells, workloads = with_workloads(profile, _expanded(profile, asked, testbed=target == "testbed"))
+    all_cells = with_schedules(profile, all_cells)
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
     if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:

@@ -82,7 +82,7 @@ def _sweep_cells(profile: Profile, sweep: Sweep, *, testbed: bool) -> Iterator[F
     excluded_by: set[int] = set()
     for combination in product(*(sweep.levels[name] for name in varied)):
         given = fixed | dict(zip(varied, combination, strict=True))
-        factors = resolve(given, testbed=testbed, own=profile.workloads)
+        factors = resolve(given, testbed=testbed, own=profile.workloads, schedules=profile.schedules)
         matching = {number for number, entry in enumerate(sweep.exclude) if _matches(factors, entry)}
         excluded_by |= matching
         key = json.dumps(factors)

@@ -34,6 +34,21 @@ class StopRule(Table):
     sweep_trials: dict[str, int] = {}
 
 
+class PlannedFlow(Table):
+    """A flow of a cell's schedule: connections that carry payload from one instant after the start to another.
+
+    `transport` and `congestion_control` are None where they are the cell's; `direction` is seen from the near end.
+    """
+
+    name: str
+    start_ns: int
+    stop_ns: int
+    connections: int
+    transport: str | None = None
+    congestion_control: str | None = None
+    direction: Literal["send", "receive"] = "send"
+
+
 class Cell(Table):
     """One combination of factor levels, all factors resolved, in the order of the factor table."""
 
@@ -42,6 +57,8 @@ class Cell(Table):
     factors: Factors
     #: Key of `Plan.workloads`; None where the sizes alone describe what is done.
     workload: str | None = None
+    #: Flows in the order of their connections; None where all connections carry payload from start to end.
+    schedule: tuple[PlannedFlow, ...] | None = None
 
 
 class PlannedWorkload(Table):

@@ -1,11 +1,12 @@
 """The question: profiles, and the factors they set and vary."""
 
-from whyperf.profile.combination import is_plain, resolve, workload_of
+from whyperf.profile.combination import is_plain, resolve, schedule_of, workload_of
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
 from whyperf.profile.load import load, parse
 from whyperf.profile.model import Design, Factors, Profile, Sweep
+from whyperf.profile.schedule import Schedule, checked_flows
 from whyperf.profile.workload import Workload, load_workload, ready, shipped_workload, shipped_workload_names
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "Level",
     "Profile",
     "ProfileError",
+    "Schedule",
     "Sweep",
     "Workload",
+    "checked_flows",
     "factor_named",
     "find",
     "is_plain",
@@ -28,6 +31,7 @@ __all__ = [
     "parse",
     "ready",
     "resolve",
+    "schedule_of",
     "shipped_folder",
     "shipped_names",
     "shipped_workload",

@@ -2,14 +2,23 @@
 
 from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS
+from whyperf.profile.schedule import Schedule
 from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 
 WITH_TCP = frozenset({"tcp", "mptcp"})
 WITH_THREADS = frozenset({"epoll", "io_uring"})
 
 
-def applies(factor: Factor, workload: Workload, transport: str, io_model: str) -> bool:
-    """Whether the factor has a meaning with this workload over this transport."""
+#: Factors of a stream that a schedule may decide itself.
+DECIDED_BY_SCHEDULES = frozenset({"connections", "direction"})
+
+
+def applies(
+    factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None
+) -> bool:
+    """Whether the factor has a meaning with this workload and schedule over this transport."""
+    if schedule is not None and factor.name in DECIDED_BY_SCHEDULES:
+        return factor.name in schedule.uses
     if factor.name in workload.uses:
         return True
     # The direction of stream-receive is in its name.
@@ -22,6 +31,7 @@ def applies(factor: Factor, workload: Workload, transport: str, io_model: str) -
         "workload": False,
         "stream": is_stream,
         "blocking stream": is_stream and io_model == "blocking",
+        "schedule": schedule is not None and factor.name in schedule.uses,
         "tcp": transport in WITH_TCP,
         "ip": transport != "unix",
         "threads": io_model in WITH_THREADS,
@@ -29,8 +39,10 @@ def applies(factor: Factor, workload: Workload, transport: str, io_model: str) -
     return holds[factor.scope]
 
 
-def refusal(factor: Factor, workload: Workload, transport: str, io_model: str) -> str:
+def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None) -> str:
     """Why it has none, and the way out."""
+    if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
+        return _refusal_by(schedule, factor)
     if factor.name == "cork" and transport not in WITH_TCP:
         return f"{transport} has no such setting; leave the factor out, or choose another transport"
     match factor.scope:
@@ -43,3 +55,12 @@ def refusal(factor: Factor, workload: Workload, transport: str, io_model: str) -
     taken = [other.name for other in FACTORS if other.scope == "workload" and other.name in workload.uses]
     takes = f"; it takes {', '.join(taken)}" if taken else "; leave it out"
     return f"the workload {workload.name} has no such setting{takes}"
+
+
+def _refusal_by(schedule: Schedule | None, factor: Factor) -> str:
+    """Why a schedule, or none, has no use for the factor."""
+    if schedule is None:
+        return "it belongs to a schedule; set the factor schedule too, or leave this one out"
+    if factor.name in DECIDED_BY_SCHEDULES:
+        return f"the schedule {schedule.name} decides it for each flow; leave the factor out"
+    return f"the schedule {schedule.name} has no use for it; leave the factor out"

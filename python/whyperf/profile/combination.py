@@ -7,6 +7,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
+from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
 from whyperf.profile.workload import (
     STREAM,
     STREAM_RECEIVE,
@@ -22,6 +23,7 @@ DEADLINE_MARGIN_S = 30.0
 IPV6_MTU_BYTES = 1280
 #: Connections up to which a thread each is no worse than a few threads for all.
 MOST_BLOCKING = 4
+PHASES = ("warmup_s", "duration_s", "cooldown_s")
 
 
 def workload_of(factors: Mapping[str, Level], own: Mapping[str, Workload]) -> Workload:
@@ -39,12 +41,34 @@ def workload_of(factors: Mapping[str, Level], own: Mapping[str, Workload]) -> Wo
     return shipped_workload(name)
 
 
-def resolve(given: Mapping[str, Level], *, testbed: bool, own: Mapping[str, Workload] | None = None) -> Factors:
+def schedule_of(factors: Mapping[str, Level], own: Mapping[str, Schedule]) -> Schedule | None:
+    """The schedule that the factor `schedule` names: one of the profile's `own`, or a shipped one; None for none.
+
+    Raises:
+        ProfileError: there is none of this name.
+    """
+    name = str(factors.get("schedule", NO_SCHEDULE))
+    if name == NO_SCHEDULE:
+        return None
+    known = {**SHIPPED, **own}
+    if name not in known:
+        raise ProfileError("", "schedule", f'there is no schedule "{name}"{suggestion(name, known)}')
+    return known[name]
+
+
+def resolve(
+    given: Mapping[str, Level],
+    *,
+    testbed: bool,
+    own: Mapping[str, Workload] | None = None,
+    schedules: Mapping[str, Schedule] | None = None,
+) -> Factors:
     """All factors of a cell, in the table's order.
 
     `given` are the levels a profile or the command line states, single values or references; `own` are the
-    profile's workloads. Testbed factors are there only on the embedded testbed (`testbed`), the phases' lengths
-    only in cells without `transfer_bytes`, and the others only where they have a meaning (`Factor.scope`).
+    profile's workloads, `schedules` its schedules. Testbed factors are there only on the embedded testbed
+    (`testbed`), the phases' lengths only in cells without `transfer_bytes`, where a schedule decides them, and the
+    others only where they have a meaning (`Factor.scope`).
 
     Raises:
         ProfileError: with the factor as key, when they contradict each other.
@@ -68,20 +92,46 @@ def resolve(given: Mapping[str, Level], *, testbed: bool, own: Mapping[str, Work
         problem = f"{workload.name} does not run over {transport}; it takes {' or '.join(workload.transports)}"
         raise ProfileError("", "transport", f"{problem}{_over_udp(workload, transport)}")
     everything["io_model"] = io_model = _io_model(everything, workload)
+    schedule = schedule_of({"schedule": _resolved("schedule", everything)}, schedules or {})
+    if schedule is not None:
+        _refuse_ends(given, schedule, by_bytes=by_bytes)
     levels: Factors = {}
     for factor in FACTORS:
         if (factor.testbed and not testbed) or (factor.timed and not timed):
             continue
-        if applies(factor, workload, transport, io_model):
+        if applies(factor, workload, transport, io_model, schedule):
             levels[factor.name] = everything[factor.name]
         elif factor.name in given:
-            raise ProfileError("", factor.name, refusal(factor, workload, transport, io_model))
+            raise ProfileError("", factor.name, refusal(factor, workload, transport, io_model, schedule))
     cell = {name: factor_named(name).check(_resolved(name, levels)) for name in levels}
+    if schedule is not None and "schedule" in cell:
+        cell |= _scheduled_phases(schedule, cell)
     if "deadline_s" not in given:
         needed = _phases_s(cell) if timed else least_seconds(workload.document(cell) or {"groups": []})
         cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
     _refuse_contradictions(cell, testbed=testbed, timed=timed)
     return cell
+
+
+def _refuse_ends(given: Mapping[str, Level], schedule: Schedule, *, by_bytes: bool) -> None:
+    """A schedule decides when the load ends."""
+    ends = ["transfer_bytes"] if by_bytes else [name for name in PHASES if name in given]
+    if ends:
+        problem = f"the schedule {schedule.name} decides when the load ends; leave the factor out"
+        scale = ", or set schedule_scale" if "schedule_scale" in schedule.uses else ""
+        raise ProfileError("", ends[0], f"{problem}{scale}")
+
+
+def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
+    """The phases of a scheduled trial: all of it is measured, as the flows' beginnings are what is asked about."""
+    flows = checked_flows(schedule, cell)
+    transports = {choice for choice in factor_named("transport").choices if choice != "udp"}
+    for flow in flows:
+        if flow.transport is not None and flow.transport not in transports:
+            known = ", ".join(sorted(map(str, transports)))
+            problem = f'flow "{flow.name}" of {schedule.name} wants the transport {flow.transport}; it takes {known}'
+            raise ProfileError("", "schedule", problem)
+    return {"warmup_s": 0.0, "duration_s": max(flow.stop_s for flow in flows), "cooldown_s": 0.0}
 
 
 def is_plain(cell: Mapping[str, Level]) -> bool:
@@ -141,4 +191,4 @@ def _refuse_contradictions(cell: Factors, *, testbed: bool, timed: bool) -> None
 
 
 def _phases_s(cell: Factors) -> float:
-    return sum(float(cell[name]) for name in ("warmup_s", "duration_s", "cooldown_s"))
+    return sum(float(cell[name]) for name in PHASES)

@@ -11,12 +11,12 @@ from whyperf.profile.errors import ProfileError
 KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 Level = bool | int | float | str
-Kind = Literal["int", "float", "bool", "choice", "name", "workload", "cpus"]
+Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus"]
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
-#: with `stream` in blocking calls; over TCP and MPTCP; over IP; where a few threads carry all connections. A workload
-#: that refers to a factor always takes it.
-Scope = Literal["all", "workload", "stream", "blocking stream", "tcp", "ip", "threads"]
+#: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; over IP; where a few
+#: threads carry all connections. A workload that refers to a factor always takes it.
+Scope = Literal["all", "workload", "stream", "blocking stream", "schedule", "tcp", "ip", "threads"]
 
 #: Largest byte count that fits every counter of the record (signed 64 bits).
 LARGEST_BYTES = 2**63 - 1
@@ -57,8 +57,8 @@ class Factor:
             return 'auto, any or a list such as "0" or "0,2-3"'
         if self.kind == "name":
             return "a name"
-        if self.kind == "workload":
-            return "a workload's name"
+        if self.kind in {"workload", "schedule"}:
+            return " or ".join([f"a {self.kind}'s name", *self.words])
         if self.kind == "bool":
             return KIND_PHRASES["bool"]
         bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
@@ -99,7 +99,7 @@ class Factor:
                 return CPU_LIST.fullmatch(level) is not None
             case "name":
                 return CONGESTION_NAME.fullmatch(level) is not None
-            case "workload":
+            case "workload" | "schedule":
                 return WORKLOAD_NAME.fullmatch(level) is not None
         return False
 

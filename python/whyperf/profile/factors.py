@@ -125,6 +125,26 @@ FACTORS: tuple[Factor, ...] = (
         "send: the near end writes; receive: the far end writes.",
         choices=("send", "receive"), scope="stream",
     ),
+    Factor(
+        "schedule", "schedule", "none", "",
+        "When flows start and stop: a shipped schedule (whyperf list --schedules), or the profile's own; "
+        "none: all connections carry payload from start to end.",
+        words=("none",), scope="blocking stream", later=True,
+    ),
+    Factor(
+        "schedule_scale", "float", 1.0, "", "All times of the schedule times this.",
+        low=0.0001, high=10_000, scope="schedule", later=True,
+    ),
+    Factor(
+        "schedule_order", "choice", "lifo", "",
+        "Which flow leaves first: lifo, the last that came, or fifo, the first.",
+        choices=("lifo", "fifo"), scope="schedule", later=True,
+    ),
+    Factor(
+        "competitor", "name", "cubic", "",
+        "Who competes in the schedule mixed: a congestion control of TCP, or another transport.",
+        scope="schedule", later=True,
+    ),
     Factor("no_delay", "bool", False, "", "Nagle off (TCP_NODELAY).", scope="tcp"),
     Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK).", scope="tcp"),
     Factor(

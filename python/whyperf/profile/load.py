@@ -13,6 +13,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
+from whyperf.profile.schedule import Schedule, read_schedule
 from whyperf.profile.uperf import looks_like_uperf, profile_of
 from whyperf.profile.workload import Workload, read_workload, shipped_workload_names
 
@@ -70,6 +71,9 @@ def parse(text: str, *, name: str, where: str) -> Profile:
         fixed = _fixed(table.fixed, "fixed")
         if own is not None and "workload" not in fixed:
             fixed["workload"] = own.name
+        schedule = _own_schedule(table)
+        if schedule is not None and "schedule" not in fixed:
+            fixed["schedule"] = schedule.name
         profile = Profile(
             name=name,
             where=where,
@@ -81,6 +85,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
             design=_design(table.design),
             sweeps=_sweeps(table),
             workloads={} if own is None else {own.name: own},
+            schedules={} if schedule is None else {schedule.name: schedule},
         )
         _refuse_testbed_factors(profile)
     except ProfileError as error:
@@ -100,6 +105,16 @@ def _own_workload(table: ProfileTable, where: str) -> Workload | None:
     if workload.name in shipped_workload_names():
         raise ProfileError("", "workload.name", f"{workload.name} is a shipped workload; choose another name")
     return workload
+
+
+def _own_schedule(table: ProfileTable) -> Schedule | None:
+    """The schedule that the profile carries."""
+    if table.schedule is None:
+        return None
+    try:
+        return read_schedule(table.schedule)
+    except ProfileError as error:
+        raise error.at("", "schedule") from None
 
 
 def _refuse_testbed_factors(profile: Profile) -> None:

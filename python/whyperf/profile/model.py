@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whyperf.profile.factors import BY_NAME, Level
+from whyperf.profile.schedule import NO_SCHEDULE, Schedule
 from whyperf.profile.workload import Workload
 
 TestbedKind = Literal["auto", "veth", "loopback"]
@@ -74,6 +75,7 @@ class ProfileTable(Table):
     design: DesignTable = DesignTable()
     sweep: list[SweepTable] = []
     workload: dict[str, Any] | None = None
+    schedule: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class Profile:
     overrides: Factors = field(default_factory=dict)
     #: Workloads beside the shipped ones, by the name that the factor `workload` takes.
     workloads: Mapping[str, Workload] = field(default_factory=dict)
+    #: Schedules beside the shipped ones, by the name that the factor `schedule` takes.
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
     #: Sentences a user should know of how it was read.
     notes: tuple[str, ...] = ()
     #: Far hosts that it names by itself, as uperf's profiles do.
@@ -145,9 +149,13 @@ class Profile:
     def with_overrides(self, overrides: Factors) -> "Profile":
         """The same question with some factors set to one level in every sweep.
 
-        Setting `transfer_bytes` takes the place of `duration_s` and its phases, and the other way round.
+        Setting `transfer_bytes` takes the place of `duration_s` and its phases, and the other way round; setting
+        `schedule` takes the place of both.
         """
         dropped = set(overrides)
+        if overrides.get("schedule", NO_SCHEDULE) != NO_SCHEDULE:
+            ends = {"transfer_bytes"} | {name for name, factor in BY_NAME.items() if factor.timed}
+            dropped |= ends - set(overrides)
         if overrides.get("transfer_bytes", "default") != "default":
             dropped |= {name for name, factor in BY_NAME.items() if factor.timed} - set(overrides)
         elif "duration_s" in overrides:

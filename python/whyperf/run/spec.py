@@ -2,10 +2,10 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whyperf.plan import PlannedTrial, PlannedWorkload
+from whyperf.plan import PlannedFlow, PlannedTrial, PlannedWorkload
 from whyperf.profile import BY_NAME
 from whyperf.profile.workload import STREAM_RECEIVE
 from whyperf.run.ends import FAR, NEAR, Cpus
@@ -39,7 +39,7 @@ def roles(factors: Mapping[str, Any]) -> dict[str, str]:
     return {NEAR: near, FAR: far}
 
 
-def trial_specs(  # noqa: PLR0917 - the two last come with workloads only
+def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedules only
     planned: PlannedTrial,
     factors: Mapping[str, Any],
     cpus: Mapping[str, Cpus],
@@ -47,11 +47,12 @@ def trial_specs(  # noqa: PLR0917 - the two last come with workloads only
     listen_port: int,
     workload: PlannedWorkload | None = None,
     seed: int = 0,
+    schedule: Sequence[PlannedFlow] = (),
 ) -> dict[str, Spec]:
     """Both ends' specs, with a random token that only they know.
 
     `workload` is what the cell does beside a plain stream, `seed` the plan's: with the trial's name it is the seed
-    of everything random in the workload.
+    of everything random in the workload. `schedule` says when flows start and stop.
     """
     token = secrets.token_hex(32)
     levels = {**DEFAULTS, **factors}
@@ -77,6 +78,8 @@ def trial_specs(  # noqa: PLR0917 - the two last come with workloads only
     }
     if workload is not None:
         common |= _workload(workload, planned, seed)
+    if schedule:
+        common["connections_count"] = sum(flow.connections for flow in schedule)
     role_of = roles(factors)
     ends = {}
     for label in (NEAR, FAR):
@@ -88,8 +91,22 @@ def trial_specs(  # noqa: PLR0917 - the two last come with workloads only
             "listen_port": listen_port if label == FAR else 0,
             "pin_cpus": list(cpus[label].pin),
             "own_cpus": list(cpus[label].own),
+            "schedule": [_flow(flow, label) for flow in schedule],
         }
     return ends
+
+
+def _flow(flow: PlannedFlow, label: str) -> dict[str, Any]:
+    """A flow as one end is told of it."""
+    sends = (flow.direction == "send") == (label == NEAR)
+    return {
+        "start_ns": flow.start_ns,
+        "stop_ns": flow.stop_ns,
+        "connections_count": flow.connections,
+        "transport": flow.transport,
+        "congestion_control": flow.congestion_control,
+        "role": "sender" if sends else "receiver",
+    }
 
 
 def _workload(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Spec:

@@ -61,6 +61,7 @@ def run_trial(
                     session.target.port + number if session.target.port else 0,
                     workload,
                     session.plan.seed + number,
+                    cell.schedule or (),
                 ),
             )
             for number, names in enumerate(session.pairs)

@@ -1,0 +1,125 @@
+"""The shipped schedules: a flat table. Times are in s, as they are at `schedule_scale` 1."""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from whyperf.profile.factor import Level
+from whyperf.profile.schedule.model import Direction, Flow, Schedule
+
+MINUTE_S = 60.0
+
+#: Lengths of the seven regions with 1, 2, 3, 4, 3, 2, 1 flows (Cottrell et al. 2005: 16 minutes).
+SEVEN_REGIONS_S = tuple(minutes * MINUTE_S for minutes in (2, 2, 2, 4, 2, 2, 2))
+SEVEN_REGIONS_FLOWS = 4
+
+STAIRCASE_STEP_S = 30.0
+STAIRCASE_FLOWS = 8
+
+PARALLEL_STREAMS = (1, 2, 4, 8, 16)
+PARALLEL_S = 60.0
+#: Between two numbers of streams: what the ones before left in the queue drains.
+PARALLEL_PAUSE_S = 5.0
+
+#: One alone, both, the other alone: the times alone are what the harm is measured against.
+MIXED_S = (2 * MINUTE_S, 4 * MINUTE_S, 2 * MINUTE_S)
+
+#: Transports that are no congestion control of TCP; the factor `competitor` takes these names too.
+OTHER_TRANSPORTS = frozenset({"udt", "quic"})
+
+
+def competitor(name: str) -> dict[str, str]:
+    """What the factor `competitor` stands for: a transport of its own, or a congestion control of TCP."""
+    return {"transport": name} if name in OTHER_TRANSPORTS else {"transport": "tcp", "congestion_control": name}
+
+
+def _seven_regions(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    edges = (0.0, *accumulate(SEVEN_REGIONS_S))
+    starts = edges[:SEVEN_REGIONS_FLOWS]
+    stops = edges[-SEVEN_REGIONS_FLOWS:]
+    if factors["schedule_order"] == "lifo":
+        stops = stops[::-1]
+    return _flows(list(zip(starts, stops, strict=True)), factors)
+
+
+def _staircase(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    end = STAIRCASE_STEP_S * STAIRCASE_FLOWS
+    return _flows([(STAIRCASE_STEP_S * number, end) for number in range(STAIRCASE_FLOWS)], factors)
+
+
+def _single_and_parallel(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    flows = []
+    start = 0.0
+    for streams in PARALLEL_STREAMS:
+        name = f"{streams} stream{'' if streams == 1 else 's'}"
+        flows.append(Flow(name, start, start + PARALLEL_S, streams, direction=_direction(factors)))
+        start += PARALLEL_S + PARALLEL_PAUSE_S
+    return tuple(flows)
+
+
+def _mixed(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    alone, both, rest = accumulate(MIXED_S)
+    connections = int(factors["connections"])
+    direction = _direction(factors)
+    other = str(factors["competitor"])
+    return (
+        Flow("first", 0.0, both, connections, direction=direction),
+        Flow("competitor", alone, rest, connections, direction=direction, **competitor(other)),
+    )
+
+
+def _forward_reverse(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    alone, both, rest = accumulate(MIXED_S)
+    connections = int(factors["connections"])
+    return (
+        Flow("forward", 0.0, both, connections, direction="send"),
+        Flow("reverse", alone, rest, connections, direction="receive"),
+    )
+
+
+def _flows(turns: Sequence[tuple[float, float]], factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+    connections = int(factors["connections"])
+    return tuple(
+        Flow(f"flow {number}", start, stop, connections, direction=_direction(factors))
+        for number, (start, stop) in enumerate(turns, start=1)
+    )
+
+
+def _direction(factors: Mapping[str, Level]) -> Direction:
+    return "receive" if factors["direction"] == "receive" else "send"
+
+
+_ANY = frozenset({"schedule_scale"})
+_ALIKE = _ANY | {"connections", "direction"}
+
+SHIPPED: Mapping[str, Schedule] = {
+    schedule.name: schedule
+    for schedule in (
+        Schedule(
+            "seven-regions",
+            "1, 2, 3, 4, 3, 2, 1 flows for 2, 2, 2, 4, 2, 2, 2 minutes; the last in is the first out, or with "
+            "schedule_order fifo the first in.",
+            _ALIKE | {"schedule_order"},
+            _seven_regions,
+        ),
+        Schedule("staircase", "A flow more every 30 s, up to 8.", _ALIKE, _staircase),
+        Schedule(
+            "single-and-parallel",
+            "1, 2, 4, 8 and 16 streams for a minute each.",
+            _ANY | {"direction"},
+            _single_and_parallel,
+        ),
+        Schedule(
+            "mixed",
+            "Two transports compete: 2 minutes alone, 4 minutes with the competitor, 2 minutes the competitor alone.",
+            _ALIKE | {"competitor"},
+            _mixed,
+        ),
+        Schedule(
+            "forward-reverse",
+            "2 minutes forward, 4 minutes both ways, 2 minutes in reverse.",
+            _ANY | {"connections"},
+            _forward_reverse,
+        ),
+    )
+}
+"""The shipped schedules by name."""

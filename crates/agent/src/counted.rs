@@ -140,7 +140,7 @@ impl Counted {
         let mut row = vec![
             self.spec.host.as_str().into(),
             number.into(),
-            self.spec.role.name().into(),
+            self.spec.role_of(number).name().into(),
             interval.index.into(),
             interval.phase.into(),
             interval.start_mono_ns.into(),
@@ -179,7 +179,7 @@ impl Counted {
                 self.sizes.push(vec![
                     self.spec.host.as_str().into(),
                     number.into(),
-                    self.spec.role.name().into(),
+                    self.spec.role_of(number).name().into(),
                     interval.index.into(),
                     interval.phase.into(),
                     (*what).into(),

@@ -14,7 +14,7 @@ use probe::tcp_info::{self, Sample, TcpInfo};
 use probe::threads::{ThreadProbe, ThreadSample};
 use schema::message::Progress;
 use schema::table::{CPU, DEVICES, FLOWS, INTERVALS, TCP_INFO, THREADS, Value};
-use schema::trial::TrialSpec;
+use schema::trial::{Role, TrialSpec};
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -70,6 +70,7 @@ pub struct Sampler {
     known: Vec<Known>,
     cpu_probe: CpuProbe,
     thread_probes: Vec<ThreadProbe>,
+    thread_roles: Vec<Role>,
     cpus_before: (u64, BTreeMap<u32, CpuSample>),
     threads_before: Vec<(u64, ThreadSample)>,
     devices_before: (u64, BTreeMap<String, DeviceCounters>),
@@ -114,6 +115,7 @@ impl Sampler {
             cpus_before,
             load_cpu_before_ns: threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum(),
             threads_before,
+            thread_roles: thread_roles(spec, load),
             thread_probes,
             devices_before: (mono_ns(), devices::sample()?),
             first_info: None,
@@ -212,7 +214,7 @@ impl Sampler {
             self.intervals.push(vec![
                 self.spec.host.as_str().into(),
                 flow.number.into(),
-                self.spec.role.name().into(),
+                self.spec.role_of(flow.number).name().into(),
                 index.into(),
                 phase.name().into(),
                 start_mono_ns.into(),
@@ -225,7 +227,7 @@ impl Sampler {
             self.intervals.push(vec![
                 self.spec.host.as_str().into(),
                 first.into(),
-                self.spec.role.name().into(),
+                self.spec.role_of(first).name().into(),
                 index.into(),
                 phase.name().into(),
                 start_mono_ns.into(),
@@ -252,7 +254,7 @@ impl Sampler {
                     let sample = Sample {
                         host: &self.spec.host,
                         connection: flow.number,
-                        role: self.spec.role.name(),
+                        role: self.spec.role_of(flow.number).name(),
                         phase: phase.name(),
                         sample_mono_ns: mono_ns(),
                         is_final,
@@ -320,7 +322,7 @@ impl Sampler {
         self.threads.push(vec![
             self.spec.host.as_str().into(),
             self.thread_probes[position].thread.into(),
-            self.spec.role.name().into(),
+            self.thread_roles[position].name().into(),
             index.into(),
             phase.name().into(),
             before.0.min(now.0).into(),
@@ -335,9 +337,9 @@ impl Sampler {
     fn progress(&mut self, index: u32, phase: Phase, start_mono_ns: u64, payload_bytes: u64) -> Progress {
         let load_cpu_ns: u64 = self.threads_before.iter().map(|(_, sample)| sample.cpu_ns).sum();
         let first = self.first_info.as_ref();
-        let announced = first.and_then(|info| match self.spec.role {
-            schema::trial::Role::Sender => info.peer_window_bytes(),
-            schema::trial::Role::Receiver => info.own_window_bytes(),
+        let announced = first.and_then(|info| match self.spec.role_of(0) {
+            Role::Sender => info.peer_window_bytes(),
+            Role::Receiver => info.own_window_bytes(),
         });
         let progress = Progress {
             interval: index,
@@ -421,7 +423,7 @@ impl Sampler {
         self.flows.push(vec![
             self.spec.host.as_str().into(),
             life.number.into(),
-            self.spec.role.name().into(),
+            self.spec.role_of(life.number).name().into(),
             granted.transport.name().into(),
             local_address.into(),
             remote_address.into(),
@@ -472,6 +474,17 @@ impl Sampler {
         tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
         tables
     }
+}
+
+/// The role of each thread: that of the connections it carries.
+fn thread_roles(spec: &TrialSpec, load: &Load) -> Vec<Role> {
+    let mut roles = vec![spec.role; load.threads.len()];
+    for flow in &load.flows {
+        if let Some(role) = roles.get_mut(flow.thread as usize) {
+            *role = spec.role_of(flow.number);
+        }
+    }
+    roles
 }
 
 fn if_known(mono_ns: u64) -> Option<u64> {

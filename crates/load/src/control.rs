@@ -14,19 +14,12 @@ pub(crate) struct Control {
     /// When the load begins, on CLOCK_MONOTONIC in ns; absent until that is known.
     start_mono_ns: Mutex<Option<u64>>,
     changed: Condvar,
-    /// How long after the start a receiver may see the end of a timed load, in ns.
-    least_ns: u64,
 }
 
 /// How often a thread that waits for a distant start looks whether the load was cut.
 const CUT_CHECK_NS: u64 = 50_000_000;
 
 impl Control {
-    /// Of a load whose receivers see no end of a timed load before this time after the start, in ns.
-    pub fn new(least_ns: u64) -> Self {
-        Self { least_ns, ..Self::default() }
-    }
-
     /// Lets the load begin at an instant of CLOCK_MONOTONIC.
     pub fn begin(&self, start_mono_ns: u64) {
         *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner) = Some(start_mono_ns);
@@ -74,10 +67,10 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether a sender that closes now has sent through the measurement window.
-    pub fn is_measured(&self) -> bool {
+    /// Whether the load began at least this long ago.
+    pub fn has_run_for(&self, least_ns: u64) -> bool {
         let start = *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        start.is_some_and(|start| probe::clock::mono_ns() >= start.saturating_add(self.least_ns))
+        start.is_some_and(|start| probe::clock::mono_ns() >= start.saturating_add(least_ns))
     }
 
     /// How the load was cut, if it was.

@@ -140,19 +140,21 @@ fn set_tcp(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), LoadErr
         set_checked(socket, &sockopt::MAXSEG, as_int(bytes)?, "; it must lie between 88 and 32767")?;
     }
     if let Some(name) = &spec.congestion_control {
-        socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
-            let advice = "; see `whyperf doctor` for those this host has";
-            LoadError::host(format!("congestion control \"{name}\""), error, advice)
-        })?;
-        let got = congestion_control(socket).map_err(|error| LoadError::host("reading back TCP_CONGESTION", error, ""))?;
-        if got != *name {
-            return Err(LoadError::Limit(format!("TCP_CONGESTION was set to {name} and reads back as {got}")));
-        }
+        set_congestion_control(socket, name)?;
     }
     if spec.no_delay {
         set_checked(socket, &sockopt::NO_DELAY, 1, "")?;
     }
     Ok(())
+}
+
+fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), LoadError> {
+    socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
+        let advice = "; see `whyperf doctor` for those this host has";
+        LoadError::host(format!("congestion control \"{name}\""), error, advice)
+    })?;
+    let got = congestion_control(socket).map_err(|error| LoadError::host("reading back TCP_CONGESTION", error, ""))?;
+    if got == name { Ok(()) } else { Err(LoadError::Limit(format!("TCP_CONGESTION was set to {name} and reads back as {got}"))) }
 }
 
 /// Sets an integer option and reads it back.
@@ -170,6 +172,12 @@ pub(crate) fn set_checked(socket: &Socket, option: &IntOption, value: libc::c_in
 pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Role) -> Result<(), LoadError> {
     if is_tcp(transport) {
         clamp_window(socket, spec, role)?;
+        // One that was accepted has the listening socket's; a flow of a schedule may have another.
+        if let Some(name) = &spec.congestion_control
+            && congestion_control(socket).is_ok_and(|got| got != *name)
+        {
+            set_congestion_control(socket, name)?;
+        }
         // Not earlier: the token would be held back. The receiver's few bytes are not payload.
         if spec.cork && role == Role::Sender {
             set_checked(socket, &sockopt::CORK, 1, "")?;

@@ -102,7 +102,7 @@ fn is_clamp_due(calls_count: u64) -> bool {
 fn confirm(task: &Task, life: &Life) -> io::Result<()> {
     let early = match task.planned_bytes {
         Some(planned) => life.payload_bytes < planned,
-        None => !task.control.is_measured(),
+        None => !task.control.has_run_for(task.least_ns),
     };
     if early {
         let text = format!("the sender closed early, after {} bytes", life.payload_bytes);

@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workload::exchange::Exchange;
 use workload::pace::Pace;
+use workload::schedule::Turn;
 use workload::stream::Transfer;
 
 use crate::control::Control;
@@ -50,6 +51,12 @@ pub(crate) struct Task {
     pub exchange: Exchange,
     /// Window that the receiver must not exceed.
     pub window_bytes: Option<u32>,
+    /// When it carries payload, after the load's start; none: all through.
+    pub turn: Option<Turn>,
+    /// When the load began, on CLOCK_MONOTONIC in ns.
+    pub begin_mono_ns: u64,
+    /// How long after the start a receiver may see the end of a timed load, in ns.
+    pub least_ns: u64,
 }
 
 /// A load under way.
@@ -120,7 +127,7 @@ impl Load {
     /// # Errors
     /// A thread cannot be made, or not pinned as asked; the workload makes no sense.
     pub fn prepare(spec: &TrialSpec, opened: Opened) -> Result<Self, LoadError> {
-        let control = Arc::new(Control::new(least_ns(spec)));
+        let control = Arc::new(Control::default());
         let (done_sender, done) = channel();
         let mut load = Self {
             flows: Vec::new(),
@@ -141,9 +148,11 @@ impl Load {
         } else if let Some(stream) = &spec.datagrams {
             load.prepare_datagrams(spec, stream, opened, &done_sender)?;
         } else {
-            let source: Arc<[u8]> = pattern(call_bytes(spec)).into();
+            let longest = opened.connections.iter().map(|connection| call_bytes(&spec.of_connection(connection.number))).max();
+            let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
             for connection in opened.connections {
-                load.add(spec, connection, &source, done_sender.clone())?;
+                let turn = Turn::of(spec, connection.number);
+                load.add(&spec.of_connection(connection.number), connection, turn, &source, done_sender.clone())?;
             }
         }
         Ok(load)
@@ -244,7 +253,15 @@ impl Load {
         Ok(())
     }
 
-    fn add(&mut self, spec: &TrialSpec, connection: Connection, source: &Arc<[u8]>, done: Sender<()>) -> Result<(), LoadError> {
+    /// Makes the thread of a connection, whose own view of the trial `spec` is.
+    fn add(
+        &mut self,
+        spec: &TrialSpec,
+        connection: Connection,
+        turn: Option<Turn>,
+        source: &Arc<[u8]>,
+        done: Sender<()>,
+    ) -> Result<(), LoadError> {
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } | Stop::Workload => None,
@@ -265,14 +282,18 @@ impl Load {
             pace: Pace::new(spec.write_rate_bps),
             exchange: Exchange::new(spec.write_size_bytes, spec.reply_size_bytes),
             window_bytes: spec.socket.window_bytes,
+            turn,
+            begin_mono_ns: 0,
+            least_ns: least_ns(spec, turn),
         };
+        let length = call_bytes(spec) as usize;
         let (role, source) = (spec.role, Arc::clone(source));
         let position = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         self.spawn(format!("{}-{}", spec.role.name(), connection.number), spec.pin_cpus.clone(), done, move || {
-            task.control.await_start();
+            task.begin_mono_ns = task.control.await_start();
             let life = match role {
-                Role::Sender => sender::carry(&mut task, &source),
-                Role::Receiver => receiver::carry(&mut task, &mut source.to_vec()),
+                Role::Sender => sender::carry(&mut task, &source[..length]),
+                Role::Receiver => receiver::carry(&mut task, &mut source[..length].to_vec()),
             };
             ThreadEnd { lives: vec![life], account: None, latencies: None }
         })?;
@@ -356,13 +377,14 @@ impl Drop for Load {
     }
 }
 
-/// How long after the start a timed load must not end. Without a cool-down the sender closes at the
-/// very end of the window, by a clock of its own.
-fn least_ns(spec: &TrialSpec) -> u64 {
+/// How long after the start a connection of a timed load must not end. Without a cool-down, and in a
+/// schedule, the sender closes at the very end of its time, by a clock of its own.
+fn least_ns(spec: &TrialSpec, turn: Option<Turn>) -> u64 {
     const SLACK_NS: u64 = 100_000_000;
-    match spec.stop {
-        Stop::Bytes { .. } | Stop::Workload => 0,
-        Stop::Duration { warmup_ns, measure_ns, .. } => warmup_ns.saturating_add(measure_ns).saturating_sub(SLACK_NS),
+    match (spec.stop, turn) {
+        (Stop::Bytes { .. } | Stop::Workload, _) => 0,
+        (Stop::Duration { .. }, Some(turn)) => turn.stop_ns.saturating_sub(SLACK_NS),
+        (Stop::Duration { warmup_ns, measure_ns, .. }, None) => warmup_ns.saturating_add(measure_ns).saturating_sub(SLACK_NS),
     }
 }
 

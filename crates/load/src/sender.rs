@@ -4,6 +4,7 @@ use probe::clock::mono_ns;
 use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
+use workload::schedule::Due;
 
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
@@ -21,6 +22,9 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 /// receiver's count with its own.
 pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     let mut life = Life::new(task.number);
+    if let Some(Due::At(start_ns)) = due(task) {
+        await_turn(task, task.begin_mono_ns.saturating_add(start_ns));
+    }
     life.first_call_mono_ns = Some(mono_ns());
     let written = Outlet::new(&task.spec, source).and_then(|mut outlet| {
         write_all(task, source, &mut outlet, &mut life)?;
@@ -42,10 +46,11 @@ fn write_all(task: &mut Task, source: &[u8], outlet: &mut Outlet, life: &mut Lif
     let start_mono_ns = mono_ns();
     loop {
         if let Some(pace) = task.pace {
-            await_turn(task, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)));
+            let stop_mono_ns = task.turn.map_or(u64::MAX, |turn| task.begin_mono_ns.saturating_add(turn.stop_ns));
+            await_turn(task, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)).min(stop_mono_ns));
         }
         let ask = task.transfer.poll_call();
-        if ask == 0 || task.control.is_stopped() {
+        if ask == 0 || task.control.is_stopped() || due(task) == Some(Due::Over) {
             return Ok(());
         }
         let moved = match outlet.send(&task.socket, &source[..ask]) {
@@ -67,6 +72,11 @@ fn write_all(task: &mut Task, source: &[u8], outlet: &mut Outlet, life: &mut Lif
             }
         }
     }
+}
+
+/// What the schedule has for it now, if it has one.
+fn due(task: &Task) -> Option<Due> {
+    task.turn.map(|turn| turn.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
 }
 
 /// Sleeps until a write is due, looking for the end of the load all the while.

@@ -39,6 +39,11 @@ impl TrialSpec {
         })
     }
 
+    /// Which way a connection's payload goes, seen from this end.
+    pub fn role_of(&self, connection: u32) -> Role {
+        self.flow_of(connection).map_or(self.role, |flow| self.schedule[flow].role)
+    }
+
     /// The trial as one of its connections sees it: with the role, transport and congestion control of its flow.
     pub fn of_connection(&self, connection: u32) -> Cow<'_, TrialSpec> {
         let Some(flow) = self.flow_of(connection).map(|position| &self.schedule[position]) else { return Cow::Borrowed(self) };

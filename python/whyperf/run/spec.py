@@ -32,9 +32,13 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def roles(factors: Mapping[str, Any]) -> dict[str, str]:
-    """Which end sends: the near one, unless the direction is ``receive``. In an exchange the near end is the sender."""
-    is_received = factors.get("direction") == "receive" or factors.get("workload") == STREAM_RECEIVE
+def roles(factors: Mapping[str, Any], schedule: Sequence[PlannedFlow] = ()) -> dict[str, str]:
+    """Which end sends: the near one, unless the direction is ``receive``, in a schedule that of its first flow.
+
+    In an exchange the near end is the sender.
+    """
+    direction = schedule[0].direction if schedule else factors.get("direction")
+    is_received = direction == "receive" or factors.get("workload") == STREAM_RECEIVE
     near, far = ("receiver", "sender") if is_received else ("sender", "receiver")
     return {NEAR: near, FAR: far}
 
@@ -80,7 +84,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         common |= _workload(workload, planned, seed)
     if schedule:
         common["connections_count"] = sum(flow.connections for flow in schedule)
-    role_of = roles(factors)
+    role_of = roles(factors, schedule)
     ends = {}
     for label in (NEAR, FAR):
         ends[label] = common | {

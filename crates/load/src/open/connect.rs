@@ -114,12 +114,8 @@ impl<'a> Calling<'a> {
         while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
             let number = numbers[self.calls.len()];
             let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
-            let socket = options::prepare(
-                self.caller.place.domain(),
-                stream_transport(self.caller.spec),
-                &self.caller.spec.socket,
-                self.caller.spec.role,
-            )?;
+            let own = self.caller.spec.of_connection(number);
+            let socket = options::prepare(self.caller.place.domain(), stream_transport(&own), &own.socket, own.role)?;
             socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
             if self.caller.spec.transport != Transport::Unix {
                 // Else its port could be listened at only when it has waited its minute (TIME-WAIT, RFC

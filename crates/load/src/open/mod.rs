@@ -178,6 +178,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if spec.socket.kernel_timestamps {
         return Err(LoadError::Usage("this version takes no time stamps of the kernel; leave kernel_timestamps out".to_owned()));
     }
+    workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     check_transport(spec)?;
     check_pinning(&spec.pin_cpus)?;
     limits::allow_open_files(spec)
@@ -238,7 +239,8 @@ fn settle(connections: &[Connection], spec: &TrialSpec) -> Result<(), LoadError>
     for connection in connections {
         let waiting = connection.socket.set_nonblocking(!is_blocking);
         waiting.map_err(|error| LoadError::host("a data socket", error, ""))?;
-        options::settle(&connection.socket, spec.transport, &spec.socket, spec.role)?;
+        let own = spec.of_connection(connection.number);
+        options::settle(&connection.socket, own.transport, &own.socket, own.role)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ from typing import Any
 from whyperf.analyze.cautions import KINDS
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.factors import FACTORS, Factor
+from whyperf.profile.schedule import SHIPPED
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -57,6 +58,7 @@ SCOPES = {
     "workload": " Workloads that refer to it.",
     "stream": " Streams.",
     "blocking stream": " Streams in blocking calls.",
+    "schedule": " Schedules that refer to it.",
     "tcp": " TCP and MPTCP.",
     "ip": " Not for Unix sockets.",
     "threads": " epoll and io_uring.",
@@ -79,6 +81,15 @@ def workloads() -> str:
         taken = ", ".join(f"`{factor.name}`" for factor in FACTORS if factor.name in workload.uses)
         rows.append((f"`{name}`", workload.about, taken, ", ".join(workload.transports)))
     return table(("Workload", "What the application does", "Factors that it takes", "Over"), rows)
+
+
+def schedules() -> str:
+    """Every shipped schedule with what it takes."""
+    rows = []
+    for schedule in SHIPPED.values():
+        taken = ", ".join(f"`{factor.name}`" for factor in FACTORS if factor.name in schedule.uses)
+        rows.append((f"`{schedule.name}`", schedule.about, taken))
+    return table(("Schedule", "When flows are at work", "Factors that it takes"), rows)
 
 
 def record() -> str:
@@ -150,6 +161,7 @@ def _example(text: str) -> str:
 WRITERS: dict[str, Callable[[], str]] = {
     "factors": factors,
     "workloads": workloads,
+    "schedules": schedules,
     "record": record,
     "requests": lambda: messages("request.json", "request"),
     "replies": lambda: messages("reply.json", "reply"),

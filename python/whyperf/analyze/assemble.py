@@ -99,7 +99,8 @@ def _places(group: Document) -> int:
 
 def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
     clocks = [host.get("clock") or {} for host in manifest.get("hosts", {}).values()]
-    transfer = manifest.get("factors", {}).get("transfer_bytes")
+    factors = manifest.get("factors", {})
+    transfer = factors.get("transfer_bytes")
     return {
         "trial": manifest["trial"],
         "block": int(manifest["block"]),
@@ -107,6 +108,7 @@ def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
         "status": manifest["status"],
         "reason": manifest.get("reason"),
         "transfer_bytes": transfer if isinstance(transfer, int) else None,
+        "scheduled": factors.get("schedule", "none") != "none",
         "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
         "is_whole_phase": manifest["cell"] in told_whole,
     }

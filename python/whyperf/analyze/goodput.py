@@ -1,12 +1,14 @@
 """Goodput of each trial: payload octets read by the receiver over the common measurement window.
 
-Two kinds of trial (see the glossary for goodput, and `ttcp` for the transfer):
+Three kinds of trial (see the glossary for goodput, and `ttcp` for the transfer):
 
 - *Duration*: the window is that of phase `measure` common to all connections, after what is left
   of the warm-up was cut (`settle`); the whole phase where latencies stand beside it.
 - *Transfer* of a given number of bytes: with one connection the payload over the time from the
   sender's first call to the receiver's last, as ttcp does; with several, the octets read between
   the latest first read and the earliest last read, when all connections were at work.
+- *Schedule*: the window is all of it, beginnings of flows and what they leave behind included; nothing is
+  cut, and no steadiness is expected of flows that come and go.
 """
 
 import polars as pl
@@ -37,19 +39,25 @@ def measure(
     """
     rows = receiver_rows(intervals)
     reads = flows.filter(pl.col("role") == "receiver")
-    timed = trials.filter(pl.col("transfer_bytes").is_null()).select("trial")
+    timed = trials.filter(pl.col("transfer_bytes").is_null() & ~pl.col("scheduled")).select("trial")
+    scheduled = trials.filter(pl.col("scheduled")).select("trial")
     whole = set(trials.filter("is_whole_phase")["trial"])
     windows = pl.concat(
         [
             settle(duration_windows(rows.join(timed, on="trial", how="semi")), rows, whole),
+            _scheduled(duration_windows(rows.join(scheduled, on="trial", how="semi"))),
             transfer_windows(trials.filter(pl.col("transfer_bytes").is_not_null()), flows, rows),
         ],
         how="diagonal_relaxed",
     )
     connections = window_octets(rows, reads, windows)
+    # Flows that came at different times are compared region by region (`transports`).
+    flowing = scheduled["trial"].to_list()
     sums = connections.group_by("trial").agg(
         pl.col("window_octets").sum(),
-        pl.when((pl.len() > 1) & (pl.len() <= MOST_SINGLE)).then(jain("goodput_bps")).alias("fairness"),
+        pl.when((pl.len() > 1) & (pl.len() <= MOST_SINGLE) & ~pl.col("trial").first().is_in(flowing))
+        .then(jain("goodput_bps"))
+        .alias("fairness"),
     )
     lives = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
     # A single transfer's octets are counted, not interpolated: its window is its whole life.
@@ -68,6 +76,11 @@ def measure(
     return measured.with_columns(
         pl.when(lacking).then(pl.lit("no_window")).otherwise(pl.col("unusable")).alias("unusable")
     )
+
+
+def _scheduled(windows: pl.DataFrame) -> pl.DataFrame:
+    """Windows of which nothing is cut."""
+    return windows.with_columns(pl.lit(value=False).alias("whole_life"))
 
 
 def receiver_rows(intervals: pl.DataFrame) -> pl.DataFrame:

@@ -15,10 +15,12 @@ TRIALS: Mapping[str, pl.DataType] = {
     "status": pl.String(),
     "reason": pl.String(),
     "transfer_bytes": pl.Int64(),
+    "scheduled": pl.Boolean(),
     "uncertainty_ns": pl.Int64(),
     "is_whole_phase": pl.Boolean(),
 }
-"""Columns of `Inputs.trials`, one row a trial. `transfer_bytes` is null in duration mode.
+"""Columns of `Inputs.trials`, one row a trial. `transfer_bytes` is null in duration mode,
+`scheduled` whether flows started and stopped at set times.
 `uncertainty_ns` is the larger clock uncertainty of the two ends against the controller.
 `is_whole_phase` says that a rest of the warm-up is not cut off: latencies are counted by phase, so the
 rates beside them are of the whole phase too."""
@@ -70,6 +72,11 @@ class Cell:
     has_payload: bool = True
     #: Executions of the open loop that can be under way at the same time, from one near end: strands x outstanding.
     places: int = 0
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether flows start and stop at set times."""
+        return self.factors.get("schedule", "none") != "none"
 
 
 @dataclass(frozen=True)

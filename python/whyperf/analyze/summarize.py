@@ -195,7 +195,7 @@ class _Tables:
             unusable_trials=len(trials) - failed - len(measured),
             unsteady_trials=sum(row["steady"] is False for row in measured),
             goodput_bps=spread,
-            connections=self._shares(cell.id, measured),
+            connections=None if cell.is_scheduled else self._shares(cell.id, measured),
             cpu=self._ends_cpu(cell.id),
             cycles_per_kbyte=cycles,
             window=_window(_first(self._windows.get(cell.id))),

@@ -1,4 +1,4 @@
-"""`whyperf list`: the shipped profiles, the workloads, and the factors."""
+"""`whyperf list`: the shipped profiles, the workloads, the schedules, and the factors."""
 
 import json as json_format
 import re
@@ -13,11 +13,12 @@ from rich.table import Table
 from whyperf.cli.exits import DONE
 
 NAME = "list"
-EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --factors"
+EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --schedules · whyperf list --factors"
 
 
 PROFILE_COLUMNS = {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"}
 WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "told": "Told in", "about": "What the application does"}
+SCHEDULE_COLUMNS = {"name": "Schedule", "time": "Time", "flows": "Flows", "about": "When flows are at work"}
 FACTOR_COLUMNS = {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"}
 
 
@@ -26,6 +27,9 @@ def command(
     workloads: Annotated[
         bool, typer.Option("--workloads", help="The workloads instead: what an application may do.")
     ] = False,
+    schedules: Annotated[
+        bool, typer.Option("--schedules", help="The schedules instead: when flows may start and stop.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """Lists the shipped profiles, what they ask, how large they are, how long they take; and the workloads."""
@@ -33,13 +37,15 @@ def command(
         rows, columns = _factors(), FACTOR_COLUMNS
     elif workloads:
         rows, columns = _workloads(), WORKLOAD_COLUMNS
+    elif schedules:
+        rows, columns = _schedules(), SCHEDULE_COLUMNS
     else:
         rows, columns = _profiles(), PROFILE_COLUMNS
     if json:
         typer.echo(json_format.dumps(rows, indent=1, ensure_ascii=False))
         return DONE
     _print(rows, columns)
-    if not (factors or workloads):
+    if not (factors or workloads or schedules):
         _print(_workloads(), WORKLOAD_COLUMNS)
     return DONE
 
@@ -58,6 +64,28 @@ def _workloads() -> list[dict[str, Any]]:
                 "transports": ", ".join(workload.transports),
                 "factors": [factor.name for factor in FACTORS if factor.name in workload.uses],
                 "defaults": dict(workload.defaults),
+            }
+        )
+    return rows
+
+
+def _schedules() -> list[dict[str, Any]]:
+    from whyperf.cli.progress import duration  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.profile import FACTORS, resolve  # noqa: PLC0415
+    from whyperf.profile.schedule import SHIPPED, checked_flows  # noqa: PLC0415
+
+    rows = []
+    for schedule in SHIPPED.values():
+        flows = checked_flows(schedule, resolve({"schedule": schedule.name}, testbed=True))
+        seconds = max(flow.stop_s for flow in flows)
+        rows.append(
+            {
+                "name": schedule.name,
+                "time": duration(seconds),
+                "seconds": seconds,
+                "flows": len(flows),
+                "about": schedule.about,
+                "factors": [factor.name for factor in FACTORS if factor.name in schedule.uses],
             }
         )
     return rows

@@ -1,0 +1,187 @@
+//! What a direction did in every interval: counts and sums, for the record.
+
+use crate::packet::Cause;
+use std::collections::VecDeque;
+
+/// The counts of one interval. The table `path` says what each is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Tally {
+    /// Number of the interval, from 0.
+    pub interval: u32,
+    /// Start, on the clock of the arrivals.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    pub arrived_packets: u64,
+    pub arrived_bytes: u64,
+    pub passed_packets: u64,
+    pub passed_bytes: u64,
+    pub thinned_packets: u64,
+    pub lost_random_packets: u64,
+    pub lost_scripted_packets: u64,
+    pub dropped_full_packets: u64,
+    pub dropped_early_packets: u64,
+    pub marked_packets: u64,
+    pub duplicated_packets: u64,
+    pub reordered_packets: u64,
+    pub cross_arrived_packets: u64,
+    pub cross_dropped_packets: u64,
+    pub queue_bytes_min: u64,
+    pub queue_bytes_max: u64,
+    pub queue_bytes_ns_sum: u64,
+    pub queue_packets_max: u64,
+    pub misordered_packets: u64,
+}
+
+/// Counts interval after interval. Everything is told in order of time.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    interval_ns: u64,
+    current: Tally,
+    closed: VecDeque<Tally>,
+    queue_bytes: u64,
+    queue_packets: u64,
+    /// Up to when the queue is summed.
+    summed_ns: u64,
+}
+
+impl Ledger {
+    /// The first interval begins at `start_ns`.
+    pub fn new(interval_ns: u64, start_ns: u64) -> Self {
+        let interval_ns = interval_ns.max(1);
+        let current = Tally { start_ns, end_ns: start_ns + interval_ns, ..Tally::default() };
+        Self { interval_ns, current, closed: VecDeque::new(), queue_bytes: 0, queue_packets: 0, summed_ns: start_ns }
+    }
+
+    /// The next interval that is over.
+    pub fn poll(&mut self) -> Option<Tally> {
+        self.closed.pop_front()
+    }
+
+    /// The interval under way, as far as it has come.
+    pub fn current(&self) -> Tally {
+        Tally { end_ns: self.summed_ns.max(self.current.start_ns), ..self.current }
+    }
+
+    /// Time has come to `to_ns`.
+    pub fn advance(&mut self, to_ns: u64) {
+        while to_ns >= self.current.end_ns {
+            self.sum(self.current.end_ns);
+            let closed = self.current;
+            self.closed.push_back(closed);
+            self.current = Tally {
+                interval: closed.interval + 1,
+                start_ns: closed.end_ns,
+                end_ns: closed.end_ns + self.interval_ns,
+                queue_bytes_min: self.queue_bytes,
+                queue_bytes_max: self.queue_bytes,
+                queue_packets_max: self.queue_packets,
+                ..Tally::default()
+            };
+        }
+        self.sum(to_ns);
+    }
+
+    fn sum(&mut self, to_ns: u64) {
+        if to_ns > self.summed_ns {
+            self.current.queue_bytes_ns_sum += self.queue_bytes * (to_ns - self.summed_ns);
+            self.summed_ns = to_ns;
+        }
+    }
+
+    pub(crate) fn on_arrived(&mut self, packets: u64, bytes: u64) {
+        self.current.arrived_packets += packets;
+        self.current.arrived_bytes += bytes;
+    }
+
+    pub(crate) fn on_cross_arrived(&mut self) {
+        self.current.cross_arrived_packets += 1;
+    }
+
+    pub(crate) fn on_misordered(&mut self, packets: u64) {
+        self.current.misordered_packets += packets;
+    }
+
+    pub(crate) fn on_duplicated(&mut self) {
+        self.current.duplicated_packets += 1;
+    }
+
+    pub(crate) fn on_reordered(&mut self) {
+        self.current.reordered_packets += 1;
+    }
+
+    pub(crate) fn on_marked(&mut self) {
+        self.current.marked_packets += 1;
+    }
+
+    /// Passed without a queue.
+    pub(crate) fn on_passed(&mut self, bytes: u32) {
+        self.current.passed_packets += 1;
+        self.current.passed_bytes += u64::from(bytes);
+    }
+
+    pub(crate) fn on_dropped(&mut self, cause: Cause, is_cross: bool) {
+        let current = &mut self.current;
+        *match cause {
+            Cause::Full | Cause::Early if is_cross => &mut current.cross_dropped_packets,
+            Cause::Thinned => &mut current.thinned_packets,
+            Cause::Random => &mut current.lost_random_packets,
+            Cause::Scripted => &mut current.lost_scripted_packets,
+            Cause::Full => &mut current.dropped_full_packets,
+            Cause::Early => &mut current.dropped_early_packets,
+        } += 1;
+    }
+
+    pub(crate) fn on_entered(&mut self, at_ns: u64, bytes: u32) {
+        self.advance(at_ns);
+        self.queue_bytes += u64::from(bytes);
+        self.queue_packets += 1;
+        self.current.queue_bytes_max = self.current.queue_bytes_max.max(self.queue_bytes);
+        self.current.queue_packets_max = self.current.queue_packets_max.max(self.queue_packets);
+    }
+
+    fn on_gone(&mut self, at_ns: u64, bytes: u32) {
+        self.advance(at_ns);
+        self.queue_bytes -= u64::from(bytes);
+        self.queue_packets -= 1;
+        self.current.queue_bytes_min = self.current.queue_bytes_min.min(self.queue_bytes);
+    }
+
+    pub(crate) fn on_left(&mut self, at_ns: u64, bytes: u32, is_cross: bool) {
+        self.on_gone(at_ns, bytes);
+        if !is_cross {
+            self.on_passed(bytes);
+        }
+    }
+
+    pub(crate) fn on_dropped_inside(&mut self, at_ns: u64, bytes: u32, is_cross: bool) {
+        self.on_gone(at_ns, bytes);
+        self.on_dropped(Cause::Early, is_cross);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_summed_over_time_and_across_intervals() {
+        let mut ledger = Ledger::new(100, 1000);
+        ledger.on_entered(1050, 10);
+        ledger.on_entered(1080, 20);
+        ledger.on_left(1150, 10, false);
+        ledger.advance(1300);
+        let first = ledger.poll().expect("closed");
+        assert_eq!((first.queue_bytes_min, first.queue_bytes_max, first.queue_packets_max), (0, 30, 2));
+        assert_eq!(first.queue_bytes_ns_sum, 30 * 10 + 20 * 30);
+        let second = ledger.poll().expect("closed");
+        assert_eq!((second.queue_bytes_min, second.queue_bytes_max, second.queue_packets_max), (20, 30, 2));
+        assert_eq!(second.queue_bytes_ns_sum, 50 * 30 + 50 * 20);
+        assert_eq!((second.passed_packets, second.passed_bytes), (1, 10));
+        let third = ledger.poll().expect("closed");
+        assert_eq!((third.interval, third.start_ns, third.end_ns), (2, 1200, 1300));
+        assert_eq!((third.queue_bytes_min, third.queue_bytes_max, third.queue_bytes_ns_sum), (20, 20, 2000));
+        assert_eq!(ledger.poll(), None);
+    }
+}

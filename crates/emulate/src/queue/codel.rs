@@ -1,0 +1,140 @@
+//! Controlled delay: RFC 8289. The state of the control law, apart from the queue.
+
+/// Time after which the next stay above target starts from one drop again (RFC 8289 section 5.4, appendix
+/// code: 16 intervals).
+const MEMORY_INTERVALS: u64 = 16;
+
+/// What becomes of the packet at the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is sent.
+    Send,
+    /// It is marked if it can be and then sent, else dropped, and the next one is looked at.
+    Strike,
+}
+
+/// The head of the queue at the instant at which it could be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    /// The instant.
+    pub now_ns: u64,
+    /// Since when it waits.
+    pub arrived_ns: u64,
+    /// What waits behind it.
+    pub backlog_bytes: u64,
+}
+
+/// The control law's state.
+#[derive(Debug, Clone)]
+pub struct Codel {
+    target_ns: u64,
+    interval_ns: u64,
+    /// The RFC's MAXPACKET: the largest packet seen.
+    largest_bytes: u64,
+    /// When the stay above target will have lasted an interval.
+    above_until_ns: Option<u64>,
+    is_dropping: bool,
+    /// Whether the strike under way is the first of a dropping state.
+    is_entering: bool,
+    drop_next_ns: u64,
+    count: u64,
+    count_at_entry: u64,
+}
+
+impl Codel {
+    pub fn new(target_ns: u64, interval_ns: u64) -> Self {
+        Self {
+            target_ns,
+            interval_ns,
+            largest_bytes: 0,
+            above_until_ns: None,
+            is_dropping: false,
+            is_entering: false,
+            drop_next_ns: 0,
+            count: 0,
+            count_at_entry: 0,
+        }
+    }
+
+    /// A packet enters the queue.
+    pub fn on_arrival(&mut self, bytes: u32) {
+        self.largest_bytes = self.largest_bytes.max(u64::from(bytes));
+    }
+
+    /// The link asked for a packet, and the queue was empty.
+    pub fn on_empty(&mut self) {
+        self.above_until_ns = None;
+        self.is_dropping = false;
+        self.is_entering = false;
+    }
+
+    /// The link asks for a packet.
+    pub fn on_head(&mut self, head: Head) -> Verdict {
+        let can_drop = self.can_drop(head);
+        if !self.is_dropping {
+            if !can_drop {
+                return Verdict::Send;
+            }
+            self.enter(head.now_ns);
+            return Verdict::Strike;
+        }
+        self.is_dropping = can_drop;
+        self.strike_when_due(head.now_ns)
+    }
+
+    /// The head was struck and dropped; this is the next one.
+    pub fn on_next_head(&mut self, head: Head) -> Verdict {
+        let can_drop = self.can_drop(head);
+        if std::mem::take(&mut self.is_entering) {
+            return Verdict::Send;
+        }
+        self.is_dropping = can_drop;
+        if can_drop {
+            self.drop_next_ns = self.after(self.drop_next_ns);
+        }
+        self.strike_when_due(head.now_ns)
+    }
+
+    /// The head was struck, marked, and is sent.
+    pub fn on_marked(&mut self) {
+        if !std::mem::take(&mut self.is_entering) {
+            self.drop_next_ns = self.after(self.drop_next_ns);
+        }
+    }
+
+    fn strike_when_due(&mut self, now_ns: u64) -> Verdict {
+        if !self.is_dropping || now_ns < self.drop_next_ns {
+            return Verdict::Send;
+        }
+        self.count += 1;
+        Verdict::Strike
+    }
+
+    /// Section 5.4: the sojourn time has been above target for a whole interval, with more than a packet
+    /// waiting.
+    fn can_drop(&mut self, head: Head) -> bool {
+        if head.now_ns - head.arrived_ns < self.target_ns || head.backlog_bytes <= self.largest_bytes {
+            self.above_until_ns = None;
+            return false;
+        }
+        let above_until_ns = *self.above_until_ns.get_or_insert(head.now_ns + self.interval_ns);
+        head.now_ns >= above_until_ns
+    }
+
+    /// Section 5.5: a dropping state soon after another goes on at about its rate.
+    fn enter(&mut self, now_ns: u64) {
+        let struck = self.count - self.count_at_entry;
+        let is_soon = now_ns.saturating_sub(self.drop_next_ns) < MEMORY_INTERVALS * self.interval_ns;
+        self.count = if struck > 1 && is_soon { struck } else { 1 };
+        self.count_at_entry = self.count;
+        self.is_dropping = true;
+        self.is_entering = true;
+        self.drop_next_ns = self.after(now_ns);
+    }
+
+    /// The control law of section 3.3: the n-th drop follows after interval / sqrt(n).
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 … interval_ns
+    fn after(&self, from_ns: u64) -> u64 {
+        from_ns + (self.interval_ns as f64 / (self.count as f64).sqrt()) as u64
+    }
+}

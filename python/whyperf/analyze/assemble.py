@@ -84,7 +84,20 @@ def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
         is_open_loop=any(transaction["arrivals"]["by"] != "closed" for transaction in transactions),
         has_payload=not steps or bool(_PAYLOAD & set(steps)),
         places=sum(_places(group) for group in groups),
+        counted_as=_counted_as(planned["metric"], transactions),
+        has_idle=any(not group["transactions"] for group in groups),
     )
+
+
+def _counted_as(metric: str, transactions: Sequence[Document]) -> str | None:
+    """What to call executions: an exchange is a transaction, a write of a stream is nothing that was asked about."""
+    if metric == "transactions" or any(_is_exchange(transaction) for transaction in transactions):
+        return "transactions"
+    return "messages" if {transaction.get("name") for transaction in transactions} == {"message"} else None
+
+
+def _is_exchange(transaction: Document) -> bool:
+    return {"write", "read"} <= {step["operation"]["operation"] for step in transaction.get("steps", ())}
 
 
 def _places(group: Document) -> int:

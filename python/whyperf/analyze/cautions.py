@@ -206,6 +206,11 @@ class Caution:
         """The sentence."""
         return KINDS[self.code].text.format(**self.values)
 
+    @property
+    def end(self) -> str:
+        """The end that it is about; empty where it is about the trial."""
+        return self.values.get("role") or self.values.get("end") or ""
+
     def advice(self, testbed: str) -> str:
         """What to do, on this kind of testbed."""
         kind = KINDS[self.code]
@@ -213,20 +218,23 @@ class Caution:
 
 
 def told_once(cells: Iterable[Iterable[Caution]]) -> list[tuple[Caution, str]]:
-    """The cautions of all `cells`, one a code in the order of the table, each with its sentence.
+    """The cautions of all `cells`, one a code and end in the order of the table, each with its sentence.
 
     With several cells the sentence says how many are concerned and gives the first as an example.
     """
     lists = [list(cell) for cell in cells]
-    found: dict[str, list[Caution]] = {}
+    found: dict[tuple[str, str], list[Caution]] = {}
     for cautions in lists:
-        for caution in {caution.code: caution for caution in reversed(cautions)}.values():
-            found.setdefault(caution.code, []).append(caution)
+        firsts: dict[tuple[str, str], Caution] = {}
+        for caution in cautions:
+            firsts.setdefault((caution.code, caution.end), caution)
+        for key, caution in firsts.items():
+            found.setdefault(key, []).append(caution)
     told = []
-    for code in KINDS:
-        if code in found:
-            concerned = found[code]
-            first = concerned[0]
-            many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
-            told.append((first, first.text if len(lists) == 1 else many))
+    order = list(KINDS)
+    for key in sorted(found, key=lambda key: order.index(key[0])):
+        concerned = found[key]
+        first = concerned[0]
+        many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
+        told.append((first, first.text if len(lists) == 1 else many))
     return told

@@ -110,7 +110,8 @@ def _split(pools: pl.DataFrame) -> pl.DataFrame:
     """The kinds with softirq time from the tracepoints where they were read, adding up to 1.
 
     User, irq, steal and idle time stay as in /proc/stat, system time is the rest. Where they leave
-    no rest, ticks have counted too much of them: all four shrink by the same factor.
+    no rest, ticks have counted too much of them: all four shrink by the same factor. So do all kinds of an end that was
+    not traced and whose ticks count more than the wall time.
     """
     traced = pl.col("softirq_tracepoints_ratio").clip(0, 1)
     ticked = _sum(("user", "irq", "steal", "idle"))
@@ -124,7 +125,13 @@ def _split(pools: pl.DataFrame) -> pl.DataFrame:
     }
     return pools.with_columns(
         source.when(pl.col("softirq_proc_stat_ratio").is_not_null()).then(pl.lit(PROC_STAT)).alias("softirq_source"),
-        *[pl.when(is_traced).then(ratio).otherwise(pl.col(name)).alias(name) for name, ratio in truth.items()],
+        *[
+            pl.when(is_traced)
+            .then(ratio)
+            .otherwise(pl.col(name) / pl.max_horizontal(1.0, "accounted_ratio"))
+            .alias(name)
+            for name, ratio in truth.items()
+        ],
     )
 
 

@@ -72,6 +72,10 @@ class Cell:
     has_payload: bool = True
     #: Executions of the open loop that can be under way at the same time, from one near end: strands x outstanding.
     places: int = 0
+    #: What executions of its transactions are to a reader: transactions, messages, or nothing of interest.
+    counted_as: str | None = None
+    #: Whether some of its connections are only open.
+    has_idle: bool = False
 
     @property
     def is_scheduled(self) -> bool:

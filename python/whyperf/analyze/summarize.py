@@ -195,7 +195,7 @@ class _Tables:
             unusable_trials=len(trials) - failed - len(measured),
             unsteady_trials=sum(row["steady"] is False for row in measured),
             goodput_bps=spread,
-            connections=None if cell.is_scheduled else self._shares(cell.id, measured),
+            connections=None if cell.is_scheduled else self._shares(cell, measured),
             cpu=self._ends_cpu(cell.id),
             cycles_per_kbyte=cycles,
             window=_window(_first(self._windows.get(cell.id))),
@@ -211,9 +211,10 @@ class _Tables:
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
 
-    def _shares(self, cell: str, measured: Rows) -> Connections | None:
-        row = _first(self._connections.get(cell))
-        if row is None or not 2 <= row["count"] <= MOST_SINGLE:
+    def _shares(self, cell: Cell, measured: Rows) -> Connections | None:
+        row = _first(self._connections.get(cell.id))
+        # Connections that are only open have no share to compare.
+        if row is None or cell.has_idle or not 2 <= row["count"] <= MOST_SINGLE:
             return None
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None

@@ -183,9 +183,11 @@ class Transactions(Part):
 
     `intended_per_s` is what an open loop was to begin, `begun_per_s` what did; `places_busy_ratio` how much of the time
     its places (connections x outstanding) had a transaction under way, and `begin_wait_ns_mean` how long transactions
-    waited from their intended begin to their begin. All null in a closed loop.
+    waited from their intended begin to their begin. All null in a closed loop. `counted_as` is what executions are
+    called: transactions, messages, or null for the calls of a stream, whose number says nothing.
     """
 
+    counted_as: str | None
     per_s: Spread
     count: int
     failed_count: int

@@ -47,6 +47,7 @@ class WorkloadResults:
         # Histograms are of the whole phase.
         seconds = self._measured_s.get(cell.id, 0.0)
         return Transactions(
+            counted_as=cell.counted_as,
             per_s=self._rates[cell.id,],
             count=round(float(rows["transactions_count"].sum())),
             failed_count=round(float(rows["failed_count"].sum())),

@@ -1,6 +1,7 @@
 """The result of a single cell in a few lines, as `whyperf run HOST` ends with."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
 from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Spread, Transactions
@@ -24,10 +25,7 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
         yield from _transactions(cell, cell.transactions)
     else:
         yield "Goodput", _goodput(cell)
-        if cell.datagrams is not None:
-            yield from _datagrams(cell.datagrams)
-        elif cell.transactions is not None and cell.transactions.per_s.median is not None:
-            yield "Transactions", _spread(cell.transactions.per_s, per_second, cell.trials)
+        yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
     for end in ENDS:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is not None:
@@ -95,6 +93,14 @@ def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, 
             yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in the load's threads{calls}"
     if cell.goodput_bps.median is not None:
         yield "Goodput", bit_rate(cell.goodput_bps.median)
+
+
+def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:
+    """The rate beside a goodput, where executions are more to a reader than calls of a stream."""
+    found = cell.transactions
+    if found is not None and found.counted_as is not None and found.per_s.median is not None:
+        told = partial(per_second, what=found.counted_as)
+        yield found.counted_as.capitalize(), _spread(found.per_s, told, cell.trials)
 
 
 def _latency(latency: Latency) -> str:

@@ -1,6 +1,7 @@
 """The courses of a cell's trials over time: goodput, windows, round-trip time, CPU."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import polars as pl
 from bokeh.models.annotations import BoxAnnotation
@@ -21,8 +22,11 @@ BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 TIME = "Time since the start of the load (s)"
 
 
-def add_courses(section: Section, courses: Sequence[Course], board: Switchboard) -> None:
-    """Adds the courses' charts to `section`, with a list of trials where there are several."""
+def add_courses(section: Section, courses: Sequence[Course], board: Switchboard, counted_as: str | None = None) -> None:
+    """Adds the courses' charts to `section`, with a list of trials where there are several.
+
+    `counted_as` is what executions of the workload are called; without a word they are not drawn.
+    """
     drawable = [one for one in courses if one.rates.filter(pl.col("role") == "receiver").height >= FEWEST_SPANS]
     if not drawable:
         section.left_out.append(
@@ -33,14 +37,21 @@ def add_courses(section: Section, courses: Sequence[Course], board: Switchboard)
     trials = tuple(one.trial for one in drawable)
     choices = (Choice("course-trial", "Trial", trials, trials[0]),) if len(trials) > 1 else ()
     by_key: dict[tuple[str, ...], Course] = {(one.trial,) if choices else (): one for one in drawable}
-    drawer = _Drawer(board, choices, by_key)
+    drawer = _Drawer(board, choices, by_key, counted_as)
     section.groups.append(Group("Over time", drawer.charts(), drawer.note(), _legend("course", ENDS), choices=choices))
 
 
 class _Drawer:
     """Draws the courses; charts swap their data when another trial is chosen."""
 
-    def __init__(self, board: Switchboard, choices: tuple[Choice, ...], courses: dict[tuple[str, ...], Course]) -> None:
+    def __init__(
+        self,
+        board: Switchboard,
+        choices: tuple[Choice, ...],
+        courses: dict[tuple[str, ...], Course],
+        counted_as: str | None,
+    ) -> None:
+        self._counted_as = counted_as
         self._board = board
         self._choices = choices
         self._courses = courses
@@ -54,7 +65,9 @@ class _Drawer:
     def charts(self) -> tuple[Chart, ...]:
         """The charts that have something to show."""
         made = [self._rates()]
-        if any(one.transactions.height >= FEWEST_SPANS for one in self._courses.values()):
+        if self._counted_as is not None and any(
+            one.transactions.height >= FEWEST_SPANS for one in self._courses.values()
+        ):
             made.insert(0, self._transactions())
         if any(one.cpu.height >= 2 for one in self._courses.values()):
             made.append(self._cpu())
@@ -78,18 +91,19 @@ class _Drawer:
         return self._finish(made, "goodput", "Goodput", "Goodput at both ends over time.")
 
     def _transactions(self) -> Chart:
-        made = figures.chart(TIME, "Transactions a second")
+        title = (self._counted_as or "").capitalize()
+        made = figures.chart(TIME, f"{title} a second")
         figures.full_numbers(made)
         frames = {
             key: one.transactions.select(
                 x=pl.col("at_s"),
                 y=pl.col("per_s"),
-                told=pl.col("per_s").map_elements(per_second, return_dtype=pl.String),
+                told=pl.col("per_s").map_elements(partial(per_second, what=title.lower()), return_dtype=pl.String),
             )
             for key, one in self._courses.items()
         }
-        self._line(made, frames, CATEGORIES[2], "Transactions", "")
-        return self._finish(made, "transactions", "Transactions", "Transactions that ended, over time.")
+        self._line(made, frames, CATEGORIES[2], title, "")
+        return self._finish(made, "transactions", title, f"{title} that ended, over time.")
 
     def _cpu(self) -> Chart:
         made = figures.chart(TIME, "CPU busy (%)")

@@ -52,9 +52,9 @@ def _transactions(cell: CellResult) -> Spread:
     return cell.transactions.per_s if cell.transactions is not None else Spread()
 
 
-def per_second(value: float) -> str:
+def per_second(value: float, what: str = "transactions") -> str:
     """Transactions in a second: `41,250 transactions/s`."""
-    return f"{significant(value, 4)} transactions/s"
+    return f"{significant(value, 4)} {what}/s"
 
 
 GOODPUT = Metric("Goodput", lambda cell: cell.goodput_bps, bit_rate, _bit_unit)

@@ -30,7 +30,8 @@ def single_section(
     curve = single_curve(cell, histograms or {}, board)
     if curve is not None:
         section.groups.append(curve)
-    add_courses(section, courses, board)
+    counted_as = cell.transactions.counted_as if cell.transactions is not None else None
+    add_courses(section, courses, board, counted_as)
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if len(measured) > 1:
         section.groups.append(_trials(cell, measured))

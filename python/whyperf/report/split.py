@@ -23,7 +23,7 @@ Bars = Sequence[tuple[str, CellResult | None]]
 
 TICKS = (
     "As part of wall time of the end's own CPUs. The kernel counts by ticks, and its columns do not quite add up "
-    "to wall time: a bar may end below or above 100 %."
+    "to wall time: a bar may end below 100 %, and where they add up to more all kinds are shortened alike."
 )
 TRACED = (
     "As part of wall time of the end's own CPUs. Soft interrupt time is from tracepoints; user, interrupt, stolen and "

@@ -92,7 +92,10 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
     unit = RateUnit(1.0, "")
     interval = [(Column("95 % interval", "Bootstrap interval of the median"), _interval(TRANSACTIONS, unit))]
     return [
-        (Column("Transactions/s", "Median of the trials"), _median(TRANSACTIONS, unit)),
+        *(
+            (Column(f"{name.capitalize()}/s", "Median of the trials"), _counted(name, unit))
+            for name in ("transactions", "messages")
+        ),
         *(interval if with_interval else []),
         (Column("Offered/s", "Transactions that were to begin in a second"), _offered),
         *(
@@ -107,6 +110,17 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
         (Column("Lost", "Datagrams that did not arrive"), _lost_datagrams),
         (Column("Jitter", "Median of the smoothed variation of the transit time"), _jitter),
     ]
+
+
+def _counted(name: str, unit: RateUnit) -> Callable[[CellResult], Entry]:
+    """The rate of what the cell's executions are called; those of a stream are its calls, and left out."""
+    make = _median(TRANSACTIONS, unit)
+
+    def of_name(cell: CellResult) -> Entry:
+        found = cell.transactions
+        return make(cell) if found is not None and found.counted_as == name else Entry("")
+
+    return of_name
 
 
 def _offered(cell: CellResult) -> Entry:

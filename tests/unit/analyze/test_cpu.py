@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
+from whyperf.analyze.course import course
 from whyperf.analyze.cpu import KINDS, LEAST_ACCOUNTED_RATIO, cell_cpu
 from whyperf.analyze.cycles import PMU_UNIT, TSC_UNIT
 from whyperf.analyze.summarize import summarize_inputs
@@ -45,6 +46,19 @@ def test_columns_that_do_not_add_up_are_kept_as_they_are() -> None:
     row = cell_cpu(measure_trials(halved).ends_cpu).filter(pl.col("role") == "sender").row(0, named=True)
     assert row["idle_ratio"] == pytest.approx(0.25)
     assert row["accounted_ratio"] == pytest.approx(0.75)
+
+
+def test_ticks_that_count_more_than_the_wall_time_are_the_whole() -> None:
+    """Busy 1.1 and idle 0.1 of the wall time: no CPU is busy for more than all of its time, in sums or over time."""
+    inputs = made.inputs([made.Trial(busy={"sender": 0.9, "receiver": 0.5})])
+    more = pl.col("user_ns") + 20 * made.MS
+    inputs = made.changed(inputs, cpu=inputs.cpu.with_columns(more.alias("user_ns")))
+    row = cell_cpu(measure_trials(inputs).ends_cpu).filter(pl.col("role") == "sender").row(0, named=True)
+    assert row["accounted_ratio"] == pytest.approx(1.2)
+    assert row["busy_ratio"] == pytest.approx(1.1 / 1.2)
+    drawn = course(inputs, inputs.trials["trial"][0])
+    assert drawn is not None
+    assert drawn.cpu.filter(pl.col("role") == "sender")["busy_ratio"].to_list() == pytest.approx([1.1 / 1.2] * 112)
 
 
 def test_softirq_time_is_the_tracepoints_where_they_were_read() -> None:

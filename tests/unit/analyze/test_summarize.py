@@ -153,6 +153,12 @@ def test_a_cut_warm_up_is_told() -> None:
     assert "warm_up_cut" not in codes(summary(made.Trial()).cells[0])
 
 
+def test_a_caution_about_both_ends_names_each() -> None:
+    stolen = made.Trial(busy={"sender": 0.5, "receiver": 0.5}, steal=0.1)
+    told = [warning.text for warning in summary(stolen).warnings if warning.code == "steal_high"]
+    assert [text.partition(" of the ")[2] for text in told] == ["sender's CPU time.", "receiver's CPU time."]
+
+
 def test_cautions_of_many_cells_are_told_once() -> None:
     trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
     told = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]

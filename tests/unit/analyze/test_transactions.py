@@ -1,13 +1,15 @@
 """Transactions whose rates, bytes and costs are known by construction."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from tests.unit.analyze.workload_samples import OPEN, Exchange, in_blocks, inputs
+from tests.unit.analyze.workload_samples import OPEN, RR, Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary, Transactions
+from whyperf.cli.single import single_lines
 
 
 def summary(*exchanges: Exchange) -> Summary:
@@ -100,6 +102,40 @@ def test_a_rate_is_of_the_same_time_as_its_latencies() -> None:
     cell, transactions = only(summary(replace(exchange, workload=streaming)))
     assert transactions.count == 8_000
     assert "warm_up_counts" not in {warning.code for warning in cell.warnings}
+
+
+def _of(metric: str, *transactions: Mapping[str, object], idle: bool = False) -> Exchange:
+    groups = [{"transactions": [{"arrivals": {"by": "closed"}, **transaction}]} for transaction in transactions]
+    groups += [{"transactions": []}] if idle else []
+    return Exchange(trial=made.Trial(connections=2), workload={**RR, "metric": metric, "workload": {"groups": groups}})
+
+
+def _steps(*operations: str) -> list[dict[str, object]]:
+    return [{"operation": {"operation": operation}} for operation in operations]
+
+
+@pytest.mark.parametrize(
+    ("exchange", "counted_as"),
+    [
+        (_of("transactions", {"steps": _steps("write")}), "transactions"),
+        (_of("goodput", {"steps": _steps("write", "read")}), "transactions"),
+        (_of("goodput", {"name": "message", "steps": _steps("write")}), "messages"),
+        # Both directions of a stream: calls are no transactions.
+        (_of("goodput", {"steps": _steps("write")}, {"steps": _steps("read")}), None),
+    ],
+)
+def test_executions_are_called_what_they_are(exchange: Exchange, counted_as: str | None) -> None:
+    cell, transactions = only(summary(exchange))
+    assert transactions.counted_as == counted_as
+    lines = single_lines(cell)
+    assert any(line.startswith(f"{counted_as}".capitalize()) for line in lines) is (counted_as is not None)
+    assert any(line.startswith("Transactions") for line in lines) is (counted_as == "transactions")
+
+
+def test_connections_that_are_only_open_have_no_share() -> None:
+    active = {"steps": _steps("write", "read")}
+    assert only(summary(_of("transactions", active)))[0].connections is not None
+    assert only(summary(_of("transactions", active, idle=True)))[0].connections is None
 
 
 def test_failed_transactions_are_told() -> None:

@@ -9,10 +9,11 @@ from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.goodput import Goodputs
+from whyperf.cli.overrides import in_words_of
 from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.cli.uperf import refuse_streams
-from whyperf.plan import LOCAL, Level, build
-from whyperf.profile import BY_NAME, Factors, Profile
+from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
+from whyperf.profile import BY_NAME, Factors, Profile, ProfileError
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, named_cpus, run_plan
 
@@ -31,6 +32,8 @@ class Order:
     near: str | None
     testbed: str
     overrides: Factors
+    #: Which of them have options of their own.
+    options: tuple[str, ...]
     only: tuple[str, ...]
     trials: int | None
     evidence: Level | None
@@ -48,16 +51,7 @@ def measure(order: Order) -> int:
         profile = with_workload(profile, order.workload)
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
-    plan = build(
-        profile,
-        only=order.only,
-        seed=order.seed,
-        trials=order.trials,
-        evidence=order.evidence,
-        target=target.name,
-        near=target.near,
-        overrides=_with_allowed_congestion_control(order.overrides, profile, target),
-    )
+    plan = _plan(order, profile, target)
     if order.dry_run:
         return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
     if order.telling.format is Format.UPERF:
@@ -82,6 +76,25 @@ def measure(order: Order) -> int:
         from whyperf.cli import result  # noqa: PLC0415
 
         return result.tell(experiment, order.telling)
+
+
+def _plan(order: Order, profile: Profile, target: Target) -> Plan:
+    """The plan; what only the options make impossible is told in their words."""
+    try:
+        return build(
+            profile,
+            only=order.only,
+            seed=order.seed,
+            trials=order.trials,
+            evidence=order.evidence,
+            target=target.name,
+            near=target.near,
+            overrides=_with_allowed_congestion_control(order.overrides, profile, target),
+        )
+    except ProfileError as error:
+        if error.where != COMMAND_LINE:
+            raise
+        raise in_words_of(error, order.overrides, order.options) from None
 
 
 def _target(order: Order, profile: Profile, host: str | None) -> Target:

@@ -1,5 +1,6 @@
 """Options that set a factor, and `--set factor=value`."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from whyperf.profile import Factors, Level, ProfileError, factor_named
@@ -38,6 +39,19 @@ def overrides(options: Mapping[str, str | None], assignments: Iterable[str]) -> 
             )
         found[name] = _level(name, text, "--set")
     return found
+
+
+def in_words_of(error: ProfileError, given: Factors, with_option: Iterable[str]) -> ProfileError:
+    """An error of the command line in its words: options of their own for the factors `with_option`, --set for others
+    that were `given`.
+    """
+    told = {name: OPTIONS[name] for name in with_option}
+    problem = error.problem.replace("; it takes ", "; it takes, with --set, ") if error.key in given else error.problem
+    for name, option in told.items():
+        problem = re.sub(rf"\b{name}\b", option, problem)
+    if error.key in given:
+        return ProfileError(told.get(error.key, f"--set {error.key}"), "", problem)
+    return ProfileError(error.where, error.key, problem)
 
 
 def _level(name: str, text: str, option: str) -> Level:

@@ -13,9 +13,11 @@ from whyperf.profile import (
     find,
     load_workload,
     looks_like_path,
+    looks_like_workload,
     shipped_names,
     shipped_workload,
     shipped_workload_names,
+    suggestion,
 )
 
 QUICK = "quick"
@@ -26,8 +28,8 @@ HOST = re.compile(r"[A-Za-z0-9_\[:][A-Za-z0-9_.:@%\[\]-]*")
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:
     """The profile to run and the far host, None for the embedded testbed.
 
-    A path or a shipped name is a profile; the name of a workload is the profile `quick` with it, where no
-    profile has the name; anything else is a host to measure with the profile `quick`, unless it looks like a
+    A path or a shipped name is a profile; the name or the file of a workload is the profile `quick` with it, where
+    no profile has the name; anything else is a host to measure with the profile `quick`, unless it looks like a
     misspelled name.
 
     Raises:
@@ -45,6 +47,8 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
     if Path(argument).is_dir() and argument not in shipped_names() and host is None:
         other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
         raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
+    if looks_like_path(argument) and looks_like_workload(Path(argument)):
+        return with_workload(find(QUICK), argument), host
     if looks_like_path(argument) or argument in shipped_names():
         return find(argument), host
     if argument in shipped_workload_names():
@@ -76,7 +80,11 @@ def with_workload(profile: Profile, argument: str) -> Profile:
         workload = load_workload(Path(argument))
         return _about(profile.with_workload(workload), workload.about)
     try:
-        changed = profile.with_overrides({"workload": BY_NAME["workload"].check(argument)})
+        name = BY_NAME["workload"].check(argument)
+        known = {*shipped_workload_names(), *profile.workloads}
+        if name not in known:
+            raise ProfileError("", "", f'there is no workload "{argument}"{suggestion(argument, known)}')
+        changed = profile.with_overrides({"workload": name})
         return _about(changed, shipped_workload(argument).about) if argument in shipped_workload_names() else changed
     except ProfileError as error:
         raise error.at("--workload") from None

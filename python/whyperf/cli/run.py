@@ -170,6 +170,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             near=near,
             testbed=testbed.value,
             overrides=overrides(options, assignments or ()),
+            options=tuple(name for name, text in options.items() if text is not None),
             only=tuple(only or ()),
             trials=trials,
             evidence=None if evidence is None else evidence.value,

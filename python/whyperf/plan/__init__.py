@@ -1,6 +1,6 @@
 """The design: from a profile to cells, blocks and a stop rule."""
 
-from whyperf.plan.build import build
+from whyperf.plan.build import COMMAND_LINE, build
 from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
     LOCAL,
@@ -16,6 +16,7 @@ from whyperf.plan.model import (
 from whyperf.plan.stop import cells_wanting, relative_width, wants_trial
 
 __all__ = [
+    "COMMAND_LINE",
     "LOCAL",
     "LOG_PREFIX",
     "Cell",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes
-from whyperf.plan.model import LOCAL, Cell, Level, Plan, StopRule, Testbed, identify
+from whyperf.plan.model import LOCAL, Cell, Level, Plan, PlannedWorkload, StopRule, Testbed, identify
 from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
@@ -15,6 +15,8 @@ from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 #: More planned trials than this is taken for a mistake.
 MOST_TRIALS = 2_000_000
 LARGEST_SEED = 2**63 - 1
+#: Where an error is that only the options of a run make.
+COMMAND_LINE = "the command line"
 
 
 def build(
@@ -55,7 +57,7 @@ def build(
     if target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
     warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
-    all_cells, workloads = with_workloads(profile, _expanded(profile, asked, testbed=target == "testbed"))
+    all_cells, workloads = _planned_cells(profile, asked, testbed=target == "testbed")
     all_cells = with_schedules(profile, all_cells)
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
@@ -93,18 +95,36 @@ def build(
     return plan.model_copy(update={"id": identifier, "experiment": f"{profile.name}-{identifier[:6]}"})
 
 
-def _expanded(profile: Profile, asked: Profile, *, testbed: bool) -> tuple[Cell, ...]:
-    """The cells of `profile`; where only the command line's changes to `asked` are at fault, the error says so."""
+def _planned_cells(
+    profile: Profile, asked: Profile, *, testbed: bool
+) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
+    """The cells of `profile` with their workloads; an error names what is at fault.
+
+    Where `asked`, the profile without what the command line changed last, can be planned, that is the command line.
+    Where it chose the workload and not even that can be, it is the workload.
+    """
+
+    def planned(one: Profile) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
+        return with_workloads(one, expand(one, testbed=testbed))
+
     try:
-        return expand(profile, testbed=testbed)
+        return planned(profile)
     except ProfileError as error:
         if not profile.overrides:
             raise
+        key = error.key
+        for sweep in profile.sweeps:
+            key = key.removeprefix(f"sweep.{sweep.name}.")
         try:
-            expand(asked, testbed=testbed)
+            planned(asked)
         except ProfileError:
-            raise error from None
-        raise ProfileError("the command line", error.key.rpartition(".")[2], error.problem) from None
+            chosen = asked.overrides.get("workload")
+            if chosen is None:
+                raise error from None
+            own = profile.workloads.get(str(chosen))
+            where = (own.where if own is not None else "") or f"the workload {chosen}"
+            raise ProfileError(where, key, error.problem) from None
+        raise ProfileError(COMMAND_LINE, key, error.problem) from None
 
 
 def _thinned(blocks: Sequence[Sequence[str]], taking_part: set[str]) -> tuple[tuple[str, ...], ...]:

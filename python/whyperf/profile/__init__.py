@@ -1,13 +1,20 @@
 """The question: profiles, and the factors they set and vary."""
 
 from whyperf.profile.combination import is_plain, resolve, schedule_of, workload_of
-from whyperf.profile.errors import ProfileError
+from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
 from whyperf.profile.load import load, parse
 from whyperf.profile.model import Design, Factors, Profile, Sweep
 from whyperf.profile.schedule import Schedule, checked_flows
-from whyperf.profile.workload import Workload, load_workload, ready, shipped_workload, shipped_workload_names
+from whyperf.profile.workload import (
+    Workload,
+    load_workload,
+    looks_like_workload,
+    ready,
+    shipped_workload,
+    shipped_workload_names,
+)
 
 __all__ = [
     "BY_NAME",
@@ -28,6 +35,7 @@ __all__ = [
     "load",
     "load_workload",
     "looks_like_path",
+    "looks_like_workload",
     "parse",
     "ready",
     "resolve",
@@ -36,5 +44,6 @@ __all__ = [
     "shipped_names",
     "shipped_workload",
     "shipped_workload_names",
+    "suggestion",
     "workload_of",
 ]

@@ -23,11 +23,13 @@ class ProfileError(Exception):
         return ProfileError(where or self.where, joined, self.problem)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` when a known word is near, else the known words."""
+def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
+    """`; did you mean X?` when a known word is near, else the known words, or the command that lists them."""
     words = sorted(known)
     near = [known_word for known_word in words if len(word) > 1 and known_word.startswith(word)]
     near = near[:1] or get_close_matches(word, words, n=1)
     if near:
         return f"; did you mean {near[0]}?"
+    if listed_by:
+        return f"; `{listed_by}` lists what there is"
     return f"; known: {', '.join(words)}" if words else ""

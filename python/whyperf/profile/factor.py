@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from whyperf.profile.errors import ProfileError
 
@@ -106,8 +106,8 @@ class Factor:
     def parse(self, text: str) -> Level:
         """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
 
-        Byte factors take K, M and G for powers of 1024, also as KB or KiB, and fractions that come out whole:
-        `1.5M`. A reference is returned as it is.
+        Byte factors take K, M and G for powers of 1024, also as KB or KiB, rates for powers of 1000, and fractions
+        that come out whole: `1.5M`. A reference is returned as it is.
 
         Raises:
             ProfileError: as `check`.
@@ -123,14 +123,15 @@ class Factor:
             return {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(text, text)
         if self.kind == "choice":
             return next((choice for choice in self.choices if str(choice) == text), text)
-        scaled = SIZE.fullmatch(text) if self.unit == "bytes" else None
-        if scaled:
-            octets = Fraction(scaled[1]) * 1024 ** ("KMG".index(scaled[2].upper()) + 1)
-            return int(octets) if octets.denominator == 1 else text
+        suffixes = SUFFIXES.get(self.unit)
+        scaled = suffixes.pattern.fullmatch(text) if suffixes is not None else None
+        if suffixes is not None and scaled:
+            number = Fraction(scaled[1]) * suffixes.base ** ("KMG".index(scaled[2].upper()) + 1)
+            return int(number) if number.denominator == 1 else text
         if self.is_number:
-            for number in (int, float):
+            for kind in (int, float):
                 try:
-                    return number(text)
+                    return kind(text)
                 except ValueError:
                     continue
         return text
@@ -140,7 +141,22 @@ CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
 WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KkMmGg])(?:i?[Bb])?")
+
+
+class Suffixes(NamedTuple):
+    """How a number with K, M or G is written, and what K stands for."""
+
+    pattern: re.Pattern[str]
+    base: int
+
+
+_SCALED = r"(\d{1,15}(?:\.\d{1,15})?)([KkMmGg])"
+SUFFIXES = {
+    "bytes": Suffixes(re.compile(_SCALED + r"(?:i?[Bb])?"), 1024),
+    "bit/s": Suffixes(re.compile(_SCALED + r"(?:bps|bit/s)?"), 1000),
+    "transactions/s": Suffixes(re.compile(_SCALED + r"(?:/s)?"), 1000),
+}
+"""By the unit of a factor: sizes in powers of 1024, rates in powers of 1000."""
 
 
 def _shown(level: object) -> str:

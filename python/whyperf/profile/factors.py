@@ -7,7 +7,10 @@ is a `word` leaves the choice to the kernel (`default`) or to the controller (`a
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Factor, Kind, Level
 
-__all__ = ["BY_NAME", "FACTORS", "Factor", "Kind", "Level", "factor_named"]
+__all__ = ["BY_NAME", "FACTORS", "LISTED_BY", "Factor", "Kind", "Level", "factor_named"]
+
+#: What lists the factors: too many for a message.
+LISTED_BY = "whyperf list --factors"
 
 FACTORS: tuple[Factor, ...] = (
     Factor(
@@ -230,5 +233,5 @@ def factor_named(name: str) -> Factor:
         ProfileError: with a near name, when there is none.
     """
     if name not in BY_NAME:
-        raise ProfileError("", name, f"there is no factor of this name{suggestion(name, BY_NAME)}")
+        raise ProfileError("", name, f"there is no factor of this name{suggestion(name, BY_NAME, listed_by=LISTED_BY)}")
     return BY_NAME[name]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from whyperf.profile.errors import ProfileError, suggestion
-from whyperf.profile.factors import BY_NAME, Factor, Level
+from whyperf.profile.factors import BY_NAME, LISTED_BY, Factor, Level
 
 #: More levels than this in one range is taken for a mistake in its step.
 MOST_LEVELS = 10_000
@@ -29,7 +29,9 @@ def one_level(factor: Factor, written: object) -> Level:
     if isinstance(written, str) and is_reference(written):
         other = written.removeprefix("=")
         if other not in BY_NAME:
-            raise ProfileError("", factor.name, f'"{written}" names no factor{suggestion(other, BY_NAME)}')
+            raise ProfileError(
+                "", factor.name, f'"{written}" names no factor{suggestion(other, BY_NAME, listed_by=LISTED_BY)}'
+            )
         if other == factor.name:
             raise ProfileError("", factor.name, f'"{written}" refers to itself; name another factor')
         return written

@@ -55,7 +55,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["compare"], "no such command 'compare'"),
         (
             ["run", "-n1G", "-t5", "--testbed", "loopback"],
-            "whyperf: the command line: duration_s: transfer_bytes",
+            "whyperf: --time: --bytes ends the trial by bytes",
         ),
         (["run", "--testbed", "loopback", "--trials", "1000000000"], "--trials: the plan has over 2000000 trials"),
         (["run", "-t"], "see `whyperf run --help`"),

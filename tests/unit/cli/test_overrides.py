@@ -2,8 +2,9 @@
 
 import pytest
 
-from whyperf.cli.overrides import OPTIONS, overrides
-from whyperf.profile import BY_NAME, ProfileError
+from whyperf.cli.overrides import OPTIONS, in_words_of, overrides
+from whyperf.plan import COMMAND_LINE, build
+from whyperf.profile import BY_NAME, Factors, ProfileError, find
 
 
 def test_every_option_stands_for_a_factor() -> None:
@@ -33,3 +34,38 @@ def test_what_cannot_be_set_names_the_option(given: dict[str, str | None], assig
     with pytest.raises(ProfileError) as caught:
         overrides(given, assignments)
     assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("profile", "given", "with_option", "says"),
+    [
+        (
+            "rr",
+            {"direction": "receive"},
+            ["direction"],
+            "--reverse: the workload rr has no such setting; it takes, with --set, ",
+        ),
+        ("rr", {"direction": "send"}, [], "--set direction: the workload rr has no such setting"),
+        (
+            "stream",
+            {"duration_s": 1.0, "transfer_bytes": 3},
+            ["duration_s", "transfer_bytes"],
+            "--time: --bytes ends the trial by bytes",
+        ),
+        ("stream", {"transport": "unix", "no_delay": True}, ["no_delay"], "--no-delay: unix has no such setting"),
+    ],
+)
+def test_what_options_make_impossible_is_told_in_options(
+    profile: str, given: Factors, with_option: list[str], says: str
+) -> None:
+    with pytest.raises(ProfileError) as caught:
+        build(find("quick").with_overrides({"workload": profile}), overrides=given)
+    assert caught.value.where == COMMAND_LINE
+    assert str(in_words_of(caught.value, given, with_option)).startswith(says)
+
+
+def test_what_an_option_rules_out_in_a_profile_is_told_by_the_profiles_word() -> None:
+    given: Factors = {"transport": "unix"}
+    with pytest.raises(ProfileError) as caught:
+        build(find("demo"), overrides=given)
+    assert str(in_words_of(caught.value, given, [])).startswith("the command line: window_bytes: unix has no such")

@@ -1,12 +1,14 @@
 """What the argument of `run` means."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from whyperf.cli.exits import UsageError
-from whyperf.cli.question import understand
-from whyperf.profile import ProfileError
+from whyperf.cli.question import understand, with_workload
+from whyperf.plan import build
+from whyperf.profile import ProfileError, find
 
 
 def test_nothing_is_the_quick_profile_on_the_testbed() -> None:
@@ -55,3 +57,34 @@ def test_results_are_not_a_profile(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(UsageError, match="whyperf show"):
         understand(str(tmp_path), None)
+
+
+WORKLOAD = """
+about = "Asks."
+[[group]]
+[[group.transaction]]
+steps = [{ op = "write", size = 1 }, { op = "think", time = "=think_us" }]
+"""
+
+
+def test_a_file_with_a_workload_is_one(tmp_path: Path) -> None:
+    (tmp_path / "ask.toml").write_text(WORKLOAD)
+    profile, host = understand(str(tmp_path / "ask.toml"), "host7")
+    assert (profile.name, profile.about, host) == ("quick", "Asks.", "host7")
+    assert profile.overrides == {"workload": "ask"}
+
+
+@pytest.mark.parametrize(("name", "hint"), [("rrr", "did you mean rr?"), ("nosuch", "known: bidirectional, burst")])
+def test_a_workload_that_is_not_there_is_the_options_mistake(name: str, hint: str) -> None:
+    with pytest.raises(ProfileError, match=f'^--workload: there is no workload "{name}"; {re.escape(hint)}'):
+        with_workload(find("quick"), name)
+
+
+def test_what_is_wrong_with_a_workload_is_told_of_its_file(tmp_path: Path) -> None:
+    # It can be read, and has nothing to do where the pause has no length.
+    path = tmp_path / "idle.toml"
+    path.write_text(WORKLOAD.replace('{ op = "write", size = 1 }, ', ""))
+    profile, _ = understand(str(path), None)
+    with pytest.raises(ProfileError) as caught:
+        build(profile, overrides={"duration_s": 1.0})
+    assert str(caught.value).startswith(f"{path}: group.main.main.steps: nothing is done in this cell")

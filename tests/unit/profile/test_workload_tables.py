@@ -121,6 +121,7 @@ def test_a_workload_of_a_profile_becomes_what_the_agents_know() -> None:
         ("iterations = 10", "outstanding = 2", "outstanding: only transactions of reads and writes can be pipelined"),
         ("iterations = 10", 'arrivals = "poisson"', "rate_per_s: poisson arrivals need a rate; set it"),
         ("iterations = 10", 'arrivals = "random"', "group.clients.ask.arrivals: 'random' is unknown"),
+        ("iterations = 10", 'rate_per_s = "3 per second"', "is not a rate; write executions in a second"),
         ("iterations = 10", "rate_per_s = -3", "group.clients.ask.rate_per_s: -3 is not a rate; write executions"),
         ('name = "ask"', 'nom = "ask"', "workload.group.clients.transaction.1.nom: there is no"),
         ('name = "two-steps"', 'name = "rr"', "workload.name: rr is a shipped workload; choose another name"),
@@ -278,3 +279,20 @@ def test_a_workload_that_ends_by_itself_has_no_phases() -> None:
     made = ready(document, about="From elsewhere.", metric="transactions", transport="tcp")
     assert made.ends_itself
     assert "duration_s" not in build(find("quick").with_workload(made)).cells[0].factors
+
+
+def test_an_empty_list_and_rates_in_thousands() -> None:
+    step = {"op": "write", "size": 1}
+    with pytest.raises(ProfileError, match=r"^group.a.b.steps: the list is empty; write at least one step$"):
+        read_workload({"group": [{"name": "a", "transaction": [{"name": "b", "steps": []}]}]})
+    rated = read_workload({"group": [{"transaction": [{"steps": [step], "rate_per_s": "1.5K"}]}]}).document(
+        {"connections": 1}
+    )
+    assert rated is not None
+    assert rated["groups"][0]["transactions"][0]["arrivals"] == {"by": "poisson", "per_kilosecond": 1_500_000}
+    sent = read_workload(
+        {"transports": ["udp"], "datagrams": {"rate_bps": "100M", "size": 100, "batch": 1, "merge": False}}
+    )
+    datagrams = sent.datagrams({})
+    assert datagrams is not None
+    assert datagrams["rate_bps"] == 100_000_000

@@ -48,6 +48,9 @@ def read(text: str, where: str, environment: Mapping[str, str]) -> Tree:
     reader = _Reader(where, environment, Tree(notes=notes))
     for token in tokens:
         reader.take(token)
+    if reader.is_open:
+        problem = "the text ends without </profile>, which uperf takes for its end too; it may be cut off"
+        reader.tree.notes.append(f"{where}: {problem}.")
     return reader.tree
 
 
@@ -60,6 +63,8 @@ class _Reader:
         self.tree = tree
         self.is_in_group = False
         self.is_in_transaction = False
+        #: Whether a profile has begun and not ended.
+        self.is_open = False
 
     def take(self, token: Token) -> None:
         """Goes on by a word."""
@@ -76,7 +81,9 @@ class _Reader:
                     self.is_in_transaction = False
                 case "<flowop":
                     self._transaction(symbol).flowops.append(Flowop(symbol.line))
-                case "<profile" | "</profile>" | "/>":
+                case "<profile" | "</profile>":
+                    self.is_open = symbol.kind == "<profile"
+                case "/>":
                     pass
                 case _:
                     self._attribute(symbol)

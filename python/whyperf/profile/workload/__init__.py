@@ -6,7 +6,7 @@ factors, so that one workload serves many cells. What it becomes for a cell is t
 """
 
 from whyperf.profile.workload.model import METRICS, STREAM, STREAM_RECEIVE, Workload, least_seconds, ready
-from whyperf.profile.workload.read import load_workload, read_workload
+from whyperf.profile.workload.read import load_workload, looks_like_workload, read_workload
 from whyperf.profile.workload.shipped import shipped_workload, shipped_workload_names, shipped_workloads_folder
 from whyperf.profile.workload.tables import Metric
 
@@ -18,6 +18,7 @@ __all__ = [
     "Workload",
     "least_seconds",
     "load_workload",
+    "looks_like_workload",
     "read_workload",
     "ready",
     "shipped_workload",

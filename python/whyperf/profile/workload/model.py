@@ -37,6 +37,8 @@ class Workload:
     _datagrams: Callable[[Mapping[str, Level]], Document] | None = field(default=None, repr=False)
     #: Whether its transactions all have a count or a time of their own, so that the load ends with it.
     ends_itself: bool = False
+    #: The file it is from, for messages; empty where a profile carries it.
+    where: str = ""
 
     def document(self, factors: Mapping[str, Level]) -> Document | None:
         """The workload of a cell as JSON, its seed 0; None when it is a stream of datagrams.

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,18 @@ def load_workload(path: Path) -> Workload:
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(str(path), "", f"this is not valid TOML: {error}") from None
     try:
-        return read_workload({"name": path.stem} | written, folder=path.parent)
+        return replace(read_workload({"name": path.stem} | written, folder=path.parent), where=str(path))
     except ProfileError as error:
         raise error.at(str(path)) from None
+
+
+def looks_like_workload(path: Path) -> bool:
+    """Whether a TOML file has the tables of a workload and none of a profile's."""
+    try:
+        keys = set(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+    return bool(keys & {"group", "datagrams"}) and not keys & {"sweep", "fixed", "design", "workload"}
 
 
 def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, name: str = "own") -> Workload:
@@ -279,6 +289,9 @@ def first_problem(written: Mapping[str, Any], error: ValidationError) -> Profile
             problem = f"there is no such key{suggestion(str(finding['loc'][-1]), _known(finding['loc']))}"
         case "missing":
             problem = "this key is missing; add it"
+        case "too_short":
+            name = str(finding["loc"][-1])
+            problem = f"the list is empty; write at least one {name.removesuffix('s')}"
         case "string_pattern_mismatch":
             problem = 'a name has letters, digits, "-" and, but for the workload\'s, "_" inside only'
         case _:

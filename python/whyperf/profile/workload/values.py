@@ -7,12 +7,13 @@ number of a cell from the cell's factors.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from whyperf.profile.errors import ProfileError, suggestion
-from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Level
-from whyperf.profile.factors import BY_NAME
+from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, SUFFIXES, Level
+from whyperf.profile.factors import BY_NAME, LISTED_BY
 
 Number = Callable[[Mapping[str, Level]], Any]
 
@@ -82,11 +83,11 @@ def rate_bps(key: str, written: object) -> Value:
             lambda factors: 0 if _level(key, factor, factors) == "default" else int(_level(key, factor, factors)),
             frozenset({factor}),
         )
-    if isinstance(written, bool) or not isinstance(written, int) or written < 0:
-        raise ProfileError(
-            "", key, f"{written!r} is not a rate; write bit/s as a whole number, 0 for as fast as it can"
-        )
-    return constant(written)
+    rate = _scaled_rate(written, "bit/s")
+    if isinstance(rate, bool) or not isinstance(rate, int) or rate < 0:
+        problem = f'{written!r} is not a rate; write bit/s as a number or "100M", 0 for as fast as it can'
+        raise ProfileError("", key, problem)
+    return constant(rate)
 
 
 def rate_per_s(key: str, written: object) -> Value:
@@ -99,9 +100,21 @@ def rate_per_s(key: str, written: object) -> Value:
             lambda factors: None if _level(key, factor, factors) == "default" else float(_level(key, factor, factors)),
             frozenset({factor}),
         )
-    if isinstance(written, bool) or not isinstance(written, int | float) or not 0.001 <= written <= 1e9:
-        raise ProfileError("", key, f"{written!r} is not a rate; write executions in a second, from 0.001 to 1e9")
-    return constant(float(written))
+    rate = _scaled_rate(written, "transactions/s")
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.001 <= rate <= 1e9:
+        problem = f'{written!r} is not a rate; write executions in a second as a number or "20K", from 0.001 to 1e9'
+        raise ProfileError("", key, problem)
+    return constant(float(rate))
+
+
+def _scaled_rate(written: object, unit: str) -> object:
+    """A number for `"100M"`; anything else as it is."""
+    suffixes = SUFFIXES[unit]
+    scaled = suffixes.pattern.fullmatch(written) if isinstance(written, str) else None
+    if scaled is None:
+        return written
+    rate = Fraction(scaled[1]) * suffixes.base ** ("KMG".index(scaled[2].upper()) + 1)
+    return int(rate) if rate.denominator == 1 else written
 
 
 def switch(key: str, written: object) -> Value:
@@ -195,7 +208,7 @@ def _level(key: str, factor: str, factors: Mapping[str, Level]) -> Level:
 def _referred(key: str, written: str) -> str:
     name = written.removeprefix("=")
     if name not in BY_NAME:
-        raise ProfileError("", key, f'"{written}" names no factor{suggestion(name, BY_NAME)}')
+        raise ProfileError("", key, f'"{written}" names no factor{suggestion(name, BY_NAME, listed_by=LISTED_BY)}')
     return name
 
 

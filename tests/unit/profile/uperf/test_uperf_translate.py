@@ -224,7 +224,9 @@ def test_groups() -> None:
 
 def test_a_group_without_strands_or_transactions_does_nothing() -> None:
     found = translated(
-        SHAPES["connect"].replace("</profile>", "<group> <transaction> </group>\n<group nthreads=1 > </group>")
+        SHAPES["connect"].replace(
+            "</profile>", "<group> <transaction> </group>\n<group nthreads=1 > </group> </profile>"
+        )
     )
     assert len(found.workload["groups"]) == 1
     assert len(found.notes) == 2

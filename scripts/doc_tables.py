@@ -61,6 +61,7 @@ SCOPES = {
     "schedule": " Schedules that refer to it.",
     "tcp": " TCP and MPTCP.",
     "ip": " Not for Unix sockets.",
+    "bytes": " Not over UDP.",
     "threads": " epoll and io_uring.",
 }
 

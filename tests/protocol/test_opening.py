@@ -82,6 +82,7 @@ def test_a_unix_socket_of_another_host_is_named(talk: StartTalk) -> None:
         ("udp", {"no_delay": True}),
         ("udp", {"cork": True}),
         ("udp", {"send_call": "sendfile"}),
+        ("udp", {"zero_copy": True}),
         ("unix", {"mss_bytes": 1000}),
         ("unix", {"dscp": 8}),
         ("unix", {"truncate": True}),

@@ -12,6 +12,7 @@ pub(crate) mod control;
 pub mod counter;
 pub mod datagrams;
 pub mod engine;
+mod error_queue;
 pub mod flow;
 pub mod life;
 pub mod open;
@@ -24,6 +25,7 @@ mod sender;
 mod sockopt;
 pub mod thread;
 pub mod urgency;
+pub mod zero_copy;
 
 use std::io;
 

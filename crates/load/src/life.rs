@@ -1,6 +1,6 @@
 //! How a connection ended at this end, and what it had done until then.
 
-use crate::outlet::ZeroCopy;
+use crate::zero_copy::ZeroCopy;
 
 /// Why a load was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

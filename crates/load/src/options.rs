@@ -201,12 +201,6 @@ pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Ro
     Ok(())
 }
 
-/// The first option of the trial that only streams have: the engine of workloads has calls of its own.
-pub fn of_streams(spec: &SocketSpec) -> Option<&'static str> {
-    let asked = [("cork", spec.cork), ("zero_copy", spec.zero_copy), ("send_call", spec.send_call != SendCall::Send)];
-    asked.iter().find(|(_, asked)| *asked).map(|(name, _)| *name)
-}
-
 /// The first option of the trial that its transport does not have. Congestion control is none: it
 /// is always given, and left out where there is none.
 pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str> {
@@ -224,7 +218,7 @@ pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str>
         ("pacing_rate_bytes_per_second", spec.pacing_rate_bytes_per_second.is_some()),
         ("kernel_timestamps", spec.kernel_timestamps),
     ];
-    let only_streams = [("send_call", spec.send_call != SendCall::Send)];
+    let only_streams = [("send_call", spec.send_call != SendCall::Send), ("zero_copy", spec.zero_copy)];
     let refused: &[&[(&'static str, bool)]] = match transport {
         Transport::Tcp | Transport::Mptcp => &[],
         Transport::Udp => &[&only_tcp, &only_streams],

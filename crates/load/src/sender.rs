@@ -8,7 +8,7 @@ use workload::schedule::Due;
 
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::outlet::Outlet;
+use crate::outlet::Stream;
 use crate::receiver::REPORT_BYTES;
 use crate::running::Task;
 use crate::thread::sleep_until;
@@ -26,7 +26,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
         await_turn(task, task.begin_mono_ns.saturating_add(start_ns));
     }
     life.first_call_mono_ns = Some(mono_ns());
-    let written = Outlet::new(&task.spec, source).and_then(|mut outlet| {
+    let written = Stream::new(&task.spec, source).and_then(|mut outlet| {
         write_all(task, source, &mut outlet, &mut life)?;
         life.zero_copy = outlet.finish(&task.socket)?;
         Ok(())
@@ -41,7 +41,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     life
 }
 
-fn write_all(task: &mut Task, source: &[u8], outlet: &mut Outlet, life: &mut Life) -> io::Result<()> {
+fn write_all(task: &mut Task, source: &[u8], outlet: &mut Stream, life: &mut Life) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     let start_mono_ns = mono_ns();
     loop {

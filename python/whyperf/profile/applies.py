@@ -23,9 +23,6 @@ def applies(
         return True
     # The direction of stream-receive is in its name.
     is_stream = workload.name == STREAM or (workload.name == STREAM_RECEIVE and factor.name != "direction")
-    # Cork is TCP's own, whatever the workload.
-    if factor.name == "cork" and transport not in WITH_TCP:
-        return False
     holds = {
         "all": True,
         "workload": False,
@@ -34,6 +31,7 @@ def applies(
         "schedule": schedule is not None and factor.name in schedule.uses,
         "tcp": transport in WITH_TCP,
         "ip": transport != "unix",
+        "bytes": transport != "udp",
         "threads": io_model in WITH_THREADS,
     }
     return holds[factor.scope]
@@ -43,10 +41,8 @@ def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, s
     """Why it has none, and the way out."""
     if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
         return _refusal_by(schedule, factor)
-    if factor.name == "cork" and transport not in WITH_TCP:
-        return f"{transport} has no such setting; leave the factor out, or choose another transport"
     match factor.scope:
-        case "tcp" | "ip":
+        case "tcp" | "ip" | "bytes":
             return f"{transport} has no such setting; leave the factor out, or choose another transport"
         case "threads":
             return f'io_model "{io_model}" has a thread a connection; choose epoll or io_uring, or leave the factor out'

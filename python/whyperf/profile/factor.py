@@ -14,9 +14,9 @@ Level = bool | int | float | str
 Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus"]
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
-#: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; over IP; where a few
-#: threads carry all connections. A workload that refers to a factor always takes it.
-Scope = Literal["all", "workload", "stream", "blocking stream", "schedule", "tcp", "ip", "threads"]
+#: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; over IP; where payload
+#: is a stream of bytes; where a few threads carry all connections. A workload that refers to a factor always takes it.
+Scope = Literal["all", "workload", "stream", "blocking stream", "schedule", "tcp", "ip", "bytes", "threads"]
 
 #: Largest byte count that fits every counter of the record (signed 64 bits).
 LARGEST_BYTES = 2**63 - 1

@@ -152,7 +152,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK).", scope="tcp"),
     Factor(
         "cork", "bool", False, "", "Partial segments wait for more (TCP_CORK), let go after every write.",
-        scope="blocking stream", later=True,
+        scope="tcp", later=True,
     ),
     Factor("congestion_control", "name", "cubic", "", "Congestion control, on both ends.", scope="tcp"),
     Factor(
@@ -175,7 +175,7 @@ FACTORS: tuple[Factor, ...] = (
         low=0, high=63, words=("default",), scope="ip", later=True,
     ),
     Factor(
-        "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", scope="blocking stream", later=True,
+        "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", scope="tcp", later=True,
     ),
     Factor(
         "truncate", "bool", False, "",
@@ -184,7 +184,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "send_call", "choice", "send", "",
         "The call that sends: sendfile from a file in memory, splice from a pipe.",
-        choices=("send", "sendfile", "splice"), scope="blocking stream", later=True,
+        choices=("send", "sendfile", "splice"), scope="bytes", later=True,
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",

@@ -122,7 +122,7 @@ impl Worker {
     pub(super) fn adopt(&mut self, arrival: Arrival) {
         let Some(index) = self.slot_of(arrival.strand) else { return self.on_stranger() };
         let fits = options::settle(&sys::socket_of(&arrival.descriptor), self.transport, &self.socket_spec, self.role);
-        if fits.is_err() {
+        if fits.is_err() || self.cork(&arrival.descriptor).is_err() {
             return self.on_stranger();
         }
         let slot = &mut self.slots[index];

@@ -65,7 +65,7 @@ impl Worker {
         write_number(&mut self.datagram[..ask], self.slots[index].strand.datagram_number(&self.script));
         self.on_first_call(index);
         let sent = super::sys::send(self.links[link].descriptor, &self.datagram[..ask], self.waiting(index, link));
-        self.on_sent(index, row, link, (ask, bytes), sent)
+        self.on_sent(index, row, link, ask, sent)
     }
 
     pub(super) fn receive_datagram(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
@@ -88,7 +88,7 @@ impl Worker {
             return Ok(());
         }
         // Whatever came is the operation.
-        self.count_moved(index, row, Direction::Receive, (moved as u64, moved as u64));
+        self.count_moved(index, row, Direction::Receive, moved as u64);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use workload::strand::Direction;
 
 use super::key::Key;
 use super::link::NO_DESCRIPTOR;
-use super::sys::{BROKEN, EXCLUSIVE, IN, OUT};
+use super::sys::{BROKEN, EXCLUSIVE, FAILED, IN, OUT};
 use super::worker::Worker;
 
 impl Worker {
@@ -52,7 +52,13 @@ impl Worker {
         None
     }
 
-    pub(super) fn on_event(&mut self, events: u32, index: usize) -> io::Result<()> {
+    pub(super) fn on_event(&mut self, mut events: u32, index: usize) -> io::Result<()> {
+        if events & FAILED != 0 && self.sending.is_some() && index < self.links.len() {
+            events = self.hear_completions(index, events);
+            if events & !OUT == 0 && self.links[index].wanted & bits(OUT) == 0 {
+                return Ok(());
+            }
+        }
         let Some(link) = self.links.get_mut(index) else { return Ok(()) };
         let broken = events & BROKEN != 0;
         let got = if broken { bits(IN | OUT) } else { bits(events) };
@@ -98,6 +104,12 @@ impl Worker {
         }
         self.slots[link.slot as usize].other_calls_count += 1;
         Ok(())
+    }
+
+    /// The strand waits until something is told on a connection's error queue.
+    pub(super) fn await_failure(&mut self, link: usize) -> io::Result<()> {
+        self.links[link].wanted |= bits(OUT);
+        self.arm(link, 0)
     }
 
     /// A call that moved nothing: the strand waits until it may be tried again.

@@ -21,6 +21,7 @@ pub(crate) mod orders;
 mod ports;
 mod ring;
 mod ringing;
+mod sending;
 mod slot;
 mod sys;
 mod worker;
@@ -47,6 +48,7 @@ use self::opening::Openings;
 use self::orders::Inbox;
 use self::ports::Ports;
 use self::ring::Ring;
+use self::sending::Sending;
 use self::slot::Slot;
 use self::sys::{Epoll, Waker};
 use self::worker::{EndingSpec, Worker};
@@ -55,6 +57,7 @@ use crate::control::Control;
 use crate::flow::{Flow, FlowCounter};
 use crate::open::{Opened, Times, token_of};
 use crate::running::pattern;
+use crate::{options, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
 const MOST_BUFFER_BYTES: u64 = 4 << 20;
@@ -183,6 +186,8 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
 /// anyway: each costs a call, and for each connection.
 fn lean(spec: &TrialSpec) -> SocketSpec {
     let mut lean = spec.socket.clone();
+    // Both ends of a workload send, and each holds its own payload back.
+    lean.cork = false;
     let by_default = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| socket.tcp_congestion()).unwrap_or_default();
     let by_default = String::from_utf8_lossy(&by_default);
     if lean.congestion_control.as_deref() == Some(by_default.trim_end_matches('\0')) {
@@ -232,9 +237,12 @@ fn longest_call(spec: &TrialSpec, script: &Script) -> Duration {
 }
 
 /// The link of a connection that is open, or not yet.
-fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>, io_model: IoModel) -> Result<Link, LoadError> {
+fn link_of(open: Option<&Socket>, slot: u32, blocked: Option<Duration>, spec: &TrialSpec) -> Result<Link, LoadError> {
     let mut link = Link::new(open.map_or(-1, AsRawFd::as_raw_fd), slot);
-    if let (IoModel::IoUring, Some(socket)) = (io_model, open) {
+    if let (true, Some(socket)) = (spec.socket.cork, open) {
+        options::set_checked(socket, &sockopt::CORK, 1, "")?;
+    }
+    if let (IoModel::IoUring, Some(socket)) = (spec.io_model, open) {
         // A ring waits only for sockets whose calls may.
         socket.set_nonblocking(false).map_err(|error| LoadError::host("a data socket", error, ""))?;
     }
@@ -299,6 +307,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             socket_spec: lean(spec),
             role: spec.role,
             ports: Ports::of_host(thread, count),
+            sending: None,
             files: Arc::clone(&files),
         });
     }
@@ -317,7 +326,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             };
             for connection in 0..group.connections_count {
                 let open = socket.as_ref().filter(|_| connection == 0);
-                worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec.io_model)?);
+                worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec)?);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
             flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
@@ -326,6 +335,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let mut ledgers = Vec::new();
     for worker in &mut workers {
         worker.ledger = Arc::new(Ledger::new(worker.slots.len(), script.rows_count()));
+        worker.sending = Sending::new(&spec.socket, &source, worker.slots.len()).map_err(host("preparing the load's calls"))?;
         worker.ready.reserve(worker.slots.len());
         worker.timers.reserve(worker.slots.len());
         if spec.io_model == IoModel::IoUring {

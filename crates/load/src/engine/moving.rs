@@ -27,6 +27,9 @@ impl Worker {
         let link = self.link(index, connection)?;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
         self.on_first_call(index);
+        if self.sending.is_some() {
+            return self.send_specially(index, row, link, (ask, bytes));
+        }
         let sent = if self.links[link].must_greet {
             self.greet(index, row, link, ask)
         } else if self.ring.is_some() {
@@ -34,7 +37,7 @@ impl Worker {
         } else {
             sys::send(self.links[link].descriptor, &self.source[..ask], self.waiting(index, link))
         };
-        self.on_sent(index, row, link, (ask, bytes), sent)
+        self.on_sent(index, row, link, ask, sent)
     }
 
     pub(super) fn send_file(
@@ -72,7 +75,7 @@ impl Worker {
             sent => sent,
         };
         self.on_first_call(index);
-        self.on_sent(index, row, link, (ask, bytes), sent)
+        self.on_sent(index, row, link, ask, sent)
     }
 
     /// The flag that keeps a call from waiting, where it must not: a strand whose sends and receives go
@@ -90,23 +93,16 @@ impl Worker {
     }
 
     #[inline]
-    pub(super) fn on_sent(
-        &mut self,
-        index: usize,
-        row: Option<usize>,
-        link: usize,
-        (ask, bytes): (usize, u64),
-        sent: io::Result<usize>,
-    ) -> io::Result<()> {
+    pub(super) fn on_sent(&mut self, index: usize, row: Option<usize>, link: usize, ask: usize, sent: io::Result<usize>) -> io::Result<()> {
         self.count_call(index, row);
         match sent {
             Ok(moved) => {
                 self.now_ns = mono_ns();
                 self.slots[index].short_calls_count += u64::from(moved < ask);
-                self.count_moved(index, row, Direction::Send, (moved as u64, bytes));
+                let is_over = self.count_moved(index, row, Direction::Send, moved as u64);
                 // What answers a request that has just left is not there yet.
                 self.links[link].is_readable &= self.slots[index].strand.is_pipelined();
-                Ok(())
+                if self.sending.is_some() && is_over { self.uncork(index, self.links[link].descriptor) } else { Ok(()) }
             }
             Err(error) => self.refused(error, index, link, Direction::Send),
         }
@@ -121,14 +117,15 @@ impl Worker {
         }
     }
 
-    /// Counts payload that has moved, of an operation that lacked `wanted` bytes, and tells the strand.
+    /// Counts payload that has moved, and tells the strand; says whether its operation has ended.
     #[inline]
-    pub(super) fn count_moved(&mut self, index: usize, row: Option<usize>, direction: Direction, (moved, wanted): (u64, u64)) {
+    pub(super) fn count_moved(&mut self, index: usize, row: Option<usize>, direction: Direction, moved: u64) -> bool {
         let slot = &mut self.slots[index];
         slot.last_call_ns = self.now_ns;
         if slot.first_call_ns == u64::MAX {
             slot.first_call_ns = self.now_ns;
         }
+        let is_over = slot.strand.on_moved(direction, moved, self.now_ns);
         self.ledger.strands[index].payload_bytes.add(moved);
         if let Some(row) = row {
             let counter = &self.ledger.rows[row];
@@ -137,9 +134,9 @@ impl Worker {
                 Direction::Receive => &counter.received_bytes,
             };
             bytes.add(moved);
-            counter.operations.add(u64::from(moved == wanted));
+            counter.operations.add(u64::from(is_over));
         }
-        slot.strand.on_moved(direction, moved, self.now_ns);
+        is_over
     }
 
     #[inline]
@@ -168,7 +165,7 @@ impl Worker {
         let flags = self.waiting(index, link_index) | self.receive_flags;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
         let received = sys::receive(self.links[link_index].descriptor, &mut self.sink[..ask], flags);
-        self.on_received(index, row, link_index, (ask, bytes), received)
+        self.on_received(index, row, link_index, ask, received)
     }
 
     #[inline]
@@ -177,7 +174,7 @@ impl Worker {
         index: usize,
         row: Option<usize>,
         link: usize,
-        (ask, bytes): (usize, u64),
+        ask: usize,
         received: io::Result<usize>,
     ) -> io::Result<()> {
         self.count_call(index, row);
@@ -190,7 +187,7 @@ impl Worker {
                 slot.other_calls_count += u64::from(self.quick_ack);
                 // A call that got less than it asked for has emptied the socket.
                 self.links[link].is_readable = moved == ask;
-                self.count_moved(index, row, Direction::Receive, (moved as u64, bytes));
+                self.count_moved(index, row, Direction::Receive, moved as u64);
                 if self.quick_ack { sys::quick_ack(self.links[link].descriptor) } else { Ok(()) }
             }
             Err(error) => self.refused(error, index, link, Direction::Receive),
@@ -203,6 +200,6 @@ impl Worker {
         let moved = bytes.min(u64::from(link.credit_bytes));
         link.credit_bytes -= u32::try_from(moved).unwrap_or(0);
         self.count_call(index, row);
-        self.count_moved(index, row, Direction::Receive, (moved, bytes));
+        self.count_moved(index, row, Direction::Receive, moved);
     }
 }

@@ -75,6 +75,7 @@ impl Worker {
             let domain = self.openings.place.domain();
             let socket = options::prepare(domain, self.transport, &self.socket_spec, self.role).map_err(io::Error::other)?;
             sys::set_nonblocking(socket.as_raw_fd(), true)?;
+            self.cork(&socket)?;
             match self.begin_connect(&socket, &address) {
                 Ok(()) => break socket,
                 Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
@@ -130,9 +131,18 @@ impl Worker {
     /// Sends the preamble, and payload behind it, as the first bytes of a connection. Returns how much
     /// payload has gone.
     pub(super) fn greet(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize) -> io::Result<usize> {
+        let moved = self.greet_with(index, row, link, payload, 0)?;
+        if payload == 0 && self.sending.is_some() {
+            self.uncork(index, self.links[link].descriptor)?;
+        }
+        Ok(moved)
+    }
+
+    /// The same, with flags of the call.
+    pub(super) fn greet_with(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize, flags: i32) -> io::Result<usize> {
         let slot = &mut self.slots[index];
         let preamble = preamble::encode_later(&self.openings.token, slot.strand.number(), slot.connects_count);
-        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.source[..payload])?;
+        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.source[..payload], flags)?;
         self.now_ns = mono_ns();
         let Some(moved) = sent.checked_sub(LATER_BYTES) else {
             return Err(io::Error::other("the kernel took less than a preamble"));
@@ -214,6 +224,9 @@ impl Worker {
 
     /// Closes what a link holds; epoll forgets it with the last descriptor.
     fn close(&mut self, link: usize) {
+        if self.sending.is_some() && self.links[link].descriptor != NO_DESCRIPTOR {
+            self.give_up_completions(link);
+        }
         let slot = self.links[link].slot;
         let old = std::mem::replace(&mut self.links[link], Link::new(NO_DESCRIPTOR, slot));
         if old.is_own {

@@ -31,8 +31,6 @@ pub(crate) struct Flight {
     pub link: u32,
     /// Bytes that the call asked for.
     pub ask: usize,
-    /// Bytes that the strand asked for.
-    pub bytes: u64,
     /// Whether its strand wants it no more.
     pub is_cancelled: bool,
     is_up: bool,
@@ -128,7 +126,7 @@ impl Ring {
         };
         self.push(&entry.user_data(mark(slot, direction)))?;
         let link = u32::try_from(link).map_err(io::Error::other)?;
-        self.flights[slot][place(direction)] = Flight { link, ask, bytes, is_cancelled: false, is_up: true };
+        self.flights[slot][place(direction)] = Flight { link, ask, is_cancelled: false, is_up: true };
         self.up_count += 1;
         Ok(())
     }

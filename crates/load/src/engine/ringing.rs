@@ -12,7 +12,10 @@ impl Worker {
     /// Begins a send or a receive; the strand does not ask again before it has ended.
     pub(super) fn begin_by_ring(&mut self, index: usize, link: usize, direction: Direction, bytes: u64) -> io::Result<()> {
         let descriptor = self.links[link].descriptor;
-        let flags = if direction == Direction::Receive { self.receive_flags } else { 0 };
+        let flags = match direction {
+            Direction::Receive => self.receive_flags,
+            Direction::Send => self.sending.as_ref().and_then(|sending| sending.ring_flags()).unwrap_or(0),
+        };
         self.slots[index].strand.on_blocked(direction);
         match &mut self.ring {
             Some(ring) if !ring.is_up(index, direction) => ring.begin((index, direction), (descriptor, link), bytes, flags),
@@ -80,12 +83,12 @@ impl Worker {
         let slot = &mut self.slots[index];
         slot.strand.on_ready(direction.bit());
         let row = slot.strand.row(&self.script).map(|row| row as usize);
-        let asked = (flight.ask, flight.bytes);
         let outcome = match (direction, result) {
             (_, Err(error)) if error.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
             (_, Err(_) | Ok(0)) if flight.is_cancelled => Ok(()),
-            (Direction::Send, result) => self.on_sent(index, row, link, asked, result),
-            (Direction::Receive, result) => self.on_received(index, row, link, asked, result),
+            (Direction::Send, result) if self.sending.is_some() => self.on_sent_specially(index, row, link, flight.ask, result),
+            (Direction::Send, result) => self.on_sent(index, row, link, flight.ask, result),
+            (Direction::Receive, result) => self.on_received(index, row, link, flight.ask, result),
         };
         if let Err(error) = outcome
             && !self.slots[index].strand.has_failed()

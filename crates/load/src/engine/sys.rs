@@ -15,8 +15,10 @@ pub const IN: u32 = 1;
 pub const OUT: u32 = 4;
 /// Only one of several threads that wait is woken.
 pub const EXCLUSIVE: u32 = 1 << 28;
-/// Broken or closed both ways; reported whether asked for or not.
-pub const BROKEN: u32 = 8 | 16;
+/// Something is wrong, or told on the error queue; reported whether asked for or not.
+pub const FAILED: u32 = 8;
+/// That, or closed both ways.
+pub const BROKEN: u32 = FAILED | 16;
 
 /// An epoll instance.
 #[derive(Debug)]
@@ -240,7 +242,7 @@ pub fn accept(listener: RawFd) -> io::Result<OwnedFd> {
 }
 
 /// Sends two pieces in one call, without waiting.
-pub fn send_two(descriptor: RawFd, first: &[u8], second: &[u8]) -> io::Result<usize> {
+pub fn send_two(descriptor: RawFd, first: &[u8], second: &[u8], flags: i32) -> io::Result<usize> {
     let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut pieces = [piece(first), piece(second)];
     // SAFETY: all bits zero are a valid msghdr.
@@ -248,7 +250,7 @@ pub fn send_two(descriptor: RawFd, first: &[u8], second: &[u8]) -> io::Result<us
     message.msg_iov = pieces.as_mut_ptr();
     message.msg_iovlen = pieces.len() as _;
     // SAFETY: the kernel reads the pieces, which live through the call.
-    let sent = unsafe { libc::sendmsg(descriptor, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmsg(descriptor, &raw const message, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
@@ -264,6 +266,13 @@ pub fn send_file(descriptor: RawFd, file: RawFd, offset: u64, bytes: usize) -> i
 pub fn shut_down(descriptor: RawFd) {
     // SAFETY: no memory is passed.
     unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
+}
+
+/// The descriptor of a link for calls that ask for no number.
+pub fn borrowed<'a>(descriptor: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: a link's descriptor is open as long as the link has it; one that is not is refused by the
+    // kernel.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }
 }
 
 /// The descriptor of a link, to be closed: a link's own descriptor is nobody else's.

@@ -22,6 +22,7 @@ use super::opening::Openings;
 use super::orders::{Inbox, Report};
 use super::ports::Ports;
 use super::ring::Ring;
+use super::sending::Sending;
 use super::slot::Slot;
 use super::sys::{self, Epoll, Waker};
 use crate::control::Control;
@@ -74,6 +75,8 @@ pub(crate) struct Worker {
     pub role: Role,
     /// The ports that connections come from.
     pub ports: Ports,
+    /// Where sends are not plain ones.
+    pub sending: Option<Box<Sending>>,
     /// What is sent from files.
     pub files: Arc<HashMap<String, File>>,
 }
@@ -108,6 +111,7 @@ impl Worker {
         let ended = enabled.and_then(|()| self.work(&ending));
         let cut = self.control.cut();
         self.settle_ring();
+        self.settle_completions();
         self.close_own();
         self.lives(cut, ended.err())
     }
@@ -282,7 +286,7 @@ impl Worker {
         let broken = broken.map(|error| format!("waiting for events: {error}"));
         let known = |ns: u64| (ns != u64::MAX && ns != 0).then_some(ns);
         let mut lives = Vec::with_capacity(self.slots.len());
-        for (slot, counter) in self.slots.iter().zip(&self.ledger.strands) {
+        for (index, (slot, counter)) in self.slots.iter().zip(&self.ledger.strands).enumerate() {
             let counts = counter.read();
             let ended = match (self.failures.get(&slot.strand.number()), cut, &broken) {
                 (_, Some(cut), _) => Ended::Cut(cut),
@@ -297,6 +301,7 @@ impl Worker {
                 calls_count: counts.calls_count,
                 short_calls_count: slot.short_calls_count,
                 other_calls_count: slot.other_calls_count,
+                zero_copy: self.sending.as_ref().and_then(|sending| sending.zero_copy(index)),
                 ended,
                 ..Life::new(slot.strand.number())
             });

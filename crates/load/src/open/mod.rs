@@ -172,9 +172,6 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
-    if let Some(option) = spec.workload.as_ref().and_then(|_| options::of_streams(&spec.socket)) {
-        return Err(LoadError::Usage(format!("{option} is an option of streams; the operations of a workload do without")));
-    }
     if spec.socket.kernel_timestamps {
         return Err(LoadError::Usage("this version takes no time stamps of the kernel; leave kernel_timestamps out".to_owned()));
     }

@@ -246,9 +246,9 @@ impl Strand {
         if self.ring.is_empty() { self.poll_single(script, transaction, now_ns) } else { self.poll_pipelined(script, transaction, now_ns) }
     }
 
-    /// Bytes have moved.
+    /// Bytes have moved; says whether the operation has ended with them.
     #[inline]
-    pub fn on_moved(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
+    pub fn on_moved(&mut self, direction: Direction, bytes: u64, now_ns: u64) -> bool {
         self.blocked &= !direction.bit();
         match direction {
             Direction::Send => self.sent_bytes += bytes,
@@ -257,8 +257,9 @@ impl Strand {
         let is_head = self.ring.is_empty() || (direction == Direction::Send) == self.leads;
         let cursor = if is_head { &mut self.head } else { &mut self.tail };
         cursor.left = cursor.left.saturating_sub(bytes);
-        let execution = cursor.execution;
+        let (execution, is_over) = (cursor.execution, cursor.left == 0);
         self.stamp_begin(execution, now_ns);
+        is_over
     }
 
     /// The call would have to wait.

@@ -1,0 +1,83 @@
+//! Sends without copying, and what became of them (`Documentation/networking/msg_zerocopy.rst`).
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::error_queue::{self, OF_ZERO_COPY};
+
+/// Sends between looks at what the kernel is done with.
+const COMPLETIONS_EVERY: u64 = 32;
+/// The kernel copied after all.
+const COPIED: u8 = 1;
+
+/// Sends without copying, and what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ZeroCopy {
+    /// Calls.
+    pub sent_count: u64,
+    /// Calls that the kernel is done with.
+    pub completed_count: u64,
+    /// Of them, those that it copied after all.
+    pub copied_count: u64,
+    /// Calls of which nothing will be told: their connections are closed.
+    given_up_count: u64,
+}
+
+impl ZeroCopy {
+    /// A call was taken: looks now and then what the kernel is done with.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    #[inline]
+    pub fn on_sent(&mut self, socket: &impl AsFd) -> io::Result<()> {
+        self.sent_count += 1;
+        if self.sent_count.is_multiple_of(COMPLETIONS_EVERY) {
+            self.take(socket)?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything is still to be told.
+    pub fn is_awaited(&self) -> bool {
+        self.completed_count + self.given_up_count < self.sent_count
+    }
+
+    /// The connection closes: nothing more is told of its calls.
+    pub fn give_up(&mut self) {
+        self.given_up_count = self.sent_count.saturating_sub(self.completed_count);
+    }
+
+    /// Waits at most this long for the kernel to be done with something.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn await_some(&mut self, socket: &impl AsFd, milliseconds: u8) -> io::Result<()> {
+        // Errors are waited for without being asked for.
+        match poll(&mut [PollFd::new(socket.as_fd(), PollFlags::empty())], PollTimeout::from(milliseconds)) {
+            Ok(_) | Err(Errno::EINTR) => self.take(socket).map(drop),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes what the kernel tells; says whether it was anything.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn take(&mut self, socket: &impl AsFd) -> io::Result<bool> {
+        let before = self.completed_count;
+        while let Some(told) = error_queue::next(socket)? {
+            if told.errno != 0 || told.origin != OF_ZERO_COPY {
+                continue;
+            }
+            // A range of calls, which counts them modulo 2^32.
+            let count = u64::from(told.data.wrapping_sub(told.info)) + 1;
+            self.completed_count += count;
+            if told.code == COPIED {
+                self.copied_count += count;
+            }
+        }
+        Ok(self.completed_count > before)
+    }
+}

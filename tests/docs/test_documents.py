@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from scripts.doc_tables import filled
 from tests.docs.documents import DOCUMENTS, ROOT, anchors, links
 from whyperf.analyze import Summary
+from whyperf.analyze.spread import Spread
 from whyperf.profile import FACTORS
 from whyperf.profile.find import shipped_names
 
@@ -69,10 +70,11 @@ def _models(annotation: object) -> list[type[BaseModel]]:
 def test_every_field_of_the_result_is_documented() -> None:
     text = (ROOT / "docs/result-json.md").read_text()
     documented = {
-        name.replace("<end>", end).replace("<latency>", latency)
+        name.replace("<end>", end).replace("<latency>", latency).replace("<spread>", spread)
         for name in re.findall(r"`([^`\s]+)`", text)
         for end in ("sender", "receiver")
         for latency in ("latency", "wire", "connect", "by_name[].latency")
+        for spread in Spread.model_fields
     }
     missing = [field for field in fields(Summary) if field.removeprefix("cells[].") not in documented]
     assert missing == []

@@ -7,8 +7,9 @@ import polars as pl
 
 from whyperf.analyze.clocks import on_controller_clock
 from whyperf.analyze.evidence import evidence_rows
-from whyperf.analyze.inputs import ENDS, NOTES, TRIALS, Cell, Inputs
+from whyperf.analyze.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
 from whyperf.analyze.tables import TABLES, shaped
+from whyperf.analyze.transports.schedule import scheduled_connections
 
 Document = Mapping[str, Any]
 
@@ -45,6 +46,7 @@ def assemble(
         for name in TABLES
     }
     first = manifests[0] if manifests else {}
+    names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
     return Inputs(
         experiment=str(plan["experiment"]),
         origin=str(first.get("origin", "host")),
@@ -60,6 +62,10 @@ def assemble(
         notes=notes,
         evidence=evidence_rows([*manifests, *logs]),
         probe_cost=probe_cost,
+        schedule=pl.DataFrame(
+            [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
+            schema=dict(SCHEDULE),
+        ),
         **frames,
     )
 

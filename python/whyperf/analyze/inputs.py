@@ -56,6 +56,22 @@ NOTES: Mapping[str, pl.DataType] = {
 `value` the count, delay in ns or bytes asked for, `limit` the bytes allowed."""
 
 
+SCHEDULE: Mapping[str, pl.DataType] = {
+    "trial": pl.String(),
+    "cell": pl.String(),
+    "connection": pl.Int64(),
+    "flow": pl.Int64(),
+    "name": pl.String(),
+    "protocol": pl.String(),
+    "start_ns": pl.Int64(),
+    "stop_ns": pl.Int64(),
+    "trial_start_ns": pl.Int64(),
+}
+"""Columns of `Inputs.schedule`, one row a connection of a trial with a schedule: its flow, when that starts and stops
+after the start of the load at `trial_start_ns`, and its `protocol`: the congestion control of TCP, else the
+transport."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One combination of factor levels, as planned."""
@@ -117,3 +133,5 @@ class Inputs:
     transactions: pl.DataFrame
     latencies: pl.DataFrame
     datagrams: pl.DataFrame
+    round_trips: pl.DataFrame
+    schedule: pl.DataFrame

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from whyperf.analyze.intervals import median_intervals
-from whyperf.analyze.summary import Spread
+from whyperf.analyze.spread import Spread
 
 
 def spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:

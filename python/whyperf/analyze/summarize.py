@@ -18,6 +18,7 @@ from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.setup import trial_setups
+from whyperf.analyze.spread import Spread
 from whyperf.analyze.spreads import spreads
 from whyperf.analyze.start import start_skew
 from whyperf.analyze.summary import (
@@ -35,12 +36,13 @@ from whyperf.analyze.summary import (
     Fact,
     Retransmitted,
     Setup,
-    Spread,
     Start,
     Summary,
     Unfinished,
     Window,
 )
+from whyperf.analyze.transports.result import Transports
+from whyperf.analyze.transports.summary import summarize_transports, trial_indicators
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
@@ -103,6 +105,8 @@ class _Tables:
         self._starts = _by_cell(start_skew(inputs.flows, inputs.ends).join(measured.trials, on="trial"))
         self._setups = _by_cell(trial_setups(inputs.flows).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
+        self._indicators = trial_indicators(inputs)
+        self._seed = inputs.seed
         self._evidence = _by_cell(inputs.evidence)
         self._again = _by_cell(measured.segments)
         shares = measured.connections.join(measured.trials.select("trial", "cell", "goodput_bps"), on="trial")
@@ -208,8 +212,21 @@ class _Tables:
             datagrams=self._datagrams[cell.id],
             start=_start(self._starts.get(cell.id, [])),
             setup=_setup(self._setups.get(cell.id, [])),
+            transports=self._transports(cell),
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
+
+    def _transports(self, cell: Cell) -> Transports | None:
+        """The indicators of a cell with a schedule."""
+        costs = self._cycles.get(cell.id, [])
+        cycles = {
+            role: [
+                row["cycles_per_kbyte"] for row in costs if row["role"] == role and row["cycles_per_kbyte"] is not None
+            ]
+            for role in ("sender", "receiver")
+        }
+        unit = costs[0]["unit"] if costs else None
+        return summarize_transports(cell, self._indicators.get(cell.id, []), cycles, unit, self._seed)
 
     def _shares(self, cell: Cell, measured: Rows) -> Connections | None:
         row = _first(self._connections.get(cell.id))

@@ -4,25 +4,8 @@ Fields are only ever added. Rates are in bit/s, sizes in bytes, ratios between 0
 not known. Every field is always present.
 """
 
-from pydantic import BaseModel, ConfigDict
-
-
-class Part(BaseModel):
-    """A part of the result: frozen, and no field by accident."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Spread(Part):
-    """A quantity over the trials of a cell. `low` and `high` are the ends of the 95 % bootstrap
-    interval of the median; with two trials their range, with one null.
-    """
-
-    median: float | None = None
-    low: float | None = None
-    high: float | None = None
-    mean: float | None = None
-    stdev: float | None = None
+from whyperf.analyze.spread import Part, Spread
+from whyperf.analyze.transports.result import Transports
 
 
 class EndCpu(Part):
@@ -329,6 +312,7 @@ class CellResult(Part):
     datagrams: Datagrams | None
     start: Start | None
     setup: Setup | None
+    transports: Transports | None
     warnings: list[Doubt]
 
 

@@ -36,6 +36,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "phase": pl.String(),
         "sample_mono_ns": pl.UInt64(),
         "rtt_ns": pl.UInt64(),
+        "rtt_ns_min": pl.UInt64(),
         "send_mss_bytes": pl.UInt32(),
         "cwnd_segments": pl.UInt32(),
         "retransmitted_segments": pl.UInt32(),
@@ -95,6 +96,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "jitter_ns": pl.UInt64(),
         "kernel_drops_count": pl.UInt32(),
     },
+    "round_trips": {**_KEYS, "sent_mono_ns": pl.UInt64(), "rtt_ns": pl.UInt64()},
     "threads": {**_KEYS, **_SPAN, "thread": pl.UInt32(), "cpu_ns": pl.UInt64()},
 }
 

@@ -7,8 +7,9 @@ import polars as pl
 
 from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.latency import CLOSED, OPEN, merged, percentiles
+from whyperf.analyze.spread import Spread
 from whyperf.analyze.spreads import spreads
-from whyperf.analyze.summary import Cost, Datagrams, EndCost, Latency, NamedTransactions, Spread, Transactions
+from whyperf.analyze.summary import Cost, Datagrams, EndCost, Latency, NamedTransactions, Transactions
 from whyperf.analyze.transactions import IS_NEAR, trial_transactions
 from whyperf.analyze.trials import Measured
 

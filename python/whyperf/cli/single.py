@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
-from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Spread, Transactions
+from whyperf.analyze.spread import Spread
+from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Transactions
 from whyperf.report.metric import per_second
 from whyperf.report.words import ENDS, level_with_unit
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.quantity import bit_rate, significant
-from whyperf.analyze.summary import CellResult, Spread
+from whyperf.analyze.spread import Spread
+from whyperf.analyze.summary import CellResult
 
 _BIT_PREFIXES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 

@@ -1,0 +1,115 @@
+"""Goodput of each flow of a scheduled trial over time, in bins that lie in one region each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from whyperf.analyze.rates import Floats, rates_between
+from whyperf.profile.schedule import Region, regions
+
+LONGEST_BIN_S = 1.0
+"""The averaging time of all indicators, unless the regions are short: the studies report once a second."""
+
+FEWEST_BINS = 10
+"""Bins of the shortest region at least."""
+
+NS_PER_S = 1e9
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A flow of the schedule: when it was at work, in s after the start of the load."""
+
+    flow: int
+    name: str
+    protocol: str
+    connections: tuple[int, ...]
+    start_s: float
+    stop_s: float
+
+
+@dataclass(frozen=True)
+class FlowCourse:
+    """A trial over time. `edges_s` are the bins' edges (bins + 1), `bps` has shape (flows, bins), `region` names each
+    bin's region by its position in `regions`.
+    """
+
+    turns: tuple[Turn, ...]
+    regions: tuple[Region, ...]
+    edges_s: Floats
+    bps: Floats
+    region: Ints
+
+    def bins(self, region: int) -> Bools:
+        """Which bins lie in the region at that position."""
+        inside: Bools = self.region == region
+        return inside
+
+    def mean_bps(self, region: int, flow: int) -> float:
+        """Mean goodput of a flow in a region, in bit/s."""
+        inside = self.bins(region)
+        return float(np.average(self.bps[flow, inside], weights=np.diff(self.edges_s)[inside]))
+
+    @property
+    def bin_s(self) -> float:
+        """The averaging time: that of the longest bin."""
+        return float(np.diff(self.edges_s).max())
+
+
+def turns_of(schedule: pl.DataFrame) -> tuple[Turn, ...]:
+    """The flows of one trial's rows of `inputs.SCHEDULE`."""
+    grouped = schedule.group_by("flow").agg(pl.exclude("connection").first(), pl.col("connection").sort())
+    return tuple(
+        Turn(
+            row["flow"],
+            row["name"],
+            row["protocol"],
+            tuple(row["connection"]),
+            row["start_ns"] / NS_PER_S,
+            row["stop_ns"] / NS_PER_S,
+        )
+        for row in grouped.sort("flow").iter_rows(named=True)
+    )
+
+
+def flow_course(schedule: pl.DataFrame, rows: pl.DataFrame) -> FlowCourse:
+    """The course of one trial.
+
+    `schedule` are its rows of `inputs.SCHEDULE`, `rows` the receivers' interval rows. Octets of an interval that lies
+    in two bins are shared out by time.
+    """
+    turns = turns_of(schedule)
+    start_ns = int(schedule["trial_start_ns"][0])
+    found = regions([(round(turn.start_s * NS_PER_S), round(turn.stop_s * NS_PER_S)) for turn in turns])
+    edges_ns, region = _bins(found)
+    absolute = edges_ns + start_ns
+    bps = np.vstack([_rates(rows.filter(pl.col("connection").is_in(turn.connections)), absolute) for turn in turns])
+    return FlowCourse(turns, found, edges_ns / NS_PER_S, bps, region)
+
+
+def _bins(found: Sequence[Region]) -> tuple[Floats, Ints]:
+    """Edges in ns, and the position of each bin's region; all bins of a region are equally long."""
+    shortest = min(one.stop_ns - one.start_ns for one in found if one.flows)
+    length = min(LONGEST_BIN_S * NS_PER_S, shortest / FEWEST_BINS)
+    edges = [np.array([float(found[0].start_ns)])]
+    region = []
+    for position, one in enumerate(found):
+        count = max(1, round((one.stop_ns - one.start_ns) / length))
+        edges.append(np.linspace(one.start_ns, one.stop_ns, count + 1)[1:])
+        region += [position] * count
+    return np.concatenate(edges), np.array(region, dtype=np.int64)
+
+
+def _rates(rows: pl.DataFrame, edges_ns: Floats) -> Floats:
+    if rows.is_empty():
+        return np.zeros(edges_ns.size - 1)
+    origin = edges_ns[0]
+    starts = (rows["start_mono_ns"].cast(pl.Float64) - origin).to_numpy()
+    ends = (rows["end_mono_ns"].cast(pl.Float64) - origin).to_numpy()
+    return rates_between(edges_ns - origin, starts, ends, rows["payload_bytes"].cast(pl.Float64).to_numpy())

@@ -1,0 +1,47 @@
+"""How flows share a path: stability, fairness within a protocol, harm between protocols."""
+
+import numpy as np
+
+from whyperf.analyze.rates import Floats
+
+
+def stability(bps: Floats) -> float | None:
+    """S of a goodput over time: its standard deviation over its mean; 0 is a straight line.
+
+    R. L. Cottrell et al., "Characterization and evaluation of TCP and UDP-based transport on real networks" (2005).
+    The deviation is the sample's (n - 1). None for fewer than two values or a mean of 0.
+    """
+    if bps.size < 2 or not bps.mean() > 0:
+        return None
+    return float(bps.std(ddof=1) / bps.mean())
+
+
+def fairness(bps: Floats) -> float | None:
+    """Jain's index F = (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has all.
+
+    R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for resource allocation in shared
+    computer systems", DEC TR-301 (1984). None for fewer than two flows, or when nothing moved.
+    """
+    squares = float((bps * bps).sum())
+    if bps.size < 2 or squares <= 0:
+        return None
+    return float(bps.sum() ** 2 / (bps.size * squares))
+
+
+def goodput_harm(alone_bps: float, together_bps: float) -> float | None:
+    """What a competitor does to a flow's goodput: (alone - together) / alone; 1 is all of it, below 0 a benefit.
+
+    R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry, "Beyond Jain's fairness index: setting the bar for the deployment of
+    congestion control algorithms", HotNets (2019), for "more is better".
+    """
+    return (alone_bps - together_bps) / alone_bps if alone_bps > 0 else None
+
+
+def rtt_harm(alone_s: float, together_s: float) -> float | None:
+    """The same for a round-trip time, of which less is better: (together - alone) / together."""
+    return (together_s - alone_s) / together_s if together_s > 0 else None
+
+
+def mean(values: Floats) -> float | None:
+    """The mean; None of nothing."""
+    return float(np.mean(values)) if values.size else None

@@ -65,7 +65,7 @@ def sawtooth(peak: float, low: float, growth: float, count: int) -> "tuple[list[
 def test_a_sawtooth_recovers_in_the_time_its_slope_takes(low: int, growth: int) -> None:
     """From low back to 0.9 of the peak, one sample a second."""
     peak = low + 10 * growth + low // 2
-    cwnd, again = sawtooth(peak, low, growth, 300)
+    cwnd, again = sawtooth(peak, low, growth, 800)
     at_s = np.arange(len(cwnd), dtype=np.float64)
     found = recoveries(at_s, np.array(cwnd), np.array(again), float(len(cwnd)))
     top = max(cwnd)

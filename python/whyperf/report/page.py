@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import jinja2
 from bokeh.embed import components
 from bokeh.model import Model
-from bokeh.resources import Resources
 from markupsafe import Markup
 
 from whyperf import __version__
@@ -15,6 +14,7 @@ from whyperf.plan import Plan
 from whyperf.report import facts
 from whyperf.report.assets import asset, together
 from whyperf.report.blocks import Section
+from whyperf.report.bokehjs import bokeh_script
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
@@ -73,7 +73,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         remake=f"whyperf report {found.folder}",
         resamples=f"{RESAMPLES:,}",
         switched=board.to_json(),
-        bokeh=_bokeh() if charts else "window.Bokeh = { documents: [] };",
+        bokeh=bokeh_script() if charts else "window.Bokeh = { documents: [] };",
         script=script,
         css=Markup(asset("page.css") + (flow_asset("flow.css") if found.flow else "")),
         js=asset("page.js"),
@@ -98,9 +98,3 @@ def _hosts(found: Found) -> list[dict[str, object]]:
         }
         for name, host in hosts.items()
     ]
-
-
-def _bokeh() -> str:
-    """BokehJS without widgets, tables and WebGL, ready to stand in a script element."""
-    resources = Resources(mode="inline", components=["bokeh"], minified=True)
-    return "\n".join(resources.js_raw).replace("</script", "<\\/script")

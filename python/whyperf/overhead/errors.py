@@ -1,0 +1,5 @@
+"""What cannot be computed, in one sentence."""
+
+
+class OverheadError(Exception):
+    """A link, protocol, encapsulation or size that cannot be; the text names it and the way out."""

@@ -13,6 +13,7 @@ from typing import Any
 from whyperf.analyze.cautions import KINDS
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.factors import FACTORS, Factor
+from whyperf.profile.path_factors import MAKERS
 from whyperf.profile.schedule import SHIPPED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,11 +64,14 @@ SCOPES = {
     "ip": " Not for Unix sockets.",
     "bytes": " Not over UDP.",
     "threads": " epoll and io_uring.",
+    "path": " With an emulated path.",
 }
 
 
 def _only(factor: Factor) -> str:
-    return " Embedded testbed only." if factor.testbed else SCOPES[factor.scope]
+    if factor.name in MAKERS:
+        return " Makes an emulated path. Embedded testbed only."
+    return " Embedded testbed only." if factor.testbed and factor.scope == "all" else SCOPES[factor.scope]
 
 
 def _shown(level: object) -> str:

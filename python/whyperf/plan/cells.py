@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from whyperf.plan.model import Cell
 from whyperf.profile import BY_NAME, FACTORS, Factors, Level, Profile, ProfileError, Sweep, resolve
+from whyperf.profile.path_factors import MAKERS
 
 Value = TypeVar("Value")
 
@@ -62,6 +63,10 @@ def without_testbed_factors(profile: Profile, target: str) -> tuple[Profile, tup
                 )
     dropped: dict[tuple[str, Level], None] = {}
     for given in [profile.fixed, *(sweep.fixed | _single_levels(sweep) for sweep in profile.sweeps)]:
+        if path := next((name for name in MAKERS if given.get(name, "none") != "none"), None):
+            # Without its path the question would be another one.
+            problem = f"{place} cannot be emulated; measure on the embedded testbed (--testbed veth), or leave it out"
+            raise ProfileError(profile.where, path, problem)
         dropped |= {(name, given[name]): None for name in names if name in given}
     kept = replace(
         profile,

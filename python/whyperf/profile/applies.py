@@ -33,6 +33,8 @@ def applies(
         "ip": transport != "unix",
         "bytes": transport != "udp",
         "threads": io_model in WITH_THREADS,
+        # Decided where the levels of the path are known (path.py).
+        "path": False,
     }
     return holds[factor.scope]
 

@@ -7,6 +7,8 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
+from whyperf.profile.path import has_path, missing, refuse_impossible_path
+from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
 from whyperf.profile.workload import (
     STREAM,
@@ -96,8 +98,13 @@ def resolve(
     if schedule is not None:
         _refuse_ends(given, schedule, by_bytes=by_bytes)
     levels: Factors = {}
+    asks_path = testbed and any(factor.name in given for factor in PATH_FACTORS)
+    path = {factor.name: _resolved(factor.name, everything) for factor in PATH_FACTORS} if asks_path else {}
     for factor in FACTORS:
         if (factor.testbed and not testbed) or (factor.timed and not timed):
+            continue
+        if factor.scope == "path":
+            levels |= _path_level(factor.name, path, given) if asks_path else {}
             continue
         if applies(factor, workload, transport, io_model, schedule):
             levels[factor.name] = everything[factor.name]
@@ -111,6 +118,18 @@ def resolve(
         cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
     _refuse_contradictions(cell, testbed=testbed, timed=timed)
     return cell
+
+
+def _path_level(name: str, path: Factors, given: Mapping[str, Level]) -> Factors:
+    """A setting of the emulated path, where it has a meaning."""
+    if name in MAKERS:
+        return {name: path[name]} if name in given or has_path(path) else {}
+    lacking = missing(name, path)
+    if lacking is None:
+        return {name: path[name]}
+    if name in given:
+        raise ProfileError("", name, lacking)
+    return {}
 
 
 def _refuse_ends(given: Mapping[str, Level], schedule: Schedule, *, by_bytes: bool) -> None:
@@ -188,6 +207,7 @@ def _refuse_contradictions(cell: Factors, *, testbed: bool, timed: bool) -> None
         raise ProfileError(
             "", "mtu_bytes", f"IP version 6 needs an MTU of {IPV6_MTU_BYTES}, not {cell['mtu_bytes']}; raise it"
         )
+    refuse_impossible_path(cell)
 
 
 def _phases_s(cell: Factors) -> float:

@@ -2,21 +2,33 @@
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from whyperf.profile.errors import ProfileError
+from whyperf.profile.path_levels import LOSS_FORMS, QUEUE_FORMS, loss_of, queue_of
 
+#: What a level that is text looks like.
+TEXT_PHRASES = {
+    "cpus": 'auto, any or a list such as "0" or "0,2-3"',
+    "name": "a name",
+    "workload": "a workload's name",
+    "schedule": "a schedule's name",
+    "queue": QUEUE_FORMS,
+    "loss": LOSS_FORMS,
+}
 KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 Level = bool | int | float | str
-Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus"]
+Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss"]
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
 #: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; over IP; where payload
-#: is a stream of bytes; where a few threads carry all connections. A workload that refers to a factor always takes it.
-Scope = Literal["all", "workload", "stream", "blocking stream", "schedule", "tcp", "ip", "bytes", "threads"]
+#: is a stream of bytes; where a few threads carry all connections; where the cell has an emulated path. A workload that
+#: refers to a factor always takes it.
+Scope = Literal["all", "workload", "stream", "blocking stream", "schedule", "tcp", "ip", "bytes", "threads", "path"]
 
 #: Largest byte count that fits every counter of the record (signed 64 bits).
 LARGEST_BYTES = 2**63 - 1
@@ -53,12 +65,8 @@ class Factor:
         """What levels it takes, as a phrase for messages and help."""
         if self.kind == "choice":
             return " or ".join(str(choice) for choice in self.choices)
-        if self.kind == "cpus":
-            return 'auto, any or a list such as "0" or "0,2-3"'
-        if self.kind == "name":
-            return "a name"
-        if self.kind in {"workload", "schedule"}:
-            return " or ".join([f"a {self.kind}'s name", *self.words])
+        if self.kind in TEXT_PHRASES:
+            return " or ".join([TEXT_PHRASES[self.kind], *(word for word in self.words if self.kind != "cpus")])
         if self.kind == "bool":
             return KIND_PHRASES["bool"]
         bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
@@ -82,26 +90,25 @@ class Factor:
             return level if level in self.words or self._is_text(level) else None
         if isinstance(level, bool):
             return level if self.kind == "bool" else None
-        if not isinstance(level, int | float):
-            return None
+        return self._checked_number(level) if isinstance(level, int | float) else None
+
+    def _checked_number(self, level: float) -> Level | None:
         if self.kind == "choice":
             return level if level in self.choices and isinstance(level, int) else None
+        if self.kind in FORMED:
+            number = float(level) if self.kind == "loss" else level
+            return number if FORMED[self.kind](level) else None
         whole = self.kind == "int" and isinstance(level, int)
         if not (whole or self.kind == "float") or not self.low <= level <= self.high:
             return None
         return level if whole else float(level)
 
     def _is_text(self, level: str) -> bool:
-        match self.kind:
-            case "choice":
-                return level in self.choices
-            case "cpus":
-                return CPU_LIST.fullmatch(level) is not None
-            case "name":
-                return CONGESTION_NAME.fullmatch(level) is not None
-            case "workload" | "schedule":
-                return WORKLOAD_NAME.fullmatch(level) is not None
-        return False
+        if self.kind in FORMS:
+            return FORMS[self.kind].fullmatch(level) is not None
+        if self.kind in FORMED:
+            return FORMED[self.kind](level) is not None
+        return self.kind == "choice" and level in self.choices
 
     def parse(self, text: str) -> Level:
         """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
@@ -128,7 +135,7 @@ class Factor:
         if suffixes is not None and scaled:
             number = Fraction(scaled[1]) * suffixes.base ** ("KMG".index(scaled[2].upper()) + 1)
             return int(number) if number.denominator == 1 else text
-        if self.is_number:
+        if self.is_number or self.kind in {"queue", "loss"}:
             for kind in (int, float):
                 try:
                     return kind(text)
@@ -141,6 +148,9 @@ CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
 WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+#: Kinds of text that one expression describes, and those that have a reader.
+FORMS = {"cpus": CPU_LIST, "name": CONGESTION_NAME, "workload": WORKLOAD_NAME, "schedule": WORKLOAD_NAME}
+FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": loss_of}
 
 
 class Suffixes(NamedTuple):

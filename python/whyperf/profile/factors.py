@@ -6,6 +6,7 @@ is a `word` leaves the choice to the kernel (`default`) or to the controller (`a
 
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Factor, Kind, Level
+from whyperf.profile.path_factors import PATH_FACTORS
 
 __all__ = ["BY_NAME", "FACTORS", "LISTED_BY", "Factor", "Kind", "Level", "factor_named"]
 
@@ -221,6 +222,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor("tso", "bool", True, "", "TCP segmentation offload of the testbed.", testbed=True),
     Factor("gso", "bool", True, "", "Generic segmentation offload of the testbed.", testbed=True),
     Factor("gro", "bool", True, "", "Generic receive offload of the testbed.", testbed=True),
+    *PATH_FACTORS,
 )  # fmt: skip
 
 BY_NAME: dict[str, Factor] = {factor.name: factor for factor in FACTORS}

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from whyperf.plan import LOCAL, Plan
+from whyperf.profile.path import has_path
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, share_cpus
@@ -107,6 +108,9 @@ class Session:
         with suppress(RunError):
             clean()
         first = self.plan.cells[0].factors
+        if any(has_path(cell.factors) for cell in self.plan.cells):
+            problem = "the agents of this version carry no emulated path; leave the factors that begin with path_ out"
+            raise RunError(problem, Fault.USAGE)
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
             host = self._holder.call({"request": "describe_host"})

@@ -1,0 +1,121 @@
+"""Factors of the emulated path between the ends of the testbed (docs/paths.md).
+
+A cell has a path when it says one of `MAKERS`; the others are settings of it. Forward is the way of the payload.
+"""
+
+from whyperf.profile.factor import Factor
+
+#: Longest delay: a minute. Longer ones are slips of a unit.
+LONGEST_MS = 60_000
+#: More than any router carries; what a host carries is found by the run.
+HIGHEST_RATE_BPS = 100 * 10**9
+
+PATH_FACTORS: tuple[Factor, ...] = (
+    Factor(
+        "path_rtt_ms", "float", "none", "ms",
+        "Propagation delay of the emulated path there and back; none: as if 0, or no path.",
+        low=0, high=LONGEST_MS, words=("none",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_rate_bps", "int", "none", "bit/s",
+        "Rate of the path's bottleneck forward, Ethernet headers counted; none: unlimited, or no path.",
+        low=1000, high=HIGHEST_RATE_BPS, words=("none",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_loss", "loss", "none", "",
+        "Packets lost forward, whatever the load; none: no loss, or no path.",
+        words=("none",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_implementation", "choice", "auto", "",
+        "What carries the path: whyperf's router in user space, or the kernel's netem; auto: the router.",
+        choices=("auto", "router", "netem"), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_delay_back_ms", "float", "half", "ms", "How much of path_rtt_ms is on the way back.",
+        low=0, high=LONGEST_MS, words=("half",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_rate_back_bps", "int", "same", "bit/s", "Rate of the way back; same: path_rate_bps; none: unlimited.",
+        low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_queue", "queue", "bdp", "bytes",
+        "What each bottleneck's queue holds, the packet being sent counted; bdp: its rate times path_rtt_ms.",
+        testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_discipline", "choice", "drop_tail", "",
+        "What the queues drop before they are full: nothing, by CoDel (RFC 8289), or by RED (Floyd, Jacobson 1993).",
+        choices=("drop_tail", "codel", "red"), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_ecn", "bool", False, "",
+        "Whether CoDel and RED mark packets instead of dropping them, and TCP negotiates ECN (RFC 3168).",
+        testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_codel_target_ms", "float", 5.0, "ms", "CoDel's target.",
+        low=0.001, high=LONGEST_MS, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_codel_interval_ms", "float", 100.0, "ms", "CoDel's interval.",
+        low=0.001, high=LONGEST_MS, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_red_min_bytes", "int", "auto", "bytes", "RED's lower threshold; auto: a sixth of the queue.",
+        low=1, high=10**12, words=("auto",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_red_max_bytes", "int", "auto", "bytes", "RED's upper threshold; auto: half of the queue.",
+        low=1, high=10**12, words=("auto",), testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_red_probability", "float", 0.1, "", "RED's probability at the upper threshold.",
+        low=1e-9, high=1, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_red_gentle", "bool", False, "",
+        "Whether RED's probability grows to 1 up to twice the upper threshold, instead of leaping there.",
+        testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_loss_back", "loss", 0.0, "", "Packets lost on the way back, as path_loss.",
+        testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_jitter_us", "int", 0, "us", "Most by which the delay of each way wanders to either side; order is kept.",
+        low=0, high=LONGEST_MS * 1000, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_reorder", "float", 0.0, "", "Share of packets that skip the delay forward, and overtake others.",
+        low=0, high=1, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_duplicate", "float", 0.0, "", "Share of packets that enter the forward queue twice.",
+        low=0, high=1, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_ack_thinning", "int", 1, "", "Of the pure ACKs on the way back only each n-th passes; 1: all.",
+        low=1, high=10_000, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_cross_rate_bps", "int", 0, "bit/s", "Mean rate of virtual UDP that shares the forward bottleneck.",
+        low=0, high=HIGHEST_RATE_BPS, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_cross_amplitude_bps", "int", 0, "bit/s", "By how much that rate swings to either side, as a sine.",
+        low=0, high=HIGHEST_RATE_BPS, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_cross_period_ms", "float", 10_000.0, "ms", "Period of the swing.",
+        low=1, high=86_400_000, testbed=True, scope="path", later=True,
+    ),
+    Factor(
+        "path_cross_packet_bytes", "int", 1514, "bytes", "Size of its packets, Ethernet header included.",
+        low=42, high=65_549, testbed=True, scope="path", later=True,
+    ),
+)  # fmt: skip
+
+#: Each of these, said, makes a path.
+MAKERS = ("path_rtt_ms", "path_rate_bps", "path_loss")

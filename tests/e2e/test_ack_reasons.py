@@ -220,7 +220,8 @@ def test_a_reader_that_stops_is_probed_and_opens_the_window_again(tmp_path: Path
 
 
 def test_quick_acks_leave_at_once(tmp_path: Path) -> None:
-    at_once = {}
+    at_once: dict[bool, int] = {}
+    share: dict[bool, float] = {}
     for quick_ack in (False, True):
         # A segment every millisecond: as a rule it is read before the next one comes.
         found = measure(
@@ -235,6 +236,8 @@ def test_quick_acks_leave_at_once(tmp_path: Path) -> None:
         )
         told = reasons(found.logs[1])
         # TCP_QUICKACK has the kernel acknowledge on arrival, or in the read call, whichever comes first (tcp(7)).
-        at_once[quick_ack] = (told.get("quick", 0) + told.get("read_call", 0)) / sum(told.values())
-    assert at_once[False] + 0.2 < at_once[True]
-    assert at_once[True] > 0.5
+        at_once[quick_ack] = told.get("quick", 0) + told.get("read_call", 0)
+        share[quick_ack] = at_once[quick_ack] / sum(told.values())
+    # Of about 300 segments each. A reader that comes late has more of them acknowledged in the read call without it, too.
+    assert at_once[False] * 1.2 < at_once[True]
+    assert share[True] > max(0.5, share[False])

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
 from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.transport_samples import wan_transports
 from tests.unit.analyze.workload_samples import Exchange, latency_load, rr_ack, tail
 from tests.unit.analyze.workload_samples import write as write_exchanges
 from whyperf.analyze import summarize
@@ -70,6 +71,12 @@ def _experiments() -> dict[str, tuple[list[made.Trial], str]]:
     }
 
 
+def _transports(folder: Path) -> Path:
+    """The report of flows that come and go."""
+    experiment = Experiment.open(made.write(folder, wan_transports(blocks=2)))
+    return write(experiment, summarize(experiment))
+
+
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The report of each kind of experiment, by name."""
@@ -78,6 +85,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, (trials, testbed) in _experiments().items():
         experiment = Experiment.open(made.write(results / name, trials, testbed=testbed))
         written[name] = write(experiment, summarize(experiment))
+    written["transports"] = _transports(results / "transports")
     exchanges = {
         "rr-ack": rr_ack(),
         "latency-load": latency_load(),

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 Scheme = Literal["light", "dark"]
-KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange")
+KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange", "transports")
 WIDE, NARROW = 1400, 400
 
 DRAWN = """() => [...document.querySelectorAll(".chart")].map((place) => {

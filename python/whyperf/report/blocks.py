@@ -38,13 +38,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class Group:
-    """Charts side by side that share a heading, a note and a legend."""
+    """Charts, side by side where there is room, that share a heading, a note and a legend."""
 
     heading: str
     charts: tuple[Chart, ...]
     note: str = ""
     legend: Legend | None = None
     choices: tuple[Choice, ...] = ()
+    #: One under the other on any screen, because they share an axis.
+    is_stacked: bool = False
 
 
 @dataclass(frozen=True)

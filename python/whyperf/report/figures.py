@@ -113,6 +113,18 @@ def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "
     _painted(band, paint, line)
 
 
+def add_area(made: Figure, source: ColumnDataSource, columns: tuple[str, str], paint: Paint, line: str = "") -> None:
+    """A filled area between two columns over `x`, one of several that stand upon each other."""
+    area = made.varea("x", *columns, source=source, fill_color=paint[0], fill_alpha=0.8)
+    _painted(area, paint, line)
+
+
+def add_edge(made: Figure, source: ColumnDataSource, column: str, paint: Paint) -> Drawn:
+    """Points too small to see on the upper edge of areas, for a tooltip to hang on."""
+    points = made.scatter("x", column, source=source, color=paint[0], size=4, alpha=0, marker="circle")
+    return _painted(points, paint, "")
+
+
 def add_whiskers(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "") -> None:
     """A vertical line from `low` to `high` at each point."""
     whiskers = made.segment("x", "low", "x", "high", source=source, color=paint[0], line_width=1.5, line_alpha=0.7)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from whyperf.analyze.doubts import CPU_POOL_SHORT_S
 from whyperf.analyze.quantity import percent, seconds, significant
+from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
+from whyperf.analyze.transports.result import Transports
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 from whyperf.report.words import ENDS, factor_title, level_text
@@ -108,6 +110,15 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
         ),
         (Column("Failed transactions"), _failed_transactions),
         (Column("Lost", "Datagrams that did not arrive"), _lost_datagrams),
+        (
+            Column("S", "Stability of flows that come and go: 0 is steady"),
+            _of_flows(lambda one: one.stability, "{:.3f}".format),
+        ),
+        (
+            Column("F", "Least fairness of a region: 1 is equal"),
+            _of_flows(lambda one: one.fairness_min, "{:.3f}".format),
+        ),
+        (Column("RTT (ms)", "Mean round-trip time"), _of_flows(lambda one: one.rtt.mean_s, _milliseconds)),
         (Column("Jitter", "Median of the smoothed variation of the transit time"), _jitter),
     ]
 
@@ -121,6 +132,18 @@ def _counted(name: str, unit: RateUnit) -> Callable[[CellResult], Entry]:
         return make(cell) if found is not None and found.counted_as == name else Entry("")
 
     return of_name
+
+
+def _milliseconds(value_s: float) -> str:
+    return significant(value_s * 1e3)
+
+
+def _of_flows(value: Callable[[Transports], Spread], told: Callable[[float], str]) -> Callable[[CellResult], Entry]:
+    def make(cell: CellResult) -> Entry:
+        median = value(cell.transports).median if cell.transports is not None else None
+        return Entry("") if median is None else Entry(told(median), f"{median:.6g}")
+
+    return make
 
 
 def _offered(cell: CellResult) -> Entry:

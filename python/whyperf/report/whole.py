@@ -8,6 +8,7 @@ from whyperf.analyze import Summary, read_inputs
 from whyperf.analyze.course import course
 from whyperf.analyze.latency import merged
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
 from whyperf.record.durable import write_file
@@ -20,6 +21,7 @@ from whyperf.report.single import single_section
 from whyperf.report.study import study_section
 from whyperf.report.sweep import sweep_section
 from whyperf.report.switchboard import Switchboard
+from whyperf.report.transports import transports_section
 
 MOST_COURSES = 30
 """Trials of a single cell whose course is drawn."""
@@ -34,7 +36,11 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     board = Switchboard()
     flow = flow_section(experiment, summary)
     study = study_section(experiment.plan.profile, summary, flow.payloads if flow is not None else {})
-    sections = [*_sections(experiment, summary, board), *([study] if study is not None else [])]
+    sections = [
+        *_transports(experiment, summary, board),
+        *_sections(experiment, summary, board),
+        *([study] if study is not None else []),
+    ]
     found = Found(dict(experiment.hosts()), experiment.testbed(), flow, str(experiment.folder))
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
@@ -60,6 +66,13 @@ def _sections(experiment: Experiment, summary: Summary, board: Switchboard) -> l
         return [single_section(summary.cells[0], measured.to_dicts(), courses, board, histograms)]
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
     return [sweep_section(name, _of_sweep(summary, name), board, histograms) for name in sweeps]
+
+
+def _transports(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:
+    """The sections of cells whose flows come and go."""
+    if all(cell.transports is None for cell in summary.cells):
+        return []
+    return transports_section(summary.cells, trial_indicators(read_inputs(experiment)), board)
 
 
 def _of_sweep(summary: Summary, name: str) -> list[CellResult]:

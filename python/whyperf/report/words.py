@@ -6,7 +6,24 @@ from whyperf.profile.factors import BY_NAME
 ENDS = ("sender", "receiver")
 
 CAPITALS = {
-    word.lower(): word for word in ("ACK", "CPU", "CPUs", "DSCP", "GRO", "GSO", "IO", "IP", "MSS", "MTU", "TSO")
+    word.lower(): word
+    for word in (
+        "ACK",
+        "CPU",
+        "CPUs",
+        "DSCP",
+        "ECN",
+        "GRO",
+        "GSO",
+        "IO",
+        "IP",
+        "MSS",
+        "MTU",
+        "RTT",
+        "TCP",
+        "TSO",
+        "UDP",
+    )
 }
 
 _UNITS = ("_bytes", "_bps", "_ms", "_us", "_per_s", "_s")

@@ -65,6 +65,8 @@ class Trial:
     stagger_ns: int = 0
     direction: str = "send"
     factors: Mapping[str, object] = field(default_factory=dict)
+    #: With a schedule: when each connection, a flow of its own, is at work; those at work share the rate evenly.
+    turns: tuple[tuple[float, float], ...] = ()
 
     @property
     def name(self) -> str:
@@ -134,7 +136,11 @@ def _octets(trial: Trial, connection: int, start: int, end: int) -> int:
         first = connection * trial.stagger_ns
         last = first + _connection_ns(trial, connection)
         return round(max(0.0, min(end, last) - max(start, first)) * rate)
-    return round((end - start) * rate * trial.course((start + end) / 2 / SECOND))
+    middle_s = (start + end) / 2 / SECOND
+    if trial.turns:
+        at_work = [number for number, (begin, stop) in enumerate(trial.turns) if begin <= middle_s < stop]
+        rate = trial.rate_bps / len(at_work) / 8e9 if connection in at_work else 0.0
+    return round((end - start) * rate * trial.course(middle_s))
 
 
 def tables(trial: Trial) -> dict[tuple[str, str], pl.DataFrame]:
@@ -301,7 +307,7 @@ def manifest(trial: Trial, testbed: str = "veth") -> dict[str, Any]:
             "own_cpus": [cpu] if trial.exclusive else [0, 1],
             "own_cpus_exclusive": trial.exclusive,
             "tsc_hz": TSC_HZ,
-            "spec": {},
+            "spec": _spec(trial, label),
         }
     return {
         "record_version": 1,
@@ -317,6 +323,22 @@ def manifest(trial: Trial, testbed: str = "veth") -> dict[str, Any]:
         "factors": factors(trial),
         "hosts": hosts,
         "warnings": [],
+        "start_mono_ns": trial.start_ns,
+    }
+
+
+def _spec(trial: Trial, label: str) -> dict[str, Any]:
+    """What of an end's TrialSpec the analysis reads: the schedule."""
+    if not trial.turns:
+        return {}
+    return {
+        "opening": "connect" if label == "near" else "listen",
+        "transport": factors(trial).get("transport", "tcp"),
+        "socket": {"congestion_control": factors(trial)["congestion_control"]},
+        "schedule": [
+            {"start_ns": round(start * SECOND), "stop_ns": round(stop * SECOND), "connections_count": 1}
+            for start, stop in trial.turns
+        ],
     }
 
 

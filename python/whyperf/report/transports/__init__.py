@@ -1,0 +1,5 @@
+"""What flows that come and go did: over time, as a table of transports, compared, and beside the study."""
+
+from whyperf.report.transports.section import transports_section
+
+__all__ = ["transports_section"]

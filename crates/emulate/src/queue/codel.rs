@@ -138,3 +138,61 @@ impl Codel {
         from_ns + (self.interval_ns as f64 / (self.count as f64).sqrt()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A head that has waited for `waited_ms` with enough behind it.
+    fn head(now_ms: u64, waited_ms: u64) -> Head {
+        Head { now_ns: now_ms * MS, arrived_ns: (now_ms - waited_ms) * MS, backlog_bytes: 100_000 }
+    }
+
+    /// Above target from 1000 ms on, and struck until `count` is 4: at 1100, 1200, 1271 and 1329 ms.
+    fn struck_four_times() -> Codel {
+        let mut codel = Codel::new(5 * MS, 100 * MS);
+        codel.on_arrival(1514);
+        assert_eq!(codel.on_head(head(1000, 5)), Verdict::Send);
+        for now_ms in [1100, 1200, 1271, 1329] {
+            assert_eq!(codel.on_head(head(now_ms - 1, 50)), Verdict::Send, "{now_ms}");
+            assert_eq!(codel.on_head(head(now_ms, 50)), Verdict::Strike, "{now_ms}");
+            assert_eq!(codel.on_next_head(head(now_ms, 50)), Verdict::Send);
+        }
+        assert_eq!(codel.count, 4);
+        codel
+    }
+
+    #[test]
+    fn a_stay_above_target_soon_after_another_goes_on_at_its_rate() {
+        let mut codel = struck_four_times();
+        assert_eq!(codel.on_head(head(1330, 4)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1400, 5)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1500, 5)), Verdict::Strike);
+        // 4 less the 1 it began with: the next follows after 100/√3 = 57.7 ms.
+        assert_eq!(codel.count, 3);
+        assert_eq!(codel.on_next_head(head(1500, 5)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1557, 5)), Verdict::Send);
+        assert_eq!(codel.on_head(head(1558, 5)), Verdict::Strike);
+    }
+
+    #[test]
+    fn after_sixteen_intervals_it_begins_anew() {
+        let mut codel = struck_four_times();
+        assert_eq!(codel.on_head(head(1330, 4)), Verdict::Send);
+        assert_eq!(codel.on_head(head(3000, 5)), Verdict::Send);
+        assert_eq!(codel.on_head(head(3100, 5)), Verdict::Strike);
+        assert_eq!(codel.count, 1);
+    }
+
+    #[test]
+    fn the_last_packet_is_never_struck() {
+        let mut codel = Codel::new(5 * MS, 100 * MS);
+        codel.on_arrival(1514);
+        for now_ms in (1000..2000).step_by(10) {
+            let lone = Head { backlog_bytes: 1514, ..head(now_ms, 50) };
+            assert_eq!(codel.on_head(lone), Verdict::Send);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a host can carry connections by: congestion controls and transports.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Factor that an [`Offer`] is a level of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// `congestion_control`.
+    CongestionControl,
+    /// `transport`.
+    Transport,
+}
+
+/// Where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Built into the kernel.
+    BuiltIn,
+    /// A module of the kernel's.
+    Module,
+    /// Of whyperf: a BPF program, or a part of the agent.
+    Whyperf,
+}
+
+/// Whether it can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It is there.
+    Loaded,
+    /// It will be there when a trial asks for it.
+    Loadable,
+    /// It cannot be had; the reason says why.
+    Refused,
+}
+
+/// A congestion control or a transport of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Offer {
+    /// Factor that it is a level of.
+    pub kind: Kind,
+    /// The level.
+    pub name: String,
+    /// Name by which the kernel knows it, which the record shows: ours differ from the level.
+    pub registered_as: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// Whether it can be used.
+    pub state: State,
+    /// Why, in a sentence.
+    pub reason: String,
+}

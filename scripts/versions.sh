@@ -37,7 +37,7 @@ find_uv() {
     return 1
 }
 
-# Prints the path of the clang that crates/probe/build.rs takes: the one CLANG names, or the first
+# Prints the path of the clang that crates/bpf-build takes: the one CLANG names, or the first
 # new enough one on PATH.
 find_clang() {
     local name

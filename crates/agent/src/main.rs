@@ -1,5 +1,6 @@
 //! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
 
+mod carriers;
 mod counted;
 mod datagrams;
 mod executed;
@@ -41,11 +42,19 @@ enum Verb {
         #[arg(long)]
         out: Option<PathBuf>,
     },
+    /// Say in JSON what connections can be carried by here: congestion controls and transports.
+    Transports,
     /// Say in JSON what this host is and what it allows.
     Doctor {
         /// End what killed runs have left on this host, and say what.
         #[arg(long)]
         clean: bool,
+    },
+    /// Wait for standard input to end, and unregister the congestion control in this BPF map.
+    #[command(hide = true, name = congestion::GUARD_VERB)]
+    GuardCongestionControl {
+        /// Number of the map.
+        map: u32,
     },
 }
 
@@ -72,7 +81,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Schema { out: Some(folder) } => schema_files::write(&folder),
         Verb::Schema { out: None } => schema_files::print(),
         Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
-        Verb::Doctor { clean: false } => print_json(&probe::host::describe(env!("CARGO_PKG_VERSION"), true)),
+        Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
+        Verb::Transports => print_json(&carriers::list()),
+        Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::carriers;
 use crate::pipe::{Replies, Requests, Telling};
 use crate::trial::{self, Abort};
 use crate::witness::{Witness, Witnesses};
@@ -51,6 +52,7 @@ struct Server {
     stage: Stage,
     testbed: Option<Testbed>,
     witnesses: Witnesses,
+    controls: congestion::Holder,
 }
 
 /// A request that failed.
@@ -88,7 +90,8 @@ fn usage(text: &str) -> Refusal {
 pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::Result<()> {
     let mut requests = Requests::new(input);
     let (replies, writer) = Replies::new(output);
-    let mut server = Server { replies, stage: Stage::Idle, testbed: None, witnesses: Witnesses::default() };
+    let mut server =
+        Server { replies, stage: Stage::Idle, testbed: None, witnesses: Witnesses::default(), controls: congestion::Holder::default() };
     let ended = loop {
         match requests.next() {
             Ok(Some(request)) => server.handle(request),
@@ -122,7 +125,8 @@ impl Server {
         let reply = match request {
             Request::Hello { version } => hello(&version)?,
             Request::Clock => Reply::Clock { mono_ns: probe::clock::mono_ns(), realtime_ns: probe::clock::realtime_ns() },
-            Request::DescribeHost { with_hooks } => Reply::Host(Box::new(probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks))),
+            Request::DescribeHost { with_hooks } => Reply::Host(Box::new(carriers::describe_host(with_hooks))),
+            Request::ListTransports => Reply::Transports { offers: carriers::list() },
             Request::BuildTestbed(spec) => {
                 // The old one goes first: a host has room for one set of names.
                 self.testbed = None;
@@ -152,7 +156,7 @@ impl Server {
         Ok(Some(reply))
     }
 
-    fn prepare(&mut self, spec: Box<TrialSpec>) -> Result<Reply, Refusal> {
+    fn prepare(&mut self, mut spec: Box<TrialSpec>) -> Result<Reply, Refusal> {
         self.forget_finished();
         if !matches!(self.stage, Stage::Idle) {
             return Err(usage("a trial is under way; abort it first"));
@@ -161,6 +165,7 @@ impl Server {
         if let Some(workload) = &spec.workload {
             load::engine::script(&spec, workload)?;
         }
+        carriers::register(&mut self.controls, &mut spec)?;
         let spec = Arc::<TrialSpec>::from(spec);
         let mut witness = self.witnesses.call(&spec);
         let loan = witness.loan();

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::registered::Refused;
 
 /// The verb under which a binary that uses this crate calls [`stand_guard`].
-const VERB: &str = "guard-congestion-control";
+pub const GUARD_VERB: &str = "guard-congestion-control";
 
 /// A guard that stands.
 pub(crate) struct Guard {
@@ -24,7 +24,7 @@ impl Guard {
     pub fn set(map_number: u32) -> Result<Self, Refused> {
         let child = std::env::current_exe().and_then(|binary| {
             Command::new(binary)
-                .args([VERB, &map_number.to_string()])
+                .args([GUARD_VERB, &map_number.to_string()])
                 // It must hear of our end, not of whatever ends us.
                 .process_group(0)
                 .stdin(Stdio::piped())

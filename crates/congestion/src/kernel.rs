@@ -28,12 +28,20 @@ fn names(sysctl: &str) -> Vec<String> {
 /// Whether a socket can have the control of this name; the kernel loads the module of one that it has
 /// not loaded yet.
 pub(crate) fn offers(name: &str) -> bool {
-    let set = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| socket.set_tcp_congestion(name.as_bytes()));
-    match set {
+    match choose(name) {
         Ok(()) => true,
         // It is there, but not for everybody; who sets it is told how to get it.
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied && available().iter().any(|other| other == name),
     }
+}
+
+/// Whether this process may choose the control of this name, which the kernel has.
+pub(crate) fn may_choose(name: &str) -> bool {
+    choose(name).is_ok()
+}
+
+fn choose(name: &str) -> io::Result<()> {
+    Socket::new(Domain::IPV4, Type::STREAM, None)?.set_tcp_congestion(name.as_bytes())
 }
 
 /// Names of controls that are modules of this kernel: loaded, or files that could be.

@@ -1,5 +1,5 @@
-//! Congestion controls that the kernel may lack, as BPF programs (`struct_ops`): Scalable, HighSpeed,
-//! HighSpeed Low Priority, BIC, H-TCP, FAST and LTCP, each from its paper.
+//! Congestion controls that the kernel may lack, as BPF programs (`struct_ops`): Scalable, `HighSpeed`,
+//! `HighSpeed` Low Priority, BIC, H-TCP, FAST and LTCP, each from its paper.
 //!
 //! A trial names one by its common name. Where the kernel has its own, that one is taken; elsewhere
 //! [`Holder`] registers ours, under a name of its own (`wp_htcp`). A registration is the whole
@@ -17,7 +17,7 @@ mod list;
 mod registered;
 
 pub use algorithms::{ALGORITHMS, Algorithm};
-pub use guard::stand_guard;
+pub use guard::{GUARD_VERB, stand_guard};
 pub use holder::Holder;
 pub use list::{ability, list};
 pub use registered::Refused;

@@ -9,9 +9,8 @@ use crate::kernel::{self, Modules};
 use crate::registered::try_load;
 
 /// Lists the kernel's, then ours. Tries whether ours load, which takes about 0.1 s, and loads none of
-/// the kernel's modules. `may_choose_all`: whether the caller may choose more than everybody
-/// (`CAP_NET_ADMIN`).
-pub fn list(may_choose_all: bool) -> Vec<Offer> {
+/// the kernel's modules.
+pub fn list() -> Vec<Offer> {
     let (available, allowed, modules) = (kernel::available(), kernel::allowed(), Modules::read());
     let is_ours = |name: &String| ALGORITHMS.iter().any(|algorithm| algorithm.own_name == name);
     let files = modules.files.iter().filter(|name| !available.contains(name));
@@ -20,7 +19,7 @@ pub fn list(may_choose_all: bool) -> Vec<Offer> {
         let is_module = modules.loaded.contains(name) || modules.files.contains(name);
         let (state, reason) = if !available.contains(name) {
             (State::Loadable, "a module of this kernel, loaded when a trial asks for it".to_owned())
-        } else if may_choose_all || allowed.contains(name) {
+        } else if allowed.contains(name) || kernel::may_choose(name) {
             (State::Loaded, "the kernel has it".to_owned())
         } else {
             (State::Refused, "this user may not choose it; run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned())

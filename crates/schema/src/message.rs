@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{EvidenceReport, Loan};
 use crate::host::HostFacts;
+use crate::offer::Offer;
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
 
@@ -35,6 +36,9 @@ pub enum Request {
         #[serde(default)]
         with_hooks: bool,
     },
+    /// What connections can be carried by here, which takes a moment: whether ours load is tried.
+    /// Answer: [`Reply::Transports`].
+    ListTransports,
     /// Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
     /// Answer: [`Reply::Testbed`].
     BuildTestbed(TestbedSpec),
@@ -81,6 +85,11 @@ pub enum Reply {
     },
     /// To [`Request::DescribeHost`].
     Host(Box<HostFacts>),
+    /// To [`Request::ListTransports`].
+    Transports {
+        /// Congestion controls, then transports.
+        offers: Vec<Offer>,
+    },
     /// To [`Request::BuildTestbed`].
     Testbed(Box<Testbed>),
     /// To [`Request::Prepare`].

@@ -1,4 +1,4 @@
-"""The command line: `whyperf run | show | flow | report | list | doctor`."""
+"""The command line: `whyperf run | show | flow | report | list | doctor | transports`."""
 
 import sys
 from collections.abc import Sequence

@@ -155,7 +155,11 @@ FACTORS: tuple[Factor, ...] = (
         "cork", "bool", False, "", "Partial segments wait for more (TCP_CORK), let go after every write.",
         scope="tcp", later=True,
     ),
-    Factor("congestion_control", "name", "cubic", "", "Congestion control, on both ends.", scope="tcp"),
+    Factor(
+        "congestion_control", "name", "cubic", "",
+        "Congestion control, on both ends: a name of the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp.",
+        scope="tcp",
+    ),
     Factor(
         "mss_bytes", "int", "default", "bytes",
         "Largest segment (TCP_MAXSEG; bounds of Linux).",

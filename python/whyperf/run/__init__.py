@@ -6,6 +6,7 @@ from whyperf.run.experiment import GoodputOf, run_plan
 from whyperf.run.leftovers import clean
 from whyperf.run.levels import interleaved, run_levels
 from whyperf.run.observer import Observer
+from whyperf.run.offers import list_offers
 from whyperf.run.session import Session, allowed_kind, describe_host
 from whyperf.run.target import Kind, Target
 
@@ -23,6 +24,7 @@ __all__ = [
     "clean",
     "describe_host",
     "interleaved",
+    "list_offers",
     "named_cpus",
     "run_levels",
     "run_plan",

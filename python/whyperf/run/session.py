@@ -12,6 +12,7 @@ from whyperf.run.agent import Agent
 from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.leftovers import clean
+from whyperf.run.offers import congestion_controls, refuse_missing
 from whyperf.run.target import Kind, Target
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
@@ -156,17 +157,14 @@ class Session:
             if cell.factors.get("transport") == "unix" and self.kind is Kind.NETWORK:
                 problem = "transport unix needs both ends on one host; leave the host out, or choose another transport"
                 raise RunError(problem, Fault.USAGE)
-            if "congestion_control" not in cell.factors:
-                continue
-            wanted = str(cell.factors["congestion_control"])
-            for label, found in facts.items():
-                have = found["congestion_controls"]
-                if wanted not in have:
-                    raise RunError(
-                        f'congestion_control "{wanted}" is not available to you on the {label} host; '
-                        f"choose one of {', '.join(have)} (--congestion, or congestion_control in the profile)",
-                        Fault.USAGE,
-                    )
+        hosts = {label: (found, self._agent_of(label)) for label, found in facts.items()}
+        refuse_missing(congestion_controls(self.plan.cells), hosts)
+
+    def _agent_of(self, label: str) -> Agent:
+        if label in self._ends:
+            return self._ends[label].agent
+        assert self._holder is not None
+        return self._holder
 
     def _build_testbed(self, factors: Mapping[str, Any]) -> None:
         key = tuple(factors[name] for name in _TESTBED_FACTORS)

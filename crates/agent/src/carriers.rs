@@ -1,0 +1,56 @@
+//! What carries connections: the congestion controls and transports of this host.
+
+use load::LoadError;
+use schema::host::{Ability, HostFacts};
+use schema::offer::{Kind, Offer, Source, State};
+use schema::trial::TrialSpec;
+use schema::workload::Transport;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// What the host is; with the hooks also whether it takes congestion controls, which is tried, too.
+pub fn describe_host(with_hooks: bool) -> HostFacts {
+    let mut facts = probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks);
+    if with_hooks {
+        let verdict = congestion::ability();
+        let can = verdict.is_ok();
+        let (Ok(reason) | Err(reason)) = verdict;
+        let lost_without = "no congestion controls but the kernel's own".to_owned();
+        facts.abilities.push(Ability { name: "struct_ops".to_owned(), can, reason, lost_without });
+    }
+    facts
+}
+
+/// Everything that can be asked for, and whether it can be had.
+pub fn list() -> Vec<Offer> {
+    let mut offers = congestion::list();
+    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix].map(transport));
+    offers
+}
+
+/// A transport of the kernel's is there when it gives a socket of it.
+fn transport(transport: Transport) -> Offer {
+    let socket = match transport {
+        Transport::Tcp => Socket::new(Domain::IPV4, Type::STREAM, None),
+        Transport::Mptcp => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)),
+        Transport::Udp => Socket::new(Domain::IPV4, Type::DGRAM, None),
+        Transport::Unix => Socket::new(Domain::UNIX, Type::STREAM, None),
+    };
+    let (state, reason) = match socket {
+        Ok(_) => (State::Loaded, "the kernel has it".to_owned()),
+        Err(error) => (State::Refused, format!("the kernel gives no socket of it: {error}")),
+    };
+    let name = transport.name().to_owned();
+    Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::BuiltIn, state, reason }
+}
+
+/// Puts the names that the kernel knows in place of those that a trial uses, and registers what it
+/// needs. Both ends on one machine come to the same names.
+pub fn register(controls: &mut congestion::Holder, spec: &mut TrialSpec) -> Result<(), LoadError> {
+    let flows = spec.schedule.iter_mut().map(|flow| &mut flow.congestion_control);
+    for name in flows.chain([&mut spec.socket.congestion_control]).flatten() {
+        *name = controls
+            .name_for(name)
+            .map_err(|refused| LoadError::Limit(format!("congestion control \"{name}\" cannot be had: {}", refused.reason)))?;
+    }
+    Ok(())
+}

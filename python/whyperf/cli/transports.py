@@ -1,0 +1,44 @@
+"""`whyperf transports`: the congestion controls and transports of a host."""
+
+import json as json_format
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.cli.exits import DONE
+
+NAME = "transports"
+EXAMPLE = "Examples: whyperf transports · whyperf transports host7 · whyperf transports --json"
+
+_KINDS = {"congestion_control": "Congestion control", "transport": "Transport"}
+
+
+def command(
+    host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Lists what can carry connections: congestion controls and transports, their source and state."""
+    from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.exits import UsageError  # noqa: PLC0415
+    from whyperf.cli.question import HOST  # noqa: PLC0415
+
+    if host is not None and not HOST.fullmatch(host):
+        raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
+    offers = running.list_offers(host)
+    if json:
+        typer.echo(json_format.dumps(offers, indent=1, ensure_ascii=False))
+        return DONE
+    console = Console(highlight=False, markup=False)
+    for kind, heading in _KINDS.items():
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in (heading, "In the kernel", "Source", "State", "Why"):
+            table.add_column(name)
+        for offer in offers:
+            if offer["kind"] == kind:
+                source = offer["source"].replace("_", " ")
+                table.add_row(offer["name"], offer["registered_as"], source, offer["state"], offer["reason"])
+        console.print(table)
+    return DONE

@@ -1,0 +1,61 @@
+"""Congestion controls of our own: all carry data between two namespaces, and what cannot be had is said first."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.experiments import measure, plan_of, session
+from tests.e2e.whyperf_command import whyperf
+from whyperf.run import RunError, list_offers
+
+OURS = ("scalable", "highspeed", "hslp", "bic", "htcp", "fast", "ltcp")
+TRANSFER_BYTES = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def registered_as() -> dict[str, str]:
+    """What the kernel knows each of them as."""
+    offers = {offer["name"]: offer for offer in list_offers(None) if offer["kind"] == "congestion_control"}
+    refused = [offers[name] for name in OURS if offers[name]["state"] == "refused"]
+    if refused:
+        pytest.skip(f"{refused[0]['name']}: {refused[0]['reason']}")
+    return {name: offers[name]["registered_as"] for name in (*OURS, "reno")}
+
+
+def test_every_control_carries_all_bytes_under_its_name(tmp_path: Path, registered_as: dict[str, str]) -> None:
+    record = measure(tmp_path, congestion_control=[*OURS, "reno"], transfer_bytes=TRANSFER_BYTES)
+    flows = record.table("flows")
+    seen = set()
+    for trial, manifest in record.trials.items():
+        wanted = record.factors(manifest.cell)["congestion_control"]
+        assert manifest.status == "complete", (wanted, manifest.reason)
+        rows = flows.filter(flows["trial"] == trial)
+        assert rows["congestion_control"].to_list() == [registered_as[str(wanted)]] * 2
+        assert rows["payload_bytes"].to_list() == [TRANSFER_BYTES] * 2
+        seen.add(wanted)
+    assert seen == registered_as.keys()
+    left = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    assert not [name for name in left if name.startswith("wp_")], left
+
+
+def test_a_control_that_nobody_has_is_named_before_the_run(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RunError, match=r'"vegan" is not available to you on the near host; choose one of .*scalable'),
+        session(tmp_path / "results", plan_of(congestion_control="vegan")),
+    ):
+        pytest.fail("it was measured")
+
+
+def test_transports_says_where_each_comes_from(tmp_path: Path) -> None:
+    offers = json.loads(whyperf("transports", "--json", folder=tmp_path).out)
+    names = {offer["name"] for offer in offers}
+    assert {*OURS, "reno", "tcp", "udp"} <= names
+    shown = whyperf("transports", folder=tmp_path, environment={"COLUMNS": "200"}).out
+    for offer in offers:
+        (line,) = [line for line in shown.splitlines() if line.split()[:1] == [offer["name"]]]
+        assert line.split()[1] == offer["registered_as"]
+        assert offer["source"].replace("_", " ") in line
+        assert offer["reason"] in line
+    reno = next(offer for offer in offers if offer["name"] == "reno")
+    assert (reno["source"], reno["state"]) == ("built_in", "loaded")

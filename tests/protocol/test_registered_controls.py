@@ -1,0 +1,70 @@
+"""A congestion control of our own is registered for a trial, seen by ss(8), and gone with its agent."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.protocol.pipe_talk import Talk, forever, trial
+from tests.protocol.socket_of import connected_to
+
+StartTalk = Callable[..., Talk]
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+#: Asked for by its own name, so that a kernel that has an H-TCP takes ours, too.
+WANTED = "wp_htcp"
+GONE_WITHIN_S = 5.0
+
+
+def is_registered() -> bool:
+    return WANTED in AVAILABLE.read_text().split()
+
+
+@pytest.fixture
+def running(talk: StartTalk) -> tuple[Talk, Talk, int]:
+    """Both ends in the middle of a trial, and the listening port."""
+    far, near = talk().hello(), talk().hello()
+    offers = far.ask("list_transports")["offers"]
+    refused = [one["reason"] for one in offers if one["registered_as"] == WANTED and one["state"] == "refused"]
+    if refused:
+        pytest.skip(refused[0])
+    asked = forever(socket={"congestion_control": WANTED})
+    port = int(far.ask("prepare", **trial(**asked))["port"])
+    assert near.ask("prepare", **trial("connect", "sender", **asked))["reply"] == "prepared"
+    assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+    return far, near, port
+
+
+def shown_by_ss(port: int) -> str:
+    """What ss says of the connecting end."""
+    return subprocess.run(["ss", "-tin", "dport", "=", f":{port}"], capture_output=True, text=True, check=True).stdout
+
+
+def test_ss_names_the_control_of_the_connection(running: tuple[Talk, Talk, int]) -> None:
+    far, near, port = running
+    assert f" {WANTED} " in shown_by_ss(port)
+    with connected_to(near.process.pid, port) as sender:
+        own_port = sender.getsockname()[1]
+    assert f" {WANTED} " in shown_by_ss(own_port)
+    listed = [one for one in near.ask("list_transports")["offers"] if one["registered_as"] == WANTED]
+    assert [one["state"] for one in listed] == ["loaded"]
+    assert f"process {far.process.pid}" in listed[0]["reason"]
+
+
+@pytest.mark.parametrize("end", ["kill", "pipe"])
+def test_nothing_stays_registered_when_the_agent_ends(running: tuple[Talk, Talk, int], end: str) -> None:
+    far, near, _ = running
+    assert is_registered()
+    if end == "kill":
+        far.process.kill()
+    else:
+        assert far.process.stdin is not None
+        far.process.stdin.close()
+    far.process.wait()
+    near.kill()
+    given_up = time.monotonic() + GONE_WITHIN_S
+    while is_registered() and time.monotonic() < given_up:
+        time.sleep(0.01)
+    assert not is_registered()

@@ -157,7 +157,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "congestion_control", "name", "cubic", "",
-        "Congestion control, on both ends: a name of the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp.",
+        "Congestion control, on both ends: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp.",
         scope="tcp",
     ),
     Factor(

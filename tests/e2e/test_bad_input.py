@@ -57,7 +57,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         (("run", "--window", "many"), ("--window", "many")),
         (("run", "--connections", "0"), ("--connections", "from 1")),
         (("run", "--connections", "100001"), ("--connections", "100000")),
-        (("run", "--bytes", "1M", "--time", "1"), ("transfer_bytes", "keep one of the two")),
+        (("run", "--bytes", "1M", "--time", "1"), ("--bytes", "keep one of the two")),
         (("run", "--time", "-1"), ("--time",)),
         (("run", "--time", "50", "--set", "deadline_s=10"), ("deadline_s", "raise it")),
         (("run", "--set", "tso=true", "--set", "gso=false"), ("tso", "set tso = false")),

@@ -1,0 +1,139 @@
+//! A processor: work of three levels, of which a higher one interrupts a lower one.
+//!
+//! The levels are those of BSD: a process, protocol code (`splnet`, whoever runs it), and device
+//! interrupts (`splimp`). Work of one level is done in the order in which it came, what was interrupted
+//! first.
+
+use crate::time::Ps;
+use std::collections::VecDeque;
+
+/// Who may interrupt whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A process outside of protocol code.
+    Process,
+    /// Protocol code: that of a process in a system call, and the software interrupt of the network.
+    Protocol,
+    /// A device's interrupt, and the driver.
+    Interrupt,
+}
+
+const LEVELS: usize = 3;
+
+/// Something to be computed, and what it was for.
+#[derive(Debug, Clone)]
+struct Work<Task> {
+    level: Level,
+    remaining: Ps,
+    task: Task,
+}
+
+/// One processor.
+#[derive(Debug, Clone)]
+pub struct Cpu<Task> {
+    running: Option<Work<Task>>,
+    since: Ps,
+    waiting: [VecDeque<Work<Task>>; LEVELS],
+    busy: [Ps; LEVELS],
+}
+
+impl<Task> Default for Cpu<Task> {
+    fn default() -> Self {
+        Self { running: None, since: 0, waiting: Default::default(), busy: [0; LEVELS] }
+    }
+}
+
+impl<Task> Cpu<Task> {
+    /// Takes on work that needs the processor for `cost`, behind other work of its level.
+    pub fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
+        self.waiting[level as usize].push_back(Work { level, remaining: cost, task });
+        self.interrupt(now, level);
+    }
+
+    /// Goes on with what was under way, before other work of its level.
+    pub fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
+        self.waiting[level as usize].push_front(Work { level, remaining: cost, task });
+    }
+
+    /// When the work under way is done, if nothing interrupts it.
+    pub fn done_at(&self) -> Option<Ps> {
+        self.running.as_ref().map(|work| self.since + work.remaining)
+    }
+
+    /// The work under way is done at `now`, which is [`Cpu::done_at`]. Who asked for it may go on with
+    /// [`Cpu::go_on`]; then the next begins by [`Cpu::dispatch`].
+    pub fn finish(&mut self, now: Ps) -> Option<Task> {
+        self.account(now);
+        self.running.take().map(|work| work.task)
+    }
+
+    /// Begins the next work, the highest level first, where nothing is under way.
+    pub fn dispatch(&mut self, now: Ps) {
+        if self.running.is_none() {
+            self.since = now;
+            self.running = self.waiting.iter_mut().rev().find_map(VecDeque::pop_front);
+        }
+    }
+
+    /// Time spent in a level so far, in ps.
+    pub fn busy(&self, level: Level) -> Ps {
+        self.busy[level as usize]
+    }
+
+    /// What runs below `level` makes room.
+    fn interrupt(&mut self, now: Ps, level: Level) {
+        if self.running.as_ref().is_some_and(|running| running.level < level) {
+            self.account(now);
+            if let Some(interrupted) = self.running.take() {
+                self.waiting[interrupted.level as usize].push_front(interrupted);
+            }
+        }
+    }
+
+    fn account(&mut self, now: Ps) {
+        if let Some(work) = &mut self.running {
+            let done = now - self.since;
+            work.remaining -= done;
+            self.busy[work.level as usize] += done;
+            self.since = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs until nothing is left: what was done, and when.
+    fn run(cpu: &mut Cpu<&'static str>) -> Vec<(Ps, &'static str)> {
+        let mut done = Vec::new();
+        while let Some(at) = cpu.done_at() {
+            done.push((at, cpu.finish(at).expect("something ran")));
+            cpu.dispatch(at);
+        }
+        done
+    }
+
+    #[test]
+    fn an_interrupt_delays_what_it_interrupts() {
+        let mut cpu = Cpu::default();
+        cpu.submit(0, Level::Process, 100, "copy");
+        cpu.dispatch(0);
+        cpu.submit(30, Level::Interrupt, 20, "receive");
+        cpu.dispatch(30);
+        cpu.submit(40, Level::Protocol, 10, "input");
+        cpu.dispatch(40);
+        assert_eq!(run(&mut cpu), [(50, "receive"), (60, "input"), (130, "copy")]);
+        assert_eq!((cpu.busy(Level::Process), cpu.busy(Level::Protocol), cpu.busy(Level::Interrupt)), (100, 10, 20));
+    }
+
+    #[test]
+    fn protocol_code_of_a_process_is_not_interrupted_by_the_network() {
+        let mut cpu = Cpu::default();
+        cpu.submit(0, Level::Protocol, 50, "output");
+        cpu.dispatch(0);
+        cpu.submit(10, Level::Protocol, 5, "input");
+        cpu.dispatch(10);
+        assert_eq!(run(&mut cpu), [(50, "output"), (55, "input")]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The segment flows that study 1 saw between hosts with SunOS 4.1, as they come out of the rules.
+//!
+//! Costs here are round numbers of the right size: what is asserted must not depend on them.
+
+use sim::cost::{Cost, Costs};
+use sim::host::HostSpec;
+use sim::link::LinkSpec;
+use sim::socket::Pieces;
+use sim::time::{NS, US};
+use sim::world::{End, Outcome, WorldSpec, run};
+use std::collections::BTreeMap;
+
+const MEGABYTES: u64 = 1 << 20;
+
+fn costs() -> Costs {
+    Costs {
+        write_call: 60 * US,
+        copy_in: Cost { fixed: 60 * US, per_byte: 45 * NS },
+        output: Cost { fixed: 130 * US, per_byte: 45 * NS },
+        driver_send: Cost { fixed: 100 * US, per_byte: 120 * NS },
+        driver_receive: Cost { fixed: 120 * US, per_byte: 150 * NS },
+        input: Cost { fixed: 130 * US, per_byte: 45 * NS },
+        wake_up: 150 * US,
+        read_call: 60 * US,
+        copy_out: Cost { fixed: 15 * US, per_byte: 45 * NS },
+        timer: 20 * US,
+    }
+}
+
+/// 16 MB over 140 Mbit/s in cells of AAL3/4, window and calls of both ends alike.
+fn spec(window_bytes: u32, call_bytes: u32, seed: u64) -> WorldSpec {
+    let writer = HostSpec {
+        costs: costs(),
+        pieces: Pieces { first: 44, others: 1012 },
+        window_bytes,
+        call_bytes,
+        to_write_bytes: 16 * MEGABYTES,
+        jitter_per_mille: 20,
+    };
+    let link = LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US };
+    WorldSpec { hosts: [writer, HostSpec { to_write_bytes: 0, ..writer }], link, mss: 9148, seed }
+}
+
+fn transfer(window_bytes: u32, call_bytes: u32, seed: u64) -> Outcome {
+    let outcome = run(&spec(window_bytes, call_bytes, seed));
+    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.read_bytes, 16 * MEGABYTES);
+    outcome
+}
+
+/// Bytes that were sent in cycles of such payloads, as a share of all.
+fn shares(outcome: &Outcome) -> BTreeMap<Vec<u32>, f64> {
+    let mut shares = BTreeMap::new();
+    for cycle in outcome.log.cycles() {
+        let bytes: u32 = cycle.iter().sum();
+        *shares.entry(cycle).or_insert(0.0) += f64::from(bytes) / outcome.read_bytes as f64;
+    }
+    shares
+}
+
+fn share(outcome: &Outcome, cycle: &[u32]) -> f64 {
+    shares(outcome).get(cycle).copied().unwrap_or(0.0)
+}
+
+fn payloads(outcome: &Outcome) -> Vec<u32> {
+    outcome.log.entries.iter().map(|entry| entry.segment.bytes).filter(|&bytes| bytes > 0).collect()
+}
+
+#[test]
+fn a_write_of_the_window_goes_in_two_segments_for_each_acknowledgment() {
+    for seed in 0..5 {
+        assert!(share(&transfer(8192, 8192, seed), &[4096, 4096]) > 0.9);
+    }
+}
+
+#[test]
+fn a_write_of_8704_goes_as_4096_4096_and_512() {
+    let sent = payloads(&transfer(8192, 8704, 1));
+    let triples = sent.chunks_exact(3).filter(|triple| *triple == [4096, 4096, 512]).count();
+    assert!(triples * 3 > sent.len() * 9 / 10, "{triples} of {}", sent.len() / 3);
+}
+
+#[test]
+fn a_timer_changes_the_flow_of_writes_of_a_small_window() {
+    // Whole windows at first; then the timer's acknowledgments announce what was just freed, and that is
+    // buffers of 44 and 1012 bytes: 3080 first, 2068 where the timer strikes a copy again.
+    let known: [&[u32]; 3] = [&[4096], &[1016, 3080], &[2028, 2068]];
+    let mut seen = [0.0; 3];
+    for seed in 0..10 {
+        let outcome = transfer(4096, 4096, seed);
+        assert_eq!(payloads(&outcome)[..3], [4096; 3]);
+        for (index, cycle) in known.iter().enumerate() {
+            seen[index] += share(&outcome, cycle) / 10.0;
+        }
+    }
+    assert!(seen.iter().sum::<f64>() > 0.9, "{seen:?}");
+    assert!(seen[0] > 0.1 && seen[1] > 0.1, "{seen:?}");
+}
+
+#[test]
+fn half_a_window_is_acknowledged_each_time() {
+    let outcome = transfer(4096, 2048, 1);
+    let acknowledgments = outcome.log.entries.iter().filter(|entry| entry.from == 1).count();
+    let sent = payloads(&outcome);
+    assert!(sent.iter().filter(|&&bytes| bytes == 2048).count() * 100 > sent.len() * 98);
+    // Two for every 4096 bytes.
+    let two = 2 * 16 * 1024 * 1024 / 4096;
+    assert!(acknowledgments.abs_diff(two) * 100 < two, "{acknowledgments}");
+}
+
+#[test]
+fn writes_of_7168_stop_and_go() {
+    assert!(share(&transfer(8192, 7168, 1), &[1024, 6144]) > 0.95);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    assert_eq!(transfer(4096, 4096, 3).log.entries, transfer(4096, 4096, 3).log.entries);
+    assert_ne!(transfer(4096, 4096, 3).log.entries, transfer(4096, 4096, 4).log.entries);
+}
+
+#[test]
+fn a_run_that_cannot_go_on_says_in_what_state() {
+    // Both write, and nobody reads.
+    let mut both = spec(8192, 8192, 1);
+    both.hosts[1].to_write_bytes = 1;
+    let End::Stuck(state) = run(&both).end else { panic!("nobody read") };
+    assert!(state.contains("the writer sleeps"), "{state}");
+    assert!(state.contains("8192 bytes are unread"), "{state}");
+}
+
+#[test]
+fn no_byte_is_lost_or_made_whatever_the_sizes() {
+    for (window_bytes, call_bytes) in [(4096, 1), (4096, 64), (8192, 1000), (16384, 6000), (24576, 32768), (52428, 8192)] {
+        let mut asked = spec(window_bytes, call_bytes, 5);
+        asked.hosts[0].to_write_bytes = 200_000;
+        let outcome = run(&asked);
+        assert_eq!(outcome.end, End::Complete, "{window_bytes} {call_bytes}");
+        assert_eq!(outcome.read_bytes, 200_000);
+        let mut next = 0;
+        for entry in outcome.log.entries.iter().filter(|entry| entry.from == 0 && entry.segment.bytes > 0) {
+            assert_eq!(entry.segment.sequence, next);
+            next += u64::from(entry.segment.bytes);
+        }
+        assert_eq!(next, 200_000);
+    }
+}

@@ -1,4 +1,4 @@
-//! The segment flows that study 1 saw between hosts with SunOS 4.1, as they come out of the rules.
+//! The segment flows that study 1 saw between hosts with `SunOS` 4.1, as they come out of the rules.
 //!
 //! Costs here are round numbers of the right size: what is asserted must not depend on them.
 

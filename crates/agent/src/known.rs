@@ -72,7 +72,7 @@ impl Address {
 }
 
 /// Memory of our own that a connection may take, in bytes, with what the load keeps of it.
-const MOST_BYTES: usize = 552;
+const MOST_BYTES: usize = 512;
 
 const _: () = assert!(size_of::<Known>() + load::engine::STRAND_BYTES + load::engine::QUEUED_BYTES <= MOST_BYTES);
 

@@ -15,6 +15,7 @@ use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Act, Script, Transaction};
 
 pub use self::action::{Action, Direction, Ending, Execution};
+use self::pipelining::Outstanding;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -53,12 +54,11 @@ pub struct Strand {
     budget_bytes: u64,
     schedule: Schedule,
     head: Cursor,
-    tail: Cursor,
     ended_count: u64,
     /// Of the execution under way, where there is only one.
     stamps: Stamps,
-    /// Of those under way, where there are several.
-    ring: Box<[Stamps]>,
+    /// What more there is where several are under way; apart, for there may be 100 000 strands without.
+    outstanding: Option<Box<Outstanding>>,
     sent_bytes: u64,
     received_bytes: u64,
 }
@@ -84,10 +84,9 @@ impl Strand {
             budget_bytes: u64::MAX,
             schedule: Schedule::new(&Arrivals::Closed, share),
             head: Cursor::new(),
-            tail: Cursor::new(),
             ended_count: 0,
             stamps: NEVER,
-            ring: Box::default(),
+            outstanding: None,
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -130,7 +129,7 @@ impl Strand {
 
     /// Whether sends and receives go on side by side.
     pub fn is_pipelined(&self) -> bool {
-        !self.ring.is_empty()
+        self.outstanding.is_some()
     }
 
     /// Whether it has failed.
@@ -143,7 +142,8 @@ impl Strand {
         let Some(transaction) = self.transaction(script).filter(|_| self.standing == Standing::Running) else {
             return "waiting for the other strands".to_owned();
         };
-        let cursor = if self.is_pipelined() && self.tail.execution < self.head.execution { &self.tail } else { &self.head };
+        let tail = self.tail();
+        let cursor = if tail.execution < self.head.execution { tail } else { self.head };
         let execution = cursor.execution + 1;
         let Some(step) = transaction.steps.get(cursor.step as usize) else {
             return format!("before execution {execution} of {}", transaction.name);
@@ -196,7 +196,6 @@ impl Strand {
         self.standing = Standing::Running;
         self.blocked = 0;
         self.head = Cursor::new();
-        self.tail = Cursor::new();
         self.ended_count = 0;
         self.is_failed = false;
         self.stamps = NEVER;
@@ -204,9 +203,9 @@ impl Strand {
         self.is_lossy = ending.is_lossy;
         self.leads = transaction.leads || transaction.is_silent;
         self.schedule = Schedule::new(&transaction.arrivals, share);
-        self.ring = match transaction.outstanding_count {
-            0 | 1 => Box::default(),
-            count => vec![NEVER; count as usize].into(),
+        self.outstanding = match transaction.outstanding_count {
+            0 | 1 => None,
+            count => Some(Box::new(Outstanding::new(count))),
         };
         (self.until_ns, self.budget_bytes, self.limit) = (u64::MAX, u64::MAX, u64::MAX);
         match transaction.repeat {
@@ -243,7 +242,11 @@ impl Strand {
             Standing::Running => {}
         }
         let Some(transaction) = self.transaction(script) else { return Action::Barrier };
-        if self.ring.is_empty() { self.poll_single(script, transaction, now_ns) } else { self.poll_pipelined(script, transaction, now_ns) }
+        if self.outstanding.is_none() {
+            self.poll_single(script, transaction, now_ns)
+        } else {
+            self.poll_pipelined(script, transaction, now_ns)
+        }
     }
 
     /// Bytes have moved; says whether the operation has ended with them.
@@ -254,8 +257,10 @@ impl Strand {
             Direction::Send => self.sent_bytes += bytes,
             Direction::Receive => self.received_bytes += bytes,
         }
-        let is_head = self.ring.is_empty() || (direction == Direction::Send) == self.leads;
-        let cursor = if is_head { &mut self.head } else { &mut self.tail };
+        let cursor = match &mut self.outstanding {
+            Some(outstanding) if (direction == Direction::Send) != self.leads => &mut outstanding.tail,
+            _ => &mut self.head,
+        };
         cursor.left = cursor.left.saturating_sub(bytes);
         let (execution, is_over) = (cursor.execution, cursor.left == 0);
         self.stamp_begin(execution, now_ns);
@@ -294,7 +299,7 @@ impl Strand {
         self.blocked = 0;
         let step = self.transaction(script).and_then(|transaction| transaction.steps.get(self.head.step as usize));
         match step {
-            Some(step) if step.can_fail && self.ring.is_empty() => {
+            Some(step) if step.can_fail && self.outstanding.is_none() => {
                 self.is_failed = true;
                 if matches!(step.act, Act::Connect) {
                     // The other end knows nothing of it: the execution begins anew under its number.
@@ -326,20 +331,19 @@ impl Strand {
         Of { script, strand: self.number, round: u32::from(self.round), budget_bytes: self.budget_bytes }
     }
 
-    fn stamps_of(&self, execution: u64) -> Stamps {
-        if self.ring.is_empty() { self.stamps } else { self.ring[self.slot(execution)] }
+    /// Of the cursor that comes behind; where there is one alone, that one.
+    fn tail(&self) -> Cursor {
+        self.outstanding.as_ref().map_or(self.head, |outstanding| outstanding.tail)
     }
 
-    fn slot(&self, execution: u64) -> usize {
-        usize::try_from(execution % self.ring.len().max(1) as u64).unwrap_or(0)
+    fn stamps_of(&self, execution: u64) -> Stamps {
+        self.outstanding.as_ref().map_or(self.stamps, |outstanding| outstanding.stamps(execution))
     }
 
     fn set_stamps(&mut self, execution: u64, stamps: Stamps) {
-        if self.ring.is_empty() {
-            self.stamps = stamps;
-        } else {
-            let slot = self.slot(execution);
-            self.ring[slot] = stamps;
+        match &mut self.outstanding {
+            Some(outstanding) => outstanding.set_stamps(execution, stamps),
+            None => self.stamps = stamps,
         }
     }
 

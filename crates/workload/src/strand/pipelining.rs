@@ -5,11 +5,46 @@
 //! keep the order of the script.
 
 use super::polling::poll_step;
-use super::{Action, Strand};
-use crate::cursor::{BETWEEN, Of};
+use super::{Action, NEVER, Stamps, Strand};
+use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Script, Transaction};
 
+/// What a strand keeps where several executions are outstanding.
+#[derive(Debug, Clone)]
+pub(super) struct Outstanding {
+    /// The cursor that comes behind.
+    pub tail: Cursor,
+    /// Of the executions under way, each at its number modulo their count.
+    stamps: Box<[Stamps]>,
+}
+
+impl Outstanding {
+    /// Of so many executions, at least one; none has begun.
+    pub fn new(count: u32) -> Self {
+        Self { tail: Cursor::new(), stamps: vec![NEVER; count.max(1) as usize].into() }
+    }
+
+    /// When an execution was to begin, and did.
+    pub fn stamps(&self, execution: u64) -> Stamps {
+        self.stamps[self.place(execution)]
+    }
+
+    /// An execution has begun, or not yet.
+    pub fn set_stamps(&mut self, execution: u64, stamps: Stamps) {
+        let place = self.place(execution);
+        self.stamps[place] = stamps;
+    }
+
+    fn place(&self, execution: u64) -> usize {
+        usize::try_from(execution % self.stamps.len() as u64).unwrap_or(0)
+    }
+}
+
 impl Strand {
+    fn outstanding_count(&self) -> u64 {
+        self.outstanding.as_ref().map_or(1, |outstanding| outstanding.stamps.len() as u64)
+    }
+
     pub(super) fn poll_pipelined(&mut self, script: &Script, transaction: &Transaction, now_ns: u64) -> Action {
         let of = self.of(script);
         let mut until_ns = u64::MAX;
@@ -18,7 +53,7 @@ impl Strand {
                 Action::Wait { until_ns: this_ns } => until_ns = until_ns.min(this_ns),
                 action => return action,
             }
-            let passed = self.head.execution.min(self.tail.execution);
+            let passed = self.head.execution.min(self.tail().execution);
             if passed > self.ended_count {
                 return self.end_execution(self.ended_count, now_ns);
             }
@@ -30,13 +65,13 @@ impl Strand {
     fn poll_cursor(&mut self, is_head: bool, of: &Of<'_>, transaction: &Transaction, now_ns: u64) -> Action {
         let sends = is_head == self.leads;
         loop {
-            let (mut cursor, other) = if is_head { (self.head, self.tail) } else { (self.tail, self.head) };
+            let (mut cursor, other) = if is_head { (self.head, self.tail()) } else { (self.tail(), self.head) };
             if is_head && cursor.execution >= self.limit {
                 return self.leave();
             }
             if cursor.step == BETWEEN {
                 if is_head {
-                    if cursor.execution - self.ended_count >= self.ring.len() as u64 {
+                    if cursor.execution - self.ended_count >= self.outstanding_count() {
                         return Action::Wait { until_ns: u64::MAX };
                     }
                     if let Err(action) = self.poll_begin(transaction, now_ns) {
@@ -60,11 +95,14 @@ impl Strand {
                     }
                 }
             }
-            *(if is_head { &mut self.head } else { &mut self.tail }) = cursor;
+            match &mut self.outstanding {
+                Some(outstanding) if !is_head => outstanding.tail = cursor,
+                _ => self.head = cursor,
+            }
             if let Some(action) = action {
                 return action;
             }
-            if self.head.execution.min(self.tail.execution) > self.ended_count {
+            if self.head.execution.min(self.tail().execution) > self.ended_count {
                 // Both are behind an execution: it is told before anything else.
                 return Action::Wait { until_ns: u64::MAX };
             }

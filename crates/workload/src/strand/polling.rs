@@ -41,7 +41,7 @@ impl Strand {
             self.must_tell = false;
             return Action::Limit { executions_count: self.limit };
         }
-        if self.ended_count >= self.limit || self.ring.is_empty() {
+        if self.ended_count >= self.limit || self.outstanding.is_none() {
             self.standing = Standing::Waiting;
             return Action::Barrier;
         }

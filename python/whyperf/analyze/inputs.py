@@ -133,5 +133,6 @@ class Inputs:
     transactions: pl.DataFrame
     latencies: pl.DataFrame
     datagrams: pl.DataFrame
+    transport_info: pl.DataFrame
     round_trips: pl.DataFrame
     schedule: pl.DataFrame

@@ -96,6 +96,16 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "jitter_ns": pl.UInt64(),
         "kernel_drops_count": pl.UInt32(),
     },
+    "transport_info": {
+        **_FLOW,
+        "sample_mono_ns": pl.UInt64(),
+        "rtt_ns": pl.UInt64(),
+        "packet_payload_bytes": pl.UInt32(),
+        "cwnd_bytes": pl.UInt64(),
+        "sent_packets": pl.UInt64(),
+        "lost_packets": pl.UInt64(),
+        "retransmitted_packets": pl.UInt64(),
+    },
     "round_trips": {**_KEYS, "sent_mono_ns": pl.UInt64(), "rtt_ns": pl.UInt64()},
     "threads": {**_KEYS, **_SPAN, "thread": pl.UInt32(), "cpu_ns": pl.UInt64()},
 }

@@ -30,7 +30,7 @@ def test_the_page_has_the_course_the_comparison_and_the_study(folder: Path) -> N
     assert {f"chart-transports-{name}" for name in charts} <= set(checked(text).ids)
     told = words(text)
     assert "regions, with 1, 2, 3, 4, 3, 2, 1 flows." in told
-    assert "own, smoothed." in told
+    assert "those that the senders smoothed." in told
     assert "Cottrell et al." in told
 
 

@@ -76,17 +76,17 @@ class Indicators:
 
 
 def indicators(
-    schedule: pl.DataFrame, intervals: pl.DataFrame, tcp_info: pl.DataFrame, probe: pl.DataFrame
+    schedule: pl.DataFrame, intervals: pl.DataFrame, senders: pl.DataFrame, probe: pl.DataFrame
 ) -> Indicators:
     """The indicators of one trial.
 
-    `schedule` are its rows of `inputs.SCHEDULE`, the others its rows of the record's tables `intervals`, `tcp_info`
-    and `round_trips`, on the controller's clock.
+    `schedule` are its rows of `inputs.SCHEDULE`, `senders` those of `samples.sender_samples`, the others its rows of
+    the record's tables `intervals` and `round_trips`, all on the controller's clock.
     """
     course = flow_course(schedule, intervals.filter(pl.col("role") == "receiver"))
     start_ns = int(schedule["trial_start_ns"][0])
-    rtt = round_trips(probe, tcp_info, course.turns, start_ns)
-    return _Trial(course, rtt, connections(tcp_info, start_ns)).all()
+    rtt = round_trips(probe, senders, course.turns, start_ns)
+    return _Trial(course, rtt, connections(senders, start_ns)).all()
 
 
 @dataclass(frozen=True)

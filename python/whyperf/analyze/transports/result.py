@@ -93,7 +93,7 @@ class Transports(Part):
     """Indicators of a cell with a schedule, over its trials.
 
     `bin_s` is the averaging time of stability, convergence and slack. `rtt_source` is "probe" (round trips measured
-    beside the trial) or "tcp_info" (the senders' smoothed ones), null without either. `fairness_min` is the least
+    beside the trial) or "sender" (those that the senders smoothed), null without either. `fairness_min` is the least
     over regions with several flows of one protocol.
     """
 

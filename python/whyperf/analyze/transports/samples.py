@@ -1,4 +1,4 @@
-"""Round trips and TCP's counts of one trial, in s after the start of the load."""
+"""Round trips and the senders' counts of one trial, in s after the start of the load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import polars as pl
 from whyperf.analyze.rates import Floats
 from whyperf.analyze.transports.course import NS_PER_S, Turn
 
-PROBE, TCP_INFO = "probe", "tcp_info"
+PROBE, SENDER = "probe", "sender"
 
 
 @dataclass(frozen=True)
 class RttSamples:
-    """Round trips: when, how long, both in s; `source` is "probe" or "tcp_info"; `baseline_s` is the smallest."""
+    """Round trips: when, how long, both in s; `source` is "probe" or "sender"; `baseline_s` is the smallest."""
 
     source: str | None
     at_s: Floats
@@ -28,7 +28,7 @@ class RttSamples:
 
 @dataclass(frozen=True)
 class ConnectionSamples:
-    """TCP_INFO of one sending connection, in the order of time; counts are totals since it opened."""
+    """A sending connection in the order of time; counts are totals since it opened. The window is 0 where unknown."""
 
     connection: int
     at_s: Floats
@@ -45,27 +45,62 @@ class ConnectionSamples:
         return float(again[1] - again[0]), float(data[1] - data[0])
 
 
-def round_trips(probe: pl.DataFrame, tcp_info: pl.DataFrame, turns: Sequence[Turn], trial_start_ns: int) -> RttSamples:
-    """The round trips of a trial: those of the probe where there are any, else what TCP's senders smoothed.
+_SAMPLE = {
+    "connection": pl.Int64(),
+    "sample_mono_ns": pl.Int64(),
+    "rtt_ns": pl.Int64(),
+    "rtt_ns_min": pl.Int64(),
+    "cwnd_segments": pl.Float64(),
+    "retransmitted_segments": pl.Int64(),
+    "data_segments_out": pl.Int64(),
+}
 
-    Of TCP's only those samples count that a connection gave while its flow was at work; the smallest is the kernel's.
+
+def sender_samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.DataFrame:
+    """What the senders knew of their connections, the kernel's of TCP and the libraries' of other transports.
+
+    Rows of the record's tables, as columns `_SAMPLE`. A packet of a library counts as a segment; where it does not say
+    what it sent again, what it lost is that.
+    """
+    again = pl.coalesce("retransmitted_packets", "lost_packets")
+    of_libraries = transport_info.select(
+        "connection",
+        "role",
+        "sample_mono_ns",
+        "rtt_ns",
+        pl.lit(None).alias("rtt_ns_min"),
+        (pl.col("cwnd_bytes") / pl.col("packet_payload_bytes")).alias("cwnd_segments"),
+        again.alias("retransmitted_segments"),
+        pl.col("sent_packets").alias("data_segments_out"),
+    )
+    parts = [
+        frame.filter(pl.col("role") == "sender").select(pl.col(name).cast(kind) for name, kind in _SAMPLE.items())
+        for frame in (tcp_info, of_libraries)
+    ]
+    return pl.concat(parts).sort("sample_mono_ns")
+
+
+def round_trips(probe: pl.DataFrame, senders: pl.DataFrame, turns: Sequence[Turn], trial_start_ns: int) -> RttSamples:
+    """The round trips of a trial: those of the probe where there are any, else what the senders smoothed.
+
+    `senders` are of `sender_samples`. Of these only those samples count that a connection gave while its flow was at
+    work; the smallest is the kernel's where it knows it.
     """
     answered = probe.drop_nulls("rtt_ns").sort("sent_mono_ns")
     if not answered.is_empty():
         rtt_s = _seconds(answered["rtt_ns"])
         return RttSamples(PROBE, _since(answered["sent_mono_ns"], trial_start_ns), rtt_s, float(rtt_s.min()))
-    sends = tcp_info.filter((pl.col("role") == "sender") & (pl.col("rtt_ns") > 0)).sort("sample_mono_ns")
+    sends = senders.filter(pl.col("rtt_ns") > 0)
     working = _at_work(sends, turns, trial_start_ns)
     if working.is_empty():
         return RttSamples(None, np.array([]), np.array([]), None)
     smallest = sends.select(pl.min_horizontal(pl.col("rtt_ns_min").min(), pl.col("rtt_ns").min())).item()
     at_s = _since(working["sample_mono_ns"], trial_start_ns)
-    return RttSamples(TCP_INFO, at_s, _seconds(working["rtt_ns"]), float(smallest) / NS_PER_S)
+    return RttSamples(SENDER, at_s, _seconds(working["rtt_ns"]), float(smallest) / NS_PER_S)
 
 
-def connections(tcp_info: pl.DataFrame, trial_start_ns: int) -> dict[int, ConnectionSamples]:
-    """The samples of each sending connection of a trial."""
-    sends = tcp_info.filter(pl.col("role") == "sender").sort("sample_mono_ns")
+def connections(senders: pl.DataFrame, trial_start_ns: int) -> dict[int, ConnectionSamples]:
+    """The samples of each sending connection of a trial; `senders` are of `sender_samples`."""
     return {
         int(str(connection)): ConnectionSamples(
             int(str(connection)),
@@ -74,7 +109,7 @@ def connections(tcp_info: pl.DataFrame, trial_start_ns: int) -> dict[int, Connec
             _floats(rows["retransmitted_segments"]),
             _floats(rows["data_segments_out"]),
         )
-        for (connection,), rows in sends.partition_by("connection", as_dict=True).items()
+        for (connection,), rows in senders.partition_by("connection", as_dict=True).items()
     }
 
 

@@ -21,6 +21,7 @@ from whyperf.analyze.transports.result import (
     Transports,
 )
 from whyperf.analyze.transports.rfc6349 import buffer_delay_ratio, efficiency_ratio, ideal_bps, transfer_time_ratio
+from whyperf.analyze.transports.samples import sender_samples
 from whyperf.analyze.transports.survival import duration
 
 BITS_PER_KBYTE = 8 * 1024
@@ -37,7 +38,8 @@ def trial_indicators(inputs: Inputs) -> dict[str, list[Indicators]]:
         schedule, intervals = inputs.schedule.filter(here), inputs.intervals.filter(here)
         if schedule.is_empty() or intervals.is_empty():
             continue
-        made = indicators(schedule, intervals, inputs.tcp_info.filter(here), inputs.round_trips.filter(here))
+        senders = sender_samples(inputs.tcp_info.filter(here), inputs.transport_info.filter(here))
+        made = indicators(schedule, intervals, senders, inputs.round_trips.filter(here))
         found.setdefault(row["cell"], []).append(made)
     return found
 

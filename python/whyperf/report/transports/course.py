@@ -9,6 +9,7 @@ from bokeh.models.annotations import BoxAnnotation
 from whyperf.analyze.quantity import bit_rate, seconds
 from whyperf.analyze.rates import Floats
 from whyperf.analyze.transports.indicators import Indicators
+from whyperf.analyze.transports.samples import SENDER
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend
 from whyperf.report.metric import GOODPUT, RateUnit
@@ -56,7 +57,7 @@ def course_group(courses: Courses, board: Switchboard) -> Group:
 def _note(trials: Sequence[Indicators]) -> str:
     at_work = ", ".join(str(len(region.flows)) for region in trials[0].course.regions)
     sources = {trial.rtt_samples.source for trial in trials}
-    smoothed = " Round-trip times are TCP's own, smoothed." if "tcp_info" in sources else ""
+    smoothed = " Round-trip times are those that the senders smoothed." if SENDER in sources else ""
     bands = f"Bands are the schedule's regions, with {at_work} flows." if _same_regions(trials) else ""
     return f"{bands} The first trial of each cell.{smoothed}".strip()
 

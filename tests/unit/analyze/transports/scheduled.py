@@ -94,3 +94,16 @@ def tcp_info_rows(
 
 NO_TCP_INFO = tcp_info_rows(0, [], [], [])
 NO_PROBE = pl.DataFrame(schema={"sent_mono_ns": pl.Int64(), "rtt_ns": pl.Int64()})
+NO_TRANSPORT_INFO = pl.DataFrame(
+    schema={
+        "connection": pl.UInt32(),
+        "role": pl.String(),
+        "sample_mono_ns": pl.Int64(),
+        "rtt_ns": pl.UInt64(),
+        "packet_payload_bytes": pl.UInt32(),
+        "cwnd_bytes": pl.UInt64(),
+        "sent_packets": pl.UInt64(),
+        "lost_packets": pl.UInt64(),
+        "retransmitted_packets": pl.UInt64(),
+    }
+)

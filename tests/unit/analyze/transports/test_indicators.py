@@ -9,6 +9,7 @@ import pytest
 from tests.unit.analyze.transports.scheduled import (
     NO_PROBE,
     NO_TCP_INFO,
+    NO_TRANSPORT_INFO,
     NS_PER_S,
     START_NS,
     Flow,
@@ -19,6 +20,7 @@ from tests.unit.analyze.transports.scheduled import (
 )
 from whyperf.analyze.inputs import Cell
 from whyperf.analyze.transports.indicators import Indicators, indicators
+from whyperf.analyze.transports.samples import connections, sender_samples
 from whyperf.analyze.transports.schedule import scheduled_connections
 from whyperf.analyze.transports.summary import summarize_transports
 
@@ -26,7 +28,8 @@ SHARED = [Flow(0, 40, lambda at: 80e6 if at < 10 or at >= 30 else 60e6), Flow(10
 
 
 def trial(flows: Sequence[Flow], tcp_info: pl.DataFrame = NO_TCP_INFO, probe: pl.DataFrame = NO_PROBE) -> Indicators:
-    return indicators(schedule_rows(flows), interval_rows(flows), tcp_info, probe)
+    senders = sender_samples(tcp_info, NO_TRANSPORT_INFO)
+    return indicators(schedule_rows(flows), interval_rows(flows), senders, probe)
 
 
 def probe_rows(rtts: Sequence[tuple[float, float | None]]) -> pl.DataFrame:
@@ -52,7 +55,7 @@ def test_goodput_and_fairness_region_by_region() -> None:
 def test_round_trips_of_the_probe_come_before_those_of_tcp() -> None:
     tcp_info = tcp_info_rows(0, np.arange(0, 40, 0.5).tolist(), [10] * 80, [0] * 80, rtt_ms=50)
     by_tcp = trial(SHARED, tcp_info)
-    assert by_tcp.rtt_samples.source == "tcp_info"
+    assert by_tcp.rtt_samples.source == "sender"
     assert by_tcp.rtt.mean_s == pytest.approx(0.05)
     assert by_tcp.rtt.inflation_ratio == pytest.approx(2.5)
     probe = probe_rows([(5, 20), (15, 30), (16, 50), (17, None), (35, 20)])
@@ -81,6 +84,17 @@ def test_the_retransmitted_share_is_of_the_region_in_which_it_happened() -> None
     assert shares == [0, pytest.approx(5 / 4000), 0]
     assert found.retransmitted_ratio == pytest.approx(5 / 8000)
     assert found.flows[1].retransmitted_ratio is None
+
+
+def test_a_library_is_heard_as_the_kernel_is() -> None:
+    """Two packets of 1456 bytes in the window, one of ten sent again, or one lost where nothing says so."""
+    row = {"connection": 1, "role": "sender", "sample_mono_ns": START_NS, "rtt_ns": 9, "packet_payload_bytes": 1456}
+    told = {"cwnd_bytes": 2912, "sent_packets": 10, "lost_packets": 3, "retransmitted_packets": 1}
+    silent = {"cwnd_bytes": None, "sent_packets": 20, "lost_packets": 4, "retransmitted_packets": None}
+    rows = pl.DataFrame([row | told, row | {"connection": 2} | silent], schema=NO_TRANSPORT_INFO.schema)
+    found = connections(sender_samples(NO_TCP_INFO, rows), START_NS)
+    assert (found[1].cwnd_segments[0], found[1].retransmitted_segments[0], found[1].data_segments[0]) == (2, 1, 10)
+    assert (found[2].cwnd_segments[0], found[2].retransmitted_segments[0], found[2].data_segments[0]) == (0, 4, 20)
 
 
 def test_harm_is_between_protocols_only() -> None:

@@ -5,19 +5,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from whyperf.analyze.quantity import count
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.goodput import Goodputs
+from whyperf.cli.missing import without_missing
 from whyperf.cli.overrides import in_words_of
+from whyperf.cli.progress import duration
 from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.cli.uperf import refuse_streams
-from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
+from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, TimeLeft, build
 from whyperf.profile import BY_NAME, Factors, Profile, ProfileError
 from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
 from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, named_cpus, run_plan
 
 CONGESTION_CONTROL = "congestion_control"
+#: A measurement that lasts so long says so before it begins.
+WORTH_TELLING_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Order:
     #: Which of them have options of their own.
     options: tuple[str, ...]
     only: tuple[str, ...]
+    leave_out_missing: bool
     trials: int | None
     evidence: Level | None
     seed: int | None
@@ -51,6 +57,8 @@ def measure(order: Order) -> int:
         profile = with_workload(profile, order.workload)
     target = _target(order, profile, host)
     profile = _without_missing_cpus(profile)
+    if order.leave_out_missing:
+        profile = without_missing(profile, target.hosts)
     plan = _plan(order, profile, target)
     if order.dry_run:
         return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
@@ -167,6 +175,10 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
         say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
     if not missing:
         return
+    seconds = TimeLeft(experiment.plan).seconds(trial.cell for trial in missing)
+    if seconds >= WORTH_TELLING_S:
+        number = count(len(missing), "trial")
+        say(f"{number} to make, about {duration(seconds)}; stopped at any time, the same command resumes")
     # Imported here, as above.
     from whyperf.cli.watch import watcher_for  # noqa: PLC0415
 

@@ -102,6 +102,14 @@ def command(  # noqa: PLR0917 - typer fills them by name
             rich_help_panel=PLAN,
         ),
     ] = None,
+    leave_out_missing: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-missing",
+            help="Leaves out congestion controls and transports that a host does not have, instead of refusing.",
+            rich_help_panel=PLAN,
+        ),
+    ] = False,
     trials: Annotated[int | None, typer.Option(help="Trials of every cell.", rich_help_panel=PLAN)] = None,
     evidence: Annotated[
         Evidence | None,
@@ -172,6 +180,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             overrides=overrides(options, assignments or ()),
             options=tuple(name for name, text in options.items() if text is not None),
             only=tuple(only or ()),
+            leave_out_missing=leave_out_missing,
             trials=trials,
             evidence=None if evidence is None else evidence.value,
             seed=seed,

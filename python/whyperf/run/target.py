@@ -31,6 +31,12 @@ class Target:
     near: tuple[str, ...] = (LOCAL,)
 
     @property
+    def hosts(self) -> list[str | None]:
+        """The hosts of all ends as for ssh, each once; None for this one."""
+        names = [None if near == LOCAL else near for near in self.near]
+        return list(dict.fromkeys([*names, self.host]))
+
+    @property
     def name(self) -> str:
         """The target as the plan names it."""
         if self.host is not None:

@@ -21,6 +21,7 @@ SHORTER = {"Retransmitted": "Retr", "Announced window": "Window announced"}
 #: What a narrow terminal does without, in this order.
 LEAVE_OUT = (
     "Trials",
+    "Packets/s",
     "Retr",
     "Window announced",
     "Cycles/KB receiver",

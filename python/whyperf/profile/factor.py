@@ -169,6 +169,14 @@ SUFFIXES = {
 """By the unit of a factor: sizes in powers of 1024, rates in powers of 1000."""
 
 
+def cpus_of_list(text: str) -> list[int]:
+    """The CPUs of a list such as `0,2-3`, the form of the kernel's cpuset files; none for a word or a reference."""
+    if not text[:1].isdecimal():
+        return []
+    spans = [part.partition("-") for part in text.split(",")]
+    return [cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1)]
+
+
 def _shown(level: object) -> str:
     if isinstance(level, bool):
         return "true" if level else "false"

@@ -1,6 +1,7 @@
 """Columns of data for charts, from cells in the order of an axis."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
@@ -80,28 +81,36 @@ def trials_text(cell: CellResult) -> str:
     return ", ".join([str(cell.trials), *(f"{number} {what}" for what, number in extra.items() if number)])
 
 
-def busy(end: str) -> Callable[[CellResult], float | None]:
-    """CPU of an end in percent: all of its CPUs' busy time where they are its alone, else its threads'."""
+@dataclass(frozen=True)
+class Busy:
+    """How the CPU time of an end is told: all of its CPUs' busy time, or its threads' alone; in percent, or in CPUs."""
 
-    def value(cell: CellResult) -> float | None:
-        cpu = getattr(cell.cpu, end)
-        if cpu is None:
-            return None
-        ratio = cpu.busy_ratio if cpu.busy_ratio is not None else cpu.load_threads_ratio
-        return None if ratio is None else ratio * 100
+    threads_only: bool = False
+    in_cpus: bool = False
 
-    return value
+    def of(self, end: str) -> Callable[[CellResult], float | None]:
+        """The figure of an end; None where it is not known."""
 
+        def value(cell: CellResult) -> float | None:
+            cpu = getattr(cell.cpu, end)
+            if cpu is None:
+                return None
+            ratio = cpu.load_threads_ratio if self.threads_only else cpu.busy_ratio
+            return None if ratio is None else float(ratio) * (len(cpu.cpus) if self.in_cpus else 100)
 
-def busy_text(end: str) -> Callable[[CellResult], str]:
-    """The same in words."""
-    value = busy(end)
+        return value
 
-    def told(cell: CellResult) -> str:
-        number = value(cell)
-        return "unknown" if number is None else percent(number / 100)
+    def told(self, end: str) -> Callable[[CellResult], str]:
+        """The same in words."""
+        value = self.of(end)
 
-    return told
+        def told(cell: CellResult) -> str:
+            number = value(cell)
+            if number is None:
+                return "unknown"
+            return f"{significant(number)} CPUs" if self.in_cpus else percent(number / 100)
+
+        return told
 
 
 def cost(end: str) -> Callable[[CellResult], float | None]:

@@ -42,7 +42,8 @@ def headline(summary: Summary) -> str:
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
     worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
     names = [axis.factor for axis in varied_axes(sweep)]
-    lead = f"{metric.title} reached {metric.told(_median(best, metric))} {where}, with {setting(best.factors, names)}."
+    what = GOODPUT.title if metric is GOODPUT else "The rate"
+    lead = f"{what} reached {metric.told(_median(best, metric))} {where}, with {setting(best.factors, names)}."
     if _is_open_loop(sweep):
         return f"{_kept_up_sentence(sweep, names)} {lead}"
     if _median(worst, metric) <= 0 or best is worst:

@@ -24,6 +24,8 @@ Histograms = Mapping[tuple[str, str], pl.DataFrame]
 
 FIELDS = {"p50_ns": "50 %", "p90_ns": "90 %", "p99_ns": "99 %", "p99_9_ns": "99.9 %", "p99_99_ns": "99.99 %"}
 MOST_POINTS = 120
+#: From such a ratio of the largest to the smallest value on, an axis is logarithmic.
+WIDE = 10
 KINDS = {
     "intended": "from the intended begin",
     "service": "from the begin (closed loop)",
@@ -90,7 +92,7 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
     axis, lines = layout.x, layout.lines
     title = f"Latency ({unit[1]})"
     if lines is None:
-        made = figures.factor_chart(axis, title, log_y=True)
+        made = figures.factor_chart(axis, title, log_y=_is_wide(layout, tuple(FIELDS)))
         points = []
         keys = []
         for (field, name), paint in zip(FIELDS.items(), ordered(len(FIELDS)), strict=True):
@@ -107,7 +109,7 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
     charts = []
     levels = lines.thinned(MOST_LINES)
     for field in ("p50_ns", "p99_ns"):
-        made = figures.factor_chart(axis, title, log_y=True)
+        made = figures.factor_chart(axis, title, log_y=_is_wide(layout, (field,)))
         points = []
         for index, (level, paint) in enumerate(zip(levels, _paints(lines, len(levels)), strict=True)):
             told = level_with_unit(lines.factor, level)
@@ -119,6 +121,12 @@ def _against(place: Place, unit: tuple[float, str]) -> Group:
         words = f"Latency that {FIELDS[field]} did not exceed, against {factor_name(axis.factor)}."
         charts.append(Chart(f"{prefix}-latency-{field}", f"Not exceeded by {FIELDS[field]}", made, words))
     return Group(f"Latency against {factor_name(axis.factor)}", tuple(charts), "", _lines_legend(prefix, lines))
+
+
+def _is_wide(layout: Layout, fields: Sequence[str]) -> bool:
+    """Whether values differ so much that only a logarithmic axis shows the small ones."""
+    values = [value for cell in layout.cells.values() for field in fields if (value := _value(field, 1.0)(cell))]
+    return bool(values) and max(values) >= WIDE * min(values)
 
 
 def _curves(place: Place, histograms: Histograms, unit: tuple[float, str]) -> Group:

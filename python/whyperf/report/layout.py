@@ -7,12 +7,16 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 from whyperf.analyze.summary import CellResult
-from whyperf.report.words import factor_title, level_text
+from whyperf.profile.factor import cpus_of_list
+from whyperf.report.words import factor_name, factor_title, level_text
 
 MOST_LINES = 8
 """More lines than this cannot be told apart."""
 
-X_FIRST = ("write_size_bytes", "read_size_bytes", "window_bytes")
+CPU_FACTORS = ("near_cpus", "far_cpus")
+"""Lists of CPUs; on an axis their number stands for them."""
+
+X_FIRST = (*CPU_FACTORS, "write_size_bytes", "read_size_bytes", "window_bytes")
 """Who gets the x axis among factors with equally many levels."""
 
 LINES_FIRST = ("window_bytes",)
@@ -31,7 +35,17 @@ class Axis:
     @property
     def numeric(self) -> bool:
         """Whether levels have a distance."""
-        return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
+        return self.counts_cpus or all(
+            isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels
+        )
+
+    @property
+    def counts_cpus(self) -> bool:
+        """Whether levels are lists of CPUs, each of another length."""
+        if self.factor not in CPU_FACTORS:
+            return False
+        counts = {len(cpus_of_list(str(level))) for level in self.levels}
+        return 0 not in counts and len(counts) == len(self.levels)
 
     @property
     def geometric(self) -> bool:
@@ -46,6 +60,8 @@ class Axis:
     @property
     def title(self) -> str:
         """The axis label."""
+        if self.counts_cpus:
+            return f"Number of {factor_name(self.factor)}"
         names = [factor_title(self.factor).partition(" (")[0], *(factor_title(name) for name in self.aliases)]
         return (
             " = ".join([names[0], *(name[:1].lower() + name[1:] for name in names[1:])])
@@ -55,6 +71,8 @@ class Axis:
 
     def values(self) -> list[float]:
         """Positions of the levels on an axis: themselves, or 0, 1, 2, … where they have no distance."""
+        if self.counts_cpus:
+            return [float(len(cpus_of_list(str(level)))) for level in self.levels]
         if self.numeric:
             return [float(level) for level in self.levels if isinstance(level, int | float)]
         return [float(index) for index in range(len(self.levels))]
@@ -64,6 +82,10 @@ class Axis:
         count = len(self.levels)
         if count <= most:
             return self.levels
+        # An even stride where there is one that leaves half of what may be there.
+        for stride in range(2, 2 * count // most + 1):
+            if (count - 1) % stride == 0 and (count - 1) // stride < most:
+                return self.levels[::stride]
         return tuple(self.levels[round(index * (count - 1) / (most - 1))] for index in range(most))
 
 

@@ -13,7 +13,7 @@ from whyperf.report.blocks import Chart, Group, Key, Legend
 from whyperf.report.layout import Axis, Layout
 from whyperf.report.paint import ENDS, KINDS, tag
 from whyperf.report.switchboard import Choice, Columns, Switchboard
-from whyperf.report.ticks import short
+from whyperf.report.ticks import bar_labels
 from whyperf.report.words import factor_name, factor_title, level_text, level_with_unit
 
 MOST_BARS = 10
@@ -52,7 +52,7 @@ def split_group(
     choices = (*panels, *((at,) if at else ()))
     charts = []
     for end in ENDS:
-        made = _empty(axis.title, [short(axis.factor, level) for level in levels], _highest(layout.cells.values()))
+        made = _empty(axis.title, bar_labels(axis, levels), _highest(layout.cells.values()))
         columns = {key: _columns(row, [end] * len(row)) for key, row in bars.items()}
         _draw(made, board.source(choices, columns), factor_title(axis.factor).partition(" (")[0])
         words = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."

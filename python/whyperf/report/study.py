@@ -33,10 +33,12 @@ class Comparison:
     columns: tuple[tuple[Column, "Get | _Other"], ...]
 
 
-def study_section(profile: str, summary: Summary, payloads: Mapping[str, str]) -> Section | None:
+def study_section(
+    profile: str, summary: Summary, payloads: Mapping[str, str], released: Mapping[str, str] | None = None
+) -> Section | None:
     """The section beside the study of a shipped profile; None where there is no table to compare with.
 
-    `payloads` are the on-wire payloads of cells with a log trial, in words.
+    `payloads` are the on-wire payloads of cells with a log trial, in words, `released` which of them waited for an ACK.
     """
     comparisons = COMPARISONS.get(profile)
     if comparisons is None:
@@ -44,7 +46,7 @@ def study_section(profile: str, summary: Summary, payloads: Mapping[str, str]) -
     section = Section("study", "Beside the study")
     for comparison in comparisons:
         source, rows = read(comparison.file)
-        filled = [_row(comparison, row, summary.cells, payloads) for row in rows]
+        filled = [_row(comparison, row, summary.cells, payloads, released or {}) for row in rows]
         table = Table(tuple(column for column, _ in comparison.columns), tuple(filled))
         section.tables.append(StudyTable(comparison.heading, f"{comparison.note} {source}".strip(), table))
     return section
@@ -60,10 +62,15 @@ def read(name: str) -> tuple[str, list[Row]]:
 
 
 def _row(
-    comparison: Comparison, row: Row, cells: Sequence[CellResult], payloads: Mapping[str, str]
+    comparison: Comparison,
+    row: Row,
+    cells: Sequence[CellResult],
+    payloads: Mapping[str, str],
+    released: Mapping[str, str],
 ) -> tuple[Entry, ...]:
     found = _cell(cells, comparison.match(row))
-    told = {**row, "payloads": payloads.get(found.id, "") if found is not None else ""}
+    of_log = {"payloads": payloads, "released": released}
+    told = {**row, **{name: texts.get(found.id, "") if found is not None else "" for name, texts in of_log.items()}}
     return tuple(get.of(row, cells) if isinstance(get, _Other) else get(told, found) for _, get in comparison.columns)
 
 
@@ -151,9 +158,14 @@ def _four(value: float) -> str:
     return significant(value, 4)
 
 
-def _payloads(row: Row, _: CellResult | None) -> Entry:
-    text = row.get("payloads", "")
-    return Entry(text, text)
+def _of_log(name: str) -> Get:
+    """What the log trial of the row's cell says."""
+
+    def get(row: Row, _: CellResult | None) -> Entry:
+        text = row.get(name, "")
+        return Entry(text, text)
+
+    return get
 
 
 def _head(text: str, whose: str, *, number: bool = True) -> Column:
@@ -170,6 +182,22 @@ def _small(column: str, *, no_delay: bool, quick: bool) -> Callable[[Row], Mappi
 
 _NODELAY = _small("payload_bytes", no_delay=True, quick=False)
 _NODELAY_QUICK = _small("payload_bytes", no_delay=True, quick=True)
+
+NAGLE_NOTE = (
+    "Payloads here are of the log trial, and so is the part of each that left when an ACK arrived. The study's sender "
+    "kept messages whole: one of them, and as many as a segment holds, alternated. Linux cuts the stream at the "
+    "segment size, whatever the messages: full segments go at once, and only the rest, smaller than a segment, waits, "
+    "and only while another small one is not acknowledged (Minshall's variant of Nagle's algorithm: tcp_nagle_check "
+    "in net/ipv4/tcp_output.c). How much is left over depends on when the ACK comes: a receiver that has read "
+    "everything acknowledges at once (tcp_cleanup_rbuf in net/ipv4/tcp.c), the study's after up to 8 segments."
+)
+"""What Linux does otherwise than the study's Solaris, and where."""
+
+AUTOCORKING_NOTE = (
+    "Packets that hold several messages although Nagle's algorithm is off: while a packet of the connection waits in a "
+    "queue below TCP, Linux lets the next messages join one that is not full (net.ipv4.tcp_autocorking; "
+    "tcp_should_autocork in net/ipv4/tcp.c)."
+)
 
 COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "rr-ack": (
@@ -193,7 +221,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             "gbe_small_packets_nagle",
             "With Nagle's algorithm, ACKs deferred",
-            "Payloads here are of the log trial; the section on the segment flow says which of them waited for an ACK.",
+            NAGLE_NOTE,
             _small("message_bytes", no_delay=False, quick=False),
             (
                 (Column("Message (bytes)"), _study("message_bytes")),
@@ -201,7 +229,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
                     _head("Payloads on the wire", STUDY, number=False),
                     _study("on_wire_payload_bytes", text=lambda text: text.replace(";", ", ")),
                 ),
-                (_head("Payloads on the wire", HERE, number=False), _payloads),
+                (_head("Payloads on the wire", HERE, number=False), _of_log("payloads")),
+                (_head("Waited for an ACK", HERE, number=False), _of_log("released")),
                 (_head("Packets/s", STUDY), _study("packets_per_s")),
                 (_head("Packets/s", HERE), _here(_packets, _four)),
                 (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
@@ -211,7 +240,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             "gbe_small_packets_nodelay",
             "Without Nagle's algorithm",
-            "",
+            AUTOCORKING_NOTE,
             _NODELAY,
             (
                 (Column("Message (bytes)"), _study("payload_bytes")),

@@ -1,16 +1,18 @@
 """The charts of one sweep, chosen by what varied."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from bokeh.models import ColumnDataSource
+from bokeh.models import ColumnDataSource, Range1d
 
+from whyperf.analyze.quantity import significant
 from whyperf.analyze.summary import CellResult
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
 from whyperf.report.latency import Histograms, Place, latency_groups, transaction_cost_groups
-from whyperf.report.layout import MOST_LINES, Axis, Layout, choose
+from whyperf.report.layout import CPU_FACTORS, MOST_LINES, Axis, Layout, choose
 from whyperf.report.metric import metric_of
 from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.split import split_group
@@ -46,8 +48,10 @@ def sweep_section(
     section.choices = drawer.panels
     place = Place(drawer.id, layout, drawer.panels, board)
     section.groups.append(drawer.goodput())
+    if any(cell.transactions is not None and cell.transactions.counted_as == "messages" for cell in cells):
+        section.groups.append(drawer.packets())
     section.groups += latency_groups(place, cells, histograms)
-    if any(data.busy(end)(cell) is not None for cell in cells for end in ENDS):
+    if drawer.knows_cpu:
         section.groups += drawer.cpu()
         split = split_group(drawer.id, layout, board, drawer.panels, drawer.at)
         if split:
@@ -77,10 +81,17 @@ class _Drawer:
         self._metric = metric_of(cells)
         self._unit = self._metric.unit(cells)
         self._cells = cells
-        alone = any(cpu.busy_ratio is not None for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu)
-        self._most_busy = max((data.busy(end)(cell) or 0.0 for cell in cells for end in ENDS), default=0.0)
-        self._cpu_title = "CPU busy (%)" if alone else "CPU of the load's threads (%)"
-        self._cpu_note = CPU_NOTE if alone else SHARED_NOTE
+        known = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu]
+        # One measure for all cells of a chart, also where only some share their CPUs.
+        alone = all(cpu.busy_ratio is not None for cpu in known)
+        in_cpus = any(name in CPU_FACTORS for axis in _axes(layout) for name in (axis.factor, *axis.aliases))
+        self._busy = data.Busy(threads_only=not alone, in_cpus=in_cpus)
+        values = [value for cell in cells for end in ENDS if (value := self._busy.of(end)(cell)) is not None]
+        self.knows_cpu = bool(values)
+        self._most_busy = max(values, default=0.0)
+        what, unit = ("CPUs", " in use") if in_cpus else ("CPU", " busy (%)")
+        self._cpu_title = f"{what}{unit}" if alone else f"{what} of the load's threads{'' if in_cpus else ' (%)'}"
+        self._cpu_note = (CPU_NOTE if alone else SHARED_NOTE) + (IN_CPUS_NOTE if in_cpus else "")
         self.panels = tuple(
             choice(prefix, axis.factor, _label(axis), axis.levels, axis.levels[0]) for axis in layout.panels
         )
@@ -91,7 +102,7 @@ class _Drawer:
         usual = USUAL_SIZE if USUAL_SIZE in layout.x.levels else chosen
         #: Where on the x axis the charts against the lines' factor are taken.
         self.at: Choice | None = None
-        if lines and lines.numeric and len(lines.levels) >= 3:
+        if lines and lines.numeric and len(lines.levels) >= 3 and layout.x.factor != "connections":
             self.at = choice(f"{prefix}-at", layout.x.factor, _label(layout.x), layout.x.levels, usual)
 
     def goodput(self) -> Group:
@@ -117,6 +128,42 @@ class _Drawer:
         chart = Chart(f"{self.id}-goodput", "", made, words)
         return Group(heading, (chart,), note, self._legend())
 
+    def packets(self) -> Group:
+        """Messages and the packets that carried them, a chart each."""
+        axis = self._layout.x
+        quantities: tuple[tuple[str, Get], ...] = (
+            ("Messages", lambda cell: cell.transactions.per_s.median if cell.transactions is not None else None),
+            ("Packets", lambda cell: cell.data_segments_per_s),
+        )
+        charts = []
+        for name, value in quantities:
+            made = figures.factor_chart(axis, f"{name} a second")
+            figures.full_numbers(made)
+            points = [
+                self._draw(
+                    made,
+                    self._source(
+                        level,
+                        lambda rows, line, name=name, value=value: data.values(  # type: ignore[misc]
+                            rows,
+                            axis.factor,
+                            line,
+                            value,
+                            lambda cell: f"{significant(value(cell) or 0.0, 4)} {name.lower()}/s",
+                        ),
+                    ),
+                    axis,
+                    index,
+                    interval=False,
+                )
+                for index, level in enumerate(self._levels)
+            ]
+            figures.hover(made, points, self._rows(axis, name))
+            words = f"{name} a second against {_names(axis)}{self._lines_words()}."
+            charts.append(Chart(f"{self.id}-{name.lower()}", name, made, words))
+        note = "Median of the trials. Fewer packets than messages: several shared one. Segments sent again count."
+        return Group(f"Messages and packets against {_names(axis)}", tuple(charts), note, self._legend())
+
     def cpu(self) -> list[Group]:
         """CPU: against the lines' factor at one level of x, with goodput beside it; or against x."""
         lines = self._layout.lines
@@ -125,7 +172,7 @@ class _Drawer:
             heading = f"{self._metric.title} and CPU against {_names(lines)}"
             return [Group(heading, goodput, "", _ends_legend(f"{self.id}-end"), (self.at,))]
         if lines:
-            charts = self._per_end("cpu", self._cpu_title, data.busy, data.busy_text)
+            charts = self._per_end("cpu", self._cpu_title, self._busy.of, self._busy.told)
             return [Group(f"CPU against {_names(self._layout.x)}", charts, self._cpu_note, self._legend())]
         chart = self._both_ends(self._layout.x, (), {}, "")
         return [
@@ -169,23 +216,30 @@ class _Drawer:
     ) -> Chart:
         """CPU of sender and receiver against `axis`."""
         made = figures.factor_chart(axis, self._cpu_title)
-        figures.full_percent(made, self._most_busy)
+        self._full_cpu(made)
         points = []
         for end, paint in ENDS.items():
             columns: dict[tuple[str, ...], Columns] = {}
             if at:
                 for key, (x, panel) in combos.items():
                     rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, data.busy(end), data.busy_text(end))
+                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.told(end))
             else:
                 for key, panel in self._panel_combos().items():
                     rows = [(pos, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, data.busy(end), data.busy_text(end))
+                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.told(end))
             source = self._board.source([*self.panels, *at], columns)
             figures.add_line(made, source, paint, f"{self.id}-end-{end}")
             points.append(figures.add_points(made, source, paint, f"{self.id}-end-{end}"))
         figures.hover(made, points, {_label(axis): "at", "End": "line", "CPU busy": "told"})
         return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
+
+    def _full_cpu(self, made: figures.Figure) -> None:
+        """All of what there is as the end of the axis: 100 %, or the CPUs in use at most."""
+        if self._busy.in_cpus:
+            made.y_range = Range1d(start=0, end=max(1.0, math.ceil(self._most_busy)) * 1.04)
+        else:
+            figures.full_percent(made, self._most_busy)
 
     def _per_end(
         self, kind: str, title: str, value: Callable[[str], Get], told: Callable[[str], Told]
@@ -196,7 +250,7 @@ class _Drawer:
         for end in ENDS:
             made = figures.factor_chart(axis, title)
             if kind == "cpu":
-                figures.full_percent(made, self._most_busy)
+                self._full_cpu(made)
             else:
                 figures.full_numbers(made)
             points = []
@@ -276,8 +330,13 @@ class _Drawer:
         return axis.numeric and len(axis.levels) >= DENSE
 
 
+IN_CPUS_NOTE = " Told in CPUs: the part times the number that the end may use."
 SHARED_NOTE = "Time of the load's own threads, as part of wall time: both ends share their CPUs."
 CPU_NOTE = "User, system and interrupt time of the end's own CPUs, as part of wall time."
+
+
+def _axes(layout: Layout) -> list[Axis]:
+    return [layout.x, *([] if layout.lines is None else [layout.lines]), *layout.panels]
 
 
 def _ends_legend(prefix: str) -> Legend:

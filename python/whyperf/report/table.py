@@ -99,6 +99,7 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
             for name in ("transactions", "messages")
         ),
         *(interval if with_interval else []),
+        (Column("Packets/s", "Data segments that the sender sent in a second"), _packets),
         (Column("Offered/s", "Transactions that were to begin in a second"), _offered),
         *(
             (Column(heading, f"Latency that {words} of all transactions did not exceed"), _latency(field))
@@ -144,6 +145,14 @@ def _of_flows(value: Callable[[Transports], Spread], told: Callable[[float], str
         return Entry("") if median is None else Entry(told(median), f"{median:.6g}")
 
     return make
+
+
+def _packets(cell: CellResult) -> Entry:
+    """Beside messages, which may share a packet."""
+    rate, found = cell.data_segments_per_s, cell.transactions
+    if rate is None or found is None or found.counted_as != "messages":
+        return Entry("")
+    return Entry(significant(rate, 4), f"{rate:.6g}")
 
 
 def _offered(cell: CellResult) -> Entry:

@@ -35,7 +35,8 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     """
     board = Switchboard()
     flow = flow_section(experiment, summary)
-    study = study_section(experiment.plan.profile, summary, flow.payloads if flow is not None else {})
+    of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
+    study = study_section(experiment.plan.profile, summary, *of_log)
     sections = [
         *_transports(experiment, summary, board),
         *_sections(experiment, summary, board),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from whyperf.profile.factor import cpus_of_list
 from whyperf.run.agent import Agent
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.target import Kind
@@ -79,20 +80,11 @@ def _half(online: tuple[int, ...], label: str) -> tuple[int, ...]:
 
 def named_cpus(text: str) -> set[int]:
     """The CPUs that a level of ``near_cpus`` or ``far_cpus`` names; none for words and references."""
-    return set(_listed(text)) if text[:1].isdecimal() else set()
-
-
-def _listed(text: str) -> list[int]:
-    """Read a CPU list such as ``0,2-3``, the form of the kernel's cpuset files."""
-    cpus: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        cpus.extend(range(int(first), int(last or first) + 1))
-    return cpus
+    return set(cpus_of_list(text))
 
 
 def _parse(text: str, online: tuple[int, ...], label: str) -> tuple[int, ...]:
-    cpus = _listed(text)
+    cpus = cpus_of_list(text)
     missing = [cpu for cpu in cpus if cpu not in online]
     if missing:
         have = ", ".join(map(str, online))

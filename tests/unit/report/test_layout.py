@@ -6,7 +6,7 @@ from tests.unit.analyze import synthetic as made
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.report.layout import Axis, choose
-from whyperf.report.ticks import axis_ticks
+from whyperf.report.ticks import axis_ticks, bar_labels
 
 
 def cells(*trials: made.Trial) -> list[CellResult]:
@@ -84,3 +84,22 @@ def test_many_lines_are_thinned_to_both_ends() -> None:
     axis = Axis("window_bytes", tuple(range(100)))
     kept = axis.thinned(8)
     assert (len(kept), kept[0], kept[-1]) == (8, 0, 99)
+
+
+def test_lists_of_cpus_stand_by_their_number() -> None:
+    axis = Axis("near_cpus", ("0", "0-1", "0,2-3"))
+    assert (axis.numeric, axis.values(), axis.title) == (True, [1.0, 2.0, 3.0], "Number of near CPUs")
+    assert axis_ticks(axis) == ([1.0, 2.0, 3.0], {1.0: "1", 2.0: "2", 3.0: "3"})
+    assert not Axis("near_cpus", ("0", "1")).numeric
+    assert not Axis("near_cpus", ("auto", "0-1")).numeric
+
+
+def test_labels_do_not_touch_on_a_narrow_screen_and_keep_one_stride() -> None:
+    rates = tuple(1000 << power for power in range(9))
+    _, labels = axis_ticks(Axis("offered_rate_per_s", rates))
+    assert list(labels.values()) == ["1,000", "4,000", "16,000", "64,000", "256,000"]
+    sizes = (60, 100, 250, 536, 1024, 1460)
+    _, labels = axis_ticks(Axis("write_size_bytes", sizes))
+    assert list(labels.values()) == ["60", "100", "250", "536", "1,460"]
+    assert bar_labels(Axis("write_size_bytes", sizes), sizes)[-2:] == ["1,024", "1,460"]
+    assert bar_labels(Axis("write_size_bytes", (1024, 8192)), (1024, 8192)) == ["1 Ki", "8 Ki"]

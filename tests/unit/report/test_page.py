@@ -119,3 +119,15 @@ def test_the_full_sweep_is_small_and_quick(tmp_path: Path) -> None:
     text = page(folder)
     assert len(text.encode()) < 5_000_000
     assert time.monotonic() - begun < 60
+
+
+def test_cpus_that_some_cells_share_are_told_alike_in_all(tmp_path: Path) -> None:
+    """With a CPU of its own an end could be told whole; beside cells that share theirs its threads alone are."""
+    trials = [
+        made.Trial(cell=f"c{number:04d}", duration_s=1, exclusive=cpus == "0", factors={"near_cpus": cpus})
+        for number, cpus in enumerate(("0", "0-1", "0-2"), 1)
+    ]
+    text = page(made.write(tmp_path / "cpus", trials))
+    assert "CPU against near CPUs" in words(text)
+    assert "own threads, as part of wall time: both ends share their CPUs" in words(text)
+    assert "Told in CPUs: the part times the number that the end may use." in words(text)

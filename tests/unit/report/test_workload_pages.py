@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analyze.workload_samples import Exchange, latency_load, rr_ack, write
+from tests.unit.analyze import synthetic as made
+from tests.unit.analyze.workload_samples import RR, Exchange, latency_load, rr_ack, write
 from tests.unit.report.test_page import checked, page, words
 from whyperf.analyze import summarize
 from whyperf.profile import shipped_names
@@ -16,7 +17,7 @@ def test_a_sweep_of_exchanges_is_told_in_transactions(tmp_path: Path) -> None:
     text = page(write(tmp_path / "rr", rr_ack()))
     parser = checked(text)
     told = words(text)
-    assert "Transactions reached" in told
+    assert "The rate reached 30,480 transactions/s" in told
     assert "Latency is of a closed loop" in told
     charts = ("goodput", "latency-p50_ns", "latency-p99_ns", "curves", "transaction-sender")
     assert {f"chart-sweep-main-{name}" for name in charts} <= set(parser.ids)
@@ -66,3 +67,48 @@ def test_every_table_of_a_study_has_its_source_and_only_numbers_or_lists(profile
 def test_other_profiles_have_no_study(tmp_path: Path) -> None:
     summary = summarize(Experiment.open(write(tmp_path / "other", [Exchange()])))
     assert study_section("quick", summary, {}) is None
+
+
+MESSAGES = {
+    **RR,
+    "name": "small-messages",
+    "metric": "goodput",
+    "workload": {"groups": [{"transactions": [{"name": "message", "arrivals": {"by": "closed"}}]}]},
+}
+
+
+def _messages() -> list[Exchange]:
+    """Nagle on and off, each for three sizes; with 1448 bytes of payload a packet."""
+    return [
+        Exchange(
+            made.Trial(
+                cell=f"c{number:04d}",
+                duration_s=2,
+                write_size_bytes=size,
+                rate_bps=8e6 * size,
+                factors={"no_delay": no_delay, "quick_ack": False},
+            ),
+            per_s=1e6 / size,
+            workload=MESSAGES,
+        )
+        for number, (size, no_delay) in enumerate(((s, n) for s in (60, 250, 1460) for n in (False, True)), 1)
+    ]
+
+
+def test_messages_stand_beside_the_packets_that_carried_them(tmp_path: Path) -> None:
+    text = page(write(tmp_path / "messages", _messages()))
+    assert {"chart-sweep-main-messages", "chart-sweep-main-packets"} <= set(checked(text).ids)
+    told = words(text)
+    assert "Messages/s" in told
+    assert "Packets/s" in told
+    assert "Transactions" not in told.partition("Terms and units")[0]
+
+
+def test_the_study_of_nagle_says_which_payloads_waited_for_an_ack(tmp_path: Path) -> None:
+    summary = summarize(Experiment.open(write(tmp_path / "nagle", _messages(), profile="small-nagle")))
+    section = study_section("small-nagle", summary, {"c0001": "1460 (70 %)"}, {"c0001": "1460 (0.1 %); 1120 (39 %)"})
+    assert section is not None
+    with_nagle = section.tables[0]
+    first = [entry.text for entry in with_nagle.table.rows[0]]
+    assert first[:4] == ["60", "60, 1440", "1460 (70 %)", "1460 (0.1 %); 1120 (39 %)"]
+    assert "Minshall" in with_nagle.note

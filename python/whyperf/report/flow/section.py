@@ -48,6 +48,8 @@ class FlowSection:
     figures: FlowFigures | None
     #: What the sender's payloads repeat as, in words, by cell.
     payloads: Mapping[str, str]
+    #: Which of them waited for an ACK, in words, by cell.
+    released: Mapping[str, str]
 
 
 def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
@@ -74,7 +76,8 @@ def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}
     payloads = {one.cell: pattern_words(one.pattern) for one in told if one.pattern is not None}
-    return FlowSection(_table(told, cells, pages), " ".join(notes), figures, payloads)
+    released = {one.cell: _waited(one).text for one in told}
+    return FlowSection(_table(told, cells, pages), " ".join(notes), figures, payloads, released)
 
 
 def _figures(experiment: Experiment, told: Told) -> FlowFigures:
@@ -100,7 +103,7 @@ def _note(experiment: Experiment, trials: int) -> str:
     return (
         "Trials that carried the segment log; no throughput is taken from them. Each over its whole life, as the "
         f"sender saw it; reasons of ACKs are the receiver's.{more} A trial's figures, down to single segments: "
-        f"whyperf flow results/{experiment.name} TRIAL"
+        f"whyperf flow {experiment.folder} TRIAL"
     )
 
 

@@ -7,9 +7,12 @@ use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::libraries;
+
 /// What the host is; with the hooks also whether it takes congestion controls, which is tried, too.
 pub fn describe_host(with_hooks: bool) -> HostFacts {
     let mut facts = probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks);
+    facts.abilities.push(libraries::udt_ability());
     if with_hooks {
         let verdict = congestion::ability();
         let can = verdict.is_ok();
@@ -23,7 +26,7 @@ pub fn describe_host(with_hooks: bool) -> HostFacts {
 /// Everything that can be asked for, and whether it can be had.
 pub fn list() -> Vec<Offer> {
     let mut offers = congestion::list();
-    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix].map(transport));
+    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt].map(transport));
     offers
 }
 
@@ -34,6 +37,7 @@ fn transport(transport: Transport) -> Offer {
         Transport::Mptcp => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)),
         Transport::Udp => Socket::new(Domain::IPV4, Type::DGRAM, None),
         Transport::Unix => Socket::new(Domain::UNIX, Type::STREAM, None),
+        Transport::Udt => return libraries::udt_offer(),
     };
     let (state, reason) = match socket {
         Ok(_) => (State::Loaded, "the kernel has it".to_owned()),

@@ -5,6 +5,7 @@ mod counted;
 mod datagrams;
 mod executed;
 mod known;
+mod libraries;
 mod pipe;
 mod record;
 mod sampling;
@@ -12,6 +13,7 @@ mod schema_files;
 mod segment_file;
 mod segment_log;
 mod serve;
+mod transport_info;
 mod trial;
 mod witness;
 

@@ -25,6 +25,7 @@ use crate::datagrams::Datagrams;
 use crate::executed::Executed;
 use crate::known::{Known, MOST_SAMPLED};
 use crate::record::TableBuilder;
+use crate::transport_info::TransportInfo;
 
 /// Least time between samples of CPUs and threads, which cost more than those of connections and
 /// whose ticks are no finer.
@@ -64,6 +65,8 @@ pub struct Sampler {
     counted: Option<Counted>,
     /// What flows of datagrams count, where there are some.
     datagrams: Option<Datagrams>,
+    /// What a library knows of the connections that it carries, where there are some.
+    transport_info: Option<TransportInfo>,
     /// What strands executed, where there is a workload.
     executed: Option<Executed>,
     /// What is kept of every connection.
@@ -106,6 +109,7 @@ impl Sampler {
             devices: TableBuilder::new(&DEVICES),
             counted: watch.map(|watch| Counted::open(watch, spec, load)),
             datagrams: Datagrams::open(spec, load),
+            transport_info: TransportInfo::open(load),
             executed: match &spec.workload {
                 Some(workload) => Some(Executed::open(spec, load::engine::script(spec, workload)?, &load.ledgers)),
                 None => None,
@@ -180,6 +184,9 @@ impl Sampler {
         // runs again, and reading its state waits for it: the next sample must not come late for that.
         let until_mono_ns = if phase_ends { u64::MAX } else { due_mono_ns.unwrap_or(u64::MAX).saturating_add(self.spec.interval_ns / 2) };
         self.sample_tcp_info(load, phase, false, until_mono_ns)?;
+        if let Some(info) = &mut self.transport_info {
+            info.sample(&self.spec, load, phase.name(), false)?;
+        }
         // CPU rows never span two phases, so that a window's CPU time is the sum of its rows.
         if phase_ends || mono_ns().saturating_sub(self.cpus_before.0) >= CPU_PERIOD_NS {
             self.sample_cpus(index, phase)?;
@@ -353,6 +360,10 @@ impl Sampler {
             srtt_ns: first.map_or(0, |info| u64::from(info.raw.rtt) * 1_000),
             announced_window_bytes: announced.unwrap_or(0),
         };
+        let progress = match &self.transport_info {
+            Some(info) => told_by_library(progress, info),
+            None => progress,
+        };
         self.load_cpu_before_ns = load_cpu_ns;
         progress
     }
@@ -364,6 +375,9 @@ impl Sampler {
     pub fn finish(&mut self, load: &Load, ends: &Ends) -> anyhow::Result<()> {
         let (index, phase) = self.last;
         self.sample_tcp_info(load, phase, true, u64::MAX)?;
+        if let Some(info) = &mut self.transport_info {
+            info.sample(&self.spec, load, phase.name(), true)?;
+        }
         if let Some(counted) = &self.counted {
             let segments = load.flows.iter().zip(&self.known).filter_map(|(flow, known)| Some((flow.number, known.segments?)));
             self.unseen_segments_count = counted.unseen_segments_count(segments);
@@ -412,8 +426,16 @@ impl Sampler {
     }
 
     fn push_flow(&mut self, life: &Life, flow: &Flow, load: &Load, known: &Known) -> anyhow::Result<()> {
-        let [local_address, remote_address] = known.addresses(flow.socket.as_deref());
-        let granted = flow.socket.as_deref().map(|socket| options::granted(socket, self.spec.transport)).transpose()?.unwrap_or_default();
+        let ([local_address, remote_address], granted) = match (load.watched.get(&flow.number), flow.socket.as_deref()) {
+            (Some(watched), _) => {
+                let addresses = watched.addresses().map(|address| address.map_or_else(String::new, |address| address.to_string()));
+                (addresses, watched.granted())
+            }
+            (None, socket) => {
+                let granted = socket.map(|socket| options::granted(socket, self.spec.transport)).transpose()?;
+                (known.addresses(socket), granted.unwrap_or_default())
+            }
+        };
         let ended = match &life.ended {
             Ended::Complete => "complete",
             Ended::Cut(Cut::Deadline) => "deadline",
@@ -470,6 +492,7 @@ impl Sampler {
     pub fn into_tables(self) -> Vec<TableBuilder> {
         let mut tables = vec![self.flows, self.intervals, self.tcp_info, self.cpu, self.threads, self.devices];
         tables.extend(self.datagrams.map(Datagrams::into_table));
+        tables.extend(self.transport_info.map(TransportInfo::into_table));
         tables.extend(self.executed.map(Executed::into_tables).into_iter().flatten());
         tables.extend(self.counted.map(Counted::into_tables).into_iter().flatten());
         tables
@@ -485,6 +508,19 @@ fn thread_roles(spec: &TrialSpec, load: &Load) -> Vec<Role> {
         }
     }
     roles
+}
+
+/// Adds what a library knows, in the words of TCP: packets are segments there.
+fn told_by_library(progress: Progress, info: &TransportInfo) -> Progress {
+    let Some(first) = info.first() else { return progress };
+    let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Progress {
+        retransmitted_segments: progress.retransmitted_segments + info.again_packets(),
+        cwnd_segments: bounded(first.cwnd_bytes.unwrap_or(0) / u64::from(first.packet_payload_bytes.max(1))),
+        srtt_ns: first.rtt_ns,
+        announced_window_bytes: bounded(first.peer_window_bytes.unwrap_or(0)),
+        ..progress
+    }
 }
 
 fn if_known(mono_ns: u64) -> Option<u64> {

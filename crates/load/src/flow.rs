@@ -34,7 +34,8 @@ impl FlowCounter {
 pub struct Flow {
     /// Number of the connection.
     pub number: u32,
-    /// The socket; stays open until the load is dropped. Absent where the workload opens it.
+    /// The socket; stays open until the load is dropped. Absent where the workload opens it, or a
+    /// library carries it.
     pub socket: Option<Arc<Socket>>,
     /// Its counters.
     pub counter: FlowCounter,
@@ -42,4 +43,11 @@ pub struct Flow {
     pub thread: u32,
     /// When it opened; zeros where the workload opens it.
     pub times: Times,
+}
+
+impl Flow {
+    /// A flow that nothing carries yet.
+    pub(crate) fn new(number: u32, times: Times) -> Self {
+        Self { number, socket: None, counter: FlowCounter::None, thread: 0, times }
+    }
 }

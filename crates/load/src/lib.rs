@@ -5,9 +5,11 @@
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`], or
 //! [`datagrams`]), told by [`control`] when to begin and to end, as [`flow`]s with counters that a
 //! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each [`life`] has ended.
-//! [`thread`] pins and accounts. Payload leaves through an [`outlet`].
+//! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
+//! library's, is its [`carrier`]; over sockets payload leaves through an [`outlet`].
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
+pub mod carrier;
 pub(crate) mod control;
 pub mod counter;
 pub mod datagrams;

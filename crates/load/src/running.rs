@@ -5,9 +5,10 @@
 //! making them is outside the measurement.
 
 use probe::threads::ThreadSample;
-use schema::trial::{ReadWait, Role, SocketSpec, Stop, TrialSpec};
+use schema::trial::{Role, Stop, TrialSpec};
 use schema::workload::{DatagramStream, Workload};
 use socket2::Socket;
+use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,38 +20,34 @@ use workload::pace::Pace;
 use workload::schedule::Turn;
 use workload::stream::Transfer;
 
+use crate::carrier::socket::SocketCarrier;
+use crate::carrier::udt::UdtCarrier;
+use crate::carrier::{Carrier, Watched};
 use crate::control::Control;
 use crate::counter::Counter;
-use crate::datagrams;
+use crate::datagrams::{self, agreement};
 use crate::engine::conductor::Conductor;
 use crate::engine::ledger::{Latencies, Ledger};
 use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
 use crate::life::{Cut, Ended, Life};
-use crate::open::{Connection, Opened};
+use crate::open::{Connection, Opened, UdtConnection};
 use crate::thread::{account, pin_this_thread};
 use crate::{LoadError, receiver, sender};
 
 /// Everything a connection's thread needs.
 pub(crate) struct Task {
     pub number: u32,
-    pub socket: Arc<Socket>,
     pub counter: Arc<Counter>,
     pub control: Arc<Control>,
     pub transfer: Transfer,
     /// Payload the connection is to carry; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
-    /// Options of the socket that the calls have to do with.
-    pub spec: SocketSpec,
-    pub quick_ack: bool,
-    pub read_wait: ReadWait,
     /// When the next write is due; none: at once.
     pub pace: Option<Pace>,
     /// Where requests end and how long their replies are.
     pub exchange: Exchange,
-    /// Window that the receiver must not exceed.
-    pub window_bytes: Option<u32>,
     /// When it carries payload, after the load's start; none: all through.
     pub turn: Option<Turn>,
     /// When the load began, on CLOCK_MONOTONIC in ns.
@@ -65,6 +62,8 @@ pub struct Load {
     pub flows: Vec<Flow>,
     /// Its threads.
     pub threads: Vec<u32>,
+    /// Connections that a library carries, by their numbers; they stay open until the load is dropped.
+    pub watched: BTreeMap<u32, Arc<dyn Watched>>,
     /// With datagrams: the counters of each flow.
     pub datagrams: Vec<Arc<datagrams::Counts>>,
     /// With a workload: the counters of each thread.
@@ -132,6 +131,7 @@ impl Load {
         let mut load = Self {
             flows: Vec::new(),
             threads: Vec::new(),
+            watched: BTreeMap::new(),
             datagrams: Vec::new(),
             ledgers: Vec::new(),
             control,
@@ -148,12 +148,7 @@ impl Load {
         } else if let Some(stream) = &spec.datagrams {
             load.prepare_datagrams(spec, stream, opened, &done_sender)?;
         } else {
-            let longest = opened.connections.iter().map(|connection| call_bytes(&spec.of_connection(connection.number))).max();
-            let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
-            for connection in opened.connections {
-                let turn = Turn::of(spec, connection.number);
-                load.add(&spec.of_connection(connection.number), connection, turn, &source, done_sender.clone())?;
-            }
+            load.prepare_streams(spec, opened, &done_sender)?;
         }
         Ok(load)
     }
@@ -184,11 +179,10 @@ impl Load {
         for (task, times) in datagrams::tasks(spec, stream, opened, &self.control)? {
             self.datagrams.push(Arc::clone(&task.counts));
             self.flows.push(Flow {
-                number: task.number,
                 socket: Some(Arc::clone(&task.socket)),
                 counter: FlowCounter::Own(Arc::clone(&task.counter)),
                 thread: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
-                times,
+                ..Flow::new(task.number, times)
             });
             let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
             self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
@@ -253,57 +247,70 @@ impl Load {
         Ok(())
     }
 
-    /// Makes the thread of a connection, whose own view of the trial `spec` is.
+    /// Streams over what was opened, each on a thread of its own.
+    fn prepare_streams(&mut self, spec: &TrialSpec, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
+        let longest = (0..spec.connections_count).map(|number| call_bytes(&spec.of_connection(number))).max();
+        let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
+        for Connection { number, socket, times } in opened.connections {
+            let socket = Arc::new(socket);
+            let carrier = SocketCarrier::new(Arc::clone(&socket), &spec.of_connection(number));
+            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, carrier, &source, done)?;
+        }
+        if let (Some(conductor), false) = (opened.conductor, opened.over_udt.is_empty()) {
+            let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
+            let mut inboxes: BTreeMap<u32, _> = (0..).zip(inboxes).collect();
+            for UdtConnection { number, view, times } in opened.over_udt {
+                let Some(inbox) = inboxes.remove(&number) else { continue };
+                let carrier = UdtCarrier::new(number, Arc::clone(&view), spec, Arc::clone(&self.control), Arc::clone(&teller), inbox);
+                self.watched.insert(number, view);
+                self.add(spec, Flow::new(number, times), carrier, &source, done)?;
+            }
+        }
+        self.flows.sort_by_key(|flow| flow.number);
+        // What they use up is the load's, too.
+        self.threads.extend(opened.library_threads);
+        Ok(())
+    }
+
+    /// Makes the thread of a connection.
     fn add(
         &mut self,
         spec: &TrialSpec,
-        connection: Connection,
-        turn: Option<Turn>,
+        flow: Flow,
+        mut carrier: impl Carrier + Send + 'static,
         source: &Arc<[u8]>,
-        done: Sender<()>,
+        done: &Sender<()>,
     ) -> Result<(), LoadError> {
+        let (spec, turn) = (&*spec.of_connection(flow.number), Turn::of(spec, flow.number));
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } | Stop::Workload => None,
         };
-        let times = connection.times;
-        let flow_socket = Arc::new(connection.socket);
         let counter = Arc::new(Counter::default());
         let mut task = Task {
-            number: connection.number,
-            socket: Arc::clone(&flow_socket),
+            number: flow.number,
             counter: Arc::clone(&counter),
             control: Arc::clone(&self.control),
             transfer: Transfer::new(call_bytes(spec), &spec.stop),
             planned_bytes,
-            spec: spec.socket.clone(),
-            quick_ack: spec.socket.quick_ack,
-            read_wait: spec.read_wait,
             pace: Pace::new(spec.write_rate_bps),
             exchange: Exchange::new(spec.write_size_bytes, spec.reply_size_bytes),
-            window_bytes: spec.socket.window_bytes,
             turn,
             begin_mono_ns: 0,
             least_ns: least_ns(spec, turn),
         };
         let length = call_bytes(spec) as usize;
         let (role, source) = (spec.role, Arc::clone(source));
-        let position = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        self.spawn(format!("{}-{}", spec.role.name(), connection.number), spec.pin_cpus.clone(), done, move || {
+        let thread = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
             task.begin_mono_ns = task.control.await_start();
             let life = match role {
-                Role::Sender => sender::carry(&mut task, &source[..length]),
-                Role::Receiver => receiver::carry(&mut task, &mut source[..length].to_vec()),
+                Role::Sender => sender::carry(&mut task, &mut carrier, &source[..length]),
+                Role::Receiver => receiver::carry(&mut task, &mut carrier, &mut source[..length].to_vec()),
             };
             ThreadEnd { lives: vec![life], account: None, latencies: None }
         })?;
-        self.flows.push(Flow {
-            number: connection.number,
-            socket: Some(flow_socket),
-            counter: FlowCounter::Own(counter),
-            thread: position,
-            times,
-        });
+        self.flows.push(Flow { counter: FlowCounter::Own(counter), thread, ..flow });
         Ok(())
     }
 

@@ -1,17 +1,14 @@
 //! The sending side of the bulk workload.
 
 use probe::clock::mono_ns;
-use socket2::Socket;
-use std::io::{self, ErrorKind, Read};
-use std::net::Shutdown;
+use schema::trial::Role;
+use std::io::{self, ErrorKind};
 use workload::schedule::Due;
 
+use crate::carrier::Carrier;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::outlet::Stream;
-use crate::receiver::REPORT_BYTES;
 use crate::running::Task;
-use crate::thread::sleep_until;
 
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;
@@ -20,19 +17,20 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
-pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
+pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, source: &[u8]) -> Life {
     let mut life = Life::new(task.number);
     if let Some(Due::At(start_ns)) = due(task) {
-        await_turn(task, task.begin_mono_ns.saturating_add(start_ns));
+        await_turn(task, carrier, task.begin_mono_ns.saturating_add(start_ns));
     }
     life.first_call_mono_ns = Some(mono_ns());
-    let written = Stream::new(&task.spec, source).and_then(|mut outlet| {
-        write_all(task, source, &mut outlet, &mut life)?;
-        life.zero_copy = outlet.finish(&task.socket)?;
+    let written = carrier.begin(Role::Sender, source).and_then(|()| {
+        write_all(task, carrier, source, &mut life)?;
+        life.zero_copy = carrier.let_go()?;
         Ok(())
     });
     life.last_call_mono_ns = Some(mono_ns());
-    let ended = written.and_then(|()| confirm(task, life.payload_bytes));
+    let ended = written.and_then(|()| confirm(carrier, life.payload_bytes));
+    life.other_calls_count = carrier.other_calls_count();
     life.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -41,19 +39,19 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     life
 }
 
-fn write_all(task: &mut Task, source: &[u8], outlet: &mut Stream, life: &mut Life) -> io::Result<()> {
+fn write_all(task: &mut Task, carrier: &mut impl Carrier, source: &[u8], life: &mut Life) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     let start_mono_ns = mono_ns();
     loop {
         if let Some(pace) = task.pace {
             let stop_mono_ns = task.turn.map_or(u64::MAX, |turn| task.begin_mono_ns.saturating_add(turn.stop_ns));
-            await_turn(task, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)).min(stop_mono_ns));
+            await_turn(task, carrier, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)).min(stop_mono_ns));
         }
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() || due(task) == Some(Due::Over) {
             return Ok(());
         }
-        let moved = match outlet.send(&task.socket, &source[..ask]) {
+        let moved = match carrier.write(&source[..ask]) {
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -62,13 +60,11 @@ fn write_all(task: &mut Task, source: &[u8], outlet: &mut Stream, life: &mut Lif
         life.calls_count += 1;
         life.short_calls_count += u64::from(moved < ask);
         task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
-        life.other_calls_count += outlet.on_written(&task.socket)?;
         task.transfer.on_moved(moved);
         if let Some(mut reply_bytes) = task.exchange.on_moved(moved) {
             while reply_bytes > 0 {
                 let length = reply_bytes.min(reply.len());
-                reply_bytes -= read_some(&task.socket, &mut reply[..length])?;
-                life.other_calls_count += 1;
+                reply_bytes -= read_some(task, carrier, &mut reply[..length])?;
             }
         }
     }
@@ -79,35 +75,29 @@ fn due(task: &Task) -> Option<Due> {
     task.turn.map(|turn| turn.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
 }
 
-/// Sleeps until a write is due, looking for the end of the load all the while.
-fn await_turn(task: &Task, due_mono_ns: u64) {
+/// Waits until a write is due, looking for the end of the load all the while.
+fn await_turn(task: &Task, carrier: &mut impl Carrier, due_mono_ns: u64) {
     let mut now = mono_ns();
     while now < due_mono_ns && !task.control.is_stopped() {
-        sleep_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
+        carrier.pause_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
         now = mono_ns();
     }
 }
 
 /// Reads a piece of a reply; the end of the stream is an error there.
-fn read_some(mut socket: &Socket, piece: &mut [u8]) -> io::Result<usize> {
+fn read_some(task: &Task, carrier: &mut impl Carrier, piece: &mut [u8]) -> io::Result<usize> {
     loop {
-        match socket.read(piece) {
+        match carrier.read(piece) {
             Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the receiver closed before its reply")),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => {}
             read => return read,
         }
     }
 }
 
 /// Closes the direction and waits for the receiver's count of the payload.
-fn confirm(task: &Task, sent_bytes: u64) -> io::Result<()> {
-    task.socket.shutdown(Shutdown::Write)?;
-    let mut report = [0; REPORT_BYTES];
-    (&*task.socket).read_exact(&mut report).map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => io::Error::other("the receiver closed without its count of the payload"),
-        _ => error,
-    })?;
-    let received_bytes = u64::from_be_bytes(report);
+fn confirm(carrier: &mut impl Carrier, sent_bytes: u64) -> io::Result<()> {
+    let received_bytes = carrier.finish(sent_bytes)?;
     if received_bytes == sent_bytes {
         Ok(())
     } else {

@@ -39,6 +39,10 @@ pub const ZERO_COPY: IntOption = any("SO_ZEROCOPY", libc::SO_ZEROCOPY);
 pub const TYPE_OF_SERVICE: IntOption = IntOption { name: "IP_TOS", level: libc::IPPROTO_IP, number: libc::IP_TOS };
 /// DSCP and ECN of IPv6.
 pub const TRAFFIC_CLASS: IntOption = IntOption { name: "IPV6_TCLASS", level: libc::IPPROTO_IPV6, number: libc::IPV6_TCLASS };
+/// Largest packet on a connected socket's way.
+pub const PATH_MTU: IntOption = IntOption { name: "IP_MTU", level: libc::IPPROTO_IP, number: libc::IP_MTU };
+/// The same of IPv6.
+pub const PATH_MTU_V6: IntOption = IntOption { name: "IPV6_MTU", level: libc::IPPROTO_IPV6, number: libc::IPV6_MTU };
 
 /// Datagrams of this size are cut from what is handed over at once.
 pub const UDP_SEGMENT: IntOption = IntOption { name: "UDP_SEGMENT", level: libc::SOL_UDP, number: libc::UDP_SEGMENT };

@@ -3,7 +3,7 @@
 //! Columns: [`schema::table::THREADS`].
 
 use nix::time::{ClockId, clock_gettime};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -16,6 +16,13 @@ pub struct ThreadSample {
     pub run_queue_ns: u64,
     /// CPU it last ran on.
     pub cpu: u32,
+}
+
+/// Threads of this process that have this name, by their ids.
+pub fn named(name: &str) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let has_name = |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name);
+    tasks.flatten().filter(has_name).filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Watches one thread of this process.
@@ -98,5 +105,21 @@ mod tests {
         worker.join().expect("worker");
         assert!(sample.cpu_ns + sample.run_queue_ns > 30_000_000, "{sample:?}");
         assert_eq!(probe.sample(), None, "ended");
+    }
+
+    #[test]
+    fn threads_are_found_by_their_name() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let named_thread = std::thread::Builder::new().name("by-its-name".to_owned());
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let worker = named_thread.spawn(move || {
+            send.send(nix::unistd::gettid().as_raw()).expect("main thread waits");
+            let _ = stopped.recv();
+        });
+        let thread = u32::try_from(receive.recv().expect("worker sends")).expect("id");
+        assert_eq!(named("by-its-name"), vec![thread]);
+        drop(stop);
+        worker.expect("thread").join().expect("worker");
+        assert_eq!(named("by-its-other-name"), Vec::<u32>::new());
     }
 }

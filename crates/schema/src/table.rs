@@ -7,6 +7,7 @@ mod evidence;
 mod path;
 mod round_trips;
 mod transactions;
+mod transport_info;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +16,7 @@ pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, S
 pub use path::{PATH, PATH_DIRECTIONS, PATH_LATENESS};
 pub use round_trips::ROUND_TRIPS;
 pub use transactions::{DATAGRAMS, LATENCIES, LATENCY_KINDS, TRANSACTIONS};
+pub use transport_info::TRANSPORT_INFO;
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -67,7 +69,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 16] = [
+pub const TABLES: [&Table; 17] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -84,6 +86,7 @@ pub const TABLES: [&Table; 16] = [
     &PATH,
     &PATH_LATENESS,
     &ROUND_TRIPS,
+    &TRANSPORT_INFO,
 ];
 
 /// A cell of a row. Its type must be the column's; [`Value::None`] only in optional columns.
@@ -163,8 +166,8 @@ pub const FLOWS: Table = Table {
         HOST,
         CONNECTION,
         ROLE,
-        column("transport", Text, "", "tcp, mptcp, udp or unix; tcp where the other end knows no Multipath TCP.", "plan, MPTCP_INFO"),
-        column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname"),
+        column("transport", Text, "", "tcp, mptcp, udp, unix or udt; tcp where the other end knows no Multipath TCP.", "plan, MPTCP_INFO"),
+        column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname, UDT::getsockname"),
         column("remote_address", Text, "", "Remote address and port; empty where a socket has none.", "getpeername"),
         optional(
             "opening_mono_ns",

@@ -225,6 +225,8 @@ pub enum Transport {
     Udp,
     /// Unix stream sockets, both ends on one host.
     Unix,
+    /// UDT over UDP (draft-gg-udt-03), by the packaged library.
+    Udt,
 }
 
 impl Transport {
@@ -235,6 +237,7 @@ impl Transport {
             Transport::Mptcp => "mptcp",
             Transport::Udp => "udp",
             Transport::Unix => "unix",
+            Transport::Udt => "udt",
         }
     }
 }

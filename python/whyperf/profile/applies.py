@@ -6,6 +6,12 @@ from whyperf.profile.schedule import Schedule
 from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 
 WITH_TCP = frozenset({"tcp", "mptcp"})
+#: Carried by a library over UDP instead of a socket of the kernel.
+BY_LIBRARY = frozenset({"udt"})
+#: What both ends can bound by a window.
+WITH_WINDOW = WITH_TCP | BY_LIBRARY
+#: How the calls to a socket of the kernel are made.
+OF_SOCKETS = frozenset({"read_wait", "truncate", "send_call"})
 WITH_THREADS = frozenset({"epoll", "io_uring"})
 
 
@@ -23,6 +29,8 @@ def applies(
         return True
     # The direction of stream-receive is in its name.
     is_stream = workload.name == STREAM or (workload.name == STREAM_RECEIVE and factor.name != "direction")
+    if _lacks(factor, transport):
+        return False
     holds = {
         "all": True,
         "workload": False,
@@ -30,7 +38,8 @@ def applies(
         "blocking stream": is_stream and io_model == "blocking",
         "schedule": schedule is not None and factor.name in schedule.uses,
         "tcp": transport in WITH_TCP,
-        "ip": transport != "unix",
+        "window": transport in WITH_WINDOW,
+        "ip": transport != "unix" and transport not in BY_LIBRARY,
         "bytes": transport != "udp",
         "threads": io_model in WITH_THREADS,
         # Decided where the levels of the path are known (path.py).
@@ -39,12 +48,19 @@ def applies(
     return holds[factor.scope]
 
 
+def _lacks(factor: Factor, transport: str) -> bool:
+    """Whether the transport has no such thing, whatever the workload."""
+    return factor.name in OF_SOCKETS and transport in BY_LIBRARY
+
+
 def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None) -> str:
     """Why it has none, and the way out."""
     if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
         return _refusal_by(schedule, factor)
+    if _lacks(factor, transport):
+        return f"{transport} has no such setting; leave the factor out, or choose another transport"
     match factor.scope:
-        case "tcp" | "ip" | "bytes":
+        case "tcp" | "window" | "ip" | "bytes":
             return f"{transport} has no such setting; leave the factor out, or choose another transport"
         case "threads":
             return f'io_model "{io_model}" has a thread a connection; choose epoll or io_uring, or leave the factor out'

@@ -17,7 +17,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",), scope="tcp",
+        low=1, high=LARGEST_WINDOW_BYTES, words=("default",), scope="window",
     ),
     Factor(
         "send_buffer_bytes", "int", "default", "bytes",
@@ -36,8 +36,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "transport", "choice", "tcp", "",
-        "What carries the connections; unix: both ends on one host.",
-        choices=("tcp", "mptcp", "udp", "unix"), later=True,
+        "What carries the connections; unix: both ends on one host; udt: by its library, streams only.",
+        choices=("tcp", "mptcp", "udp", "unix", "udt"), later=True,
     ),
     Factor(
         "io_model", "choice", "auto", "",

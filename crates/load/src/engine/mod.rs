@@ -329,7 +329,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec)?);
             }
             worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
-            flows.push(Flow { number, socket, counter: FlowCounter::None, thread, times });
+            flows.push(Flow { socket, thread, ..Flow::new(number, times) });
         }
     }
     let mut ledgers = Vec::new();

@@ -15,9 +15,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::place::last_port;
+use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, limits, numbers_of_streams,
-    open_timeout, settle, split_conductor, stream_transport, token_of, udp, wait, watch,
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_udt, limits,
+    numbers_of_streams, open_timeout, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -40,6 +41,8 @@ pub struct Listening {
     sockets: Vec<Socket>,
     /// Take the first datagrams of flows.
     receivers: Vec<UdpSocket>,
+    /// Takes connections of UDT.
+    over_udt: Option<UdtListener>,
     place: Place,
     _folder: Option<Folder>,
     token: Token,
@@ -59,13 +62,8 @@ impl Listening {
         };
         let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
         let folder = place.file().map(Folder::make).transpose()?;
-        let (sockets, receivers, place) = if let Place::Ports { ip, first: 0, count } = &place {
-            bind_in_a_row(spec, *ip, *count)?
-        } else {
-            let (sockets, receivers) = bind(spec, &place)?;
-            (sockets, receivers, place)
-        };
-        Ok(Self { sockets, receivers, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
+        let Bound { sockets, receivers, place, over_udt } = bind_all(spec, &place)?;
+        Ok(Self { sockets, receivers, over_udt, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
     }
 
     /// The first port that connections come to; 0 where there are no ports.
@@ -118,9 +116,41 @@ impl Listening {
             connections = flows;
             strangers_count += strangers;
         }
+        let UdtOpened { connections: over_udt, threads: library_threads, strangers_count: udt_strangers_count } =
+            self.over_udt.as_ref().map_or_else(|| Ok(UdtOpened::default()), |listener| udt::accept(&self.spec, listener, abort))?;
+        strangers_count += udt_strangers_count;
         settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
-        Ok(Opened { connections, strangers_count, conductor, listeners, place })
+        Ok(Opened { connections, over_udt, library_threads, strangers_count, conductor, listeners, place })
+    }
+}
+
+/// Everything that takes connections, and where.
+struct Bound {
+    sockets: Vec<Socket>,
+    receivers: Vec<UdpSocket>,
+    over_udt: Option<UdtListener>,
+    place: Place,
+}
+
+/// Listens as the trial asks; where the kernel chooses the port, at one that suits UDT, too.
+fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let (is_free, (sockets, receivers, place)) = match asked {
+            Place::Ports { ip, first: 0, count } => (true, bind_in_a_row(spec, *ip, *count)?),
+            place => {
+                let (sockets, receivers) = bind(spec, place)?;
+                (false, (sockets, receivers, place.clone()))
+            }
+        };
+        let over_udt = is_over_udt(spec).then(|| udt::listen(spec, &place)).transpose();
+        match over_udt {
+            Ok(over_udt) => return Ok(Bound { sockets, receivers, over_udt, place }),
+            Err(error) if !is_free || attempts >= PORT_ATTEMPTS => return Err(error),
+            Err(_) => {}
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod limits;
 mod listen;
 mod place;
 mod udp;
+mod udt;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
@@ -28,6 +29,7 @@ pub(crate) use connect::begin;
 pub use connect::connect_all;
 pub use listen::Listening;
 pub use place::Place;
+pub use udt::UdtConnection;
 
 use crate::LoadError;
 use crate::options;
@@ -50,6 +52,8 @@ pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
 const MOST_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.
 const MOST_DATAGRAM_FLOWS: u64 = 10_000;
+/// Most connections over UDT.
+const MOST_UDT_CONNECTIONS: u64 = 256;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
 
@@ -76,11 +80,15 @@ pub struct Times {
 /// All connections of a trial, in the order of their numbers.
 #[derive(Debug)]
 pub struct Opened {
-    /// The connections.
+    /// The connections over sockets of the kernel.
     pub connections: Vec<Connection>,
+    /// Those over the UDT library.
+    pub over_udt: Vec<UdtConnection>,
+    /// Threads that a library made for them.
+    pub library_threads: Vec<u32>,
     /// Connections dropped because they did not present the token.
     pub strangers_count: u64,
-    /// With a workload or datagrams: the connection over which both ends agree about them.
+    /// With a workload, datagrams or UDT: the connection over which both ends agree about them.
     pub conductor: Option<Socket>,
     /// With a workload: the sockets, in the order of their ports, that take what the other end connects
     /// during the trial. They do not block.
@@ -89,8 +97,8 @@ pub struct Opened {
     pub place: Place,
 }
 
-/// Number of the connection over which both ends agree about a workload or datagrams; no strand has
-/// it.
+/// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's
+/// streams; no strand has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
 /// Reads the token of a trial.
@@ -114,19 +122,39 @@ pub fn numbers(spec: &TrialSpec) -> Vec<u32> {
     numbers
 }
 
+/// What carries a connection.
+fn transport_of(spec: &TrialSpec, number: u32) -> Transport {
+    spec.flow_of(number).and_then(|flow| spec.schedule[flow].transport).unwrap_or(spec.transport)
+}
+
+/// Numbers of the connections that this carries, ascending.
+fn numbers_over(spec: &TrialSpec, transport: Transport) -> Vec<u32> {
+    numbers(spec).into_iter().filter(|number| transport_of(spec, *number) == transport).collect()
+}
+
 /// Whether both ends have a connection to agree over.
 fn has_conductor(spec: &TrialSpec) -> bool {
-    spec.workload.is_some() || spec.datagrams.is_some()
+    spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec)
 }
 
-/// What carries streams: with flows of datagrams the conductor's alone.
+/// Whether UDT carries any connection.
+fn is_over_udt(spec: &TrialSpec) -> bool {
+    spec.transport == Transport::Udt || spec.schedule.iter().any(|flow| flow.transport == Some(Transport::Udt))
+}
+
+/// Whether the kernel's stream sockets carry it.
+fn has_streams(transport: Transport) -> bool {
+    !matches!(transport, Transport::Udp | Transport::Udt)
+}
+
+/// What carries streams over the kernel's sockets: where there are none, the conductor's alone.
 fn stream_transport(spec: &TrialSpec) -> Transport {
-    if spec.transport == Transport::Udp { Transport::Tcp } else { spec.transport }
+    if has_streams(spec.transport) { spec.transport } else { Transport::Tcp }
 }
 
-/// Numbers of the connections that are streams, and behind them the conductor's.
+/// Numbers of the connections that are streams of the kernel, and behind them the conductor's.
 fn numbers_of_streams(spec: &TrialSpec) -> Vec<u32> {
-    let mut numbers = if spec.transport == Transport::Udp { Vec::new() } else { numbers(spec) };
+    let mut numbers: Vec<u32> = numbers(spec).into_iter().filter(|number| has_streams(transport_of(spec, *number))).collect();
     if has_conductor(spec) {
         numbers.push(CONDUCTOR);
     }
@@ -181,8 +209,31 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     limits::allow_open_files(spec)
 }
 
+/// UDT carries streams with a thread each, where its library is there.
+fn check_udt(spec: &TrialSpec) -> Result<(), LoadError> {
+    if !::udt::is_present() {
+        return Err(LoadError::Limit(::udt::missing()));
+    }
+    if spec.workload.is_some() || spec.io_model != IoModel::Blocking {
+        return Err(LoadError::Usage(
+            "udt carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out".to_owned(),
+        ));
+    }
+    if u64::from(spec.connections_count) > MOST_UDT_CONNECTIONS {
+        let asked = spec.connections_count;
+        let text = format!(
+            "connections_count is {asked}; over udt, whose library has threads for each, it must be from 1 to {MOST_UDT_CONNECTIONS}"
+        );
+        return Err(LoadError::Usage(text));
+    }
+    Ok(())
+}
+
 /// Datagrams go over UDP, and streams over what has streams.
 fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
+    if is_over_udt(spec) {
+        check_udt(spec)?;
+    }
     let is_udp = spec.transport == Transport::Udp;
     let Some(datagrams) = &spec.datagrams else {
         let has_workload = spec.workload.is_some();

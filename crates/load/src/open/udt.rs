@@ -1,0 +1,371 @@
+//! Connections of the UDT library: at the listening end behind one UDP port, at the connecting end with
+//! a port each. The port is the one that the conductor's TCP connection goes to.
+//!
+//! The library's sockets are no files that the kernel could tell about, so that both ends look every
+//! millisecond what has come.
+
+use probe::clock::mono_ns;
+use probe::threads;
+use schema::trial::{Role, TrialSpec};
+use schema::workload::Transport;
+use socket2::Domain;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+use udt::{Socket, State};
+
+use super::{Place, Times, is_aborted, numbers_over, open_timeout, token_of};
+use crate::LoadError;
+use crate::carrier::udt::{TICK, UdtView};
+use crate::preamble::{self, Token, WELCOME};
+use crate::sockopt;
+use crate::thread::pin_this_thread;
+
+/// Name of the thread that opens, which the library's threads inherit (kthreads(7), `comm`).
+const THREAD_NAME: &str = "udt";
+/// Connections under way at most: the library keeps as many waiting at a port.
+const UNDER_WAY: usize = 64;
+/// Connections without a token yet that are kept waiting at most; more are strangers.
+const MOST_UNKNOWN: usize = 256;
+/// How often both ends look what has come.
+const LOOK: Duration = Duration::from_millis(1);
+/// How long a connection may take to present its token.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one connection is tried for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Largest packet with its IPv4 and UDP headers: the library's default, and Ethernet's MTU.
+const MOST_MSS_BYTES: u32 = 1500;
+/// Octets of a packet that are not payload, as the library counts them when it makes packets of bytes.
+const HEADERS_BYTES: u32 = 28;
+/// Packets in flight at most, unless a window asks for more: the library's default.
+const FLIGHT_PACKETS: u32 = 25_600;
+
+/// One open connection.
+#[derive(Debug)]
+pub struct UdtConnection {
+    /// Number, the same at both ends.
+    pub number: u32,
+    /// The connection.
+    pub view: Arc<UdtView>,
+    /// When it opened.
+    pub times: Times,
+}
+
+/// Connections, and the threads that the library made for them.
+#[derive(Debug, Default)]
+pub(super) struct UdtOpened {
+    pub connections: Vec<UdtConnection>,
+    pub threads: Vec<u32>,
+    pub strangers_count: u64,
+}
+
+/// Takes connections at a UDP port.
+pub(super) struct UdtListener {
+    socket: Socket,
+    threads: Vec<u32>,
+}
+
+/// Runs what makes the library's threads: they take over name and CPUs. Returns those that are new.
+fn on_named_thread<T: Send>(spec: &TrialSpec, work: impl FnOnce() -> Result<T, LoadError> + Send) -> Result<(T, Vec<u32>), LoadError> {
+    let before = threads::named(THREAD_NAME);
+    thread::scope(|scope| {
+        let named = thread::Builder::new().name(THREAD_NAME.to_owned()).spawn_scoped(scope, || {
+            pin_this_thread(&spec.pin_cpus)?;
+            let made = work()?;
+            let own = u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0);
+            let new = threads::named(THREAD_NAME).into_iter().filter(|thread| *thread != own && !before.contains(thread));
+            Ok((made, new.collect()))
+        });
+        let named = named.map_err(|error| LoadError::host("making a thread that opens UDT connections", error, ""))?;
+        named.join().unwrap_or_else(|_| Err(LoadError::Peer("the thread that opens UDT connections panicked".to_owned())))
+    })
+}
+
+/// A socket with the options of the trial, as its own direction has them; one that listens hands down
+/// those of both.
+fn prepare(spec: &TrialSpec, role: Option<Role>, domain: Domain, mss_bytes: u32) -> Result<Socket, LoadError> {
+    let made = || -> io::Result<Socket> {
+        let socket = Socket::open(domain)?;
+        socket.set_mss(mss_bytes)?;
+        let (window, own) = (spec.socket.window_bytes, &spec.socket);
+        if let Some(bytes) = window.or(own.receive_buffer_bytes) {
+            // A window beyond the packets that may be in flight is none.
+            socket.set_flight(FLIGHT_PACKETS.max(bytes.div_ceil(mss_bytes - HEADERS_BYTES)))?;
+        }
+        if let (None | Some(Role::Sender), Some(bytes)) = (role, own.send_buffer_bytes.or(window)) {
+            socket.set_send_buffer(bytes)?;
+        }
+        if let (None | Some(Role::Receiver), Some(bytes)) = (role, own.receive_buffer_bytes.or(window)) {
+            socket.set_receive_buffer(bytes)?;
+        }
+        socket.set_waiting(None)?;
+        Ok(socket)
+    };
+    made().map_err(|error| LoadError::host("opening a UDT socket", error, ""))
+}
+
+/// Listens at the first port of the place.
+pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<UdtListener, LoadError> {
+    let address = address_of(place)?;
+    let (socket, threads) = on_named_thread(spec, || {
+        let failed =
+            |error| LoadError::host(format!("listening on {place} for UDT"), error, "; choose another port, or 0 to let the kernel choose");
+        let socket = prepare(spec, None, place.domain(), MOST_MSS_BYTES)?;
+        socket.bind(address).map_err(failed)?;
+        socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
+        Ok(socket)
+    })?;
+    Ok(UdtListener { socket, threads })
+}
+
+/// Waits for all connections of the trial.
+pub(super) fn accept(spec: &TrialSpec, listener: &UdtListener, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+    let mut reception = Reception::new(spec)?;
+    let want = reception.awaited.len();
+    let timeout = open_timeout(want);
+    let end = Instant::now() + timeout;
+    while !reception.awaited.is_empty() {
+        if is_aborted(abort) {
+            return Err(LoadError::Peer("aborted while waiting for UDT connections".to_owned()));
+        }
+        if Instant::now() > end {
+            let (have, seconds) = (reception.opened.connections.len(), timeout.as_secs());
+            return Err(LoadError::Peer(format!("{have} of {want} UDT connections arrived within {seconds} s; is a firewall in between?")));
+        }
+        reception.take(&listener.socket)?;
+        reception.hear()?;
+        thread::sleep(LOOK);
+    }
+    reception.opened.strangers_count += reception.unknown.len() as u64;
+    reception.opened.threads.clone_from(&listener.threads);
+    Ok(reception.opened)
+}
+
+/// What arrives at the listening end.
+struct Reception {
+    token: Token,
+    preamble_bytes: usize,
+    awaited: BTreeSet<u32>,
+    unknown: Vec<Unknown>,
+    opened: UdtOpened,
+}
+
+/// One that has not said yet who it is.
+struct Unknown {
+    socket: Socket,
+    since: Instant,
+    opening_mono_ns: u64,
+    have: usize,
+    bytes: Vec<u8>,
+}
+
+/// What became of an arrival after a look at its bytes.
+enum Heard {
+    NotYet,
+    Known(u32),
+    Stranger,
+}
+
+impl Reception {
+    fn new(spec: &TrialSpec) -> Result<Self, LoadError> {
+        Ok(Self {
+            token: token_of(spec)?,
+            preamble_bytes: preamble::length(&spec.socket),
+            awaited: numbers_over(spec, Transport::Udt).into_iter().collect(),
+            unknown: Vec::new(),
+            opened: UdtOpened::default(),
+        })
+    }
+
+    fn take(&mut self, listener: &Socket) -> Result<(), LoadError> {
+        loop {
+            let socket = match listener.accept() {
+                Ok(socket) => socket,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(LoadError::host("accepting a UDT connection", error, "")),
+            };
+            if self.unknown.len() >= MOST_UNKNOWN || socket.set_waiting(None).is_err() {
+                self.opened.strangers_count += 1;
+                continue;
+            }
+            let bytes = vec![0; self.preamble_bytes];
+            self.unknown.push(Unknown { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes });
+        }
+    }
+
+    /// Welcomes those that said who they are, and drops those that are nobody, or say nothing.
+    fn hear(&mut self) -> Result<(), LoadError> {
+        for mut unknown in std::mem::take(&mut self.unknown) {
+            match unknown.hear(&self.token) {
+                Heard::NotYet if unknown.since.elapsed() <= PREAMBLE_TIMEOUT => self.unknown.push(unknown),
+                Heard::Known(number) if self.awaited.contains(&number) => {
+                    // An empty send buffer takes it; one that has hung up is awaited again.
+                    if unknown.socket.send(&vec![WELCOME; self.preamble_bytes]).is_ok() {
+                        self.awaited.remove(&number);
+                        let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
+                        self.opened.connections.push(opened(number, unknown.socket, times)?);
+                    }
+                }
+                Heard::NotYet | Heard::Known(_) | Heard::Stranger => self.opened.strangers_count += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Unknown {
+    /// Reads all that is there, but nothing behind the preamble.
+    fn hear(&mut self, token: &Token) -> Heard {
+        while self.have < self.bytes.len() {
+            match self.socket.receive(&mut self.bytes[self.have..]) {
+                Ok(count) => self.have += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::NotYet,
+                Err(_) => return Heard::Stranger,
+            }
+        }
+        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+    }
+}
+
+/// A connection that is known at both ends: from now on its calls wait.
+fn opened(number: u32, socket: Socket, times: Times) -> Result<UdtConnection, LoadError> {
+    socket.set_waiting(Some(TICK)).map_err(|error| LoadError::host("a UDT socket", error, ""))?;
+    Ok(UdtConnection { number, view: Arc::new(UdtView::new(socket)?), times })
+}
+
+/// The connecting end: opens all connections of the trial.
+pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+    let (connections, threads) = on_named_thread(spec, || Calling::new(spec, place)?.call_all(abort))?;
+    Ok(UdtOpened { connections, threads, strangers_count: 0 })
+}
+
+/// Connections on their way.
+struct Calling<'a> {
+    spec: &'a TrialSpec,
+    place: &'a Place,
+    address: SocketAddr,
+    token: Token,
+    preamble_bytes: usize,
+    mss_bytes: u32,
+}
+
+/// One of them.
+struct Call {
+    number: u32,
+    socket: Socket,
+    opening_mono_ns: u64,
+    is_greeted: bool,
+    heard_bytes: usize,
+}
+
+impl<'a> Calling<'a> {
+    fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
+        let address = address_of(place)?;
+        let mss_bytes = path_mtu(address).map_or(MOST_MSS_BYTES, |mtu| mtu.min(MOST_MSS_BYTES));
+        Ok(Self { spec, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
+    }
+
+    fn call_all(&self, abort: &AtomicBool) -> Result<Vec<UdtConnection>, LoadError> {
+        let numbers = numbers_over(self.spec, Transport::Udt);
+        let end = Instant::now() + open_timeout(numbers.len());
+        let (mut calls, mut connections) = (Vec::new(), Vec::new());
+        let mut next = numbers.iter();
+        while connections.len() < numbers.len() {
+            if is_aborted(abort) {
+                return Err(LoadError::Peer("aborted while opening UDT connections".to_owned()));
+            }
+            while calls.len() < UNDER_WAY
+                && let Some(number) = next.next()
+            {
+                calls.push(self.call(*number, mono_ns())?);
+            }
+            for mut call in std::mem::take(&mut calls) {
+                if self.look(&mut call)? {
+                    connections.push(call.opened()?);
+                } else {
+                    calls.push(self.judge(call, end)?);
+                }
+            }
+            thread::sleep(LOOK);
+        }
+        connections.sort_by_key(|connection: &UdtConnection| connection.number);
+        Ok(connections)
+    }
+
+    fn call(&self, number: u32, opening_mono_ns: u64) -> Result<Call, LoadError> {
+        let socket = prepare(self.spec, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
+        socket.connect(self.address).map_err(|error| self.unreachable(error))?;
+        Ok(Call { number, socket, opening_mono_ns, is_greeted: false, heard_bytes: 0 })
+    }
+
+    /// Presents the token as soon as the connection stands; whether the welcome is all there.
+    fn look(&self, call: &mut Call) -> Result<bool, LoadError> {
+        if call.socket.state() != State::Connected {
+            return Ok(false);
+        }
+        if !call.is_greeted {
+            let sent = call.socket.send(&preamble::encode(&self.token, call.number, self.preamble_bytes));
+            call.is_greeted = sent.map_err(|error| self.unreachable(error)).map(|_| true)?;
+        }
+        let mut piece = [0; preamble::MOST_BYTES];
+        while call.heard_bytes < self.preamble_bytes {
+            match call.socket.receive(&mut piece[..self.preamble_bytes - call.heard_bytes]) {
+                Ok(count) if piece[..count].iter().any(|byte| *byte != WELCOME) => {
+                    return Err(LoadError::Peer(format!("{} is not a whyperf agent of this trial", self.address)));
+                }
+                Ok(count) => call.heard_bytes += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(self.unwelcome(&error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes on with one that is not open yet: the library gives up after 3 s, this only later.
+    fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
+        let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
+        let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;
+        let late = || io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.as_secs()));
+        match call.socket.state() {
+            State::Broken if call.is_greeted => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
+            _ if is_late && call.is_greeted => Err(self.unwelcome(&late())),
+            _ if is_late => Err(self.unreachable(late())),
+            State::Broken => self.call(call.number, call.opening_mono_ns),
+            State::Connecting | State::Connected => Ok(call),
+        }
+    }
+
+    fn unwelcome(&self, error: &io::Error) -> LoadError {
+        LoadError::Peer(format!("{} accepted a UDT connection but did not welcome its token: {error}", self.address))
+    }
+
+    fn unreachable(&self, error: io::Error) -> LoadError {
+        LoadError::host(format!("connecting to {} by UDT", self.address), error, "; is the address right and no firewall in between?")
+    }
+}
+
+impl Call {
+    fn opened(self) -> Result<UdtConnection, LoadError> {
+        let times = Times { opening_mono_ns: self.opening_mono_ns, opened_mono_ns: mono_ns() };
+        opened(self.number, self.socket, times)
+    }
+}
+
+/// Where the place's first port is.
+fn address_of(place: &Place) -> Result<SocketAddr, LoadError> {
+    let address = place.address_of(0).ok().and_then(|address| address.as_socket());
+    address.ok_or_else(|| LoadError::Usage("UDT goes over UDP; a Unix socket is no place for it".to_owned()))
+}
+
+/// Largest packet on the way to an address, as the kernel knows it, in bytes.
+fn path_mtu(address: SocketAddr) -> Option<u32> {
+    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(address).ok()?;
+    let option = if address.is_ipv4() { sockopt::PATH_MTU } else { sockopt::PATH_MTU_V6 };
+    option.get(&socket).ok()?.try_into().ok()
+}

@@ -1,0 +1,43 @@
+//! What libraries that carry connections over UDP know of them.
+
+use super::ColumnType::{Bool, Text, U32, U64};
+use super::{CONNECTION, HOST, PHASE, ROLE, Table, column, optional};
+
+/// One row a connection that a library carries, end and sample.
+pub const TRANSPORT_INFO: Table = Table {
+    name: "transport_info",
+    row: "a sample of a library's own view of a connection over UDT; what it does not know is absent",
+    columns: &[
+        HOST,
+        CONNECTION,
+        ROLE,
+        PHASE,
+        column("sample_mono_ns", U64, "ns", "When the sample was taken.", "CLOCK_MONOTONIC"),
+        column("final", Bool, "", "Last sample, taken when all payload was delivered or the load ended.", "load"),
+        column("transport", Text, "", "udt.", "plan"),
+        column("rtt_ns", U64, "ns", "Smoothed round-trip time.", "UDT: msRTT"),
+        column("packet_payload_bytes", U32, "bytes", "Most payload of a packet.", "UDT: UDT_MSS less 44"),
+        optional("cwnd_bytes", U64, "bytes", "Congestion window.", "UDT: pktCongestionWindow, in payload"),
+        optional("peer_window_bytes", U64, "bytes", "What the receiver has room for.", "UDT: pktFlowWindow, in payload"),
+        optional("flight_bytes", U64, "bytes", "Sent and not yet acknowledged.", "UDT: pktFlightSize, in payload"),
+        optional("sending_period_ns", U64, "ns", "Time between packets that the rate control asks for.", "UDT: usPktSndPeriod"),
+        optional(
+            "capacity_bytes_per_second",
+            U64,
+            "bytes/s",
+            "Capacity of the path, estimated from pairs of packets.",
+            "UDT: mbpsBandwidth",
+        ),
+        column("sent_packets", U64, "packets", "Sent so far, those sent again included; UDT: with data.", "UDT: pktSentTotal"),
+        column("received_packets", U64, "packets", "Received so far; UDT: with data.", "UDT: pktRecvTotal"),
+        column("lost_packets", U64, "packets", "Sent so far and taken for lost.", "UDT: pktSndLossTotal"),
+        optional("lost_bytes", U64, "bytes", "Their bytes.", "none of UDT"),
+        optional("missed_packets", U64, "packets", "Missing at this end so far when later ones came.", "UDT: pktRcvLossTotal"),
+        optional("retransmitted_packets", U64, "packets", "Sent again so far.", "UDT: pktRetransTotal"),
+        optional("acks_sent_count", U64, "count", "Acknowledgments sent so far.", "UDT: pktSentACKTotal"),
+        optional("acks_received_count", U64, "count", "Acknowledgments received so far.", "UDT: pktRecvACKTotal"),
+        optional("congestion_events_count", U64, "count", "Times that the congestion control slowed down so far.", "none of UDT"),
+        optional("send_calls_count", U64, "count", "System calls that sent so far.", "none of UDT"),
+        optional("receive_calls_count", U64, "count", "System calls that received so far.", "none of UDT"),
+    ],
+};

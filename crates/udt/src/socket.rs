@@ -1,0 +1,295 @@
+//! One UDT socket. With unsafe code: calls into the shim, none of which keeps a pointer.
+
+use libc::{c_char, c_int, sockaddr};
+use socket2::{Domain, SockAddr};
+use std::ffi::CStr;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::facts::Facts;
+use crate::ffi::{self, Choice, RawFacts};
+
+/// A UDT socket of the stream kind; closed when dropped, without waiting for what is unsent. All
+/// methods may be called from any thread at the same time: the library locks.
+#[derive(Debug)]
+pub struct Socket {
+    id: c_int,
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not there yet.
+    Connecting,
+    /// Open.
+    Connected,
+    /// Refused, closed or lost.
+    Broken,
+}
+
+impl Socket {
+    /// A socket of this family.
+    ///
+    /// # Errors
+    /// The library is missing, or cannot start.
+    pub fn open(domain: Domain) -> io::Result<Self> {
+        static STARTED: OnceLock<bool> = OnceLock::new();
+        if !crate::is_present() {
+            return Err(io::Error::new(ErrorKind::Unsupported, crate::missing()));
+        }
+        // SAFETY: no arguments; called once.
+        if !STARTED.get_or_init(|| unsafe { ffi::udt_shim_startup() } == 0) {
+            return Err(io::Error::other("the UDT library does not start"));
+        }
+        // SAFETY: an integer goes in, one comes out.
+        let id = checked(unsafe { ffi::udt_shim_open(domain.into()) })?;
+        Ok(Self { id })
+    }
+
+    /// Largest packet in bytes, IPv4 and UDP headers included (`UDT_MSS`). Before all buffers, which
+    /// the library keeps in packets.
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_mss(&self, bytes: u32) -> io::Result<()> {
+        self.set(Choice::Mss, bytes)
+    }
+
+    /// Most packets in flight (`UDT_FC`).
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_flight(&self, packets: u32) -> io::Result<()> {
+        self.set(Choice::FlightPackets, packets)
+    }
+
+    /// Send buffer in bytes (`UDT_SNDBUF`).
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_send_buffer(&self, bytes: u32) -> io::Result<()> {
+        self.set(Choice::SendBuffer, bytes)
+    }
+
+    /// Receive buffer in bytes (`UDT_RCVBUF`), which the window that is announced comes from.
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
+        self.set(Choice::ReceiveBuffer, bytes)
+    }
+
+    /// Buffers of the UDP socket underneath in bytes (`UDP_SNDBUF`, `UDP_RCVBUF`).
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_udp_buffers(&self, send_bytes: u32, receive_bytes: u32) -> io::Result<()> {
+        self.set(Choice::UdpSendBuffer, send_bytes)?;
+        self.set(Choice::UdpReceiveBuffer, receive_bytes)
+    }
+
+    /// Whether calls wait, and how long at most: one that waited in vain is `WouldBlock`.
+    ///
+    /// # Errors
+    /// The library refuses it.
+    pub fn set_waiting(&self, longest: Option<Duration>) -> io::Result<()> {
+        if let Some(longest) = longest {
+            let milliseconds = u32::try_from(longest.as_millis()).map_err(io::Error::other)?;
+            self.set(Choice::SendTimeout, milliseconds)?;
+            self.set(Choice::ReceiveTimeout, milliseconds)?;
+        }
+        self.set(Choice::IsBlocking, u32::from(longest.is_some()))
+    }
+
+    /// Largest packet as both ends agreed, in bytes.
+    ///
+    /// # Errors
+    /// The socket is closed.
+    pub fn mss(&self) -> io::Result<u32> {
+        self.get(Choice::Mss)
+    }
+
+    /// Send buffer as granted, in bytes.
+    ///
+    /// # Errors
+    /// The socket is closed.
+    pub fn send_buffer(&self) -> io::Result<u32> {
+        self.get(Choice::SendBuffer)
+    }
+
+    /// Receive buffer as granted, in bytes.
+    ///
+    /// # Errors
+    /// The socket is closed.
+    pub fn receive_buffer(&self) -> io::Result<u32> {
+        self.get(Choice::ReceiveBuffer)
+    }
+
+    /// Takes a UDP port, and makes the threads that serve it.
+    ///
+    /// # Errors
+    /// The port is taken, or there are no threads.
+    pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        let address = SockAddr::from(address);
+        // SAFETY: the address lives through the call and has the length it says.
+        checked(unsafe { ffi::udt_shim_bind(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
+    }
+
+    /// Takes connections.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn listen(&self, backlog: u32) -> io::Result<()> {
+        let backlog = c_int::try_from(backlog).map_err(io::Error::other)?;
+        // SAFETY: integers go in, one comes out.
+        checked(unsafe { ffi::udt_shim_listen(self.id, backlog) }).map(drop)
+    }
+
+    /// The next connection that has come.
+    ///
+    /// # Errors
+    /// None has (`WouldBlock`), or the library refuses.
+    pub fn accept(&self) -> io::Result<Socket> {
+        // SAFETY: an integer goes in, one comes out.
+        checked(unsafe { ffi::udt_shim_accept(self.id) }).map(|id| Socket { id })
+    }
+
+    /// Connects, or begins to where calls do not wait.
+    ///
+    /// # Errors
+    /// Nobody answers, or the library refuses.
+    pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        let address = SockAddr::from(address);
+        // SAFETY: the address lives through the call and has the length it says.
+        checked(unsafe { ffi::udt_shim_connect(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
+    }
+
+    /// How far the connection has come.
+    pub fn state(&self) -> State {
+        // SAFETY: an integer goes in, one comes out.
+        match unsafe { ffi::udt_shim_state_of(self.id) } {
+            ffi::CONNECTING => State::Connecting,
+            ffi::CONNECTED => State::Connected,
+            _ => State::Broken,
+        }
+    }
+
+    /// Address of this end.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.address(ffi::udt_shim_local)
+    }
+
+    /// Address of the other end.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.address(ffi::udt_shim_remote)
+    }
+
+    /// Puts bytes into the send buffer; returns how many it took.
+    ///
+    /// # Errors
+    /// There was no room (`WouldBlock`), or the connection is gone.
+    #[inline]
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let length = c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the library reads at most `length` of the bytes, which live through the call.
+        moved(unsafe { ffi::udt_shim_send(self.id, bytes.as_ptr().cast(), length) })
+    }
+
+    /// Takes bytes from the receive buffer; returns how many.
+    ///
+    /// # Errors
+    /// There was nothing (`WouldBlock`), or the connection is gone.
+    #[inline]
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = c_int::try_from(buffer.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the library writes at most `length` bytes into the buffer, which lives through the call.
+        moved(unsafe { ffi::udt_shim_receive(self.id, buffer.as_mut_ptr().cast(), length) })
+    }
+
+    /// Closes the connection, without waiting for what is unsent; the other end is told.
+    pub fn close(&self) {
+        // SAFETY: an integer goes in; the library refuses one that is closed already.
+        unsafe { ffi::udt_shim_close(self.id) };
+    }
+
+    /// What the library knows of the connection.
+    ///
+    /// # Errors
+    /// It is not open any more.
+    pub fn facts(&self) -> io::Result<Facts> {
+        let mut raw = RawFacts::default();
+        // SAFETY: the shim writes the structure, whose layout is the one of its header.
+        checked(unsafe { ffi::udt_shim_facts_of(self.id, &raw mut raw) })?;
+        Ok(Facts::new(&raw, self.mss()?))
+    }
+
+    fn address(&self, of: unsafe extern "C" fn(c_int, *mut sockaddr, *mut c_int) -> c_int) -> Option<SocketAddr> {
+        // SAFETY: the library writes no more than a sockaddr_in6 into a storage that is larger, and the
+        // family it writes says what it is.
+        let (status, address) = unsafe {
+            SockAddr::try_init(|storage, length| {
+                let mut told = c_int::try_from(*length).unwrap_or(c_int::MAX);
+                checked(of(self.id, storage.cast(), &raw mut told))?;
+                *length = u32::try_from(told).unwrap_or(*length);
+                Ok(())
+            })
+        }
+        .ok()?;
+        let () = status;
+        address.as_socket()
+    }
+
+    fn set(&self, choice: Choice, value: u32) -> io::Result<()> {
+        let value = c_int::try_from(value).map_err(io::Error::other)?;
+        // SAFETY: integers go in, one comes out; the option is one of the shim's.
+        checked(unsafe { ffi::udt_shim_set(self.id, choice as c_int, value) }).map(drop)
+    }
+
+    fn get(&self, choice: Choice) -> io::Result<u32> {
+        let mut value = 0;
+        // SAFETY: the shim writes the integer.
+        checked(unsafe { ffi::udt_shim_get(self.id, choice as c_int, &raw mut value) })?;
+        u32::try_from(value).map_err(io::Error::other)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn length_of(address: &SockAddr) -> c_int {
+    c_int::try_from(address.len()).unwrap_or(c_int::MAX)
+}
+
+fn moved(count: c_int) -> io::Result<usize> {
+    checked(count).and_then(|count| usize::try_from(count).map_err(io::Error::other))
+}
+
+fn checked(status: c_int) -> io::Result<c_int> {
+    if status < 0 { Err(last_error()) } else { Ok(status) }
+}
+
+/// The library's last error of this thread; its numbers are those of its reference manual.
+fn last_error() -> io::Error {
+    let mut text: [c_char; 256] = [0; 256];
+    // SAFETY: the shim writes at most so many bytes, with a zero at their end.
+    let (code, text) = unsafe {
+        let code = ffi::udt_shim_error(text.as_mut_ptr(), 256);
+        (code, CStr::from_ptr(text.as_ptr()).to_string_lossy().trim_end_matches(['.', '\n', ' ']).to_owned())
+    };
+    match code {
+        // EASYNCSND, EASYNCRCV, ETIMEOUT
+        6001..=6003 => ErrorKind::WouldBlock.into(),
+        // ENOSERVER: connection setup timed out
+        1001 => io::Error::new(ErrorKind::TimedOut, text),
+        // ECONNREJ
+        1002 => io::Error::new(ErrorKind::ConnectionRefused, text),
+        // ECONNLOST, ENOCONN: the words of TCP's own error
+        2001 | 2002 => io::Error::from_raw_os_error(libc::ECONNRESET),
+        _ => io::Error::other(format!("{text} (UDT error {code})")),
+    }
+}

@@ -1,0 +1,49 @@
+"""Transports that a library carries: which factors have a meaning there, and what is said of the others."""
+
+import pytest
+
+from whyperf.profile import ProfileError
+from whyperf.profile.combination import resolve
+
+
+@pytest.mark.parametrize("transport", ["udt"])
+def test_a_cell_has_what_the_library_can_do_and_nothing_of_the_kernels_sockets(transport: str) -> None:
+    cell = resolve({"transport": transport, "window_bytes": 1 << 20}, testbed=True)
+    assert cell["window_bytes"] == 1 << 20
+    assert {"write_size_bytes", "read_size_bytes", "reply_size_bytes", "connections", "direction"} <= cell.keys()
+    for name in (
+        "no_delay",
+        "quick_ack",
+        "cork",
+        "mss_bytes",
+        "dscp",
+        "busy_poll_us",
+        "zero_copy",
+        "read_wait",
+        "truncate",
+    ):
+        assert name not in cell, name
+
+
+@pytest.mark.parametrize(
+    ("transport", "name", "level"),
+    [
+        ("udt", "no_delay", True),
+        ("udt", "congestion_control", "reno"),
+        ("udt", "dscp", 8),
+        ("udt", "read_wait", "block"),
+        ("udt", "truncate", True),
+        ("udt", "zero_copy", True),
+        ("udt", "send_call", "splice"),
+    ],
+)
+def test_what_it_does_not_have_is_refused_before_the_run(transport: str, name: str, level: bool | int | str) -> None:
+    with pytest.raises(ProfileError, match=f"{transport} has no such setting") as caught:
+        resolve({"transport": transport, name: level}, testbed=True)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("transport", ["udt"])
+def test_workloads_but_streams_do_not_run_over_it(transport: str) -> None:
+    with pytest.raises(ProfileError, match=f"rr does not run over {transport}"):
+        resolve({"transport": transport, "workload": "rr"}, testbed=True)

@@ -6,6 +6,7 @@ from functools import partial
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Transactions
+from whyperf.cli.scheduled import scheduled_lines
 from whyperf.report.metric import per_second
 from whyperf.report.words import ENDS, level_with_unit
 
@@ -27,6 +28,7 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     else:
         yield "Goodput", _goodput(cell)
         yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
+        yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
     for end in ENDS:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is not None:

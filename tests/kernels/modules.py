@@ -4,8 +4,8 @@ import lzma
 import re
 from pathlib import Path
 
-#: The testbed's devices, and the guest's own way to us.
-WANTED = ("veth", "virtio_pci", "virtio_net")
+#: The testbed's devices, the guest's own way to us, and congestion controls to compare ours with.
+WANTED = ("veth", "virtio_pci", "virtio_net", "tcp_scalable", "tcp_highspeed", "tcp_bic", "tcp_htcp")
 
 
 def modules(kernel: Path) -> dict[str, bytes]:

@@ -7,6 +7,7 @@
 use anyhow::Context;
 use load::LoadError;
 use load::open::{self, Listening, Opened};
+use load::round_trips::Echo;
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, TrialSpec};
@@ -53,6 +54,10 @@ struct Server {
     testbed: Option<Testbed>,
     witnesses: Witnesses,
     controls: congestion::Holder,
+    /// The far end of the trial's round-trip probe.
+    echo: Option<Echo>,
+    /// Where the near end's goes.
+    echo_address: Option<SocketAddr>,
 }
 
 /// A request that failed.
@@ -90,8 +95,15 @@ fn usage(text: &str) -> Refusal {
 pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::Result<()> {
     let mut requests = Requests::new(input);
     let (replies, writer) = Replies::new(output);
-    let mut server =
-        Server { replies, stage: Stage::Idle, testbed: None, witnesses: Witnesses::default(), controls: congestion::Holder::default() };
+    let mut server = Server {
+        replies,
+        stage: Stage::Idle,
+        testbed: None,
+        witnesses: Witnesses::default(),
+        controls: congestion::Holder::default(),
+        echo: None,
+        echo_address: None,
+    };
     let ended = loop {
         match requests.next() {
             Ok(Some(request)) => server.handle(request),
@@ -140,8 +152,8 @@ impl Server {
                 Reply::Done
             }
             Request::Prepare(spec) => self.prepare(spec)?,
-            Request::Connect { address, port } => {
-                self.connect(id, &address, port)?;
+            Request::Connect { address, port, echo_port } => {
+                self.connect(id, &address, port, echo_port)?;
                 return Ok(None);
             }
             Request::Start { at_mono_ns } => {
@@ -161,6 +173,7 @@ impl Server {
         if !matches!(self.stage, Stage::Idle) {
             return Err(usage("a trial is under way; abort it first"));
         }
+        (self.echo, self.echo_address) = (None, None);
         open::check(&spec)?;
         if let Some(workload) = &spec.workload {
             load::engine::script(&spec, workload)?;
@@ -171,24 +184,26 @@ impl Server {
         let loan = witness.loan();
         if spec.opening == Opening::Connect {
             self.stage = Stage::Ready(spec, witness);
-            return Ok(Reply::Prepared { port: None, loan });
+            return Ok(Reply::Prepared { port: None, loan, echo_port: None });
         }
         let listening = Listening::open(&spec)?;
+        self.echo = Echo::beside(&spec)?;
         let port = listening.port();
         witness.begin(port, true, &spec.own_cpus);
         let abort = Abort::default();
         let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
         self.stage = Stage::Opening { spec, witness, abort, opener };
-        Ok(Reply::Prepared { port: Some(port), loan })
+        Ok(Reply::Prepared { port: Some(port), loan, echo_port: self.echo.as_ref().map(Echo::port) })
     }
 
-    fn connect(&mut self, id: u64, address: &str, port: u16) -> Result<(), Refusal> {
+    fn connect(&mut self, id: u64, address: &str, port: u16, echo_port: Option<u16>) -> Result<(), Refusal> {
         let Stage::Ready(spec, witness) = &self.stage else {
             return Err(usage("connect comes after prepare, at the connecting end"));
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
         let (spec, mut witness, abort) = (Arc::clone(spec), witness.clone(), Abort::default());
         witness.begin(port, false, &spec.own_cpus);
+        self.echo_address = echo_port.map(|port| SocketAddr::new(ip, port));
         let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;
         let connect = move |aborted: &_| open::connect_all(&asked, SocketAddr::new(ip, port), aborted);
@@ -208,10 +223,10 @@ impl Server {
                 return Err(usage("start comes after the connections are open"));
             }
         };
-        let (handle, replies) = (abort.clone(), self.replies.clone());
+        let (handle, replies, echo) = (abort.clone(), self.replies.clone(), self.echo_address);
         let runner = thread::spawn(move || {
             let outcome = joined(opener).and_then(|opened| {
-                trial::run(&spec, opened, at_mono_ns, &handle, &witness, &Telling::new(&replies, id)).map_err(|error| {
+                trial::run(&spec, opened, at_mono_ns, echo, &handle, &witness, &Telling::new(&replies, id)).map_err(|error| {
                     let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
                     Refusal { fault, text: format!("{error:#}") }
                 })

@@ -3,11 +3,13 @@
 
 use load::life::{Cut, Ended, Life};
 use load::open::Opened;
+use load::round_trips::{Probe, RoundTrip};
 use load::running::{Cutter, Ends, Load};
 use load::urgency::Urgent;
 use schema::message::{Finished, Note, Outcome, Reply};
-use schema::table::SEGMENTS;
+use schema::table::{ROUND_TRIPS, SEGMENTS};
 use schema::trial::{Role, Stop, TrialSpec};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,6 +18,7 @@ use workload::phases::Intervals;
 
 use crate::datagrams;
 use crate::pipe::Telling;
+use crate::record::{RecordError, TableBuilder};
 use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
 use crate::witness::Witness;
@@ -85,6 +88,7 @@ pub fn run(
     spec: &TrialSpec,
     opened: Opened,
     start_mono_ns: u64,
+    echo: Option<SocketAddr>,
     abort: &Abort,
     witness: &Witness,
     telling: &Telling,
@@ -101,12 +105,14 @@ pub fn run(
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
     load.begin(start_mono_ns)?;
+    let round_trips = Probe::beside(spec, echo, start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
     drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| telling.if_idle(Reply::Progress(progress)))?;
     drop(urgent);
     let ends = load.join();
+    let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
     let Ends { lives, .. } = ends;
     let strangers_count = strangers_count + load.strangers_count() + datagrams::strangers_count(&load);
@@ -123,11 +129,23 @@ pub fn run(
         let name = table.name();
         telling.table(name, &table.finish()?);
     }
+    if let Some(round_trips) = round_trips {
+        telling.table(ROUND_TRIPS.name, &round_trips_table(&spec.host, &round_trips)?);
+    }
     if let Some(file) = file {
         telling.table_file(SEGMENTS.name, file)?;
     }
     telling.tell(Reply::Done);
     Ok(())
+}
+
+/// The probe's requests as Parquet.
+fn round_trips_table(host: &str, round_trips: &[RoundTrip]) -> Result<Vec<u8>, RecordError> {
+    let mut rows = TableBuilder::new(&ROUND_TRIPS);
+    for (number, round_trip) in (0_u64..).zip(round_trips) {
+        rows.push(vec![host.into(), number.into(), round_trip.sent_mono_ns.into(), round_trip.rtt_ns.into()])?;
+    }
+    rows.finish()
 }
 
 /// Closes the connections while they are watched, the receiver first, so that the log holds how.

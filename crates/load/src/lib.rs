@@ -7,6 +7,7 @@
 //! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each [`life`] has ended.
 //! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
 //! library's, is its [`carrier`]; over sockets payload leaves through an [`outlet`].
+//! Beside them the probe of [`round_trips`] may run.
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
 pub mod carrier;
@@ -22,6 +23,7 @@ pub mod options;
 pub mod outlet;
 pub mod preamble;
 mod receiver;
+pub mod round_trips;
 pub mod running;
 mod sender;
 mod sockopt;

@@ -31,7 +31,7 @@
 use schema::trial::SocketSpec;
 
 /// Shortest preamble.
-const LEAST_BYTES: usize = 40;
+pub(crate) const LEAST_BYTES: usize = 40;
 /// Longest: one segment on any path of today.
 pub(crate) const MOST_BYTES: usize = 1_200;
 /// Segment size a receiver assumes before it has seen one (`TCP_MSS_DEFAULT`, RFC 9293 3.7.1);

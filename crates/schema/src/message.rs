@@ -53,6 +53,9 @@ pub enum Request {
         address: String,
         /// Its port.
         port: u16,
+        /// Its port for the round-trip probe, where the trial has one.
+        #[serde(default)]
+        echo_port: Option<u16>,
     },
     /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
     /// a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
@@ -98,6 +101,9 @@ pub enum Reply {
         port: Option<u16>,
         /// The programs that this end lends, when it was asked to and has any.
         loan: Option<Loan>,
+        /// UDP port where the listening end answers the round-trip probe, when it was asked to.
+        #[serde(default)]
+        echo_port: Option<u16>,
     },
     /// To [`Request::Connect`].
     Connected {

@@ -196,6 +196,9 @@ pub struct TrialSpec {
     /// When its connections carry payload, in the order of their numbers; empty: all through the whole load.
     #[serde(default)]
     pub schedule: Vec<ScheduledFlow>,
+    /// Time between requests of the round-trip probe, in ns; absent: none is sent.
+    #[serde(default)]
+    pub round_trip_probe_ns: Option<u64>,
     /// Whose programs watch it.
     #[serde(default)]
     pub programs: Programs,

@@ -211,6 +211,11 @@ FACTORS: tuple[Factor, ...] = (
     Factor("cooldown_s", "float", 0.2, "s", "Load after the measurement window.", low=0, high=86_400, timed=True),
     Factor("interval_ms", "int", 100, "ms", "Time between samples.", low=1, high=60_000),
     Factor(
+        "rtt_probe_ms", "int", "none", "ms",
+        "Time between the small datagrams that probe the round-trip time beside the load; 1000 is usual.",
+        low=10, high=60_000, words=("none",), scope="ip", later=True,
+    ),
+    Factor(
         "deadline_s", "float", 60.0, "s",
         "The load is cut this long after its start; stretches with the phases unless given.",
         low=0.001, high=1_000_000,

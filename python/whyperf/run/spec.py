@@ -85,6 +85,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
     if schedule:
         common["connections_count"] = sum(flow.connections for flow in schedule)
     role_of = roles(factors, schedule)
+    probe_ms = _number(factors.get("rtt_probe_ms"))
     ends = {}
     for label in (NEAR, FAR):
         ends[label] = common | {
@@ -96,6 +97,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
             "pin_cpus": list(cpus[label].pin),
             "own_cpus": list(cpus[label].own),
             "schedule": [_flow(flow, label) for flow in schedule],
+            "round_trip_probe_ns": None if probe_ms is None else probe_ms * NS_PER_MS,
         }
     return ends
 

@@ -152,7 +152,8 @@ class _Trial:
         prepared = far.call({"request": "prepare"} | specs[pair.names[FAR]] | lend)
         borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
         near.call({"request": "prepare"} | specs[pair.names[NEAR]] | borrow)
-        near.call({"request": "connect", "address": self.address, "port": prepared["port"]})
+        ports = {"port": prepared["port"], "echo_port": prepared["echo_port"]}
+        near.call({"request": "connect", "address": self.address} | ports)
 
     def _host_entry(
         self, name: str, spec: Spec, clocks: tuple[Clock, Clock], finished: dict[str, Any]

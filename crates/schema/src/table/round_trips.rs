@@ -11,6 +11,12 @@ pub const ROUND_TRIPS: Table = Table {
         HOST,
         column("probe", U64, "", "Number of the request, from 0 at the start of the load.", "header"),
         column("sent_mono_ns", U64, "ns", "When the request was handed to the kernel.", "CLOCK_MONOTONIC"),
-        optional("rtt_ns", U64, "ns", "Time until the answer was read; absent: no answer came while the load lasted.", "CLOCK_MONOTONIC"),
+        optional(
+            "rtt_ns",
+            U64,
+            "ns",
+            "Time until the answer was read; absent: no answer came until half a second after the load.",
+            "CLOCK_MONOTONIC",
+        ),
     ],
 };

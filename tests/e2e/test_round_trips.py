@@ -1,0 +1,31 @@
+"""The round-trip probe beside a load."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.experiments import measure, numbers
+from whyperf.run import Kind
+
+PERIOD_MS = 10
+PHASES = {"warmup_s": 0.1, "duration_s": 0.5, "cooldown_s": 0.1}
+
+
+@pytest.mark.parametrize(("kind", "ip_version"), [(Kind.VETH, 4), (Kind.VETH, 6), (Kind.LOOPBACK, 4)])
+def test_requests_leave_all_along_and_are_answered(tmp_path: Path, kind: Kind, ip_version: int) -> None:
+    # Slow enough that no socket's buffer overflows.
+    levels = {"write_rate_bps": 10_000_000, "write_size_bytes": 8192, "congestion_control": "cubic"}
+    record = measure(tmp_path, kind=kind, ip_version=ip_version, rtt_probe_ms=PERIOD_MS, **levels, **PHASES)
+    rows = record.table("round_trips")
+    assert rows["host"].unique().to_list() == ["near"]
+    assert rows["probe"].to_list() == list(range(rows.height))
+    # A busy machine may leave turns out, and takes none twice.
+    most = sum(PHASES.values()) * 1000 / PERIOD_MS
+    assert most / 4 <= rows.height <= most + 2
+    assert rows["rtt_ns"].null_count() == 0
+    assert min(numbers(rows, "rtt_ns")) > 0
+
+
+def test_nobody_is_probed_who_did_not_ask(tmp_path: Path) -> None:
+    record = measure(tmp_path, transfer_bytes=1_000_000)
+    assert not list(record.experiment.folder.glob("trials/*/round_trips.*"))

@@ -1,6 +1,7 @@
 """The round-trip probe beside a load."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from tests.e2e.experiments import measure, numbers
 from whyperf.run import Kind
 
 PERIOD_MS = 10
-PHASES = {"warmup_s": 0.1, "duration_s": 0.5, "cooldown_s": 0.1}
+PHASES: dict[str, Any] = {"warmup_s": 0.1, "duration_s": 0.5, "cooldown_s": 0.1}
 
 
 @pytest.mark.parametrize(("kind", "ip_version"), [(Kind.VETH, 4), (Kind.VETH, 6), (Kind.LOOPBACK, 4)])

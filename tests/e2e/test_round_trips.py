@@ -15,7 +15,7 @@ PHASES: dict[str, Any] = {"warmup_s": 0.1, "duration_s": 0.5, "cooldown_s": 0.1}
 @pytest.mark.parametrize(("kind", "ip_version"), [(Kind.VETH, 4), (Kind.VETH, 6), (Kind.LOOPBACK, 4)])
 def test_requests_leave_all_along_and_are_answered(tmp_path: Path, kind: Kind, ip_version: int) -> None:
     # Slow enough that no socket's buffer overflows.
-    levels = {"write_rate_bps": 10_000_000, "write_size_bytes": 8192, "congestion_control": "cubic"}
+    levels: dict[str, Any] = {"write_rate_bps": 10_000_000, "write_size_bytes": 8192, "congestion_control": "cubic"}
     record = measure(tmp_path, kind=kind, ip_version=ip_version, rtt_probe_ms=PERIOD_MS, **levels, **PHASES)
     rows = record.table("round_trips")
     assert rows["host"].unique().to_list() == ["near"]

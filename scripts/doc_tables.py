@@ -64,6 +64,7 @@ SCOPES = {
     "window": " TCP, MPTCP and UDT.",
     "ip": " Sockets of IP: not for Unix sockets and UDT.",
     "bytes": " Not over UDP.",
+    "stamps": " Requests and datagrams over TCP and UDP.",
     "threads": " epoll and io_uring.",
     "path": " With an emulated path.",
 }

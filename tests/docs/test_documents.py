@@ -73,7 +73,7 @@ def test_every_field_of_the_result_is_documented() -> None:
         name.replace("<end>", end).replace("<latency>", latency).replace("<spread>", spread)
         for name in re.findall(r"`([^`\s]+)`", text)
         for end in ("sender", "receiver")
-        for latency in ("latency", "wire", "connect", "by_name[].latency")
+        for latency in ("latency", "wire", "host", "connect", "by_name[].latency")
         for spread in Spread.model_fields
     }
     missing = [field for field in fields(Summary) if field.removeprefix("cells[].") not in documented]

@@ -234,9 +234,3 @@ def _unprivileged(talk: StartTalk, most: int) -> Talk:
     """An agent that cannot raise its hard limit, even for root. For a thread of its own, which gives up the right."""
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0)
     return with_open_files(talk, 50, most)
-
-
-def test_time_stamps_of_the_kernel_are_refused(talk: StartTalk) -> None:
-    reply = talk().hello().ask("prepare", **trial(socket={"kernel_timestamps": True}))
-    assert (reply["reply"], reply["fault"]) == ("error", "usage")
-    assert "leave kernel_timestamps out" in reply["text"]

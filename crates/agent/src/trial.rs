@@ -237,6 +237,10 @@ fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampl
     if count > 0 {
         notes.push(Note::ZeroCopyCopied { count, sent_count: zero_copy().map(|sends| sends.sent_count).sum() });
     }
+    let unstamped_count = lives.iter().map(|life| life.unstamped_count).sum();
+    if unstamped_count > 0 {
+        notes.push(Note::NoKernelStamps { count: unstamped_count });
+    }
     if sampler.worst_late_ns() > LATE_NS && matches!(spec.stop, Stop::Duration { .. }) {
         notes.push(Note::SamplerLate { worst_ns: sampler.worst_late_ns() });
     }

@@ -4,7 +4,10 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Who tells it, of include/uapi/linux/errqueue.h: sends without copying.
+use crate::stamps;
+
+/// Who tells it, of include/uapi/linux/errqueue.h: time stamps, and sends without copying.
+pub const OF_STAMPS: u8 = 4;
 pub const OF_ZERO_COPY: u8 = 5;
 
 /// A message of the queue (`struct sock_extended_err`).
@@ -20,6 +23,8 @@ pub struct Told {
     pub info: u32,
     /// Meaning by origin.
     pub data: u32,
+    /// The kernel's time stamp, in ns of `CLOCK_REALTIME`.
+    pub stamp_ns: Option<u64>,
 }
 
 /// The next message; none when there is none.
@@ -53,6 +58,7 @@ pub fn next(socket: &impl AsFd) -> io::Result<Option<Told>> {
                     errno: told.ee_errno,
                     info: told.ee_info,
                     data: told.ee_data,
+                    stamp_ns: stamps::of_message(&header),
                 }));
             }
             message = libc::CMSG_NXTHDR(&raw const header, message);

@@ -27,6 +27,7 @@ pub mod round_trips;
 pub mod running;
 mod sender;
 mod sockopt;
+mod stamps;
 pub mod thread;
 pub mod urgency;
 pub mod zero_copy;

@@ -41,6 +41,8 @@ pub struct Life {
     pub other_calls_count: u64,
     /// What became of sends without copying, where they were asked for.
     pub zero_copy: Option<ZeroCopy>,
+    /// Receive calls' messages without a stamp of the kernel, where those were asked for.
+    pub unstamped_count: u64,
     /// How it ended.
     pub ended: Ended,
 }
@@ -56,6 +58,7 @@ impl Life {
             short_calls_count: 0,
             other_calls_count: 0,
             zero_copy: None,
+            unstamped_count: 0,
             ended: Ended::Complete,
         }
     }

@@ -220,8 +220,11 @@ pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str>
         ("kernel_timestamps", spec.kernel_timestamps),
     ];
     let only_streams = [("send_call", spec.send_call != SendCall::Send), ("zero_copy", spec.zero_copy)];
+    // Of a connection of several subflows no kernel numbers what was sent.
+    let not_mptcp = [("kernel_timestamps", spec.kernel_timestamps)];
     let refused: &[&[(&'static str, bool)]] = match transport {
-        Transport::Tcp | Transport::Mptcp => &[],
+        Transport::Tcp => &[],
+        Transport::Mptcp => &[&not_mptcp],
         Transport::Udp => &[&only_tcp, &only_streams],
         Transport::Unix => &[&only_tcp, &only_ip],
         Transport::Udt => &[&only_tcp, &only_ip, &only_streams],

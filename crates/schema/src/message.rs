@@ -218,6 +218,12 @@ pub enum Note {
         /// Calls in all.
         sent_count: u64,
     },
+    /// Datagrams arrived without the time stamp that was asked of the kernel; for their jitter counts when
+    /// they were read.
+    NoKernelStamps {
+        /// How many messages.
+        count: u64,
+    },
     /// CPU cycles could not be counted by the PMU.
     NoPmu {
         /// Why.

@@ -228,9 +228,14 @@ impl Script {
         sizes::mix(self.seed ^ sizes::mix(u64::from(strand)))
     }
 
+    /// Transactions of all groups.
+    pub fn transactions(&self) -> impl Iterator<Item = &Transaction> {
+        self.groups.iter().flat_map(|group| &group.transactions)
+    }
+
     /// Steps of all transactions.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.groups.iter().flat_map(|group| &group.transactions).flat_map(|transaction| &transaction.steps)
+        self.transactions().flat_map(|transaction| &transaction.steps)
     }
 }
 

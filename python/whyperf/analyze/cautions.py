@@ -162,6 +162,16 @@ KINDS: Mapping[str, Kind] = {
         "Latency is the application's alone here. Leave kernel_timestamps out, or measure over a device whose kernel "
         "stamps segments.",
     ),
+    "few_kernel_timestamps": Kind(
+        "Only {ratio} of the transactions have all of the kernel's time stamps.",
+        "What passed in the host and beyond it is told of these alone. Segments that are sent again, or a device whose "
+        "kernel does not stamp, leave others without.",
+    ),
+    "unstamped_datagrams": Kind(
+        "{count} arrived without the time stamp that was asked of the kernel.",
+        "For their jitter counts when they were read. Leave kernel_timestamps out, or take the jitter for the "
+        "reader's.",
+    ),
     "no_transactions": Kind(
         "No transaction ended in the measurement window.",
         "Raise duration_s, or look for what the transactions wait for.",

@@ -150,6 +150,9 @@ def of_notes(notes: Sequence[Row], factors: Row) -> Iterator[Caution]:
     strangers = sum(note["value"] for note in notes if note["note"] == "strangers_dropped")
     if strangers:
         yield Caution("strangers_dropped", {"count": count(strangers, "connection")})
+    unstamped = sum(note["value"] for note in notes if note["note"] == "no_kernel_stamps")
+    if unstamped:
+        yield Caution("unstamped_datagrams", {"count": count(unstamped, "datagram")})
     interval_ns = float(factors.get("interval_ms") or 100) * 1e6
     late = max((note for note in notes if note["note"] == "sampler_late"), key=lambda note: note["value"], default=None)
     if late is not None and late["value"] > SAMPLER_LATE_INTERVALS * interval_ns:

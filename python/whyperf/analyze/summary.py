@@ -117,7 +117,8 @@ class Latency(Part):
     """Latency of the transactions of a cell, its histograms of all trials merged.
 
     `kind` is "intended" (from the intended begin, open loop), "service" (from the begin, closed loop), "wire"
-    (between the kernel's stamps) or "connect". A percentile is null where too few were counted to see it once.
+    (between the kernel's stamps), "host" (what those leave of "service") or "connect". A percentile is null where too
+    few were counted to see it once.
     """
 
     kind: str
@@ -181,6 +182,7 @@ class Transactions(Part):
     is_open_loop: bool
     latency: Latency | None
     wire: Latency | None
+    host: Latency | None
     connect: Latency | None
     connects_per_s: float | None
     cost: Cost

@@ -10,6 +10,8 @@ from whyperf.analyze.summary import CellResult, Cpu, Datagrams, Fact, Transactio
 RATE_MISSED_RATIO = 0.01
 #: From here on all connections are taken for most arrivals, and the generator has no place to begin in.
 PLACES_TAKEN_RATIO = 0.9
+#: Part of the transactions that must have the kernel's stamps for these to tell of all.
+MOST_STAMPED = 0.99
 CLOSED_LOOP = (
     "Latencies are from a closed loop: a transaction begins when the one before has ended, so what would have waited "
     "to begin is not in them, and a stall counts once. With offered_rate_per_s they count from the intended begin."
@@ -24,6 +26,10 @@ def of_transactions(
         return
     if factors.get("kernel_timestamps") is True and transactions.wire is None and transactions.count:
         yield Caution("no_kernel_timestamps")
+    if transactions.wire is not None and transactions.latency is not None:
+        stamped = transactions.wire.count / transactions.latency.count
+        if stamped < MOST_STAMPED:
+            yield Caution("few_kernel_timestamps", {"ratio": percent(stamped)})
     failed, total = transactions.failed_count, transactions.count
     if failed:
         # An execution that failed has ended too.

@@ -59,6 +59,7 @@ class WorkloadResults:
             is_open_loop=cell.is_open_loop,
             latency=self._latency(cell.id, OPEN) or self._latency(cell.id, CLOSED),
             wire=self._latency(cell.id, "wire"),
+            host=self._latency(cell.id, "host"),
             connect=connect,
             connects_per_s=connect.count / seconds if connect is not None and seconds > 0 else None,
             cost=self._cost(cell.id),

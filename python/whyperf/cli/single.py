@@ -83,9 +83,12 @@ def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, 
     yield "Transactions", _spread(found.per_s, per_second, cell.trials) + failed
     if found.intended_per_s is not None and found.begun_per_s is not None:
         yield "Offered", f"{per_second(found.intended_per_s)}, {per_second(found.begun_per_s)} begun"
-    for name, latency in (("Latency", found.latency), ("On the wire", found.wire), ("Connecting", found.connect)):
+    for name, latency in (("Latency", found.latency), ("Connecting", found.connect)):
         if latency is not None:
             yield name, _latency(latency)
+    for name, latency in (("Beyond the host", found.wire), ("In the host", found.host)):
+        if latency is not None:
+            yield name, f"{_latency(latency)}{_share(latency, found.wire, found.host)}"
     if found.connects_per_s is not None:
         yield "Connects", f"{significant(found.connects_per_s, 4)} connections/s"
     for end in ENDS:
@@ -104,6 +107,13 @@ def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:
     if found is not None and found.counted_as is not None and found.per_s.median is not None:
         told = partial(per_second, what=found.counted_as)
         yield found.counted_as.capitalize(), _spread(found.per_s, told, cell.trials)
+
+
+def _share(latency: Latency, wire: Latency | None, host: Latency | None) -> str:
+    """What part it is of the time of the transactions that have the kernel's stamps."""
+    if wire is None or host is None or wire.mean_ns + host.mean_ns == 0:
+        return ""
+    return f", {percent(latency.mean_ns / (wire.mean_ns + host.mean_ns))} of the time"
 
 
 def _latency(latency: Latency) -> str:

@@ -12,6 +12,10 @@ BY_LIBRARY = frozenset({"udt"})
 WITH_WINDOW = WITH_TCP | BY_LIBRARY
 #: How the calls to a socket of the kernel are made.
 OF_SOCKETS = frozenset({"read_wait", "truncate", "send_call"})
+#: Of whose sends the kernel tells by numbers.
+WITH_STAMPS = frozenset({"tcp", "udp"})
+#: Scopes that only the transport decides.
+OF_TRANSPORTS = frozenset({"tcp", "window", "ip", "bytes"})
 WITH_THREADS = frozenset({"epoll", "io_uring"})
 
 
@@ -41,6 +45,7 @@ def applies(
         "window": transport in WITH_WINDOW,
         "ip": transport != "unix" and transport not in BY_LIBRARY,
         "bytes": transport != "udp",
+        "stamps": transport in WITH_STAMPS and workload.name not in (STREAM, STREAM_RECEIVE),
         "threads": io_model in WITH_THREADS,
         # Decided where the levels of the path are known (path.py).
         "path": False,
@@ -57,11 +62,14 @@ def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, s
     """Why it has none, and the way out."""
     if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
         return _refusal_by(schedule, factor)
-    if _lacks(factor, transport):
+    if _lacks(factor, transport) or factor.scope in OF_TRANSPORTS:
         return f"{transport} has no such setting; leave the factor out, or choose another transport"
     match factor.scope:
-        case "tcp" | "window" | "ip" | "bytes":
-            return f"{transport} has no such setting; leave the factor out, or choose another transport"
+        case "stamps":
+            without = (
+                "a stream has no requests" if transport in WITH_STAMPS else f"the kernel stamps nothing of {transport}"
+            )
+            return f"{without}; leave the factor out, or choose a workload of requests over tcp or udp, such as rr"
         case "threads":
             return f'io_model "{io_model}" has a thread a connection; choose epoll or io_uring, or leave the factor out'
         case "blocking stream" if workload.name in (STREAM, STREAM_RECEIVE):

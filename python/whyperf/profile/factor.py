@@ -26,10 +26,22 @@ Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule",
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
 #: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; where a window can be
-#: set; over sockets of IP; where payload is a stream of bytes; where a few threads carry all connections; where the
-#: cell has an emulated path. A workload that refers to a factor always takes it.
+#: set; over sockets of IP; where payload is a stream of bytes; in requests and datagrams over TCP and UDP; where a few
+#: threads carry all connections; where the cell has an emulated path. A workload that refers to a factor always takes
+#: it.
 Scope = Literal[
-    "all", "workload", "stream", "blocking stream", "schedule", "tcp", "window", "ip", "bytes", "threads", "path"
+    "all",
+    "workload",
+    "stream",
+    "blocking stream",
+    "schedule",
+    "tcp",
+    "window",
+    "ip",
+    "bytes",
+    "stamps",
+    "threads",
+    "path",
 ]
 
 #: Largest byte count that fits every counter of the record (signed 64 bits).

@@ -193,9 +193,9 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",
-        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): latency on the wire. "
-        "The agents of this version refuse it.",
-        scope="ip", later=True,
+        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): what passes in the near host and what "
+        "beyond it, and the jitter of datagrams as they arrive.",
+        scope="stamps", later=True,
     ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),
     Factor(

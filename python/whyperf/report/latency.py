@@ -29,7 +29,8 @@ WIDE = 10
 KINDS = {
     "intended": "from the intended begin",
     "service": "from the begin (closed loop)",
-    "wire": "between the kernel's time stamps",
+    "wire": "beyond the near host, by the kernel's time stamps",
+    "host": "in the near host, by the kernel's time stamps",
     "connect": "of connecting",
 }
 #: Where the axis of a curve has ticks: one of how many is slower.

@@ -191,7 +191,25 @@ def test_a_stream_has_no_transactions() -> None:
 
 def test_time_stamps_that_did_not_come_are_told() -> None:
     asked = made.Trial(factors={"kernel_timestamps": True})
-    came = (("service", 10, 10, 5), ("wire", 4, 4, 5))
-    for exchange, told in ((Exchange(trial=asked), True), (Exchange(trial=asked, latencies=came), False)):
+    all_came = (("service", 10, 10, 100), ("wire", 4, 4, 100), ("host", 6, 6, 100))
+    few_came = (("service", 10, 10, 100), ("wire", 4, 4, 98), ("host", 6, 6, 98))
+    cases: tuple[tuple[Exchange, set[str]], ...] = (
+        (Exchange(trial=asked), {"no_kernel_timestamps"}),
+        (Exchange(trial=asked, latencies=all_came), set()),
+        (Exchange(trial=asked, latencies=few_came), {"few_kernel_timestamps"}),
+    )
+    for exchange, told in cases:
         codes = {warning.code for warning in summary(exchange).warnings}
-        assert ("no_kernel_timestamps" in codes) is told
+        assert {code for code in codes if "kernel_timestamps" in code} == told
+
+
+def test_wire_and_host_are_told_apart_with_their_share() -> None:
+    latencies = (("service", 10_000, 10_000, 5), ("wire", 4_000, 4_000, 5), ("host", 6_000, 6_000, 5))
+    (cell,) = summary(Exchange(latencies=latencies)).cells
+    assert cell.transactions is not None
+    assert cell.transactions.wire is not None
+    assert cell.transactions.host is not None
+    assert (cell.transactions.wire.p50_ns, cell.transactions.host.p50_ns) == (4_000, 6_000)
+    lines = {line[:16].strip(): line[16:] for line in single_lines(cell)}
+    assert lines["Beyond the host"].endswith(", 40 % of the time")
+    assert lines["In the host"].endswith(", 60 % of the time")

@@ -145,11 +145,10 @@ def test_every_shipped_workload_is_known_to_the_agents(name: str, connections: i
             "io_model": "blocking",
             "busy_poll_us": 50,
             "dscp": 46,
-            "kernel_timestamps": True,
         },
         {"zero_copy": True, "truncate": True, "send_call": "splice"},
         {"workload": "rr", "io_model": "io_uring", "threads": 2, "outstanding": 8},
-        {"workload": "udp-rr", "dscp": 46},
+        {"workload": "udp-rr", "dscp": 46, "kernel_timestamps": True},
     ],
 )
 def test_transports_and_options_are_known_to_the_agents(overrides: dict[str, Any]) -> None:

@@ -5,8 +5,10 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::AsRawFd;
 
-/// Control data of a message in 8-byte words: room for what `UDP_GRO` tells.
-const CONTROL_WORDS: usize = 8;
+use crate::stamps;
+
+/// Control data of a message in 8-byte words: room for what `UDP_GRO` tells, and for a time stamp.
+const CONTROL_WORDS: usize = 16;
 
 /// Buffers of several messages, made once.
 pub struct Messages {
@@ -54,6 +56,11 @@ impl Messages {
         let received =
             unsafe { libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), count, libc::MSG_WAITFORONE, std::ptr::null_mut()) };
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// The kernel's stamp of a received message, in ns of `CLOCK_REALTIME`.
+    pub fn stamp_ns(&self, position: usize) -> Option<u64> {
+        stamps::of_message(&self.headers[position].msg_hdr)
     }
 
     /// A received message, and the size of the datagrams that were merged into it.

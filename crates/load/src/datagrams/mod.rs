@@ -125,6 +125,7 @@ pub(crate) fn tasks(
             counts: Arc::default(),
             control: Arc::clone(control),
             stream: stream.clone(),
+            is_stamped: spec.socket.kernel_timestamps,
             planned_bytes,
             window,
             teller: Arc::clone(&teller),
@@ -149,6 +150,8 @@ pub(crate) struct Task {
     pub counts: Arc<Counts>,
     pub control: Arc<Control>,
     pub stream: DatagramStream,
+    /// Whether the kernel says when a datagram arrived.
+    pub is_stamped: bool,
     /// Payload to send; `None` when a clock ends it.
     pub planned_bytes: Option<u64>,
     /// How many of the last datagrams the receiver remembers.

@@ -1,6 +1,6 @@
 //! The receiving side: keeps account of what arrives.
 
-use probe::clock::mono_ns;
+use probe::clock::{mono_ns, realtime_ns};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::calls::Messages;
 use crate::LoadError;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::{options, sockopt};
+use crate::{options, sockopt, stamps};
 
 /// Datagrams taken in one call (recvmmsg(2)), and where the kernel merges them, super-datagrams.
 const CALL_COUNT: usize = 32;
@@ -33,6 +33,9 @@ pub(crate) fn prepare(task: &Task) -> Result<(), LoadError> {
     task.socket.set_read_timeout(Some(TICK)).map_err(failed)?;
     if task.stream.is_merged {
         options::set_checked(&task.socket, &sockopt::UDP_GRO, 1, "; merging of datagrams needs Linux 5.0")?;
+    }
+    if task.is_stamped {
+        stamps::ask_of_arrivals(&*task.socket).map_err(|error| LoadError::host("SO_TIMESTAMPING", error, ""))?;
     }
     Ok(())
 }
@@ -57,6 +60,7 @@ fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
         // A byte more, so that a longer datagram is seen to be a stranger's.
         Messages::new(CALL_COUNT, task.stream.datagram_bytes as usize + 1)
     };
+    let arrivals = Arrivals { is_stamped: task.is_stamped, ahead_ns: realtime_ns().wrapping_sub(mono_ns()) };
     let mut sent = None;
     let mut strangers_count = 0;
     let mut quiet_since = mono_ns();
@@ -64,7 +68,7 @@ fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
         match messages.receive(&task.socket) {
             Ok(count) => {
                 let now = mono_ns();
-                strangers_count += take(task.tag, &messages, count, &mut account, now);
+                strangers_count += take(task.tag, &messages, count, &mut account, &arrivals, now, life);
                 let arrived = account.arrived();
                 life.calls_count += 1;
                 if arrived.payload_bytes > life.payload_bytes {
@@ -102,14 +106,28 @@ fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
     Err(io::Error::other("cut"))
 }
 
+/// By which clock datagrams arrive.
+struct Arrivals {
+    is_stamped: bool,
+    /// What the clock of stamps, `CLOCK_REALTIME`, was ahead of `CLOCK_MONOTONIC` at the beginning, in ns.
+    ahead_ns: u64,
+}
+
 /// Takes the datagrams of the first `count` messages; returns how many were not the flow's.
-fn take(tag: u32, messages: &Messages, count: usize, account: &mut Account, now_ns: u64) -> u32 {
+fn take(tag: u32, messages: &Messages, count: usize, account: &mut Account, arrivals: &Arrivals, now_ns: u64, life: &mut Life) -> u32 {
     let mut strangers_count = 0;
     for position in 0..count {
         let (message, merged) = messages.received(position);
+        let mut arrived_ns = now_ns;
+        if arrivals.is_stamped {
+            match messages.stamp_ns(position) {
+                Some(stamp_ns) => arrived_ns = stamp_ns.wrapping_sub(arrivals.ahead_ns),
+                None => life.unstamped_count += 1,
+            }
+        }
         for datagram in message.chunks(merged.unwrap_or(usize::MAX).max(1)) {
             match Header::decode(tag, datagram) {
-                Some(header) => account.on_arrival(&header, now_ns),
+                Some(header) => account.on_arrival(&header, arrived_ns),
                 None => strangers_count += 1,
             }
         }

@@ -74,7 +74,7 @@ impl Worker {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
         }
         let flags = self.waiting(index, link);
-        let received = super::sys::receive(self.links[link].descriptor, &mut self.sink, flags);
+        let received = self.take_in(index, link, self.sink.len(), flags);
         self.count_call(index, row);
         let moved = match received {
             Ok(moved) => moved,

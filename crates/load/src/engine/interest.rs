@@ -53,8 +53,9 @@ impl Worker {
     }
 
     pub(super) fn on_event(&mut self, mut events: u32, index: usize) -> io::Result<()> {
-        if events & FAILED != 0 && self.sending.is_some() && index < self.links.len() {
+        if events & FAILED != 0 && (self.sending.is_some() || self.wire.is_some()) && index < self.links.len() {
             events = self.hear_completions(index, events);
+            events = self.hear_stamps(index, events);
             if events & !OUT == 0 && self.links[index].wanted & bits(OUT) == 0 {
                 return Ok(());
             }

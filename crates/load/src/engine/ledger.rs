@@ -99,11 +99,13 @@ pub enum Kind {
     Wire,
     /// Of a connect.
     Connect,
+    /// What the stamps leave of it.
+    Host,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Intended, Kind::Service, Kind::Wire, Kind::Connect];
+    pub const ALL: [Kind; 5] = [Kind::Intended, Kind::Service, Kind::Wire, Kind::Connect, Kind::Host];
 
     /// The word used in the record.
     pub fn name(self) -> &'static str {
@@ -162,6 +164,11 @@ impl Latencies {
     #[inline]
     pub fn record_since(&mut self, row: usize, kind: Kind, begin_ns: u64, end_ns: u64) {
         self.count(row, kind, self.phase(end_ns), end_ns.saturating_sub(begin_ns));
+    }
+
+    /// Counts a length of time of an execution that ended at this instant.
+    pub fn record_length(&mut self, row: usize, kind: Kind, length_ns: u64, end_ns: u64) {
+        self.count(row, kind, self.phase(end_ns), length_ns);
     }
 
     fn phase(&self, instant_ns: u64) -> Phase {

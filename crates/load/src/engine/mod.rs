@@ -24,6 +24,7 @@ mod ringing;
 mod sending;
 mod slot;
 mod sys;
+mod wire;
 mod worker;
 
 use schema::trial::{Opening, SocketSpec, Stop, TrialSpec};
@@ -51,6 +52,7 @@ use self::ring::Ring;
 use self::sending::Sending;
 use self::slot::Slot;
 use self::sys::{Epoll, Waker};
+use self::wire::Wire;
 use self::worker::{EndingSpec, Worker};
 use crate::LoadError;
 use crate::control::Control;
@@ -114,6 +116,9 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
     }
     if spec.io_model == IoModel::IoUring {
         fits_ring(spec, &near)?;
+    }
+    if spec.socket.kernel_timestamps {
+        wire::check(spec, &near)?;
     }
     let script = match spec.opening {
         Opening::Connect => near,
@@ -308,6 +313,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             role: spec.role,
             ports: Ports::of_host(thread, count),
             sending: None,
+            wire: None,
             files: Arc::clone(&files),
         });
     }
@@ -340,6 +346,11 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         worker.timers.reserve(worker.slots.len());
         if spec.io_model == IoModel::IoUring {
             worker.ring = Some(Ring::new(worker.slots.len(), Arc::clone(&source), sink_bytes)?);
+        }
+        if spec.socket.kernel_timestamps && script.transactions().any(wire::is_stamped) {
+            let wire = Wire::new(worker.slots.len(), worker.links.len(), spec.transport == Transport::Tcp);
+            worker.wire = Some(wire.map_err(host("preparing the load's time stamps"))?);
+            (0..worker.links.len()).for_each(|link| worker.ask_for_stamps(link));
         }
         worker.watch().map_err(host("watching the connections"))?;
         ledgers.push(Arc::clone(&worker.ledger));

@@ -98,6 +98,9 @@ impl Worker {
         match sent {
             Ok(moved) => {
                 self.now_ns = mono_ns();
+                if let Some(wire) = &mut self.wire {
+                    wire.on_sent(index, link, self.links[link].descriptor, moved);
+                }
                 self.slots[index].short_calls_count += u64::from(moved < ask);
                 let is_over = self.count_moved(index, row, Direction::Send, moved as u64);
                 // What answers a request that has just left is not there yet.
@@ -164,7 +167,7 @@ impl Worker {
         }
         let flags = self.waiting(index, link_index) | self.receive_flags;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
-        let received = sys::receive(self.links[link_index].descriptor, &mut self.sink[..ask], flags);
+        let received = self.take_in(index, link_index, ask, flags);
         self.on_received(index, row, link_index, ask, received)
     }
 

@@ -105,6 +105,7 @@ impl Worker {
         }
         let slot = self.links[link].slot;
         self.links[link] = Link::connecting(socket.into_raw_fd(), slot);
+        self.ask_for_stamps(link);
         self.slots[index].opening_ns = begin_ns;
         self.slots[index].other_calls_count += 2;
         self.now_ns = mono_ns();
@@ -148,6 +149,9 @@ impl Worker {
             return Err(io::Error::other("the kernel took less than a preamble"));
         };
         self.links[link].must_greet = false;
+        if let Some(wire) = &mut self.wire {
+            wire.pass_over(link, LATER_BYTES);
+        }
         slot.connects_count = slot.connects_count.wrapping_add(1);
         if let Some(row) = row {
             self.latencies.record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
@@ -168,6 +172,7 @@ impl Worker {
         let link = (slot.first_link + connection) as usize;
         self.links[link] = Link::arrived(arrival.descriptor.into_raw_fd(), self.links[link].slot, arrival.credit_bytes);
         slot.strand.on_done(self.now_ns);
+        self.ask_for_stamps(link);
     }
 
     /// Closes a connection.

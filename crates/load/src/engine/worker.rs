@@ -25,6 +25,7 @@ use super::ring::Ring;
 use super::sending::Sending;
 use super::slot::Slot;
 use super::sys::{self, Epoll, Waker};
+use super::wire::{self, Wire};
 use crate::control::Control;
 use crate::life::{Cut, Ended, Life};
 
@@ -77,6 +78,8 @@ pub(crate) struct Worker {
     pub ports: Ports,
     /// Where sends are not plain ones.
     pub sending: Option<Box<Sending>>,
+    /// Where the kernel's stamps were asked for.
+    pub wire: Option<Box<Wire>>,
     /// What is sent from files.
     pub files: Arc<HashMap<String, File>>,
 }
@@ -157,7 +160,14 @@ impl Worker {
         for transaction in rows {
             let is_open = !matches!(transaction.arrivals, schema::workload::Arrivals::Closed);
             let connects = transaction.steps.iter().any(|step| step.act == Act::Connect);
-            let kinds = [(Kind::Service, true), (Kind::Intended, is_open), (Kind::Connect, connects)];
+            let is_stamped = self.wire.is_some() && wire::is_stamped(transaction);
+            let kinds = [
+                (Kind::Service, true),
+                (Kind::Intended, is_open),
+                (Kind::Connect, connects),
+                (Kind::Wire, is_stamped),
+                (Kind::Host, is_stamped),
+            ];
             for (kind, _) in kinds.into_iter().filter(|(_, is_counted)| *is_counted) {
                 // The bounds of a histogram are fixed.
                 let _ = self.latencies.make_room(transaction.row as usize, kind);
@@ -219,6 +229,9 @@ impl Worker {
                         self.latencies.record(row, &execution);
                     }
                     counter.ended.add(1);
+                    if self.wire.is_some() {
+                        self.record_wire(index, row, &execution);
+                    }
                     continue;
                 }
                 Action::Wait { until_ns } => {

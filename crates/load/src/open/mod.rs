@@ -200,8 +200,9 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
-    if spec.socket.kernel_timestamps {
-        return Err(LoadError::Usage("this version takes no time stamps of the kernel; leave kernel_timestamps out".to_owned()));
+    if spec.socket.kernel_timestamps && spec.workload.is_none() && spec.datagrams.is_none() {
+        let text = "kernel_timestamps tells of requests and datagrams, and a stream has neither; leave it out";
+        return Err(LoadError::Usage(text.to_owned()));
     }
     workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     check_transport(spec)?;

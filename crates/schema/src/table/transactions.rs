@@ -9,8 +9,10 @@ use super::{CONNECTION, Column, END, HOST, INTERVAL, PHASE, START, Table, column
 ///   behind a slow one counts its wait, so nothing is omitted in coordination.
 /// - `service`: from the first call of the transaction to the end of its last.
 /// - `wire`: from the kernel's stamp of the request's last segment to that of the response's last.
+///   Where a transaction has several requests, their sum. Counted where all stamps came.
 /// - `connect`: from the connect call to the open connection.
-pub const LATENCY_KINDS: [&str; 4] = ["intended", "service", "wire", "connect"];
+/// - `host`: what `wire` leaves of `service`: calls, stack and threads of this end's host.
+pub const LATENCY_KINDS: [&str; 5] = ["intended", "service", "wire", "connect", "host"];
 
 const GROUP: Column = column("group", Text, "", "Group of the workload.", "plan");
 const TRANSACTION: Column = column("transaction", Text, "", "Transaction of the group.", "plan");
@@ -47,7 +49,7 @@ pub const LATENCIES: Table = Table {
         GROUP,
         TRANSACTION,
         column("phase", Text, "", "Phase in which the transaction ended: warm-up, measure or cool-down.", "load"),
-        column("kind", Text, "", "intended, service, wire or connect.", "load"),
+        column("kind", Text, "", "intended, service, wire, connect or host.", "load"),
         column("latency_ns_low", U64, "ns", "Smallest latency that counts here.", "HDR histogram"),
         column("latency_ns_high", U64, "ns", "Largest.", "HDR histogram"),
         column("latency_count", U64, "count", "Transactions.", "HDR histogram"),

@@ -331,7 +331,9 @@ class _Drawer:
 
 
 IN_CPUS_NOTE = " Told in CPUs: the part times the number that the end may use."
-SHARED_NOTE = "Time of the load's own threads, as part of wall time: both ends share their CPUs."
+SHARED_NOTE = (
+    "Time of the load's own threads, as part of wall time: where both ends share their CPUs, nothing else can be told."
+)
 CPU_NOTE = "User, system and interrupt time of the end's own CPUs, as part of wall time."
 
 

@@ -129,5 +129,6 @@ def test_cpus_that_some_cells_share_are_told_alike_in_all(tmp_path: Path) -> Non
     ]
     text = page(made.write(tmp_path / "cpus", trials))
     assert "CPU against near CPUs" in words(text)
-    assert "own threads, as part of wall time: both ends share their CPUs" in words(text)
+    assert "own threads, as part of wall time: where both ends share their CPUs" in words(text)
+    assert "their times cannot be told apart, and there is no bar" in words(text)
     assert "Told in CPUs: the part times the number that the end may use." in words(text)

@@ -75,6 +75,17 @@ impl<Task> Cpu<Task> {
         }
     }
 
+    /// Time that work of a level still needs, counted where `is_meant`.
+    pub fn pending(&self, now: Ps, level: Level, is_meant: impl Fn(&Task) -> bool) -> Ps {
+        let running = self.running.iter().map(|work| (work, now - self.since));
+        let waiting = self.waiting[level as usize].iter().map(|work| (work, 0));
+        running
+            .chain(waiting)
+            .filter(|(work, _)| work.level == level && is_meant(&work.task))
+            .map(|(work, done)| work.remaining - done)
+            .sum()
+    }
+
     /// Time spent in a level so far, in ps.
     pub fn busy(&self, level: Level) -> Ps {
         self.busy[level as usize]

@@ -2,10 +2,11 @@
 
 use crate::chance::Chance;
 use crate::cost::Costs;
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Level};
 use crate::segment::Segment;
 use crate::socket::{Pieces, Received};
 use crate::tcp::{Buffers, Tcp};
+use crate::time::Ps;
 
 /// What a host is made of, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct HostSpec {
     pub costs: Costs,
     /// In which pieces the driver stores a segment.
     pub pieces: Pieces,
+    /// What the adapter holds of segments that the driver has not read, in bytes; `None`: more than ever comes.
+    pub fifo_bytes: Option<u32>,
     /// Send buffer and receive buffer: the window.
     pub window_bytes: u32,
     /// Bytes that a read or write call asks for.
@@ -50,6 +53,8 @@ pub enum Task {
     Sent(Output),
     /// The driver has taken a segment from the adapter.
     Taken(Segment),
+    /// The driver has read the cells that are left of a segment that did not fit into the adapter.
+    Lost,
     /// TCP and IP have taken it in.
     Input(Segment),
     /// The process enters a read call.
@@ -115,6 +120,8 @@ pub struct Host {
     pub moved: u64,
     /// Its deviations.
     pub chance: Chance,
+    /// Segments lost in the adapter.
+    pub lost_segments: u64,
     /// When the retransmission timer is up, in ticks of the slow timer; 0: it does not run.
     pub retransmission_ticks: u32,
 }
@@ -136,8 +143,20 @@ impl Host {
             process,
             moved: 0,
             chance: Chance::new(seed, spec.jitter_per_mille),
+            lost_segments: 0,
             retransmission_ticks: 0,
         }
+    }
+
+    /// Whether a segment of `bytes`, whose last cell comes at `last`, finds room in the adapter while the driver reads
+    /// what is there: as fast as it can, which may be slower than cells come.
+    pub fn can_hold(&self, now: Ps, bytes: u32, last: Ps) -> bool {
+        let (Some(fifo_bytes), per_byte) = (self.spec.fifo_bytes, self.spec.costs.driver_receive.per_byte) else {
+            return true;
+        };
+        let unread = self.cpu.pending(now, Level::Interrupt, |task| matches!(task, Task::Taken(_) | Task::Lost));
+        let to_read = unread + per_byte * Ps::from(bytes);
+        to_read.saturating_sub(last.saturating_sub(now)) <= per_byte * Ps::from(fifo_bytes)
     }
 
     /// The buffers as TCP sees them.

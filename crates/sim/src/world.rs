@@ -51,6 +51,8 @@ pub struct Outcome {
     pub read_bytes: u64,
     /// Time of each processor in all levels, in the order of the hosts.
     pub busy: [Ps; 2],
+    /// Segments that the adapters lost, in the order of the hosts.
+    pub lost_segments: [u64; 2],
     /// Every segment as it left.
     pub log: Log,
 }
@@ -64,8 +66,8 @@ impl Outcome {
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// A segment can be taken from the adapter.
-    Arrived(usize, Segment),
+    /// The driver can begin to take a segment from the adapter; when its last cell comes.
+    Arrived(usize, Segment, Ps),
     FastTimer(usize),
     SlowTimer(usize),
 }
@@ -122,7 +124,14 @@ impl World {
         let busy = [0, 1].map(|who: usize| {
             [Level::Process, Level::Protocol, Level::Interrupt].iter().map(|&level| self.hosts[who].cpu.busy(level)).sum()
         });
-        Outcome { end, duration: self.now, read_bytes: self.hosts[1].moved, busy, log: self.log }
+        Outcome {
+            end,
+            duration: self.now,
+            read_bytes: self.hosts[1].moved,
+            busy,
+            lost_segments: [0, 1].map(|who: usize| self.hosts[who].lost_segments),
+            log: self.log,
+        }
     }
 
     /// The next thing that happens: work that is done, the writer's host first, or an event.
@@ -167,9 +176,11 @@ impl World {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Arrived(who, segment) => {
+            Event::Arrived(who, segment, last) => {
                 let cost = self.hosts[who].spec.costs.driver_receive.of(segment.bytes);
-                self.submit(who, Level::Interrupt, cost, Task::Taken(segment));
+                let is_whole = self.hosts[who].can_hold(self.now, segment.bytes, last);
+                self.hosts[who].lost_segments += u64::from(!is_whole);
+                self.submit(who, Level::Interrupt, cost, if is_whole { Task::Taken(segment) } else { Task::Lost });
             }
             Event::FastTimer(who) => {
                 self.still += 1;
@@ -209,6 +220,7 @@ impl World {
                 self.submit(who, Level::Protocol, cost, Task::Input(segment));
             }
             Task::Input(segment) => self.input(who, &segment),
+            Task::Lost => {}
             Task::ReadCall => {
                 let room = self.hosts[who].spec.call_bytes;
                 self.hosts[who].process = Process::Reading { room, is_asleep: false };
@@ -314,7 +326,7 @@ impl World {
         let taking = self.hosts[other].spec.costs.driver_receive.of(segment.bytes);
         let at = arrival.first.max(arrival.last.saturating_sub(taking));
         self.log.add(Entry { at: self.now, from: who, segment });
-        self.agenda.plan(at, Event::Arrived(other, segment));
+        self.agenda.plan(at, Event::Arrived(other, segment, arrival.last));
     }
 
     /// Whoever ran TCP's output goes on.

@@ -32,6 +32,7 @@ fn spec(window_bytes: u32, call_bytes: u32, seed: u64) -> WorldSpec {
     let writer = HostSpec {
         costs: costs(),
         pieces: Pieces { first: 44, others: 1012 },
+        fifo_bytes: None,
         window_bytes,
         call_bytes,
         to_write_bytes: 16 * MEGABYTES,

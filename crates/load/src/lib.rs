@@ -10,6 +10,7 @@
 //! Beside them the probe of [`round_trips`] may run.
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
 
+mod asking;
 pub mod carrier;
 pub(crate) mod control;
 pub mod counter;

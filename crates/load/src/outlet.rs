@@ -191,3 +191,14 @@ pub fn receive_nothing(socket: &Socket, length: usize) -> io::Result<usize> {
     let count = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), length, libc::MSG_TRUNC) };
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
+
+/// Bytes that are there to be read (`SIOCINQ`, tcp(7)).
+///
+/// # Errors
+/// The socket is gone.
+pub fn waiting_bytes(socket: &Socket) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an int.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    if status == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
+}

@@ -59,7 +59,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "read_wait", "choice", "poll", "",
-        "How the receiver waits: in poll(2) before each read, or block inside the read as ttcp does.",
+        "How the receiver waits: in poll(2) before each read (of 64 connections and more not where a backlog waits), "
+        "or block inside the read as ttcp does.",
         choices=("poll", "block"), scope="blocking stream",
     ),
     Factor(

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use super::Carrier;
+use crate::asking::Asking;
 use crate::outlet::Stream;
 use crate::zero_copy::ZeroCopy;
 use crate::{options, outlet};
@@ -23,7 +24,8 @@ pub(crate) struct SocketCarrier {
     /// At the sender.
     outlet: Option<Stream>,
     spec: schema::trial::SocketSpec,
-    read_wait: ReadWait,
+    /// Where it waits in poll(2) for what it reads.
+    asking: Option<Asking>,
     reads_count: u64,
     other_calls_count: u64,
 }
@@ -31,7 +33,8 @@ pub(crate) struct SocketCarrier {
 impl SocketCarrier {
     /// Over this socket, as the trial asks.
     pub fn new(socket: Arc<Socket>, spec: &TrialSpec) -> Self {
-        Self { socket, outlet: None, spec: spec.socket.clone(), read_wait: spec.read_wait, reads_count: 0, other_calls_count: 0 }
+        let asking = (spec.read_wait == ReadWait::Poll).then(|| Asking::new(spec.connections_count));
+        Self { socket, outlet: None, spec: spec.socket.clone(), asking, reads_count: 0, other_calls_count: 0 }
     }
 
     /// What the kernel would move away from what was asked for is put back.
@@ -77,12 +80,18 @@ impl Carrier for SocketCarrier {
             self.other_calls_count += 1;
             return (&*self.socket).read(buffer);
         }
-        if self.read_wait == ReadWait::Poll {
+        if self.asking.as_ref().is_some_and(Asking::is_due) {
             wait_readable(&self.socket)?;
             self.other_calls_count += 1;
         }
         let moved = if self.spec.truncate { outlet::receive_nothing(&self.socket, buffer.len()) } else { (&*self.socket).read(buffer) }?;
         if moved > 0 {
+            if let Some(asking) = &mut self.asking
+                && asking.on_read(moved == buffer.len())
+            {
+                asking.on_look(outlet::waiting_bytes(&self.socket)?, buffer.len());
+                self.other_calls_count += 1;
+            }
             self.on_read()?;
         }
         Ok(moved)

@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels check bench schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-kernels test-oracle check bench schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -28,6 +28,10 @@ test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 1
 	@scripts/packages kernels
 	@scripts/kernels
 	WHYPERF_KERNELS=.tools/kernels $(BIN)/pytest tests/kernels
+
+test-oracle: setup-run    ## the emulated path beside a user-mode kernel's own; wants a quiet machine; not a part of test
+	@scripts/packages oracle
+	WHYPERF_ORACLE=$$(scripts/oracle) $(BIN)/pytest tests/oracle
 
 check: setup-test    ## formatting, lints, types, and whether the checked-in schemas are current
 	cargo fmt --all --check

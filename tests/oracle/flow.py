@@ -110,9 +110,11 @@ def udp(sender: str, receiver: str, address: str, rate_bps: float, seconds: floa
             source.send(struct.pack("Q", time.monotonic_ns()) + PADDING)
             sent += 1
         time.sleep(distance / 2)
+    in_time = len(delays_ns)
     reader.join()
     return {
         "sent_packets": sent,
+        "received_while_sending_packets": in_time,
         "received_packets": len(delays_ns),
         "delay_ms_mean": sum(delays_ns) / len(delays_ns) / 1e6,
         "delay_ms_min": min(delays_ns) / 1e6,

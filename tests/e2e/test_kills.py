@@ -29,8 +29,8 @@ CHAINS = {
     "command": (1995, ("controller", "near", "far", "testbed", "controller", "far")),
     "library": (2026, ("controller", "near", "far", "testbed", "near") * 3),
 }
-#: Another MTU is another testbed, so that building is hit as well as measuring.
-LEVELS: dict[str, Any] = {"mtu_bytes": [1500, 9188], "window_bytes": [4096, "default"], "transfer_bytes": 2_000_000}
+#: Another MTU is another testbed, and so is one with a path, so that building is hit as well as measuring.
+LEVELS: dict[str, Any] = {"mtu_bytes": [1500, 9188], "path_rtt_ms": ["none", 0.2], "transfer_bytes": 2_000_000}
 CELLS, TRIALS = 4, 15
 #: How long after its first agent a run may be hit.
 LATEST_S = 1.0

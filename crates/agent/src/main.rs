@@ -6,6 +6,7 @@ mod datagrams;
 mod executed;
 mod known;
 mod libraries;
+mod path_tables;
 mod pipe;
 mod record;
 mod sampling;

@@ -19,6 +19,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::carriers;
+use crate::path_tables;
 use crate::pipe::{Replies, Requests, Telling};
 use crate::trial::{self, Abort};
 use crate::witness::{Witness, Witnesses};
@@ -80,7 +81,7 @@ impl From<LoadError> for Refusal {
 
 impl From<path::PathError> for Refusal {
     fn from(error: path::PathError) -> Self {
-        Self { fault: Fault::Host, text: error.to_string() }
+        Self { fault: error.fault(), text: error.to_string() }
     }
 }
 
@@ -151,6 +152,18 @@ impl Server {
                 self.testbed = None;
                 Reply::Done
             }
+            Request::CarryPath { path, budget_ns } => {
+                self.testbed()?.carry_path(&path, budget_ns)?;
+                Reply::Done
+            }
+            Request::BeginPath { at_mono_ns } => {
+                self.testbed()?.begin_path(at_mono_ns)?;
+                Reply::Done
+            }
+            Request::EndPath => {
+                self.end_path(id)?;
+                Reply::Done
+            }
             Request::Prepare(spec) => self.prepare(spec)?,
             Request::Connect { address, port, echo_port } => {
                 self.connect(id, &address, port, echo_port)?;
@@ -166,6 +179,21 @@ impl Server {
             }
         };
         Ok(Some(reply))
+    }
+
+    fn testbed(&self) -> Result<&Testbed, Refusal> {
+        self.testbed.as_ref().ok_or_else(|| usage("there is no testbed; build one with a path"))
+    }
+
+    fn end_path(&self, id: u64) -> Result<(), Refusal> {
+        let carried = self.testbed()?.end_path()?;
+        self.replies.send(id, Reply::PathCarried(carried.audit.clone()));
+        let broken = |error: crate::record::RecordError| Refusal { fault: Fault::Internal, text: error.to_string() };
+        for table in path_tables::tables(carried).map_err(broken)? {
+            let name = table.name();
+            self.replies.send_table(id, name, &table.finish().map_err(broken)?);
+        }
+        Ok(())
     }
 
     fn prepare(&mut self, mut spec: Box<TrialSpec>) -> Result<Reply, Refusal> {

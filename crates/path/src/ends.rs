@@ -1,6 +1,20 @@
-//! The two ends: names, devices, addresses.
+//! The two ends and the middle: names, devices, addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A device as it is going to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plug {
+    /// Name of the veth device.
+    pub device: &'static str,
+    /// A locally administered hardware address.
+    pub hardware: [u8; 6],
+}
+
+/// The middle's device towards the near end, on a testbed with a path.
+pub(crate) const TOWARDS_NEAR: Plug = Plug { device: "path-near", hardware: [0x02, 0x77, 0x70, 0, 0, 3] };
+/// The middle's device towards the far end.
+pub(crate) const TOWARDS_FAR: Plug = Plug { device: "path-far", hardware: [0x02, 0x77, 0x70, 0, 0, 4] };
 
 /// One end of the testbed as it is going to be.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +29,13 @@ pub(crate) struct End {
     pub ipv4: Ipv4Addr,
     /// From the block for benchmarking, RFC 5180 section 8.
     pub ipv6: Ipv6Addr,
+}
+
+impl End {
+    /// Its device.
+    pub fn plug(self) -> Plug {
+        Plug { device: self.device, hardware: self.hardware }
+    }
 }
 
 /// Length of both ends' IPv4 prefix.

@@ -28,6 +28,12 @@ pub enum PathError {
         /// Highest possible, in bytes.
         highest: u32,
     },
+    /// The path cannot be, or not on this host.
+    #[error("{sentence}")]
+    Path {
+        /// What is wrong and the way out.
+        sentence: String,
+    },
     /// A CPU that is not online was to process packets.
     #[error("CPU {cpu} of the {host} end's packet steering is not online; the CPUs online are {online}")]
     CpuNotOnline {
@@ -87,7 +93,9 @@ impl PathError {
     /// Whose fault it is: the request's or the host's.
     pub fn fault(&self) -> Fault {
         match self {
-            PathError::MtuOutOfRange { .. } | PathError::CpuNotOnline { .. } | PathError::NotTaken { .. } => Fault::Usage,
+            PathError::MtuOutOfRange { .. } | PathError::Path { .. } | PathError::CpuNotOnline { .. } | PathError::NotTaken { .. } => {
+                Fault::Usage
+            }
             PathError::SeveralThreads { .. } => Fault::Internal,
             PathError::NotPermitted { .. } | PathError::NotReady { .. } | PathError::NoNamespace { .. } | PathError::System { .. } => {
                 Fault::Host

@@ -1,5 +1,5 @@
-//! The path between the two ends: today the embedded testbed, two network namespaces joined by a
-//! veth pair.
+//! The path between the two ends: the embedded testbed, two network namespaces joined by a veth
+//! pair, or with a third one in the middle that carries an emulated path ([`router`]).
 //!
 //! The namespaces are anonymous. Nothing is mounted under `/run/netns`; the process that called
 //! [`build`] holds a file descriptor on each, and others enter by `/proc/PID/fd/N` ([`enter`]).
@@ -15,12 +15,15 @@ mod enter;
 mod error;
 pub mod leftovers;
 mod link;
+mod middle;
 mod netns;
 mod offload;
+pub mod router;
 mod settings;
 mod steering;
 mod testbed;
 
 pub use enter::enter;
 pub use error::PathError;
+pub use router::Carried;
 pub use testbed::{Testbed, build};

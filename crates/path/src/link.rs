@@ -9,7 +9,7 @@ use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
 use rtnetlink::packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage, State};
 use rtnetlink::{Error, Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
-use crate::ends::{End, IPV4_PREFIX, IPV6_PREFIX};
+use crate::ends::{End, IPV4_PREFIX, IPV6_PREFIX, Plug};
 use crate::error::PathError;
 use crate::netns::Netns;
 
@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub mtu_bytes: u32,
     /// Most segments in a super-segment.
     pub gso_max_segments: u32,
+    /// Packets dropped on the way in or out since the device exists.
+    pub dropped_packets: u64,
     /// Whether the device passes packets.
     pub is_up: bool,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Link {
 ///
 /// # Errors
 /// The kernel has no veth, or refuses.
-pub(crate) fn create_pair(here: End, there: End, peer_netns: &Netns, mtu_bytes: u32) -> Result<(), PathError> {
+pub(crate) fn create_pair(here: Plug, there: Plug, peer_netns: &Netns, mtu_bytes: u32) -> Result<(), PathError> {
     let peer = LinkMessageBuilder::<LinkUnspec>::new()
         .name(there.device)
         .address(there.hardware.to_vec())
@@ -129,6 +131,7 @@ pub(crate) fn read(device: &str) -> Result<Link, PathError> {
             LinkAttribute::Mtu(bytes) => link.mtu_bytes = bytes,
             LinkAttribute::GsoMaxSegs(segments) => link.gso_max_segments = segments,
             LinkAttribute::OperState(state) => link.is_up = state == State::Up,
+            LinkAttribute::Stats64(stats) => link.dropped_packets = stats.tx_dropped + stats.rx_dropped,
             _ => {}
         }
     }

@@ -59,7 +59,16 @@ mod tests {
 
     #[test]
     fn an_offload_that_the_kernel_kept_is_named() {
-        let spec = TestbedSpec { mtu_bytes: 1500, tso: true, gso: false, gro: true, near_rps_cpus: vec![], far_rps_cpus: vec![] };
+        let spec = TestbedSpec {
+            mtu_bytes: 1500,
+            tso: true,
+            gso: false,
+            gro: true,
+            near_rps_cpus: vec![],
+            far_rps_cpus: vec![],
+            path: None,
+            path_cpu: None,
+        };
         let forced = Offloads { tso: false, gso: false, gro: true, tx_checksum: true, rx_checksum: true };
         let error = compare("veth-near", &spec, forced).expect_err("tso was asked for");
         assert!(error.to_string().starts_with("tso of veth-near reads back as off after it was set to on"), "{error}");

@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use schema::path::PathSpec;
 use schema::testbed::{TestbedEnd, TestbedSpec};
 
 use crate::ends::{End, FAR, IPV6_MTU_BYTES, NEAR};
 use crate::error::PathError;
+use crate::middle::Middle;
 use crate::netns::Netns;
-use crate::{carry, cpus, link, offload, settings, steering};
+use crate::router::{Carried, Router};
+use crate::{carry, cpus, link, middle, offload, settings, steering};
 
 /// Least MTU of a veth, in bytes (RFC 791 section 3.2).
 const LOWEST_MTU_BYTES: u32 = 68;
@@ -23,13 +27,61 @@ const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub struct Testbed {
     report: schema::testbed::Testbed,
-    _pair: Pair,
+    middle: Option<Middle>,
+    pair: Pair,
+    /// What the devices had dropped when the path began.
+    dropped_before_packets: AtomicU64,
 }
 
 impl Testbed {
     /// The testbed as read back from the kernel.
     pub fn report(&self) -> &schema::testbed::Testbed {
         &self.report
+    }
+
+    /// Makes the path what `spec` says, without its losses until [`Testbed::begin_path`]. What
+    /// leaves later than `budget_ns` after it was due is counted.
+    ///
+    /// # Errors
+    /// The testbed has no path, or the path cannot be carried.
+    pub fn carry_path(&self, spec: &PathSpec, budget_ns: u64) -> Result<(), PathError> {
+        middle::check(spec, self.report.near.mtu_bytes)?;
+        self.router()?.carry(spec, budget_ns).map_err(|error| PathError::system("carry the path", error))
+    }
+
+    /// From `at_mono_ns` on the path is all that was asked for, and its counts begin.
+    ///
+    /// # Errors
+    /// The testbed has no path.
+    pub fn begin_path(&self, at_mono_ns: u64) -> Result<(), PathError> {
+        self.dropped_before_packets.store(self.dropped_packets()?, Ordering::Relaxed);
+        self.router()?.begin(at_mono_ns).map_err(|error| PathError::system("begin the path", error))
+    }
+
+    /// Lets everything pass at once again, and tells what the path did.
+    ///
+    /// # Errors
+    /// The testbed has no path.
+    pub fn end_path(&self) -> Result<Carried, PathError> {
+        let mut carried = self.router()?.end().map_err(|error| PathError::system("end the path", error))?;
+        let before_packets = self.dropped_before_packets.load(Ordering::Relaxed);
+        carried.audit.device_dropped_packets = self.dropped_packets()?.saturating_sub(before_packets);
+        Ok(carried)
+    }
+
+    /// Packets that the devices of the testbed dropped since it stands: none of them is the path's
+    /// doing.
+    fn dropped_packets(&self) -> Result<u64, PathError> {
+        let of_middle = self.middle.as_ref().map_or(Ok(0), Middle::dropped_packets)?;
+        self.pair.ends().into_iter().try_fold(of_middle, |sum, (end, netns)| {
+            let dropped = netns.run(|| link::read(end.device).map(|link| link.dropped_packets))?;
+            Ok(sum + dropped)
+        })
+    }
+
+    fn router(&self) -> Result<&Router, PathError> {
+        let missing = || PathError::Path { sentence: "this testbed was built without a path; build it with one".to_owned() };
+        self.middle.as_ref().map(Middle::router).ok_or_else(missing)
     }
 }
 
@@ -44,7 +96,9 @@ impl Drop for Pair {
     /// Deletes the devices at once; the namespaces follow when the last process has left them.
     fn drop(&mut self) {
         // The device is missing when building failed early; then there is nothing to delete.
-        let _ = self.near.run(|| link::delete(NEAR.device));
+        for (end, netns) in self.ends() {
+            let _ = netns.run(|| link::delete(end.device));
+        }
     }
 }
 
@@ -60,7 +114,12 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     for (_, netns) in pair.ends() {
         netns.run(settings::apply)?;
     }
-    pair.near.run(|| link::create_pair(NEAR, FAR, &pair.far, spec.mtu_bytes))?;
+    let middle = if spec.path.is_some() {
+        Some(Middle::build(&pair.near, &pair.far, spec.mtu_bytes, spec.path_cpu)?)
+    } else {
+        pair.near.run(|| link::create_pair(NEAR.plug(), FAR.plug(), &pair.far, spec.mtu_bytes))?;
+        None
+    };
     for (end, netns) in pair.ends() {
         netns.run(|| {
             offload::set(end.device, spec)?;
@@ -69,6 +128,9 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
             }
             link::bring_up(end.device)
         })?;
+    }
+    if let Some(middle) = &middle {
+        middle.await_up()?;
     }
     for ((end, netns), peer) in pair.ends().into_iter().zip([FAR, NEAR]) {
         netns.run(|| {
@@ -79,7 +141,8 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     carry::check(&pair.near, &pair.far, spec.mtu_bytes, ipv6)?;
     let near = read_back(NEAR, &pair.near, &steered.near, spec, ipv6)?;
     let far = read_back(FAR, &pair.far, &steered.far, spec, ipv6)?;
-    Ok(Testbed { report: schema::testbed::Testbed { near, far }, _pair: pair })
+    let report = schema::testbed::Testbed { near, far, middle: middle.as_ref().map(Middle::report) };
+    Ok(Testbed { report, middle, pair, dropped_before_packets: AtomicU64::new(0) })
 }
 
 impl Pair {
@@ -100,12 +163,16 @@ fn check(spec: &TestbedSpec) -> Result<Steered, PathError> {
     if !(LOWEST_MTU_BYTES..=HIGHEST_MTU_BYTES).contains(&mtu_bytes) {
         return Err(PathError::MtuOutOfRange { mtu_bytes, lowest: LOWEST_MTU_BYTES, highest: HIGHEST_MTU_BYTES });
     }
+    if let Some(path) = &spec.path {
+        middle::check(path, mtu_bytes)?;
+    }
     let list = fs::read_to_string(CPUS_ONLINE).map_err(|error| PathError::system("list the CPUs online", error))?;
     let online = cpus::from_list(&list);
     let check_end = |host, wanted: &[u32]| match wanted.iter().find(|cpu| !online.contains(cpu)) {
         Some(&cpu) => Err(PathError::CpuNotOnline { host, cpu, online: list.trim().to_owned() }),
         None => Ok(wanted.iter().copied().collect()),
     };
+    check_end("router", spec.path_cpu.as_slice())?;
     Ok(Steered { near: check_end(NEAR.host, &spec.near_rps_cpus)?, far: check_end(FAR.host, &spec.far_rps_cpus)? })
 }
 

@@ -20,7 +20,7 @@ fn both_families_carry_full_packets_right_after_build() {
         return;
     }
     let testbed = build(&TestbedSpec { mtu_bytes: 9188, tso: false, gso: false, gro: false, ..spec() }).expect("build");
-    let Testbed { near, far } = testbed.report();
+    let Testbed { near, far, .. } = testbed.report();
     for (near_address, far_address, headers) in [(&near.ipv4, &far.ipv4, 28), (&near.ipv6, &far.ipv6, 48)] {
         let watch = Watch::open(&far.netns);
         let sender = inside(&near.netns, || UdpSocket::bind(SocketAddr::new(near_address.parse().expect("address"), 0))).expect("bind");
@@ -40,7 +40,7 @@ fn the_first_segment_waits_for_no_address_resolution() {
         return;
     }
     let testbed = build(&spec()).expect("build");
-    let Testbed { near, far } = testbed.report();
+    let Testbed { near, far, .. } = testbed.report();
     let watch = Watch::open(&far.netns);
     transfer(near, far, &far.ipv4, 1000);
     transfer(near, far, &far.ipv6, 1000);
@@ -56,7 +56,7 @@ fn without_segmentation_offload_frames_are_as_long_as_the_mtu() {
     }
     for gso in [true, false] {
         let testbed = build(&TestbedSpec { tso: false, gso, gro: false, ..spec() }).expect("build");
-        let Testbed { near, far } = testbed.report();
+        let Testbed { near, far, .. } = testbed.report();
         for end in [near, far] {
             assert!(!end.offloads.tso && end.offloads.gso == gso && !end.offloads.gro, "{end:?}");
             assert_eq!(end.gso_max_segments == 1, !gso, "{end:?}");
@@ -85,7 +85,7 @@ fn receive_offload_joins_segments_at_the_receiver() {
         return;
     }
     let testbed = build(&TestbedSpec { tso: false, gso: true, gro: true, ..spec() }).expect("build");
-    let Testbed { near, far } = testbed.report();
+    let Testbed { near, far, .. } = testbed.report();
     let (sent, received) = (Watch::open(&near.netns), Watch::open(&far.netns));
     transfer(near, far, &far.ipv4, TRANSFER_BYTES);
     assert_eq!(longest(&sent), 1500 + ETHERNET_BYTES);

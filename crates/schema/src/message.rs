@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::{EvidenceReport, Loan};
 use crate::host::HostFacts;
 use crate::offer::Offer;
+use crate::path::{PathAudit, PathSpec};
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
 
@@ -41,9 +42,25 @@ pub enum Request {
     ListTransports,
     /// Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
     /// Answer: [`Reply::Testbed`].
-    BuildTestbed(TestbedSpec),
+    BuildTestbed(Box<TestbedSpec>),
     /// Answer: [`Reply::Done`].
     RemoveTestbed,
+    /// Make the path of the testbed what this says, without its losses until it begins, so that
+    /// connections open. Answer: [`Reply::Done`].
+    CarryPath {
+        /// The path.
+        path: Box<PathSpec>,
+        /// Packets that leave later than this after they were due are counted, in ns.
+        budget_ns: u64,
+    },
+    /// From an instant on be all of the path, and count. Answer: [`Reply::Done`].
+    BeginPath {
+        /// The instant, on the agent's CLOCK_MONOTONIC, in ns.
+        at_mono_ns: u64,
+    },
+    /// Let everything pass at once again. Answers: [`Reply::PathCarried`], a [`Reply::Table`] and its
+    /// chunks for every table of the path, [`Reply::Done`].
+    EndPath,
     /// Get ready for a trial: check the options, listen. Answer: [`Reply::Prepared`].
     Prepare(Box<TrialSpec>),
     /// Open the trial's connections. Answer: [`Reply::Connected`] when the listening end has
@@ -95,6 +112,8 @@ pub enum Reply {
     },
     /// To [`Request::BuildTestbed`].
     Testbed(Box<Testbed>),
+    /// To [`Request::EndPath`].
+    PathCarried(PathAudit),
     /// To [`Request::Prepare`].
     Prepared {
         /// Port of the listening end; absent at the connecting end.

@@ -8,11 +8,13 @@
 //! sequence and gap, as `skb->len` does and with it netem, tbf and the device counters. Probabilities
 //! are whole numbers of a billion, so that a decision is the same on every machine.
 
+mod audit;
 mod check;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use audit::PathAudit;
 pub use check::PathSpecError;
 
 /// A probability of one in the fields that end in `_per_billion`.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::path::PathSpec;
+
 /// What the testbed should look like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -20,6 +22,13 @@ pub struct TestbedSpec {
     pub near_rps_cpus: Vec<u32>,
     /// The same for the far end.
     pub far_rps_cpus: Vec<u32>,
+    /// With it a path lies between the ends, which can carry what is asked here. Each trial tells
+    /// its own ([`crate::message::Request::CarryPath`]); until then everything passes at once.
+    #[serde(default)]
+    pub path: Option<PathSpec>,
+    /// CPU of the path's router; absent: any.
+    #[serde(default)]
+    pub path_cpu: Option<u32>,
 }
 
 /// Offloads of a device as the kernel reports them.
@@ -61,6 +70,19 @@ pub struct TestbedEnd {
     pub rps_cpus: Vec<String>,
 }
 
+/// What lies between the ends, read back from the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestbedMiddle {
+    /// `router` or `netem`.
+    pub implementation: String,
+    /// Path of the network namespace, good as long as the testbed's agent lives.
+    pub netns: String,
+    /// Devices towards the near and the far end.
+    pub devices: Vec<String>,
+    /// CPU of the router; absent: any.
+    pub cpu: Option<u32>,
+}
+
 /// The testbed as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Testbed {
@@ -68,4 +90,7 @@ pub struct Testbed {
     pub near: TestbedEnd,
     /// The end that listens.
     pub far: TestbedEnd,
+    /// What lies between them, where a path was asked for.
+    #[serde(default)]
+    pub middle: Option<TestbedMiddle>,
 }

@@ -10,6 +10,7 @@ from whyperf.analyze.evidence import evidence_rows
 from whyperf.analyze.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
 from whyperf.analyze.tables import TABLES, shaped
 from whyperf.analyze.transports.schedule import scheduled_connections
+from whyperf.record import LOST
 
 Document = Mapping[str, Any]
 
@@ -38,7 +39,7 @@ def assemble(
     trials = pl.DataFrame([_trial(manifest, told_whole) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
-    ran = trials.filter(pl.col("status") != "failed").select("trial")
+    ran = trials.filter(~pl.col("status").is_in(LOST)).select("trial")
     frames = {
         name: _numbered(
             on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends), ends

@@ -26,6 +26,11 @@ KINDS: Mapping[str, Kind] = {
         "{count} failed and {have} not in the result. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",
     ),
+    "void_trials": Kind(
+        "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
+        "Leave the host to the measurement, give the testbed more CPUs, or ask for a path that it can carry; with "
+        "--retry-failed such trials are made again.",
+    ),
     "damaged_trials": Kind(
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
         "Run the experiment again: damaged trials are measured anew.",

@@ -7,6 +7,7 @@ from whyperf.analyze.cautions import Caution
 from whyperf.analyze.intervals import FEWEST_TRIALS
 from whyperf.analyze.quantity import bit_rate, count, octets, percent, seconds
 from whyperf.analyze.steadiness import MATERIAL_RATIO
+from whyperf.record import LOST
 
 Row = Mapping[str, Any]
 
@@ -36,11 +37,16 @@ def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> 
         have = "is" if len(failed) == 1 else "are"
         reason = _sentence(failed[0]["reason"] or "none was given")
         yield Caution("failed_trials", {"count": count(len(failed), "trial"), "have": have, "reason": reason})
+    void = [row for row in trials if row["status"] == "void"]
+    if void:
+        have = "is" if len(void) == 1 else "are"
+        reason = _sentence(void[0]["reason"] or "none was given")
+        yield Caution("void_trials", {"count": count(len(void), "trial"), "have": have, "reason": reason})
     cut = sum(row["status"] == "deadline" for row in trials)
     if cut:
         deadline = f"{factors.get('deadline_s', 'the plan')} s"
         yield Caution("deadline_trials", {"count": count(cut, "trial"), "deadline": deadline})
-    unusable = [row for row in trials if row["status"] != "failed" and row["goodput_bps"] is None]
+    unusable = [row for row in trials if row["status"] not in LOST and row["goodput_bps"] is None]
     if unusable:
         why = UNUSABLE.get(str(unusable[0]["unusable"]), "no window")
         yield Caution("unusable_trials", {"count": count(len(unusable), "trial"), "why": why})

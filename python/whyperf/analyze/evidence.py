@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from whyperf.analyze.summary import Evidence, EvidenceEnd, Hook
+from whyperf.record import LOST
 
 Document = Mapping[str, Any]
 
@@ -43,7 +44,7 @@ def evidence_rows(manifests: Iterable[Document]) -> pl.DataFrame:
 def _rows(manifest: Document) -> Iterator[dict[str, object]]:
     asked = {"asked": str(manifest.get("evidence_asked", "user"))}
     common = {name: manifest.get(name) for name in ("trial", "cell", "status", "reason")} | asked
-    if manifest.get("status") == "failed":
+    if manifest.get("status") in LOST:
         yield common
         return
     for label, host in manifest.get("hosts", {}).items():

@@ -46,6 +46,7 @@ from whyperf.analyze.transports.summary import summarize_transports, trial_indic
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
+from whyperf.record import LOST
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -96,7 +97,7 @@ class _Tables:
         done = WorkloadResults(inputs, measured)
         self._transactions = {cell.id: done.transactions(cell) for cell in inputs.cells}
         self._datagrams = {cell.id: done.datagrams(cell) for cell in inputs.cells}
-        failed = inputs.trials.filter(pl.col("status") == "failed")
+        failed = inputs.trials.filter(pl.col("status").is_in(LOST))
         self._trials = _by_cell(pl.concat([measured.trials, failed], how="diagonal"))
         self._cpu = _by_cell(cell_cpu(measured.ends_cpu))
         self._cycles = _by_cell(measured.cycles)
@@ -188,7 +189,7 @@ class _Tables:
     def result(self, cell: Cell, spread: Spread, cycles: Cycles, cautions: Sequence[Caution]) -> CellResult:
         trials = self._trials.get(cell.id, [])
         measured = [row for row in trials if row["goodput_bps"] is not None]
-        failed = sum(row["status"] == "failed" for row in trials)
+        failed = sum(row["status"] in LOST for row in trials)
         return CellResult(
             id=cell.id,
             sweep=cell.sweep,

@@ -13,6 +13,7 @@ from whyperf.analyze.per_transaction import transaction_costs
 from whyperf.analyze.retransmissions import trial_segments
 from whyperf.analyze.segment_rate import trial_segment_rates
 from whyperf.analyze.transactions import trial_calls, trial_transactions
+from whyperf.record import LOST
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Measured:
 
 def measure_trials(inputs: Inputs) -> Measured:
     """Measures every trial of `inputs` that did not fail."""
-    ran = inputs.trials.filter(pl.col("status") != "failed")
+    ran = inputs.trials.filter(~pl.col("status").is_in(LOST))
     trials = measure(ran, inputs.flows, inputs.intervals, inputs.transactions)
     reads = inputs.flows.filter(pl.col("role") == "receiver")
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)

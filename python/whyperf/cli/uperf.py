@@ -3,7 +3,7 @@
 from whyperf.cli.exits import UsageError
 from whyperf.plan import Plan
 from whyperf.profile.uperf import looks_like_uperf, name_of
-from whyperf.record import Experiment, Manifest, read_table
+from whyperf.record import LOST, Experiment, Manifest, read_table
 from whyperf.report.uperf import NS_PER_S, Run, durations, flowops_count, lines
 
 
@@ -15,7 +15,7 @@ def print_trials(experiment: Experiment, *, interval_s: float) -> None:
     """
     refuse_streams(experiment.plan)
     for name, manifest in experiment.trials().measured.items():
-        if manifest.status == "failed":
+        if manifest.status in LOST:
             continue
         run = _run(experiment, manifest)
         transactions = read_table(experiment, "transactions", trials=[name]).frame

@@ -58,7 +58,7 @@ class Watcher(AbstractContextManager["Watcher"]):
         """A trial is recorded; one that did not complete gets a line."""
         self.progress.on_trial_finished(trial)
         if manifest["status"] != "complete":
-            verb = "failed" if manifest["status"] == "failed" else "was cut"
+            verb = {"failed": "failed", "void": "is void"}.get(manifest["status"], "was cut")
             self.on_message(f"trial {trial} {verb}: {manifest['reason']}")
 
     def show(self) -> None:

@@ -3,12 +3,13 @@
 from whyperf.record.costs import keep_cost, known_cost
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment, Trials, kept_profile
-from whyperf.record.manifest import RECORD_VERSION, Damaged, Manifest
+from whyperf.record.manifest import LOST, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.naming import planned_folder, quick_folder
 from whyperf.record.tables import TableRead, manifests_frame, read_table
 from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
+    "LOST",
     "RECORD_VERSION",
     "Damaged",
     "Experiment",

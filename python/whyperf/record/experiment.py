@@ -17,7 +17,7 @@ from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import write_file
 from whyperf.record.errors import RecordError, told
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import Damaged, Manifest
+from whyperf.record.manifest import LOST, MOST_RERUNS, Damaged, Manifest
 from whyperf.record.writer import TrialWriter
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
@@ -126,17 +126,25 @@ class Experiment:
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
 
-        Failed trials, and log trials without their log, count as made unless the experiment was
-        opened with `retry_failed`; damaged ones do not. A stop rule may need fewer.
+        Void trials are to be made again, at most `MOST_RERUNS` times. Failed trials, and log trials without their
+        log, count as made unless the experiment was opened with `retry_failed`; damaged ones do not. A stop rule may
+        need fewer.
         """
         made = {
             name
             for name, manifest in self.trials().manifests.items()
-            if not self.retry_failed
-            or name in self._recorded
-            or not (manifest.status == "failed" or (name.startswith(LOG_PREFIX) and manifest.lacks_log))
+            if not self.may_run_again(name, manifest.status)
+            and (
+                not self.retry_failed
+                or name in self._recorded
+                or not (manifest.status in LOST or (name.startswith(LOG_PREFIX) and manifest.lacks_log))
+            )
         }
         return [trial for trial in (plan or self.plan).trials() if trial.id not in made]
+
+    def may_run_again(self, trial: str, status: str) -> bool:
+        """Whether a trial that ended so is to be run again: a void one, until it was void too often."""
+        return status == "void" and not (self.folder / "set-aside" / f"{trial}-{MOST_RERUNS}").exists()
 
     def begin_trial(self, trial: str) -> TrialWriter:
         """A writer for a trial of the plan.

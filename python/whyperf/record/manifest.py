@@ -1,13 +1,18 @@
 """What a trial's manifest holds, checked when it is written and when it is read."""
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from whyperf.profile import Factors
 
 RECORD_VERSION: Literal[1] = 1
-Status = Literal["complete", "deadline", "failed"]
+#: `void`: the emulated path was not carried well enough to say anything about it.
+Status = Literal["complete", "deadline", "failed", "void"]
+#: Statuses of trials that have no result.
+LOST: Final = ("failed", "void")
+#: How often a void trial is run again.
+MOST_RERUNS = 2
 
 
 class Part(BaseModel):
@@ -71,6 +76,8 @@ class Manifest(Part):
     evidence_asked: Literal["user", "counters", "segments"] = "user"
     hosts: dict[str, End] = {}
     warnings: list[Any] = []
+    #: The emulated path: what was `asked`, and the `audit` of how it was carried; empty without one.
+    path: dict[str, Any] = {}
     #: Length in bytes of every table written, by file name; the writer fills it in.
     tables: dict[str, int] = {}
 

@@ -1,6 +1,6 @@
 """The two ends of an experiment: which agents, which CPUs, which addresses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,21 @@ def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts
         others = chosen[other] or tuple(facts[other]["cpus"])
         shares[label] = Cpus(chosen[label], own, not together or not set(own) & set(others))
     return shares
+
+
+def place_router(online: Sequence[int], cpus: Mapping[str, Cpus], roles: Mapping[str, str]) -> dict[str, Any]:
+    """Where the router of an emulated path runs and what keeps off its CPU, as TestbedSpec's CPUs.
+
+    A CPU of neither end is best. Where there is none it is the receiver's last: a sender's processing of
+    acknowledgments holds a CPU for milliseconds, and a router that waits for it is late. For the same reason no end
+    processes arriving packets there.
+    """
+    taken = set(cpus[NEAR].own) | set(cpus[FAR].own)
+    receiver = NEAR if roles[NEAR] == "receiver" else FAR
+    router = next((cpu for cpu in reversed(online) if cpu not in taken), cpus[receiver].own[-1])
+    others = [cpu for cpu in online if cpu != router]
+    steered = {end: [cpu for cpu in cpus[end].own if cpu != router] or others for end in (NEAR, FAR)}
+    return {"path_cpu": router, "near_rps_cpus": steered[NEAR], "far_rps_cpus": steered[FAR]}
 
 
 def _same_machine(facts: Mapping[str, Facts]) -> bool:

@@ -8,7 +8,7 @@ from whyperf.record import Experiment
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
-from whyperf.run.trial import run_trial
+from whyperf.run.trial import Manifest, run_trial
 
 GoodputOf = Callable[[str], float | None]
 """Goodput of a recorded trial in bit/s, for the stop rule; None where it has none."""
@@ -31,16 +31,27 @@ def run_plan(session: Session, experiment: Experiment, observer: Observer, goodp
     for planned in missing:
         if not planned.is_log and not progress.wants(planned.cell):
             continue
-        observer.on_trial_started(planned.id, planned.cell, progress.done, plan.trials_count)
-        with experiment.begin_trial(planned.id) as writer:
-            manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
-            manifest = writer.commit(manifest)
+        manifest = _run_until_valid(session, experiment, observer, planned, progress.done)
         progress.on_trial(planned.id, planned.cell)
-        observer.on_trial_finished(planned.id, manifest)
         failed_in_row = failed_in_row + 1 if manifest["status"] == "failed" else 0
         if failed_in_row >= _GIVE_UP_AFTER:
             raise RunError(f"{failed_in_row} trials in a row failed, the last with: {manifest['reason']}")
         time.sleep(plan.pause_ms / 1000)
+
+
+def _run_until_valid(
+    session: Session, experiment: Experiment, observer: Observer, planned: PlannedTrial, done: int
+) -> Manifest:
+    """Run a trial, and run it again while it is void and may be; what was void is set aside."""
+    plan = session.plan
+    while True:
+        observer.on_trial_started(planned.id, planned.cell, done, plan.trials_count)
+        with experiment.begin_trial(planned.id) as writer:
+            manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
+            manifest = writer.commit(manifest)
+        observer.on_trial_finished(planned.id, manifest)
+        if not experiment.may_run_again(planned.id, manifest["status"]):
+            return manifest
 
 
 class _Progress:

@@ -5,14 +5,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from whyperf.plan import LOCAL, Plan
-from whyperf.profile.path import has_path
+from whyperf.plan import LOCAL, Cell, Plan
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
-from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, share_cpus
+from whyperf.run.emulated import EmulatedPath
+from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.leftovers import clean
 from whyperf.run.offers import congestion_controls, refuse_missing
+from whyperf.run.path import path_seed, path_spec
+from whyperf.run.spec import roles
 from whyperf.run.target import Kind, Target
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
@@ -51,14 +53,14 @@ class Session:
         """HostFacts by end (crates/schema/src/host.rs)."""
         return {label: end.facts for label, end in self._ends.items()}
 
-    def ends_for(self, factors: Mapping[str, Any]) -> dict[str, End]:
-        """All ends, on a testbed that is as these factors ask.
+    def ends_for(self, cell: Cell) -> dict[str, End]:
+        """All ends, on a testbed that is as this cell asks.
 
         Raises:
             RunError: the testbed cannot be built so.
         """
         if self.kind is Kind.VETH:
-            self._build_testbed(factors)
+            self._build_testbed(cell)
         return self._ends
 
     def cpus_for(self, factors: Mapping[str, Any]) -> dict[str, Cpus]:
@@ -81,6 +83,13 @@ class Session:
         if not address:
             raise RunError(f"the far end has no IPv{version} address", Fault.USAGE)
         return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
+
+    def path_for(self, cell: Cell, trial: str) -> EmulatedPath | None:
+        """The emulated path between the ends in a trial of this cell; None without one."""
+        spec = path_spec(cell.factors, path_seed(trial, self.plan.seed), cell.schedule or ())
+        if spec is None or self._holder is None:
+            return None
+        return EmulatedPath(self._holder, spec)
 
     def agents(self) -> list[Agent]:
         """The agents of all ends that are there."""
@@ -108,15 +117,12 @@ class Session:
         # to measure; `whyperf doctor --clean` says why.
         with suppress(RunError):
             clean()
-        first = self.plan.cells[0].factors
-        if any(has_path(cell.factors) for cell in self.plan.cells):
-            problem = "the agents of this version carry no emulated path; leave the factors that begin with path_ out"
-            raise RunError(problem, Fault.USAGE)
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
             host = self._holder.call({"request": "describe_host"})
             self._check({NEAR: host, FAR: host})
-            self._build_testbed(first)
+            self._check_paths()
+            self._build_testbed(self.plan.cells[0])
             return
         for names, near_host in zip(self.pairs, self.target.near, strict=True):
             near_argv = pipes.local() if near_host == LOCAL else pipes.ssh(near_host)
@@ -166,8 +172,21 @@ class Session:
         assert self._holder is not None
         return self._holder
 
-    def _build_testbed(self, factors: Mapping[str, Any]) -> None:
-        key = tuple(factors[name] for name in _TESTBED_FACTORS)
+    def _check_paths(self) -> None:
+        """Refuse now the emulated paths that this host cannot carry."""
+        with_path = [cell for cell in self.plan.cells if self.path_for(cell, "") is not None]
+        for number, cell in enumerate(with_path):
+            if number == 0:
+                self._build_testbed(cell)
+            if (path := self.path_for(cell, "")) is not None:
+                path.carry()
+
+    def _build_testbed(self, cell: Cell) -> None:
+        factors, roles_here = cell.factors, roles(cell.factors, cell.schedule or ())
+        path = path_spec(factors, 0, cell.schedule or ())
+        # The router keeps off the sender's CPUs where it can, so it matters who sends.
+        on_path = () if path is None else (path["implementation"], *roles_here.values())
+        key = (*(factors[name] for name in _TESTBED_FACTORS), *on_path)
         if key == self._testbed_key and self._ends:
             return
         assert self._holder is not None
@@ -179,8 +198,12 @@ class Session:
             "near_rps_cpus": list(cpus[NEAR].own),
             "far_rps_cpus": list(cpus[FAR].own),
         }
+        if path is not None:
+            spec |= {"path": path} | place_router(host["cpus"], cpus, roles_here)
         built = self._holder.call({"request": "build_testbed"} | spec)
         self.testbed = {"host": host, "spec": spec, "near": built["near"], "far": built["far"]}
+        if built["middle"] is not None:
+            self.testbed["middle"] = built["middle"]
         for names in self.pairs:
             for end, name in names.items():
                 agent = self._agent_inside(name, built[end]["netns"])

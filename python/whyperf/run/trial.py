@@ -12,6 +12,7 @@ from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION, TrialWriter
 from whyperf.run.agent import Agent, Clock
+from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, PipeClosedError, RunError
 from whyperf.run.inbox import TablePiece
@@ -44,7 +45,7 @@ def run_trial(
     started = datetime.now(UTC)
     manifest = _blank_manifest(session, planned, cell, started)
     try:
-        ends = session.ends_for(cell.factors)
+        ends = session.ends_for(cell)
         manifest["versions"] |= {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
@@ -67,7 +68,11 @@ def run_trial(
             for number, names in enumerate(session.pairs)
         ]
         on_one_host = session.kind is not Kind.NETWORK
-        manifest |= _Trial(ends, pairs, cpus, address, on_one_host).measure(writer, on_progress)
+        path = session.path_for(cell, planned.id)
+        if path is not None:
+            manifest["path"] = {"asked": path.spec}
+            path.carry()
+        manifest |= _Trial(ends, pairs, cpus, address, on_one_host, path).measure(writer, on_progress)
     except PipeClosedError:
         raise
     except RunError as error:
@@ -112,6 +117,7 @@ class _Trial:
     cpus: dict[str, Cpus]
     address: str
     on_one_host: bool
+    path: EmulatedPath | None = None
 
     def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
         """Run the load and return what the manifest gets from it."""
@@ -125,6 +131,8 @@ class _Trial:
         connections = sum(pair.specs[NEAR]["connections_count"] for pair in self.pairs)
         lead_ns = _LEAD_NS + connections * _LEAD_NS_EACH + 4 * max(clock.uncertainty_ns for clock in clocks.values())
         start_mono_ns = time.monotonic_ns() + lead_ns
+        if self.path is not None:
+            self.path.begin(start_mono_ns)
         tell = Together([pair.names for pair in self.pairs], on_progress)
 
         def collect(name: str) -> dict[str, Any]:
@@ -133,6 +141,10 @@ class _Trial:
 
         finished = _all(collect, agents)
         status, reason = _status(finished)
+        carried = self._end_path(writer)
+        void = why_void(carried["path"]["audit"]) if carried and status != "failed" else None
+        if void is not None:
+            status, reason = "void", void
         after = {name: agent.clock() for name, agent in agents.items()}
         hosts = {}
         first_connection = 0
@@ -141,7 +153,13 @@ class _Trial:
                 hosts[name] = self._host_entry(name, specs[name], (clocks[name], after[name]), finished[name])
                 hosts[name]["first_connection"] = first_connection
             first_connection += pair.specs[NEAR]["connections_count"]
-        return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts}
+        return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts} | carried
+
+    def _end_path(self, writer: TrialWriter) -> Manifest:
+        """What the manifest gets of the path."""
+        if self.path is None:
+            return {}
+        return {"path": {"asked": self.path.spec, "audit": self.path.end(writer)}}
 
     def _connect(self, near: Agent, far: Agent, specs: dict[str, Spec], pair: Pair) -> None:
         """Prepare both ends of a pair and open their connections.

@@ -106,6 +106,20 @@ def test_failed_trials_are_kept_and_retried_once_on_request(tmp_path: Path) -> N
     assert (folder / "set-aside" / f"{first}-1" / "manifest.json").exists()
 
 
+def test_a_void_trial_is_made_again_at_most_twice(tmp_path: Path) -> None:
+    folder, first = tmp_path / "sample", TRIALS[0]
+    for made in range(3):
+        with created(folder) as experiment:
+            assert experiment.missing_trials()[0].id == first, made
+            record(experiment, first, "void")
+            assert experiment.may_run_again(first, "void") == (made < 2)
+    with created(folder) as experiment:
+        assert first not in {trial.id for trial in experiment.missing_trials()}
+    assert sorted(path.name for path in (folder / "set-aside").iterdir()) == [f"{first}-1", f"{first}-2"]
+    with created(folder, retry_failed=True) as experiment:
+        assert experiment.missing_trials()[0].id == first
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [

@@ -3,7 +3,7 @@
 import pytest
 
 from whyperf.run import Kind, RunError
-from whyperf.run.ends import FAR, NEAR, Cpus, named_cpus, share_cpus
+from whyperf.run.ends import FAR, NEAR, Cpus, named_cpus, place_router, share_cpus
 
 
 def _facts(near: list[int], far: list[int], *, one_machine: bool = False) -> dict[str, dict[str, object]]:
@@ -49,3 +49,28 @@ def test_a_cpu_that_is_not_there_is_named() -> None:
 )
 def test_the_cpus_that_a_level_names(level: str, cpus: set[int]) -> None:
     assert named_cpus(level) == cpus
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "online", "near_sends", "placed"),
+    [
+        # Two CPUs: the receiver's is the router's, and nobody else's softirqs run there.
+        ([0], [1], [0, 1], True, (1, [0], [0])),
+        ([0], [1], [0, 1], False, (0, [1], [1])),
+        # A CPU of neither end is free for it.
+        ([0], [1], [0, 1, 2], True, (2, [0], [1])),
+        ([0, 1], [2, 3], [0, 1, 2, 3], True, (3, [0, 1], [2])),
+        ([0], [0], [0], True, (0, [], [])),
+    ],
+)
+def test_the_router_keeps_off_the_sender(
+    near: list[int], far: list[int], online: list[int], near_sends: bool, placed: tuple[int, list[int], list[int]]
+) -> None:
+    cpus = {NEAR: Cpus((), tuple(near), True), FAR: Cpus((), tuple(far), True)}
+    roles = {NEAR: "sender" if near_sends else "receiver", FAR: "receiver" if near_sends else "sender"}
+    path_cpu, near_rps_cpus, far_rps_cpus = placed
+    assert place_router(online, cpus, roles) == {
+        "path_cpu": path_cpu,
+        "near_rps_cpus": near_rps_cpus,
+        "far_rps_cpus": far_rps_cpus,
+    }

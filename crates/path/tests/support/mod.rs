@@ -23,7 +23,16 @@ pub fn when_privileged() -> bool {
 
 /// A spec as `whyperf run` would ask for.
 pub fn spec() -> TestbedSpec {
-    TestbedSpec { mtu_bytes: 1500, tso: true, gso: true, gro: true, near_rps_cpus: vec![], far_rps_cpus: vec![] }
+    TestbedSpec {
+        mtu_bytes: 1500,
+        tso: true,
+        gso: true,
+        gro: true,
+        near_rps_cpus: vec![],
+        far_rps_cpus: vec![],
+        path: None,
+        path_cpu: None,
+    }
 }
 
 /// The devices of the namespace the test runs in.
@@ -117,4 +126,16 @@ impl Frame {
     pub fn is_icmp6(&self) -> bool {
         self.ether_type() == 0x86dd && self.head[20] == 58
     }
+}
+
+/// Segments that a connection has sent again (`TCP_INFO`).
+pub fn sent_again(stream: &TcpStream) -> u32 {
+    // SAFETY: all zeros is a valid `tcp_info`.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = libc::socklen_t::try_from(size_of_val(&info)).expect("length");
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: both pointers are to values of the lengths that are given.
+    let done = unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, (&raw mut info).cast(), &raw mut length) };
+    assert_eq!(done, 0, "TCP_INFO");
+    info.tcpi_total_retrans
 }

@@ -1,0 +1,34 @@
+//! How well a path was carried, in counts. What they mean for a trial the controller decides.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the router did from the begin of a path to its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathAudit {
+    /// Packets that it let go.
+    pub released_packets: u64,
+    /// Those it let go later than the budget after they were due.
+    pub late_packets: u64,
+    /// The budget, in ns.
+    pub budget_ns: u64,
+    /// How late the latest of all was, in ns.
+    pub lateness_ns_max: u64,
+    /// Frames that the kernel could not keep until the router came by (`PACKET_STATISTICS`).
+    pub socket_dropped_frames: u64,
+    /// Packets that devices of the testbed dropped, because the CPU behind them did not keep up.
+    pub device_dropped_packets: u64,
+    /// Frames that the kernel refused to give or to take.
+    pub refused_frames: u64,
+    /// Frames that came without the kernel's stamp, and count as arriving when the router saw them.
+    pub unstamped_frames: u64,
+    /// CPU time of the router's thread, in ns, without the soft interrupts that hand it its frames.
+    pub cpu_ns: u64,
+    /// Time from the begin to the end, in ns.
+    pub wall_ns: u64,
+    /// Whether the thread ran ahead of ordinary ones (`SCHED_FIFO`).
+    pub has_precedence: bool,
+    /// Stretches of 100 ms in which it did not, because it took more than 85 % of its CPU.
+    pub yielded_count: u64,
+}

@@ -1,0 +1,71 @@
+"""An emulated path through the whole chain: what it did is in the record, and TCP's counts agree with it."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.e2e.experiments import Record, measure, numbers
+from whyperf.record import Manifest
+
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+
+PATH: dict[str, Any] = {
+    "path_rtt_ms": 10.0,
+    "path_rate_bps": 50_000_000,
+    "path_queue": "20p",
+    "congestion_control": "reno",
+    "transfer_bytes": 4_000_000,
+}
+
+
+def sums(record: Record, direction: str) -> dict[str, int]:
+    """All counts of a direction over the only trial."""
+    return record.table("path").filter(pl.col("direction") == direction).sum().row(0, named=True)
+
+
+def carried(manifest: Manifest) -> dict[str, int]:
+    """How well the path was carried. A busy host may void the trial for its lateness; its counts hold all the same."""
+    assert manifest.status in {"complete", "void"}, manifest.reason
+    audit: dict[str, int] = manifest.path["audit"]
+    for lost in ("socket_dropped_frames", "device_dropped_packets", "refused_frames", "unstamped_frames"):
+        assert audit[lost] == 0, lost
+    return audit
+
+
+def sent_again(record: Record) -> int:
+    """Segments that the sender sent again in its whole life."""
+    rows = record.table("tcp_info").filter(pl.col("final") & (pl.col("role") == "sender"))
+    return sum(numbers(rows, "retransmitted_segments"))
+
+
+@pytest.mark.parametrize("direction", ["send", "receive"])
+def test_the_sender_sends_again_what_the_queue_dropped(tmp_path: Path, direction: str) -> None:
+    record = measure(tmp_path, **PATH, direction=direction)
+    audit = carried(record.only)
+    payload_way, ack_way = ("forward", "backward") if direction == "send" else ("backward", "forward")
+    data, acks = sums(record, payload_way), sums(record, ack_way)
+    dropped = data["dropped_full_packets"]
+    # On a host that stalls the sender probes a loss that was none (RFC 8985 section 7).
+    assert 0 < dropped <= sent_again(record) <= dropped + 3
+    # What is still under way at the end is not released; the ends wait for all payload, so that is an ACK or a FIN.
+    arrived = data["arrived_packets"] + acks["arrived_packets"]
+    assert 0 <= arrived - dropped - audit["released_packets"] <= 4
+    assert max(numbers(record.table("path"), "queue_packets_max")) == 20
+    assert sum(numbers(record.table("path_lateness"), "released_packets")) == audit["released_packets"]
+
+
+def test_the_round_trip_is_at_least_that_of_the_path(tmp_path: Path) -> None:
+    record = measure(tmp_path, **PATH)
+    rows = record.table("tcp_info").filter(pl.col("role") == "sender")
+    # The kernel counts in microseconds.
+    assert min(numbers(rows, "rtt_ns_min")) >= 10_000_000 - 1_000
+
+
+def test_the_named_segments_are_lost_after_the_connections_have_opened(tmp_path: Path) -> None:
+    record = measure(tmp_path, path_rtt_ms=4.0, path_loss="segments:1+100+103", transfer_bytes=1_000_000)
+    carried(record.only)
+    data = sums(record, "forward")
+    assert (data["lost_scripted_packets"], data["dropped_full_packets"]) == (3, 0)
+    assert sent_again(record) >= 3

@@ -1,0 +1,44 @@
+"""When a trial over an emulated path is void."""
+
+from typing import Any
+
+import pytest
+
+from whyperf.run.emulated import budget_ns, why_void
+
+AUDIT: dict[str, Any] = {
+    "released_packets": 1000,
+    "late_packets": 10,
+    "budget_ns": 1_000_000,
+    "lateness_ns_max": 20_000_000,
+    "socket_dropped_frames": 0,
+    "device_dropped_packets": 0,
+    "refused_frames": 0,
+}
+
+
+def test_a_few_late_packets_do_not_void_a_trial() -> None:
+    assert why_void(AUDIT) is None
+    assert why_void(AUDIT | {"released_packets": 0, "late_packets": 0}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "told"),
+    [
+        ("late_packets", 11, "1.1% of the packets left the path more than 1 ms late, the latest by 20.0 ms"),
+        ("socket_dropped_frames", 1200, "1,200 frames overran the path's router"),
+        ("device_dropped_packets", 1, "1 packets were dropped by the testbed's devices"),
+        ("refused_frames", 2, "the kernel refused 2 frames"),
+    ],
+)
+def test_a_trial_is_void_for_what_the_path_did_not_do(name: str, number: int, told: str) -> None:
+    reason = why_void(AUDIT | {name: number})
+    assert reason is not None
+    assert told in reason
+    assert "path_rate_bps" in reason
+
+
+@pytest.mark.parametrize(("delay_ms", "budget_ms"), [(0, 1), (5, 1), (90, 9)])
+def test_the_budget_grows_with_the_round_trip(delay_ms: int, budget_ms: int) -> None:
+    direction = {"delay_ns": delay_ms * 1_000_000}
+    assert budget_ns({"forward": direction, "backward": direction}) == budget_ms * 1_000_000

@@ -39,6 +39,15 @@ pub(crate) fn apply() -> Result<(), PathError> {
     IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(name, value))
 }
 
+/// Lets TCP in the calling thread's network namespace ask for ECN, so that a path can mark its packets, or
+/// only agree to it, which is the kernel's default.
+///
+/// # Errors
+/// The setting is refused, or reads back differently.
+pub(crate) fn apply_ecn(asks: bool) -> Result<(), PathError> {
+    set("ipv4/tcp_ecn", if asks { "1" } else { "2" })
+}
+
 fn set(name: &str, value: &str) -> Result<(), PathError> {
     let file = format!("/proc/sys/net/{name}");
     let failed = |error: io::Error| PathError::system(format!("set {file} to {value}"), error);

@@ -46,6 +46,8 @@ impl Testbed {
     /// The testbed has no path, or the path cannot be carried.
     pub fn carry_path(&self, spec: &PathSpec, budget_ns: u64) -> Result<(), PathError> {
         middle::check(spec, self.report.near.mtu_bytes)?;
+        let asks_for_ecn = spec.forward.queue.ecn || spec.backward.queue.ecn;
+        self.pair.ends().into_iter().try_for_each(|(_, netns)| netns.run(|| settings::apply_ecn(asks_for_ecn)))?;
         self.router()?.carry(spec, budget_ns).map_err(|error| PathError::system("carry the path", error))
     }
 

@@ -143,9 +143,6 @@ fn the_receiver_sees_the_marks_of_the_queue() {
     let forward = DirectionSpec { rate_bps: Some(40_000_000), queue, ..delayed(5 * MS) };
     let testbed = with_path(&path_spec(forward, delayed(5 * MS)));
     let (near, far) = ends(&testbed);
-    for end in [near, far] {
-        inside(&end.netns, || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1")).expect("ECN on");
-    }
     for address in [&far.ipv4, &far.ipv6] {
         let bytes = 1500 * MSS_BYTES;
         assert_eq!(transfer_counted(near, far, address, bytes).0, bytes);

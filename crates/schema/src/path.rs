@@ -90,7 +90,7 @@ pub struct QueueSpec {
     /// What it drops or marks before it is full.
     pub discipline: Discipline,
     /// Whether the discipline marks packets that are ECN-capable (RFC 3168) where it would drop them.
-    /// A full queue always drops.
+    /// A full queue always drops. With it in either direction TCP at both ends asks for ECN.
     pub ecn: bool,
 }
 

@@ -28,8 +28,8 @@ PATH_FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "path_implementation", "choice", "auto", "",
-        "What carries the path: whyperf's router in user space, or the kernel's netem, which the agents of this version "
-        "refuse; auto: the router.",
+        "What carries the path: whyperf's router in user space, or the kernel's netem, which the agents of this "
+        "version refuse; auto: the router.",
         choices=("auto", "router", "netem"), testbed=True, scope="path", later=True,
     ),
     Factor(

@@ -1,0 +1,49 @@
+"""The shipped experiment `wan-transports`, small: its flows come and go over the emulated path, and it is told in full.
+
+With WHYPERF_WAN=1 in the environment two transports run at scale 0.05, 48 s each; else one at 0.01.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.whyperf_command import whyperf
+from whyperf.profile.schedule import regions
+
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+
+IS_LONG = bool(os.environ.get("WHYPERF_WAN"))
+SCALE = 0.05 if IS_LONG else 0.01
+CONTROLS = ("reno", "scalable") if IS_LONG else ("reno",)
+RATE_BPS = 20_000_000
+
+
+def test_wan_transports(tmp_path: Path) -> None:
+    done = whyperf(
+        *("run", "wan-transports", "--set", f"path_rate_bps={RATE_BPS}", "--set", f"schedule_scale={SCALE}"),
+        *("--only", "sweep=tcp", "--only", "path_rtt_ms=10", "--only", f"congestion_control={','.join(CONTROLS)}"),
+        *("--out", tmp_path / "wan", "--json"),
+        folder=tmp_path,
+        timeout_s=240,
+    )
+    assert done.status == 0, done.err
+    cells = json.loads(done.out)["cells"]
+    assert [cell["transports"]["protocol"] for cell in cells] == list(CONTROLS)
+    for cell in cells:
+        found = cell["transports"]
+        turns = [(round(flow["start_s"] * 1e9), round(flow["stop_s"] * 1e9)) for flow in found["flows"]]
+        assert [len(region["flows"]) for region in found["regions"]] == [1, 2, 3, 4, 3, 2, 1]
+        assert [len(region.flows) for region in regions(turns)] == [1, 2, 3, 4, 3, 2, 1]
+        # Nothing but the path's rate bounds it, and a round trip is at least the path's.
+        assert 0 < found["goodput_bps"]["median"] <= RATE_BPS
+        assert found["rfc6349"]["transfer_time_ratio"]["median"] >= 1
+        assert found["rtt_source"] == "probe"
+        assert found["rtt_baseline_s"]["median"] >= 0.01
+        assert 1 / 4 <= found["fairness_min"]["median"] <= 1
+        assert found["retransmitted_ratio"]["median"] is not None
+        assert cell["connections"] is None
+        assert cell["unsteady_trials"] == 0
+    report = (tmp_path / "wan" / "report.html").read_text()
+    assert "Beside the study" in report

@@ -1,0 +1,54 @@
+"""Our congestion controls beside the kernels' own: the same losses, the same windows."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.e2e.experiments import measure
+from tests.kernels.guest import Guest
+from tests.kernels.test_controls_of_kernels import can
+from whyperf.run.emulated import EmulatedPath
+
+pytestmark = pytest.mark.timeout(900)
+
+#: Lost, counted over the segments with payload: one in slow start, the others far enough apart to be answered alone.
+LOST = (400, 3000, 6000)
+LEVELS: dict[str, Any] = {
+    "path_rtt_ms": 40.0,
+    # Slow enough for an emulated CPU; the queue holds whatever the windows do.
+    "path_rate_bps": 20_000_000,
+    "path_queue": "4000p",
+    "path_loss": "segments:" + "+".join(str(segment) for segment in LOST),
+    "transfer_bytes": 12_000_000,
+    "deadline_s": 120.0,
+}
+#: Those that the guests have, too. Without HighSpeed: at a loss in slow start Linux's module takes half, as of a small
+#: window, where RFC 3649 section 5 has b(w); three losses later its threshold is still the smaller one, 93 to 108.
+NATIVE = ("scalable", "bic", "htcp")
+#: By how much windows may differ.
+TOLERANCE = 0.1
+
+
+@pytest.mark.usefixtures("agents_in_guest")
+@pytest.mark.parametrize("name", NATIVE)
+def test_windows_are_those_of_the_kernels_own(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    if not can(guest):
+        pytest.skip(f"Linux {guest.series} takes none of ours")
+    # The guest's clock is not the controller's, which counts on one clock on one machine.
+    monkeypatch.setattr(
+        EmulatedPath, "begin", lambda path, _: path.holder.call({"request": "begin_path", "at_mono_ns": 0})
+    )
+    record = measure(tmp_path, **LEVELS, congestion_control=[name, f"wp_{name}"])
+    last = record.table("tcp_info").filter(pl.col("final") & (pl.col("role") == "sender"))
+    windows = {}
+    for trial, manifest in record.trials.items():
+        (row,) = last.filter(pl.col("trial") == trial).iter_rows(named=True)
+        # A guest is too slow for the path's lateness budget; what was lost and when is exact all the same.
+        assert manifest.status in {"complete", "void"}, manifest.reason
+        assert row["retransmitted_segments"] >= len(LOST)
+        windows[record.factors(manifest.cell)["congestion_control"]] = row["ssthresh_segments"], row["cwnd_segments"]
+    assert windows[f"wp_{name}"] == pytest.approx(windows[name], rel=TOLERANCE)

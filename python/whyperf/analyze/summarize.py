@@ -1,6 +1,6 @@
 """From the record of an experiment to its result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from whyperf.analyze.transports.summary import summarize_transports, trial_indic
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
+from whyperf.profile.path import has_path
 from whyperf.record import LOST
 
 Row = Mapping[str, Any]
@@ -129,13 +130,18 @@ class _Tables:
         return [
             *doubts.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
             *doubts.of_window(_first(self._windows.get(cell.id))),
-            *doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed),
+            *self._lost_segments(cell),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
             *doubts.of_cpu(rows),
             *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
         ]
+
+    def _lost_segments(self, cell: Cell) -> Iterator[Caution]:
+        """Segments sent again; an emulated path that drops them is asked for and no cause for concern."""
+        if not has_path({name: str(level) for name, level in cell.factors.items()}):
+            yield from doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed)
 
     def cycles(self, cells: Sequence[Cell], seed: int) -> list[Cycles]:
         """Cycles per KByte of all cells, their intervals taken together."""

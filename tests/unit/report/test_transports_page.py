@@ -1,5 +1,6 @@
 """The pages of flows that come and go: table, course, comparison, and the study beside."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,18 @@ def test_the_study_averages_over_the_transports_it_names(summary: Summary) -> No
 def test_other_round_trip_times_have_no_study(tmp_path: Path) -> None:
     found = summarize(Experiment.open(write(tmp_path / "other", [trial("reno", 33.0, "c0001")])))
     assert study_of_transports(scheduled_cells(found.cells)) is None
+
+
+def test_what_an_emulated_path_drops_is_no_cause_for_concern(tmp_path: Path) -> None:
+    on_a_path = replace(trial("reno", 10.0, "c0001"), retransmitted=20_000)
+    without = replace(on_a_path, factors={**on_a_path.factors, "path_rtt_ms": "none", "path_rate_bps": "none"})
+    codes = [
+        {
+            doubt.code
+            for cell in summarize(Experiment.open(write(tmp_path / name, [one]))).cells
+            for doubt in cell.warnings
+        }
+        for name, one in (("path", on_a_path), ("without", without))
+    ]
+    assert "retransmissions" not in codes[0]
+    assert "retransmissions" in codes[1]

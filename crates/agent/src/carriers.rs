@@ -26,7 +26,7 @@ pub fn describe_host(with_hooks: bool) -> HostFacts {
 /// Everything that can be asked for, and whether it can be had.
 pub fn list() -> Vec<Offer> {
     let mut offers = congestion::list();
-    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt].map(transport));
+    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt, Transport::Quic].map(transport));
     offers
 }
 
@@ -38,6 +38,7 @@ fn transport(transport: Transport) -> Offer {
         Transport::Udp => Socket::new(Domain::IPV4, Type::DGRAM, None),
         Transport::Unix => Socket::new(Domain::UNIX, Type::STREAM, None),
         Transport::Udt => return libraries::udt_offer(),
+        Transport::Quic => return libraries::quic_offer(),
     };
     let (state, reason) = match socket {
         Ok(_) => (State::Loaded, "the kernel has it".to_owned()),
@@ -50,8 +51,12 @@ fn transport(transport: Transport) -> Offer {
 /// Puts the names that the kernel knows in place of those that a trial uses, and registers what it
 /// needs. Both ends on one machine come to the same names.
 pub fn register(controls: &mut congestion::Holder, spec: &mut TrialSpec) -> Result<(), LoadError> {
-    let flows = spec.schedule.iter_mut().map(|flow| &mut flow.congestion_control);
-    for name in flows.chain([&mut spec.socket.congestion_control]).flatten() {
+    // QUIC's are its own, and no business of the kernel.
+    let transport = spec.transport;
+    let of_kernel = |own: Option<Transport>| own.unwrap_or(transport) != Transport::Quic;
+    let flows = spec.schedule.iter_mut().filter(|flow| of_kernel(flow.transport)).map(|flow| &mut flow.congestion_control);
+    let own = Some(&mut spec.socket.congestion_control).filter(|_| of_kernel(None));
+    for name in flows.chain(own).flatten() {
         *name = controls
             .name_for(name)
             .map_err(|refused| LoadError::Limit(format!("congestion control \"{name}\" cannot be had: {}", refused.reason)))?;

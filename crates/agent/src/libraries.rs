@@ -16,6 +16,13 @@ pub fn udt_offer() -> Offer {
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state, reason: udt_reason() }
 }
 
+/// QUIC, which every agent has.
+pub fn quic_offer() -> Offer {
+    let name = Transport::Quic.name().to_owned();
+    let reason = "the agent has quinn's engine".to_owned();
+    Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state: State::Loaded, reason }
+}
+
 fn udt_reason() -> String {
     if udt::is_present() { format!("the agent was built with the UDT library ({})", udt::PACKAGE) } else { udt::missing() }
 }

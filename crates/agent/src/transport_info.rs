@@ -37,7 +37,7 @@ impl TransportInfo {
             let mut row: Vec<Value> = vec![
                 spec.host.as_str().into(),
                 (*number).into(),
-                spec.role.name().into(),
+                spec.role_of(*number).name().into(),
                 phase.into(),
                 mono_ns().into(),
                 is_final.into(),

@@ -20,6 +20,7 @@ use workload::pace::Pace;
 use workload::schedule::Turn;
 use workload::stream::Transfer;
 
+use crate::carrier::quic::{QuicCarrier, QuicView};
 use crate::carrier::socket::SocketCarrier;
 use crate::carrier::udt::UdtCarrier;
 use crate::carrier::{Carrier, Watched};
@@ -32,7 +33,7 @@ use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
 use crate::life::{Cut, Ended, Life};
-use crate::open::{Connection, Opened, UdtConnection};
+use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
 use crate::thread::{account, pin_this_thread};
 use crate::{LoadError, receiver, sender};
 
@@ -265,6 +266,12 @@ impl Load {
                 self.watched.insert(number, view);
                 self.add(spec, Flow::new(number, times), carrier, &source, done)?;
             }
+        }
+        for QuicConnection { number, line, times } in opened.over_quic {
+            let asked = controller_of(spec, number);
+            self.watched.insert(number, Arc::new(QuicView::new(&line, asked.as_deref())));
+            let carrier = QuicCarrier::new(line, Arc::clone(&self.control));
+            self.add(spec, Flow::new(number, times), carrier, &source, done)?;
         }
         self.flows.sort_by_key(|flow| flow.number);
         // What they use up is the load's, too.

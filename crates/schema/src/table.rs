@@ -166,7 +166,13 @@ pub const FLOWS: Table = Table {
         HOST,
         CONNECTION,
         ROLE,
-        column("transport", Text, "", "tcp, mptcp, udp, unix or udt; tcp where the other end knows no Multipath TCP.", "plan, MPTCP_INFO"),
+        column(
+            "transport",
+            Text,
+            "",
+            "tcp, mptcp, udp, unix, udt or quic; tcp where the other end knows no Multipath TCP.",
+            "plan, MPTCP_INFO",
+        ),
         column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname, UDT::getsockname"),
         column("remote_address", Text, "", "Remote address and port; empty where a socket has none.", "getpeername"),
         optional(

@@ -227,6 +227,8 @@ pub enum Transport {
     Unix,
     /// UDT over UDP (draft-gg-udt-03), by the packaged library.
     Udt,
+    /// QUIC over UDP (RFC 9000), by quinn's engine.
+    Quic,
 }
 
 impl Transport {
@@ -238,6 +240,7 @@ impl Transport {
             Transport::Udp => "udp",
             Transport::Unix => "unix",
             Transport::Udt => "udt",
+            Transport::Quic => "quic",
         }
     }
 }

@@ -7,15 +7,17 @@ from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 
 WITH_TCP = frozenset({"tcp", "mptcp"})
 #: Carried by a library over UDP instead of a socket of the kernel.
-BY_LIBRARY = frozenset({"udt"})
+BY_LIBRARY = frozenset({"udt", "quic"})
 #: What both ends can bound by a window.
 WITH_WINDOW = WITH_TCP | BY_LIBRARY
+#: Whose congestion control can be chosen.
+WITH_CONTROL = WITH_TCP | {"quic"}
 #: How the calls to a socket of the kernel are made.
 OF_SOCKETS = frozenset({"read_wait", "truncate", "send_call"})
 #: Of whose sends the kernel tells by numbers.
 WITH_STAMPS = frozenset({"tcp", "udp"})
 #: Scopes that only the transport decides.
-OF_TRANSPORTS = frozenset({"tcp", "window", "ip", "bytes"})
+OF_TRANSPORTS = frozenset({"tcp", "window", "control", "ip", "bytes"})
 WITH_THREADS = frozenset({"epoll", "io_uring"})
 
 
@@ -43,6 +45,7 @@ def applies(
         "schedule": schedule is not None and factor.name in schedule.uses,
         "tcp": transport in WITH_TCP,
         "window": transport in WITH_WINDOW,
+        "control": transport in WITH_CONTROL,
         "ip": transport != "unix" and transport not in BY_LIBRARY,
         "bytes": transport != "udp",
         "stamps": transport in WITH_STAMPS and workload.name not in (STREAM, STREAM_RECEIVE),

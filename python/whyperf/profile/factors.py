@@ -36,8 +36,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "transport", "choice", "tcp", "",
-        "What carries the connections; unix: both ends on one host; udt: by its library, streams only.",
-        choices=("tcp", "mptcp", "udp", "unix", "udt"), later=True,
+        "What carries the connections; unix: both ends on one host; udt, quic: by a library, streams only.",
+        choices=("tcp", "mptcp", "udp", "unix", "udt", "quic"), later=True,
     ),
     Factor(
         "io_model", "choice", "auto", "",
@@ -159,7 +159,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "congestion_control", "name", "cubic", "",
         "Congestion control, on both ends: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp.",
-        scope="tcp",
+        scope="control",
     ),
     Factor(
         "mss_bytes", "int", "default", "bytes",

@@ -30,11 +30,13 @@ def offers_of(agent: Agent) -> list[Offer]:
 
 
 def congestion_controls(cells: Iterable[Cell]) -> list[str]:
-    """Names that the cells ask for, each once."""
+    """Names of the kernel's that the cells ask for, each once; those of QUIC are its own."""
     names: dict[str, None] = {}
     for cell in cells:
-        flows = (flow.congestion_control for flow in cell.schedule or ())
-        for name in (cell.factors.get("congestion_control"), *flows):
+        transport = cell.factors.get("transport", "tcp")
+        flows = (flow.congestion_control for flow in cell.schedule or () if (flow.transport or transport) != "quic")
+        own = None if transport == "quic" else cell.factors.get("congestion_control")
+        for name in (own, *flows):
             if name is not None:
                 names[str(name)] = None
     return list(names)

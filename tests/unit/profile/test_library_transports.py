@@ -6,7 +6,7 @@ from whyperf.profile import ProfileError
 from whyperf.profile.combination import resolve
 
 
-@pytest.mark.parametrize("transport", ["udt"])
+@pytest.mark.parametrize("transport", ["udt", "quic"])
 def test_a_cell_has_what_the_library_can_do_and_nothing_of_the_kernels_sockets(transport: str) -> None:
     cell = resolve({"transport": transport, "window_bytes": 1 << 20}, testbed=True)
     assert cell["window_bytes"] == 1 << 20
@@ -35,6 +35,8 @@ def test_a_cell_has_what_the_library_can_do_and_nothing_of_the_kernels_sockets(t
         ("udt", "truncate", True),
         ("udt", "zero_copy", True),
         ("udt", "send_call", "splice"),
+        ("quic", "no_delay", True),
+        ("quic", "mss_bytes", 1000),
     ],
 )
 def test_what_it_does_not_have_is_refused_before_the_run(transport: str, name: str, level: bool | int | str) -> None:
@@ -43,7 +45,11 @@ def test_what_it_does_not_have_is_refused_before_the_run(transport: str, name: s
     assert name in str(caught.value)
 
 
-@pytest.mark.parametrize("transport", ["udt"])
+@pytest.mark.parametrize("transport", ["udt", "quic"])
 def test_workloads_but_streams_do_not_run_over_it(transport: str) -> None:
     with pytest.raises(ProfileError, match=f"rr does not run over {transport}"):
         resolve({"transport": transport, "workload": "rr"}, testbed=True)
+
+
+def test_quic_has_congestion_controls_of_its_own() -> None:
+    assert resolve({"transport": "quic", "congestion_control": "bbr"}, testbed=True)["congestion_control"] == "bbr"

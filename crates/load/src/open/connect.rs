@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use super::caller::Caller;
 use super::udt::UdtOpened;
 use super::{
-    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, door, is_aborted, is_over_udt, limits, numbers_of_streams, open_timeout, settle,
-    split_conductor, stream_transport, udp, udt, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, door, is_aborted, is_over_quic, is_over_udt, limits, numbers_of_streams,
+    open_timeout, quic, settle, split_conductor, stream_transport, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -48,12 +48,13 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
         connections = udp::connect(spec, &place, conductor, abort)?;
     }
     let over_udt = if is_over_udt(spec) { udt::connect(spec, &place, abort)? } else { UdtOpened::default() };
+    let over_quic = if is_over_quic(spec) { quic::connect(spec, &place, abort)? } else { Vec::new() };
     settle(&connections, spec)?;
     let place = held.map_err(|error| LoadError::host(format!("connecting to {place}"), error, ""))?;
     let strangers_count = door.as_ref().map_or(0, |door| door.strangers_count);
     let listeners = door.map_or_else(Vec::new, |door| door.listeners);
     let UdtOpened { connections: over_udt, threads: library_threads, .. } = over_udt;
-    Ok(Opened { connections, over_udt, library_threads, strangers_count, conductor, listeners, place })
+    Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
 }
 
 /// Starts to connect a socket that does not block: it is open, or will be when it can be written.

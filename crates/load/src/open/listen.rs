@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use super::place::last_port;
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_udt, limits,
-    numbers_of_streams, open_timeout, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, is_over_udt, limits,
+    numbers_of_streams, open_timeout, quic, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
@@ -43,6 +43,8 @@ pub struct Listening {
     receivers: Vec<UdpSocket>,
     /// Takes connections of UDT.
     over_udt: Option<UdtListener>,
+    /// Takes connections of QUIC.
+    over_quic: Option<::quic::Listener>,
     place: Place,
     _folder: Option<Folder>,
     token: Token,
@@ -62,8 +64,8 @@ impl Listening {
         };
         let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
         let folder = place.file().map(Folder::make).transpose()?;
-        let Bound { sockets, receivers, place, over_udt } = bind_all(spec, &place)?;
-        Ok(Self { sockets, receivers, over_udt, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
+        let Bound { sockets, receivers, place, over_udt, over_quic } = bind_all(spec, &place)?;
+        Ok(Self { sockets, receivers, over_udt, over_quic, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
     }
 
     /// The first port that connections come to; 0 where there are no ports.
@@ -75,7 +77,7 @@ impl Listening {
     ///
     /// # Errors
     /// They did not come in time, or `abort` was set.
-    pub fn accept_all(self, abort: &AtomicBool) -> Result<Opened, LoadError> {
+    pub fn accept_all(mut self, abort: &AtomicBool) -> Result<Opened, LoadError> {
         let mut reception = Reception::new(&self)?;
         let timeout = open_timeout(reception.awaited_count);
         let end = Instant::now() + timeout;
@@ -118,10 +120,12 @@ impl Listening {
         }
         let UdtOpened { connections: over_udt, threads: library_threads, strangers_count: udt_strangers_count } =
             self.over_udt.as_ref().map_or_else(|| Ok(UdtOpened::default()), |listener| udt::accept(&self.spec, listener, abort))?;
-        strangers_count += udt_strangers_count;
+        let (over_quic, quic_strangers_count) =
+            self.over_quic.as_mut().map_or_else(|| Ok((Vec::new(), 0)), |listener| quic::accept(&self.spec, listener, &place, abort))?;
+        strangers_count += udt_strangers_count + quic_strangers_count;
         settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
-        Ok(Opened { connections, over_udt, library_threads, strangers_count, conductor, listeners, place })
+        Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
     }
 }
 
@@ -130,6 +134,7 @@ struct Bound {
     sockets: Vec<Socket>,
     receivers: Vec<UdpSocket>,
     over_udt: Option<UdtListener>,
+    over_quic: Option<::quic::Listener>,
     place: Place,
 }
 
@@ -146,8 +151,9 @@ fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
             }
         };
         let over_udt = is_over_udt(spec).then(|| udt::listen(spec, &place)).transpose();
-        match over_udt {
-            Ok(over_udt) => return Ok(Bound { sockets, receivers, over_udt, place }),
+        let over_quic = is_over_quic(spec).then(|| quic::listen(spec, &place)).transpose();
+        match over_udt.and_then(|over_udt| Ok((over_udt, over_quic?))) {
+            Ok((over_udt, over_quic)) => return Ok(Bound { sockets, receivers, over_udt, over_quic, place }),
             Err(error) if !is_free || attempts >= PORT_ATTEMPTS => return Err(error),
             Err(_) => {}
         }
@@ -156,7 +162,12 @@ fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
 
 /// A socket that listens for the connections of one port.
 fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadError> {
-    let socket = options::prepare(place.domain(), stream_transport(spec), &spec.socket, spec.role)?;
+    let mut asked = spec.socket.clone();
+    if spec.transport == Transport::Quic {
+        // The name of one of its own.
+        asked.congestion_control = None;
+    }
+    let socket = options::prepare(place.domain(), stream_transport(spec), &asked, spec.role)?;
     let advice = match spec.listen_port {
         0 => "",
         _ => "; choose another port, or 0 to let the kernel choose",

@@ -11,6 +11,7 @@ mod door;
 pub mod limits;
 mod listen;
 mod place;
+mod quic;
 mod udp;
 mod udt;
 
@@ -29,6 +30,7 @@ pub(crate) use connect::begin;
 pub use connect::connect_all;
 pub use listen::Listening;
 pub use place::Place;
+pub use quic::QuicConnection;
 pub use udt::UdtConnection;
 
 use crate::LoadError;
@@ -52,8 +54,8 @@ pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
 const MOST_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.
 const MOST_DATAGRAM_FLOWS: u64 = 10_000;
-/// Most connections over UDT.
-const MOST_UDT_CONNECTIONS: u64 = 256;
+/// Most connections over UDT or QUIC.
+const MOST_LIBRARY_CONNECTIONS: u64 = 256;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
 
@@ -84,6 +86,8 @@ pub struct Opened {
     pub connections: Vec<Connection>,
     /// Those over the UDT library.
     pub over_udt: Vec<UdtConnection>,
+    /// Those over QUIC.
+    pub over_quic: Vec<QuicConnection>,
     /// Threads that a library made for them.
     pub library_threads: Vec<u32>,
     /// Connections dropped because they did not present the token.
@@ -142,9 +146,21 @@ fn is_over_udt(spec: &TrialSpec) -> bool {
     spec.transport == Transport::Udt || spec.schedule.iter().any(|flow| flow.transport == Some(Transport::Udt))
 }
 
+/// Congestion control of a QUIC connection, if one is asked for: that of its flow, or of a trial over
+/// QUIC; those of TCP are others.
+pub(crate) fn controller_of(spec: &TrialSpec, number: u32) -> Option<String> {
+    let own = spec.flow_of(number).and_then(|flow| spec.schedule[flow].congestion_control.clone());
+    own.or_else(|| spec.socket.congestion_control.clone().filter(|_| spec.transport == Transport::Quic))
+}
+
+/// Whether QUIC carries any connection.
+fn is_over_quic(spec: &TrialSpec) -> bool {
+    spec.transport == Transport::Quic || spec.schedule.iter().any(|flow| flow.transport == Some(Transport::Quic))
+}
+
 /// Whether the kernel's stream sockets carry it.
 fn has_streams(transport: Transport) -> bool {
-    !matches!(transport, Transport::Udp | Transport::Udt)
+    !matches!(transport, Transport::Udp | Transport::Udt | Transport::Quic)
 }
 
 /// What carries streams over the kernel's sockets: where there are none, the conductor's alone.
@@ -210,20 +226,31 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     limits::allow_open_files(spec)
 }
 
-/// UDT carries streams with a thread each, where its library is there.
-fn check_udt(spec: &TrialSpec) -> Result<(), LoadError> {
-    if !::udt::is_present() {
+/// Libraries carry streams with a thread each, where they are there.
+fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
+    let (has_udt, has_quic) = (is_over_udt(spec), is_over_quic(spec));
+    if has_udt && !::udt::is_present() {
         return Err(LoadError::Limit(::udt::missing()));
     }
-    if spec.workload.is_some() || spec.io_model != IoModel::Blocking {
-        return Err(LoadError::Usage(
-            "udt carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out".to_owned(),
-        ));
+    if has_udt && has_quic {
+        return Err(LoadError::Usage("udt and quic take the same UDP port; choose one of them for a trial".to_owned()));
     }
-    if u64::from(spec.connections_count) > MOST_UDT_CONNECTIONS {
+    for number in if has_quic { numbers_over(spec, Transport::Quic) } else { Vec::new() } {
+        if let Some(name) = controller_of(spec, number).filter(|name| !::quic::CONTROLLERS.contains(&name.as_str())) {
+            let known = ::quic::CONTROLLERS.join(", ");
+            return Err(LoadError::Usage(format!("quic has no congestion control \"{name}\"; it has {known}")));
+        }
+    }
+    let name = if has_quic { "quic" } else { "udt" };
+    if spec.workload.is_some() || spec.io_model != IoModel::Blocking {
+        return Err(LoadError::Usage(format!(
+            "{name} carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out"
+        )));
+    }
+    if u64::from(spec.connections_count) > MOST_LIBRARY_CONNECTIONS {
         let asked = spec.connections_count;
         let text = format!(
-            "connections_count is {asked}; over udt, whose library has threads for each, it must be from 1 to {MOST_UDT_CONNECTIONS}"
+            "connections_count is {asked}; over {name}, where each has threads of its own, it must be from 1 to {MOST_LIBRARY_CONNECTIONS}"
         );
         return Err(LoadError::Usage(text));
     }
@@ -232,8 +259,8 @@ fn check_udt(spec: &TrialSpec) -> Result<(), LoadError> {
 
 /// Datagrams go over UDP, and streams over what has streams.
 fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
-    if is_over_udt(spec) {
-        check_udt(spec)?;
+    if is_over_udt(spec) || is_over_quic(spec) {
+        check_libraries(spec)?;
     }
     let is_udp = spec.transport == Transport::Udp;
     let Some(datagrams) = &spec.datagrams else {

@@ -1,0 +1,201 @@
+//! QUIC connections: a connected UDP socket each, at both ends. One thread drives all of them until
+//! they are open; then each goes to its own.
+
+use probe::clock::mono_ns;
+use quic::{Identity, Line, Listener, Settings};
+use schema::trial::TrialSpec;
+use schema::workload::Transport;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Place, Times, controller_of, is_aborted, numbers_over, open_timeout, token_of};
+use crate::LoadError;
+use crate::preamble::{self, WELCOME};
+
+/// How often both ends look what has come.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// One open connection.
+pub struct QuicConnection {
+    /// Number, the same at both ends.
+    pub number: u32,
+    /// The connection.
+    pub line: Line,
+    /// When it opened.
+    pub times: Times,
+}
+
+impl std::fmt::Debug for QuicConnection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("QuicConnection").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+fn settings(spec: &TrialSpec, controller: Option<String>) -> Settings {
+    let socket = &spec.socket;
+    Settings {
+        controller,
+        receive_window_bytes: socket.receive_buffer_bytes.or(socket.window_bytes),
+        send_window_bytes: socket.send_buffer_bytes.or(socket.window_bytes),
+    }
+}
+
+fn identity(spec: &TrialSpec) -> Result<Identity, LoadError> {
+    Identity::of(spec.token.as_bytes()).map_err(|error| LoadError::host("making a certificate", error, ""))
+}
+
+fn address_of(place: &Place) -> Result<SocketAddr, LoadError> {
+    let address = place.address_of(0).ok().and_then(|address| address.as_socket());
+    address.ok_or_else(|| LoadError::Usage("QUIC goes over UDP; a Unix socket is no place for it".to_owned()))
+}
+
+/// Listens at the first port of the place.
+pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadError> {
+    // Who comes has not said yet which it is: all have the first's.
+    let controller = numbers_over(spec, Transport::Quic).first().and_then(|number| controller_of(spec, *number));
+    let bound = Listener::bind(address_of(place)?, identity(spec)?, settings(spec, controller));
+    bound.map_err(|error| {
+        LoadError::host(format!("listening on {place} for QUIC"), error, "; choose another port, or 0 to let the kernel choose")
+    })
+}
+
+/// A connection on its way, and the bytes of a preamble or a welcome that have come.
+struct Open {
+    line: Line,
+    opening_mono_ns: u64,
+    heard: Vec<u8>,
+    is_greeted: bool,
+}
+
+impl Open {
+    fn new(line: Line) -> Self {
+        Self { line, opening_mono_ns: mono_ns(), heard: Vec::new(), is_greeted: false }
+    }
+
+    /// Reads up to so many bytes in all; whether they are there. None when the connection is gone.
+    fn hear(&mut self, length: usize) -> Option<bool> {
+        let mut piece = [0; preamble::MOST_BYTES];
+        while self.heard.len() < length {
+            match self.line.read(&mut piece[..length - self.heard.len()]) {
+                Ok(0) => return None,
+                Ok(count) => self.heard.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(false),
+                Err(_) => return None,
+            }
+        }
+        Some(true)
+    }
+
+    /// Says something short, which an empty send buffer takes.
+    fn say(&mut self, bytes: &[u8]) -> bool {
+        self.line.write(bytes).is_ok() && self.line.turn(Duration::ZERO).is_ok()
+    }
+
+    fn opened(self, number: u32) -> QuicConnection {
+        let times = Times { opening_mono_ns: self.opening_mono_ns, opened_mono_ns: mono_ns() };
+        QuicConnection { number, line: self.line, times }
+    }
+}
+
+/// Waits for all connections of the trial. Returns them, and how many strangers came.
+pub(super) fn accept(
+    spec: &TrialSpec,
+    listener: &mut Listener,
+    place: &Place,
+    abort: &AtomicBool,
+) -> Result<(Vec<QuicConnection>, u64), LoadError> {
+    let failed = |error| LoadError::host("accepting QUIC connections", error, "");
+    let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(place)?);
+    let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
+    let want = awaited.len();
+    let end = Instant::now() + open_timeout(want);
+    let (mut opens, mut connections, mut strangers_count) = (Vec::<Open>::new(), Vec::new(), 0);
+    while !awaited.is_empty() {
+        if is_aborted(abort) {
+            return Err(LoadError::Peer("aborted while waiting for QUIC connections".to_owned()));
+        }
+        if Instant::now() > end {
+            let (have, seconds) = (connections.len(), open_timeout(want).as_secs());
+            return Err(LoadError::Peer(format!(
+                "{have} of {want} QUIC connections arrived within {seconds} s; is a firewall in between?"
+            )));
+        }
+        // Those on their way lend their lines, to which belongs what still comes to the common port.
+        let mut lines: Vec<Line> = Vec::new();
+        let mut rest = Vec::new();
+        for open in opens {
+            lines.push(open.line);
+            rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
+        }
+        listener.take(local, &mut lines).map_err(failed)?;
+        let mut rest = rest.into_iter();
+        opens = lines
+            .into_iter()
+            .map(|line| match rest.next() {
+                Some((opening_mono_ns, heard, is_greeted)) => Open { line, opening_mono_ns, heard, is_greeted },
+                None => Open::new(line),
+            })
+            .collect();
+        for mut open in std::mem::take(&mut opens) {
+            open.line.turn(Duration::ZERO).map_err(failed)?;
+            match open.hear(length) {
+                Some(false) if !open.line.is_delivered() => opens.push(open),
+                Some(true) => match preamble::decode(&token, &open.heard).filter(|number| awaited.contains(number)) {
+                    Some(number) if open.say(&vec![WELCOME; length]) => {
+                        awaited.remove(&number);
+                        connections.push(open.opened(number));
+                    }
+                    _ => {
+                        open.line.close();
+                        strangers_count += 1;
+                    }
+                },
+                _ => strangers_count += 1,
+            }
+        }
+        // Those that are open still have packets to send again until their load begins.
+        for connection in &mut connections {
+            connection.line.turn(Duration::ZERO).map_err(failed)?;
+        }
+        thread::sleep(LOOK);
+    }
+    connections.sort_by_key(|connection| connection.number);
+    Ok((connections, strangers_count + opens.len() as u64 + listener.strangers_count()))
+}
+
+/// The connecting end: opens all connections of the trial.
+pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<QuicConnection>, LoadError> {
+    let address = address_of(place)?;
+    let unreachable =
+        |error| LoadError::host(format!("connecting to {address} by QUIC"), error, "; is the address right and no firewall in between?");
+    let unwelcome = || LoadError::Peer(format!("{address} accepted a QUIC connection but did not welcome its token"));
+    let (token, length, identity) = (token_of(spec)?, preamble::length(&spec.socket), identity(spec)?);
+    let numbers = numbers_over(spec, Transport::Quic);
+    let end = Instant::now() + open_timeout(numbers.len());
+    let mut connections = Vec::new();
+    for number in numbers {
+        let settings = settings(spec, controller_of(spec, number));
+        let mut open = Open::new(Line::connect(address, &identity, &settings).map_err(unreachable)?);
+        while !open.hear(length).ok_or_else(unwelcome)? {
+            if is_aborted(abort) {
+                return Err(LoadError::Peer("aborted while opening QUIC connections".to_owned()));
+            }
+            if Instant::now() > end {
+                return Err(unreachable(std::io::Error::new(ErrorKind::TimedOut, "no answer in time")));
+            }
+            open.line.turn(LOOK).map_err(unreachable)?;
+            if open.line.is_connected() && !open.is_greeted {
+                open.is_greeted = open.say(&preamble::encode(&token, number, length));
+            }
+        }
+        if open.heard.iter().any(|byte| *byte != WELCOME) {
+            return Err(LoadError::Peer(format!("{address} is not a whyperf agent of this trial")));
+        }
+        connections.push(open.opened(number));
+    }
+    Ok(connections)
+}

@@ -1,0 +1,82 @@
+//! Takes the first packets of connections, and gives each a socket of its own.
+
+use bytes::BytesMut;
+use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
+use quinn_udp::RecvMeta;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::identity::Identity;
+use crate::line::{Line, connected, packet_bytes};
+use crate::settings::Settings;
+
+/// A UDP port that takes connections.
+pub struct Listener {
+    socket: UdpSocket,
+    identity: Identity,
+    settings: Settings,
+    /// Datagrams that began no connection.
+    strangers_count: u64,
+}
+
+impl Listener {
+    /// Listens.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub fn bind(address: SocketAddr, identity: Identity, settings: Settings) -> io::Result<Self> {
+        let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None)?;
+        // The connections' own sockets share the port.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: socket.into(), identity, settings, strangers_count: 0 })
+    }
+
+    /// Datagrams so far that were no part of a connection.
+    pub fn strangers_count(&self) -> u64 {
+        self.strangers_count
+    }
+
+    /// Takes what has come: adds connections that began to `lines`, and gives them what is theirs.
+    /// `local` is the address that they come to.
+    ///
+    /// # Errors
+    /// There are no sockets.
+    pub fn take(&mut self, local: SocketAddr, lines: &mut Vec<Line>) -> io::Result<()> {
+        let mut bytes = vec![0; 65_536];
+        loop {
+            let (count, peer) = match self.socket.recv_from(&mut bytes) {
+                Ok(received) => received,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => continue,
+            };
+            let meta = RecvMeta { addr: peer, ..RecvMeta::default() };
+            if let Some(line) = lines.iter_mut().find(|line| line.addresses()[1] == Some(peer)) {
+                line.feed(&meta, &bytes[..count]);
+            } else if let Some(line) = self.begin(local, peer, &bytes[..count])? {
+                lines.push(line);
+            } else {
+                self.strangers_count += 1;
+            }
+        }
+    }
+
+    /// A connection, if that is how the first packet of one looks.
+    fn begin(&self, local: SocketAddr, peer: SocketAddr, bytes: &[u8]) -> io::Result<Option<Line>> {
+        let mut server = ServerConfig::with_crypto(Arc::new(self.identity.server()?));
+        server.migration(false);
+        let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), Some(Arc::new(server.clone())), true, None);
+        let mut answer = Vec::new();
+        let event = endpoint.handle(Instant::now(), peer, None, None, BytesMut::from(bytes), &mut answer);
+        let Some(DatagramEvent::NewConnection(incoming)) = event else { return Ok(None) };
+        let socket = connected(local, peer)?;
+        server.transport_config(Arc::new(self.settings.transport(packet_bytes(&socket, peer))?));
+        match endpoint.accept(incoming, Instant::now(), &mut answer, Some(Arc::new(server))) {
+            Ok((handle, connection)) => Line::new(socket, endpoint, handle, connection, &self.settings).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Two ends in one process carry what is given to them.
+
+use quic::{Identity, Line, Listener, Settings};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+const TICK: Duration = Duration::from_millis(10);
+/// Payload of a test: no multiple of a packet or a call.
+const LENGTH: usize = 5_000_003;
+
+/// A connected pair: the one that connected, and the one that was accepted.
+fn pair(known: &[u8], presented: &[u8]) -> Option<(Line, Line)> {
+    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
+    let address: SocketAddr = free.local_addr().expect("address");
+    drop(free);
+    let mut listener = Listener::bind(address, Identity::of(presented).expect("made"), Settings::default()).expect("bound");
+    let mut connecting = Line::connect(address, &Identity::of(known).expect("made"), &Settings::default()).expect("socket");
+    let mut lines = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < end, "nothing comes of it");
+        connecting.turn(Duration::from_millis(1)).expect("turn");
+        listener.take(address, &mut lines).expect("take");
+        for line in &mut lines {
+            line.turn(Duration::ZERO).expect("turn");
+        }
+        if connecting.is_connected() && lines.first().is_some_and(Line::is_connected) {
+            return lines.pop().map(|accepted| (connecting, accepted));
+        }
+        if connecting.is_delivered() {
+            return None;
+        }
+    }
+}
+
+/// The byte at a place of the payload: no period that a packet or a call could share.
+fn byte_at(place: usize) -> u8 {
+    let mixed = place.wrapping_mul(0x9e37_79b9).rotate_left(13) ^ place;
+    mixed.to_le_bytes()[0]
+}
+
+#[test]
+fn what_arrives_is_what_was_sent() {
+    let (mut connecting, mut accepted) = pair(b"secret", b"secret").expect("connected");
+    let sender = thread::spawn(move || {
+        let payload: Vec<u8> = (0..LENGTH).map(byte_at).collect();
+        let (mut sent, end) = (0, Instant::now() + PATIENCE);
+        while sent < LENGTH {
+            assert!(Instant::now() < end, "nothing moves");
+            match connecting.write(&payload[sent..LENGTH.min(sent + 65_536)]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => connecting.turn(TICK).expect("turn"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        connecting.finish();
+        while !connecting.is_delivered() {
+            assert!(Instant::now() < end, "nobody acknowledges");
+            connecting.turn(TICK).expect("turn");
+        }
+        connecting.show(true);
+        let facts = *connecting.facts().lock().expect("whole");
+        connecting.close();
+        facts
+    });
+    let (mut received, mut buffer, end) = (0, vec![0; 40_000], Instant::now() + PATIENCE);
+    loop {
+        assert!(Instant::now() < end, "nothing comes");
+        match accepted.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                for (place, byte) in (received..).zip(&buffer[..count]) {
+                    assert_eq!(*byte, byte_at(place), "at {place}");
+                }
+                received += count;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => accepted.turn(TICK).expect("turn"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(received, LENGTH);
+    while !sender.is_finished() {
+        accepted.turn(TICK).expect("turn");
+    }
+    let facts = sender.join().expect("sender");
+    assert!(facts.sent_packets >= (LENGTH as u64).div_ceil(u64::from(facts.packet_bytes)), "{facts:?}");
+    // Packets leave many at a time, where the kernel can segment them.
+    assert!(facts.send_calls_count < facts.sent_packets, "{facts:?}");
+}
+
+#[test]
+fn who_does_not_know_the_secret_is_not_talked_to() {
+    assert!(pair(b"secret", b"another").is_none());
+}

@@ -111,8 +111,10 @@ def test_an_abort_ends_it(talk: StartTalk, transport: str) -> None:
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in agents]
     time.sleep(0.3)
     asked = [(agent, agent.send("abort")) for agent in agents]
-    for agent, identifier in started:
-        assert agent.finish(identifier)[0]["outcome"] == {"ended": "aborted"}
+    outcomes = [agent.finish(identifier)[0]["outcome"]["ended"] for agent, identifier in started]
+    # The end that hears of it first goes before the other has heard.
+    assert "aborted" in outcomes
+    assert set(outcomes) <= {"aborted", "failed"}
     for agent, identifier in asked:
         assert agent.reply_to(identifier)["reply"] == "done"
 

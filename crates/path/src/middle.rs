@@ -116,17 +116,37 @@ pub(crate) fn check(spec: &PathSpec, mtu_bytes: u32) -> Result<(), PathError> {
     Ok(())
 }
 
+/// How much of a buffer is payload at least: the kernel counts what its own structures take, and keeps half of a
+/// receive buffer for them (`tcp_adv_win_scale`).
+const BUFFER_FACTOR: u64 = 4;
+/// More is no help: a window ends at 1 GiB (RFC 7323 section 2.3).
+const MOST_BUFFER_BYTES: u64 = 1 << 30;
+
+/// How large a buffer of TCP must be that a connection can fill the path and its queue, in bytes.
+pub(crate) fn buffer_bytes(spec: &PathSpec) -> u64 {
+    let round_trip = |direction: &DirectionSpec| {
+        let product_bytes = direction.rate_bps.map_or(0, |rate_bps| spec.bandwidth_delay_product_bytes(rate_bps));
+        product_bytes.saturating_add(queue_bytes(spec, direction))
+    };
+    let held_bytes = round_trip(&spec.forward).max(round_trip(&spec.backward));
+    held_bytes.saturating_mul(BUFFER_FACTOR).min(MOST_BUFFER_BYTES)
+}
+
+/// What a direction's queue holds, in bytes.
+fn queue_bytes(spec: &PathSpec, direction: &DirectionSpec) -> u64 {
+    match spec.queue_limit(direction) {
+        Some(QueueLimit::Bytes { bytes }) => bytes,
+        Some(QueueLimit::Packets { packets }) => packets.saturating_mul(1514),
+        Some(QueueLimit::BandwidthDelayProduct) | None => 0,
+    }
+}
+
 /// Most bytes that a direction holds: its queue, and what is in the delay line. Without a rate that
 /// is as much as the sender sends; the kernel's largest socket buffer is no bound, so none is taken.
 fn under_way_bytes(spec: &PathSpec, direction: &DirectionSpec) -> u64 {
     let Some(rate_bps) = direction.rate_bps else { return 0 };
     let line = u128::from(rate_bps) * u128::from(direction.delay_ns) / 8_000_000_000;
-    let queue = match spec.queue_limit(direction) {
-        Some(QueueLimit::Bytes { bytes }) => bytes,
-        Some(QueueLimit::Packets { packets }) => packets.saturating_mul(1514),
-        Some(QueueLimit::BandwidthDelayProduct) | None => 0,
-    };
-    u64::try_from(line).unwrap_or(u64::MAX).saturating_add(queue)
+    u64::try_from(line).unwrap_or(u64::MAX).saturating_add(queue_bytes(spec, direction))
 }
 
 /// Memory that is to be had without swapping, in bytes; as much as there can be where the kernel

@@ -48,6 +48,36 @@ pub(crate) fn apply_ecn(asks: bool) -> Result<(), PathError> {
     set("ipv4/tcp_ecn", if asks { "1" } else { "2" })
 }
 
+/// TCP's buffers, whose third number bounds what the kernel's own tuning gives a connection.
+const BUFFERS: [&str; 2] = ["ipv4/tcp_rmem", "ipv4/tcp_wmem"];
+
+/// The host's bounds of TCP's buffers: the calling thread's must be the host's namespace.
+///
+/// # Errors
+/// The kernel does not tell them.
+pub(crate) fn buffers() -> Result<[[u64; 3]; 2], PathError> {
+    let mut found = [[0; 3]; 2];
+    for (bounds, name) in found.iter_mut().zip(BUFFERS) {
+        let file = format!("/proc/sys/net/{name}");
+        let failed = |error: io::Error| PathError::system(format!("read {file}"), error);
+        let text = fs::read_to_string(&file).map_err(failed)?;
+        let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        *bounds = numbers.try_into().map_err(|_| failed(io::Error::other(format!("{} is not three numbers", text.trim()))))?;
+    }
+    Ok(found)
+}
+
+/// Lets TCP in the calling thread's network namespace tune its buffers up to `wanted_bytes`, or as far as on the
+/// host where that is more.
+///
+/// # Errors
+/// A setting is refused, or reads back differently.
+pub(crate) fn apply_buffers(host: [[u64; 3]; 2], wanted_bytes: u64) -> Result<(), PathError> {
+    host.into_iter()
+        .zip(BUFFERS)
+        .try_for_each(|([least, usual, most], name)| set(name, &format!("{least}\t{usual}\t{}", most.max(wanted_bytes))))
+}
+
 fn set(name: &str, value: &str) -> Result<(), PathError> {
     let file = format!("/proc/sys/net/{name}");
     let failed = |error: io::Error| PathError::system(format!("set {file} to {value}"), error);

@@ -47,7 +47,11 @@ impl Testbed {
     pub fn carry_path(&self, spec: &PathSpec, budget_ns: u64) -> Result<(), PathError> {
         middle::check(spec, self.report.near.mtu_bytes)?;
         let asks_for_ecn = spec.forward.queue.ecn || spec.backward.queue.ecn;
-        self.pair.ends().into_iter().try_for_each(|(_, netns)| netns.run(|| settings::apply_ecn(asks_for_ecn)))?;
+        let host_buffers = settings::buffers()?;
+        let wanted_bytes = middle::buffer_bytes(spec);
+        self.pair.ends().into_iter().try_for_each(|(_, netns)| {
+            netns.run(|| settings::apply_ecn(asks_for_ecn).and_then(|()| settings::apply_buffers(host_buffers, wanted_bytes)))
+        })?;
         self.router()?.carry(spec, budget_ns).map_err(|error| PathError::system("carry the path", error))
     }
 

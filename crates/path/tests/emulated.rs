@@ -226,6 +226,29 @@ fn datagrams_of_one_call_are_packets_of_their_own() {
 }
 
 #[test]
+fn a_connection_may_fill_the_path_and_its_queue() {
+    if !when_privileged() {
+        return;
+    }
+    let most_bytes = |end: &TestbedEnd, name: &str| -> u64 {
+        let text = inside(&end.netns, || std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"))).expect("read");
+        text.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("three numbers")
+    };
+    // 22.5 MB are under way, and as much waits in the queue.
+    let forward = DirectionSpec { rate_bps: Some(1_000_000_000), ..delayed(90 * MS) };
+    let long = path_spec(forward, delayed(90 * MS));
+    let testbed = with_path(&long);
+    let (near, far) = ends(&testbed);
+    for (end, name) in [(near, "tcp_wmem"), (far, "tcp_rmem")] {
+        assert_eq!(most_bytes(end, name), 4 * 45_000_000, "{name}");
+    }
+    // A trial without such a path has the host's bounds again.
+    testbed.carry_path(&path_spec(delayed(MS), delayed(MS)), BUDGET_NS).expect("carry");
+    let host = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_wmem").expect("read");
+    assert_eq!(most_bytes(near, "tcp_wmem").to_string(), host.split_whitespace().nth(2).expect("three numbers"));
+}
+
+#[test]
 fn what_the_host_cannot_carry_is_named_before() {
     let without_room = DirectionSpec { rate_bps: Some(1_000_000_000_000), ..delayed(10_000 * MS) };
     let netem = PathSpec { implementation: PathImplementation::Netem, ..path_spec(delayed(MS), delayed(MS)) };

@@ -1,6 +1,6 @@
 """Puts the page together: template, style, script, charts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jinja2
 from bokeh.embed import components
@@ -25,12 +25,13 @@ from whyperf.report.table import cells_table
 
 @dataclass(frozen=True)
 class Found:
-    """What was found on the hosts and read back from the testbed, the segment flow, and where the record is."""
+    """What was found on the hosts and read back from the testbed, the path, the segment flow, where the record is."""
 
     hosts: dict[str, facts.Document]
     testbed: facts.Document | None
     flow: FlowSection | None
     folder: str
+    path: facts.Facts = field(default_factory=list)
 
 
 def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], board: Switchboard) -> str:
@@ -66,6 +67,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         ]
         if found.testbed
         else [],
+        path=found.path,
         plan_facts=facts.plan_facts(plan, summary),
         constant=facts.constant_factors(plan),
         command=command(plan, found.folder),

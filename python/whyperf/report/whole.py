@@ -17,6 +17,7 @@ from whyperf.report.blocks import Section
 from whyperf.report.flow.section import flow_section
 from whyperf.report.latency import Histograms
 from whyperf.report.page import Found, render
+from whyperf.report.path import path_facts
 from whyperf.report.single import single_section
 from whyperf.report.study import study_section
 from whyperf.report.sweep import sweep_section
@@ -42,7 +43,11 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
         *_sections(experiment, summary, board),
         *([study] if study is not None else []),
     ]
-    found = Found(dict(experiment.hosts()), experiment.testbed(), flow, str(experiment.folder))
+    testbed = experiment.testbed()
+    carried = path_facts(
+        (testbed or {}).get("middle"), (trial.path for trial in experiment.trials().manifests.values())
+    )
+    found = Found(dict(experiment.hosts()), testbed, flow, str(experiment.folder), carried)
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
     with told("write", path):

@@ -1,0 +1,38 @@
+"""What a page says of who carried an emulated path."""
+
+from typing import Any
+
+from whyperf.report.path import path_facts
+
+
+def path(**audit: int) -> dict[str, Any]:
+    counted = {
+        "released_packets": 1000,
+        "late_packets": 0,
+        "lateness_ns_max": 5_000,
+        "socket_dropped_frames": 0,
+        "device_dropped_packets": 0,
+        "refused_frames": 0,
+        "cpu_ns": 1_000_000_000,
+        "wall_ns": 10_000_000_000,
+    }
+    return {"asked": {}, "audit": counted | audit}
+
+
+def test_the_audits_of_all_trials_are_put_together() -> None:
+    middle = {"implementation": "router", "cpu": 1}
+    trials = [path(late_packets=10), path(socket_dropped_frames=2, refused_frames=1, lateness_ns_max=2_000_000)]
+    assert path_facts(middle, trials) == [
+        ("Carried by", "router on CPU 1"),
+        ("Trials with a path", "2"),
+        ("Packets carried", "2,000"),
+        ("Later than the budget", "10 packets (0.5 %)"),
+        ("Latest", "2.00 ms"),
+        ("Lost outside the model", "3 frames"),
+        ("Time of one CPU", "10 %"),
+    ]
+
+
+def test_without_a_path_nothing_is_said() -> None:
+    assert path_facts(None, [{}]) == []
+    assert path_facts({"implementation": "router", "cpu": None}, [{"asked": {}, "audit": None}]) == []

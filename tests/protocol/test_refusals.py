@@ -148,7 +148,7 @@ def test_another_server_is_no_agent(talk: StartTalk) -> None:
 )
 def test_an_impossible_testbed_is_refused(talk: StartTalk, changes: dict[str, Any], names: str) -> None:
     spec = {"mtu_bytes": 1500, "tso": True, "gso": True, "gro": True, "near_rps_cpus": [], "far_rps_cpus": []}
-    assert names in refused(talk().hello(), "build_testbed", "host", **spec | changes)
+    assert names in refused(talk().hello(), "build_testbed", "usage", **spec | changes)
 
 
 @pytest.mark.parametrize("at_mono_ns", [0, 0xFFFFFFFFFFFFFFFF])

@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e import whyperf_command
 from tests.e2e.conftest import Ours
-from tests.e2e.contents import finished_trials, partial_trials
+from tests.e2e.contents import finished_trials, is_void, partial_trials
 from tests.e2e.experiments import profile_text
 from tests.e2e.host_state import Process
 from whyperf.record import Experiment
@@ -103,7 +103,7 @@ def test_a_run_survives_every_kill(ours: Ours, started: Start, tmp_path: Path, w
         assert before.items() <= after.items()
     before = finished_trials(results)
     done = subprocess.run(command, cwd=TREE, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode in {0, 3}, done.stderr.decode()
     after = finished_trials(results)
     assert before.items() <= after.items()
     assert partial_trials(results) == []
@@ -113,5 +113,7 @@ def test_a_run_survives_every_kill(ours: Ours, started: Start, tmp_path: Path, w
     # The union is the plan: every trial once, none beside it, all of them whole.
     assert sorted(trials.manifests) == sorted(trial.id for trial in experiment.plan.trials())
     assert len(trials.manifests) == CELLS * TRIALS
-    assert {manifest.status for manifest in trials.manifests.values()} == {"complete"}
-    assert not (results / "set-aside").exists()
+    # A host that stalls leaves trials of the path void, and that alone is not a success.
+    statuses = {manifest.status for manifest in trials.manifests.values()}
+    assert statuses == {"complete"} if done.returncode == 0 else statuses == {"complete", "void"}
+    assert all(is_void(trial) for trial in (results / "set-aside").glob("*"))

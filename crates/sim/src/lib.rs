@@ -1,23 +1,24 @@
 //! Two end systems and the link between them as discrete events: pure, seeded, no I/O.
 //!
 //! Throughput between hosts follows from the rules of their sockets and TCP, and from what each step costs
-//! them. [`world::run`] takes both as data and gives every segment.
+//! them. [`world::run`] takes two end systems and a line, and gives every segment.
 //!
-//! - [`world`]: what happens, one event after the other.
-//! - [`host`]: an end system: processor, buffers, TCP, process.
-//! - [`cpu`]: who may interrupt whom.
-//! - [`socket`], [`tcp`]: the rules of `SunOS` 4.1.
-//! - [`cost`]: what steps cost. [`link`]: the line. [`log`]: what was sent.
+//! - [`world`]: moves time on and carries segments. [`end_system`]: what it asks of an end system.
+//! - [`sunos`]: the end system with `SunOS` 4.1. [`machine`]: one of any kind.
+//! - [`application`]: what a process does next. [`segment`]: what travels. [`link`]: the line.
+//! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
+//! - [`log`]: what was sent.
 
 pub mod agenda;
+pub mod application;
 pub mod chance;
 pub mod cost;
 pub mod cpu;
-pub mod host;
+pub mod end_system;
 pub mod link;
 pub mod log;
+pub mod machine;
 pub mod segment;
-pub mod socket;
-pub mod tcp;
+pub mod sunos;
 pub mod time;
 pub mod world;

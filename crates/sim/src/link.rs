@@ -1,5 +1,6 @@
 //! The line between the adapters, a direction at a time.
 
+use crate::end_system::{Arrival, Departure};
 use crate::time::Ps;
 
 /// How a segment becomes cells on a line.
@@ -22,27 +23,20 @@ pub struct Line {
     free_at: Ps,
 }
 
-/// When a segment comes to the other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// Its first cell.
-    pub first: Ps,
-    /// Its last one.
-    pub last: Ps,
-}
-
 impl Line {
     /// An idle line.
     pub fn new(spec: LinkSpec) -> Self {
         Self { spec, free_at: 0 }
     }
 
-    /// A driver begins at `now` to put a segment of `bytes` on the line, for which it needs `driver`: with
-    /// programmed I/O cells leave while it writes, and the slower of both sets the pace.
-    pub fn send(&mut self, now: Ps, bytes: u32, driver: Ps) -> Arrival {
-        let cells = Ps::from((bytes + self.spec.around_bytes).div_ceil(self.spec.in_cell_bytes));
-        let begin = now.max(self.free_at);
-        self.free_at = (begin + cells * self.spec.cell).max(now + driver);
-        Arrival { first: begin + self.spec.cell + self.spec.propagation, last: self.free_at + self.spec.propagation }
+    /// Takes a segment on: cells leave while it is handed over, and the slower of both sets the pace.
+    /// Returns when the line is done with it, and when it comes to the other end.
+    pub fn send(&mut self, departure: &Departure) -> (Ps, Arrival) {
+        let Departure { at, pace, segment, .. } = *departure;
+        let cells = Ps::from((segment.bytes + self.spec.around_bytes).div_ceil(self.spec.in_cell_bytes));
+        let begin = at.max(self.free_at);
+        self.free_at = (begin + cells * self.spec.cell).max(at + pace);
+        let first = begin + self.spec.cell + self.spec.propagation;
+        (self.free_at, Arrival { first, last: self.free_at + self.spec.propagation, segment })
     }
 }

@@ -3,15 +3,19 @@
 use crate::segment::Segment;
 use crate::time::Ps;
 
-/// A segment and when its driver began to send it.
+/// A segment and when it was given to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The instant.
     pub at: Ps,
-    /// Which host sent it: 0 writes, 1 reads.
+    /// Which end system sent it.
     pub from: usize,
     /// The segment.
     pub segment: Segment,
+    /// Bytes of its connection that were sent and not acknowledged, this segment included.
+    pub outstanding_bytes: u64,
+    /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
+    pub cwnd_bytes: u64,
 }
 
 /// All of them, in the order in which they left.
@@ -26,7 +30,7 @@ impl Log {
         self.entries.push(entry);
     }
 
-    /// Payloads that the writer sent between two acknowledgments, in the order of time.
+    /// Payloads that the first end system sent between two acknowledgments, in the order of time.
     pub fn cycles(&self) -> Vec<Vec<u32>> {
         let mut cycles = vec![Vec::new()];
         for entry in &self.entries {

@@ -2,10 +2,12 @@
 //!
 //! Costs here are round numbers of the right size: what is asserted must not depend on them.
 
-use sim::cost::{Cost, Costs};
-use sim::host::HostSpec;
+use sim::application::Application;
+use sim::cost::Cost;
 use sim::link::LinkSpec;
-use sim::socket::Pieces;
+use sim::sunos::host::Host;
+use sim::sunos::socket::Pieces;
+use sim::sunos::spec::{Costs, HostSpec};
 use sim::time::{NS, US};
 use sim::world::{End, Outcome, WorldSpec, run};
 use std::collections::BTreeMap;
@@ -27,26 +29,32 @@ fn costs() -> Costs {
     }
 }
 
-/// 16 MB over 140 Mbit/s in cells of AAL3/4, window and calls of both ends alike.
-fn spec(window_bytes: u32, call_bytes: u32, seed: u64) -> WorldSpec {
-    let writer = HostSpec {
-        costs: costs(),
-        pieces: Pieces { first: 44, others: 1012 },
-        fifo_bytes: None,
-        window_bytes,
-        call_bytes,
-        to_write_bytes: 16 * MEGABYTES,
-        jitter_per_mille: 20,
-    };
-    let link = LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US };
-    WorldSpec { hosts: [writer, HostSpec { to_write_bytes: 0, ..writer }], link, mss: 9148, seed }
+/// 140 Mbit/s in cells of AAL3/4, and every segment logged.
+const WORLD: WorldSpec = WorldSpec {
+    link: LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US },
+    until: None,
+    is_logged: true,
+};
+
+fn host(window_bytes: u32) -> HostSpec {
+    HostSpec { costs: costs(), pieces: Pieces { first: 44, others: 1012 }, fifo_bytes: None, mss: 9148, window_bytes, jitter_per_mille: 20 }
+}
+
+fn writer(window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Host {
+    Host::new(host(window_bytes), Application::Writer { call_bytes, left_bytes }, seed ^ 0x57)
+}
+
+/// Window and calls of both ends alike.
+fn transfer_of(window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Outcome {
+    let reader = Host::new(host(window_bytes), Application::Reader { call_bytes, left_bytes }, seed ^ 0x52);
+    let outcome = run(&WORLD, [writer(window_bytes, call_bytes, left_bytes, seed), reader]);
+    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.states[1].read_bytes, left_bytes);
+    outcome
 }
 
 fn transfer(window_bytes: u32, call_bytes: u32, seed: u64) -> Outcome {
-    let outcome = run(&spec(window_bytes, call_bytes, seed));
-    assert_eq!(outcome.end, End::Complete);
-    assert_eq!(outcome.read_bytes, 16 * MEGABYTES);
-    outcome
+    transfer_of(window_bytes, call_bytes, 16 * MEGABYTES, seed)
 }
 
 /// Bytes that were sent in cycles of such payloads, as a share of all.
@@ -54,7 +62,7 @@ fn shares(outcome: &Outcome) -> BTreeMap<Vec<u32>, f64> {
     let mut shares = BTreeMap::new();
     for cycle in outcome.log.cycles() {
         let bytes: u32 = cycle.iter().sum();
-        *shares.entry(cycle).or_insert(0.0) += f64::from(bytes) / outcome.read_bytes as f64;
+        *shares.entry(cycle).or_insert(0.0) += f64::from(bytes) / outcome.states[1].read_bytes as f64;
     }
     shares
 }
@@ -123,9 +131,8 @@ fn the_same_seed_gives_the_same_bytes() {
 #[test]
 fn a_run_that_cannot_go_on_says_in_what_state() {
     // Both write, and nobody reads.
-    let mut both = spec(8192, 8192, 1);
-    both.hosts[1].to_write_bytes = 1;
-    let End::Stuck(state) = run(&both).end else { panic!("nobody read") };
+    let ends = [writer(8192, 8192, 16 * MEGABYTES, 1), writer(8192, 8192, 1, 2)];
+    let End::Stuck(state) = run(&WORLD, ends).end else { panic!("nobody read") };
     assert!(state.contains("the writer sleeps"), "{state}");
     assert!(state.contains("8192 bytes are unread"), "{state}");
 }
@@ -133,11 +140,7 @@ fn a_run_that_cannot_go_on_says_in_what_state() {
 #[test]
 fn no_byte_is_lost_or_made_whatever_the_sizes() {
     for (window_bytes, call_bytes) in [(4096, 1), (4096, 64), (8192, 1000), (16384, 6000), (24576, 32768), (52428, 8192)] {
-        let mut asked = spec(window_bytes, call_bytes, 5);
-        asked.hosts[0].to_write_bytes = 200_000;
-        let outcome = run(&asked);
-        assert_eq!(outcome.end, End::Complete, "{window_bytes} {call_bytes}");
-        assert_eq!(outcome.read_bytes, 200_000);
+        let outcome = transfer_of(window_bytes, call_bytes, 200_000, 5);
         let mut next = 0;
         for entry in outcome.log.entries.iter().filter(|entry| entry.from == 0 && entry.segment.bytes > 0) {
             assert_eq!(entry.segment.sequence, next);

@@ -93,7 +93,9 @@ impl Tcp {
             return None;
         }
         let window = self.window(buffers);
-        let segment = Segment { sequence: self.next, bytes, acknowledgment: self.expected, window };
+        let mut segment = Segment { acknowledgment: self.expected, window, ..Segment::data(self.next, bytes) };
+        segment.flags.is_push = bytes > 0 && sent + u64::from(bytes) == buffers.send_bytes;
+        segment.flags.is_retransmission = bytes > 0 && self.next < self.highest;
         self.next += u64::from(bytes);
         self.highest = self.highest.max(self.next);
         self.announced_edge = self.announced_edge.max(self.expected + u64::from(window));

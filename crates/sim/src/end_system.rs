@@ -1,0 +1,157 @@
+//! What an end system is to the world: it takes segments in, lets segments out, and says when it wants
+//! to be asked again. Everything else, its processors, rules and processes, is its own.
+//!
+//! The world asks [`EndSystem::next_at`] and calls [`EndSystem::advance`] at that instant, never later
+//! and never with an instant before an earlier one. Calls at one instant come in a fixed order, so the
+//! same seeds give the same run.
+
+use crate::segment::Segment;
+use crate::time::Ps;
+
+/// What each end told the other when the connections were opened; the handshake itself takes no time here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// Largest payload that this end wants to receive, in bytes.
+    pub mss: u32,
+    /// Its receive window, in bytes.
+    pub window_bytes: u32,
+    /// It understands selective acknowledgments.
+    pub has_sack: bool,
+    /// It understands ECN.
+    pub has_ecn: bool,
+}
+
+/// A segment that an end system gives to the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When its first bit may leave: now, or later where an adapter needs time of its own.
+    pub at: Ps,
+    /// Time over which it is handed to the line from `at` on, of which the line may use less: with
+    /// programmed I/O the driver's pace, with DMA the adapter's, 0 where it is there at once.
+    pub pace: Ps,
+    /// The segment.
+    pub segment: Segment,
+    /// Bytes of its connection that are sent and not acknowledged, this segment included.
+    pub outstanding_bytes: u64,
+    /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
+    pub cwnd_bytes: u64,
+}
+
+/// When a segment lies before the other end system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its first cell or, on a line that knows no cells, the instant from which it comes in.
+    pub first: Ps,
+    /// Its last bit.
+    pub last: Ps,
+    /// The segment.
+    pub segment: Segment,
+}
+
+/// What leaves during one call of [`EndSystem::advance`].
+#[derive(Debug, Clone, Default)]
+pub struct Outbox {
+    departures: Vec<Departure>,
+}
+
+impl Outbox {
+    /// Gives a segment to the line.
+    pub fn send(&mut self, departure: Departure) {
+        self.departures.push(departure);
+    }
+
+    /// What was given, in order.
+    pub fn departures(&self) -> &[Departure] {
+        &self.departures
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.departures.clear();
+    }
+}
+
+/// Levels of a processor of which the time is counted: process, protocol, interrupt.
+pub const LEVELS: usize = 3;
+
+/// What an end system has counted and holds, summed over its connections and processors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndState {
+    /// Bytes that its processes wrote.
+    pub written_bytes: u64,
+    /// Bytes that its processes read.
+    pub read_bytes: u64,
+    /// Write calls that returned.
+    pub write_calls: u64,
+    /// Read calls that returned.
+    pub read_calls: u64,
+    /// Times a process was woken.
+    pub wake_ups: u64,
+    /// Segments with payload that left, as on the line.
+    pub data_segments: u64,
+    /// Segments without payload that left.
+    pub pure_acks: u64,
+    /// Segments that arrived and reached TCP.
+    pub segments_in: u64,
+    /// Segments that left again.
+    pub retransmitted_segments: u64,
+    /// Segments that its adapter lost on receiving.
+    pub lost_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Time of its processors in each of the [`LEVELS`], in ps.
+    pub busy: [Ps; LEVELS],
+    /// Bytes in its send buffers.
+    pub queued_bytes: u64,
+    /// Bytes in its receive buffers.
+    pub unread_bytes: u64,
+    /// Bytes sent and not acknowledged.
+    pub outstanding_bytes: u64,
+    /// What the other end's window allows.
+    pub send_window_bytes: u64,
+    /// Congestion window; `u64::MAX` where there is none.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold; `u64::MAX` where there is none.
+    pub ssthresh_bytes: u64,
+    /// Smoothed round trip, 0 where none was taken.
+    pub srtt: Ps,
+    /// Retransmission timeout.
+    pub rto: Ps,
+}
+
+/// One of the two.
+pub trait EndSystem {
+    /// What it tells the other end when the connections are opened.
+    fn hello(&self) -> Hello;
+
+    /// The connections are open; called once, at 0, before anything else.
+    fn open(&mut self, peer: &Hello);
+
+    /// When it next has something to do of itself: work that is done, a timer, an adapter. `None`: never,
+    /// unless a segment arrives.
+    fn next_at(&self) -> Option<Ps>;
+
+    /// Does what is due at `now`, which is [`EndSystem::next_at`]; what leaves goes to the outbox.
+    fn advance(&mut self, now: Ps, out: &mut Outbox);
+
+    /// The line has taken a departure of the last [`EndSystem::advance`] and is done with it at `left`:
+    /// what an adapter with a completion interrupt waits for.
+    fn on_accepted(&mut self, departure: &Departure, left: Ps) {
+        let _ = (departure, left);
+    }
+
+    /// A segment begins to come in: `now` is its [`Arrival::first`].
+    fn arrive(&mut self, now: Ps, arrival: &Arrival);
+
+    /// Bytes that its processes read so far: what the world takes for progress.
+    fn delivered_bytes(&self) -> u64;
+
+    /// Its processes are done: everything that they were to write is written, and everything that they were
+    /// to read is read.
+    fn is_complete(&self) -> bool;
+
+    /// What it has counted and holds at `now`.
+    fn state(&self, now: Ps) -> EndState;
+
+    /// What it waits for, in words: the finding when nothing moves any more.
+    fn waits_for(&self) -> String;
+}

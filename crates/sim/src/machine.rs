@@ -1,0 +1,63 @@
+//! An end system of any operating system, so that two kinds can meet in one run.
+
+use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
+use crate::sunos;
+use crate::time::Ps;
+
+/// One of the kinds.
+#[derive(Debug, Clone)]
+pub enum Machine {
+    /// `SunOS` 4.1.
+    Sunos(Box<sunos::host::Host>),
+}
+
+/// The same for each kind, without a call through a table.
+macro_rules! each {
+    ($machine:expr, $end:ident => $call:expr) => {
+        match $machine {
+            Machine::Sunos($end) => $call,
+        }
+    };
+}
+
+impl EndSystem for Machine {
+    fn hello(&self) -> Hello {
+        each!(self, end => end.hello())
+    }
+
+    fn open(&mut self, peer: &Hello) {
+        each!(self, end => end.open(peer));
+    }
+
+    fn next_at(&self) -> Option<Ps> {
+        each!(self, end => end.next_at())
+    }
+
+    fn advance(&mut self, now: Ps, out: &mut Outbox) {
+        each!(self, end => end.advance(now, out));
+    }
+
+    fn on_accepted(&mut self, departure: &Departure, left: Ps) {
+        each!(self, end => end.on_accepted(departure, left));
+    }
+
+    fn arrive(&mut self, now: Ps, arrival: &Arrival) {
+        each!(self, end => end.arrive(now, arrival));
+    }
+
+    fn delivered_bytes(&self) -> u64 {
+        each!(self, end => end.delivered_bytes())
+    }
+
+    fn is_complete(&self) -> bool {
+        each!(self, end => end.is_complete())
+    }
+
+    fn state(&self, now: Ps) -> EndState {
+        each!(self, end => end.state(now))
+    }
+
+    fn waits_for(&self) -> String {
+        each!(self, end => end.waits_for())
+    }
+}

@@ -1,0 +1,281 @@
+//! An end system with `SunOS` 4.1: a processor, a socket's buffers, TCP, and the process that writes or reads.
+
+use crate::application::Application;
+use crate::chance::Chance;
+use crate::cpu::{Cpu, Level};
+use crate::end_system::{Arrival, EndState, EndSystem, Hello, Outbox};
+use crate::segment::Segment;
+use crate::sunos::socket::Received;
+use crate::sunos::spec::HostSpec;
+use crate::sunos::tcp::{Buffers, Tcp};
+use crate::time::{MS, Ps};
+use std::collections::VecDeque;
+
+/// The fast timer runs so often, free of any connection (study 1).
+pub const FAST_TIMER: Ps = 200 * MS;
+/// The slow timer, in whose ticks retransmission is counted (Stevens 25.5).
+pub const SLOW_TIMER: Ps = 500 * MS;
+
+/// Who runs TCP's output, and goes on behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// The process, in a write call.
+    Writer,
+    /// The process, at the end of a read call.
+    Reader,
+    /// The software interrupt that took a segment in.
+    Input,
+    /// A timer.
+    Timer,
+}
+
+/// Work of the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The process enters a write call of so many bytes.
+    WriteCall(u32),
+    /// A piece of a write lies in the send buffer.
+    CopiedIn(u32),
+    /// TCP and IP have made a segment; the driver is next.
+    Made(Output, Segment),
+    /// The driver has sent it.
+    Sent(Output),
+    /// The driver has taken a segment from the adapter.
+    Taken(Segment),
+    /// The driver has read the cells that are left of a segment that did not fit into the adapter.
+    Lost,
+    /// TCP and IP have taken it in.
+    Input(Segment),
+    /// The process enters a read call with room for so many bytes.
+    ReadCall(u32),
+    /// A piece of the receive buffer lies with the user.
+    CopiedOut(u32),
+    /// The process runs again.
+    Awake,
+    /// TCP's fast timer.
+    FastTimer,
+    /// The retransmission timer.
+    RetransmissionTimer,
+}
+
+/// A run of TCP's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Output {
+    /// Who asked for it.
+    pub caller: Caller,
+    /// Whether everything was acknowledged when it began.
+    pub was_idle: bool,
+    /// Whether there may be another segment.
+    pub is_more: bool,
+}
+
+/// What the process is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Process {
+    /// In a write call with so many bytes left.
+    Writing {
+        /// Bytes of the call that are not copied.
+        remaining: u32,
+        /// Whether it waits for room.
+        is_asleep: bool,
+    },
+    /// In a read call.
+    Reading {
+        /// Room that is left in the user's buffer.
+        room: u32,
+        /// Whether it waits for data.
+        is_asleep: bool,
+    },
+    /// In none, until then.
+    Waiting(Ps),
+    /// Done.
+    Over,
+}
+
+/// One host as it stands.
+#[derive(Debug, Clone)]
+pub struct Host {
+    pub(super) spec: HostSpec,
+    pub(super) cpu: Cpu<Task>,
+    pub(super) tcp: Tcp,
+    /// Bytes in the send buffer.
+    pub(super) queued: u64,
+    pub(super) received: Received,
+    pub(super) application: Application,
+    pub(super) process: Process,
+    pub(super) chance: Chance,
+    /// When the retransmission timer is up, in ticks of the slow timer; 0: it does not run.
+    pub(super) retransmission_ticks: u32,
+    /// What the driver is to take from the adapter, and when it can begin.
+    pub(super) inbox: VecDeque<(Ps, Arrival)>,
+    fast_timer_at: Ps,
+    slow_timer_at: Ps,
+    pub(super) counted: EndState,
+}
+
+impl Host {
+    /// A host whose process has not begun.
+    pub fn new(spec: HostSpec, application: Application, seed: u64) -> Self {
+        let mut chance = Chance::new(seed, spec.jitter_per_mille);
+        let phase = chance.below(SLOW_TIMER);
+        Self {
+            spec,
+            cpu: Cpu::default(),
+            tcp: Tcp::new(spec.mss, 0, u64::from(spec.window_bytes)),
+            queued: 0,
+            received: Received::default(),
+            application,
+            process: Process::Over,
+            chance,
+            retransmission_ticks: 0,
+            inbox: VecDeque::new(),
+            fast_timer_at: phase % FAST_TIMER,
+            slow_timer_at: phase,
+            counted: EndState::default(),
+        }
+    }
+
+    /// The buffers as TCP sees them.
+    pub(super) fn buffers(&self) -> Buffers {
+        Buffers { send_bytes: self.queued, receive_bytes: self.received.bytes, receive_limit: u64::from(self.spec.window_bytes) }
+    }
+
+    pub(super) fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
+        let cost = self.chance.around(cost);
+        self.cpu.submit(now, level, cost, task);
+        self.cpu.dispatch(now);
+    }
+
+    pub(super) fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
+        let cost = self.chance.around(cost);
+        self.cpu.go_on(level, cost, task);
+    }
+
+    fn on_done(&mut self, now: Ps, task: Task, out: &mut Outbox) {
+        match task {
+            Task::WriteCall(bytes) => self.write(bytes),
+            Task::CopiedIn(bytes) => self.copied_in(now, bytes),
+            Task::Made(output, segment) => self.drive(now, output, segment, out),
+            Task::Sent(output) if output.is_more => self.output(now, output),
+            Task::Sent(output) => self.returned(now, output.caller),
+            Task::Taken(segment) => self.taken(now, segment),
+            Task::Input(segment) => self.input(now, &segment),
+            Task::Lost => {}
+            Task::ReadCall(room) => {
+                self.process = Process::Reading { room, is_asleep: false };
+                self.read();
+            }
+            Task::CopiedOut(bytes) => self.copied_out(now, bytes),
+            Task::Awake => self.awake(now),
+            Task::FastTimer => {
+                if self.tcp.on_fast_timer() {
+                    self.begin_output(now, Caller::Timer);
+                }
+            }
+            Task::RetransmissionTimer => {
+                self.counted.timeouts += 1;
+                self.tcp.on_retransmission_timer();
+                self.begin_output(now, Caller::Timer);
+            }
+        }
+    }
+
+    fn on_slow_timer(&mut self, now: Ps) {
+        if self.retransmission_ticks > 0 {
+            self.retransmission_ticks -= 1;
+            if self.retransmission_ticks == 0 {
+                self.submit(now, Level::Protocol, self.spec.costs.timer, Task::RetransmissionTimer);
+            }
+        }
+    }
+}
+
+impl EndSystem for Host {
+    fn hello(&self) -> Hello {
+        Hello { mss: self.spec.mss, window_bytes: self.spec.window_bytes, has_sack: false, has_ecn: false }
+    }
+
+    fn open(&mut self, peer: &Hello) {
+        self.tcp = Tcp::new(self.spec.mss.min(peer.mss), peer.window_bytes, u64::from(self.spec.window_bytes));
+        self.call(0);
+        self.cpu.dispatch(0);
+    }
+
+    fn next_at(&self) -> Option<Ps> {
+        let mut next = self.fast_timer_at.min(self.slow_timer_at);
+        if let Some(done) = self.cpu.done_at() {
+            next = next.min(done);
+        }
+        if let Some(&(at, _)) = self.inbox.front() {
+            next = next.min(at);
+        }
+        if let Process::Waiting(until) = self.process {
+            next = next.min(until);
+        }
+        Some(next)
+    }
+
+    fn advance(&mut self, now: Ps, out: &mut Outbox) {
+        if self.cpu.done_at().is_some_and(|done| done <= now) {
+            if let Some(task) = self.cpu.finish(now) {
+                self.on_done(now, task, out);
+            }
+            self.cpu.dispatch(now);
+        } else if self.inbox.front().is_some_and(|&(at, _)| at <= now) {
+            if let Some((_, arrival)) = self.inbox.pop_front() {
+                self.begin_to_take(now, &arrival);
+            }
+        } else if self.fast_timer_at <= now {
+            self.fast_timer_at += FAST_TIMER;
+            self.submit(now, Level::Protocol, self.spec.costs.timer, Task::FastTimer);
+        } else if self.slow_timer_at <= now {
+            self.slow_timer_at += SLOW_TIMER;
+            self.on_slow_timer(now);
+        } else {
+            self.call(now);
+            self.cpu.dispatch(now);
+        }
+    }
+
+    fn arrive(&mut self, now: Ps, arrival: &Arrival) {
+        self.put_in_adapter(now, arrival);
+    }
+
+    fn delivered_bytes(&self) -> u64 {
+        self.counted.read_bytes
+    }
+
+    fn is_complete(&self) -> bool {
+        self.application.is_complete()
+    }
+
+    fn state(&self, _now: Ps) -> EndState {
+        EndState {
+            busy: [Level::Process, Level::Protocol, Level::Interrupt].map(|level| self.cpu.busy(level)),
+            queued_bytes: self.queued,
+            unread_bytes: self.received.bytes,
+            outstanding_bytes: self.tcp.next - self.tcp.una,
+            send_window_bytes: u64::from(self.tcp.send_window),
+            cwnd_bytes: u64::MAX,
+            ssthresh_bytes: u64::MAX,
+            ..self.counted
+        }
+    }
+
+    fn waits_for(&self) -> String {
+        let process = match self.process {
+            Process::Writing { remaining, is_asleep: true } => format!("the writer sleeps with {remaining} bytes of its call left"),
+            Process::Writing { remaining, .. } => format!("the writer has {remaining} bytes of its call left"),
+            Process::Reading { .. } => "the reader waits for data".to_owned(),
+            Process::Waiting(_) => "the process waits for its time".to_owned(),
+            Process::Over => "the process is done".to_owned(),
+        };
+        format!(
+            "{process}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, {} bytes are unread",
+            self.queued,
+            self.tcp.next - self.tcp.una,
+            self.tcp.send_window,
+            self.received.bytes
+        )
+    }
+}

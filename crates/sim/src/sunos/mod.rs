@@ -1,0 +1,12 @@
+//! `SunOS` 4.1 as an end system: BSD's sockets and TCP, one processor, one process, one connection.
+//!
+//! - [`spec`]: what a host is made of, as data. [`host`]: one as it stands, behind [`crate::end_system`].
+//! - `process`: what happens in write and read calls. `network`: segments out and in.
+//! - [`socket`], [`tcp`]: the rules.
+
+pub mod host;
+mod network;
+mod process;
+pub mod socket;
+pub mod spec;
+pub mod tcp;

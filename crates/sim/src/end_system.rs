@@ -21,6 +21,33 @@ pub struct Hello {
     pub has_ecn: bool,
 }
 
+/// What made an end system send a segment: for the log, where it tells context and reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The process, in a write call.
+    WriteCall,
+    /// The process, in or behind a read call: the window has opened.
+    ReadCall,
+    /// A segment that arrived: it acknowledged, or opened the window.
+    Arrival,
+    /// As much arrived as is not left without an acknowledgment.
+    SecondSegment,
+    /// What arrived is acknowledged at once, without a second segment.
+    QuickAck,
+    /// What arrived was not the next in sequence.
+    OutOfOrder,
+    /// The timer of delayed acknowledgments.
+    DelayedAck,
+    /// The retransmission timer.
+    Retransmission,
+    /// The persist timer.
+    WindowProbe,
+    /// A timer that spreads segments over time.
+    Pacing,
+    /// Work that was put off: TCP small queues, service threads.
+    Deferred,
+}
+
 /// A segment that an end system gives to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
@@ -35,6 +62,8 @@ pub struct Departure {
     pub outstanding_bytes: u64,
     /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
+    /// What made it leave.
+    pub cause: Cause,
 }
 
 /// When a segment lies before the other end system.

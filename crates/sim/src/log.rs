@@ -1,5 +1,6 @@
 //! Every segment as it left its host.
 
+use crate::end_system::Cause;
 use crate::segment::Segment;
 use crate::time::Ps;
 
@@ -16,6 +17,10 @@ pub struct Entry {
     pub outstanding_bytes: u64,
     /// The congestion window of its connection, in bytes; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
+    /// What made it leave.
+    pub cause: Cause,
+    /// When its last bit comes to the other end system's adapter, whatever becomes of it there.
+    pub arrives: Ps,
 }
 
 /// All of them, in the order in which they left.

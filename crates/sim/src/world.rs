@@ -44,6 +44,17 @@ pub struct Outcome {
     pub states: [EndState; 2],
     /// Every segment as it left, where that was asked for.
     pub log: Log,
+    /// When the processes of each first and last read something; `None`: never.
+    pub read_at: [Option<(Ps, Ps)>; 2],
+}
+
+/// The end systems at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// The instant.
+    pub at: Ps,
+    /// As they stood then.
+    pub states: [EndState; 2],
 }
 
 impl Outcome {
@@ -60,7 +71,12 @@ impl Outcome {
 
 /// Runs two end systems to their end.
 pub fn run<E: EndSystem>(spec: &WorldSpec, ends: [E; 2]) -> Outcome {
-    World::new(*spec, ends).run()
+    World::new(*spec, ends).run(&mut std::iter::empty()).0
+}
+
+/// As [`run`], and says how the end systems stood at instants, which ascend, as long as the run lasted.
+pub fn run_sampled<E: EndSystem>(spec: &WorldSpec, ends: [E; 2], instants: &mut dyn Iterator<Item = Ps>) -> (Outcome, Vec<Sample>) {
+    World::new(*spec, ends).run(instants)
 }
 
 struct World<E> {
@@ -76,6 +92,7 @@ struct World<E> {
     now: Ps,
     delivered: [u64; 2],
     read_at: Ps,
+    each_read_at: [Option<(Ps, Ps)>; 2],
 }
 
 /// An instant that never comes.
@@ -98,16 +115,23 @@ impl<E: EndSystem> World<E> {
             now: 0,
             delivered: [0, 0],
             read_at: 0,
+            each_read_at: [None, None],
         }
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(mut self, instants: &mut dyn Iterator<Item = Ps>) -> (Outcome, Vec<Sample>) {
+        let mut samples = Vec::new();
+        let mut sample_at = instants.next().unwrap_or(NEVER);
         let until = self.spec.until.unwrap_or(NEVER);
         let end = loop {
             if self.ends.iter().all(EndSystem::is_complete) {
                 break End::Complete;
             }
             let (next, who, is_arrival) = self.next();
+            while sample_at < next.min(until).min(self.read_at.saturating_add(STILL)) {
+                samples.push(Sample { at: sample_at, states: self.states(sample_at) });
+                sample_at = instants.next().unwrap_or(NEVER);
+            }
             if next > until {
                 self.now = until;
                 break End::TimeUp;
@@ -119,7 +143,12 @@ impl<E: EndSystem> World<E> {
             if is_arrival { self.arrive(who) } else { self.advance(who) }
         };
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
-        Outcome { end, duration, states: [0, 1].map(|who: usize| self.ends[who].state(self.now)), log: self.log }
+        let states = self.states(self.now);
+        (Outcome { end, duration, states, log: self.log, read_at: self.each_read_at }, samples)
+    }
+
+    fn states(&self, now: Ps) -> [EndState; 2] {
+        [0, 1].map(|who: usize| self.ends[who].state(now))
     }
 
     /// What happens next: when, to whom, and whether it is an arrival. At one instant the first end system
@@ -142,11 +171,11 @@ impl<E: EndSystem> World<E> {
         self.outbox.clear();
         self.ends[who].advance(self.now, &mut self.outbox);
         for departure in self.outbox.departures() {
-            if self.spec.is_logged {
-                let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, .. } = departure;
-                self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes });
-            }
             let (left, arrival) = self.lines[who].send(departure);
+            if self.spec.is_logged {
+                let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
+                self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives: arrival.last });
+            }
             self.under_way[1 - who].push_back(arrival);
             self.ends[who].on_accepted(departure, left);
         }
@@ -155,6 +184,8 @@ impl<E: EndSystem> World<E> {
         if delivered != self.delivered[who] {
             self.delivered[who] = delivered;
             self.read_at = self.now;
+            let first = self.each_read_at[who].map_or(self.now, |(first, _)| first);
+            self.each_read_at[who] = Some((first, self.now));
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::application::Application;
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
-use crate::end_system::{Arrival, EndState, EndSystem, Hello, Outbox};
+use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, Outbox};
 use crate::segment::Segment;
 use crate::sunos::socket::Received;
 use crate::sunos::spec::HostSpec;
@@ -63,6 +63,8 @@ pub(super) enum Task {
 pub(super) struct Output {
     /// Who asked for it.
     pub caller: Caller,
+    /// For the log: why.
+    pub cause: Cause,
     /// Whether everything was acknowledged when it began.
     pub was_idle: bool,
     /// Whether there may be another segment.
@@ -169,13 +171,13 @@ impl Host {
             Task::Awake => self.awake(now),
             Task::FastTimer => {
                 if self.tcp.on_fast_timer() {
-                    self.begin_output(now, Caller::Timer);
+                    self.begin_output(now, Caller::Timer, Cause::DelayedAck);
                 }
             }
             Task::RetransmissionTimer => {
                 self.counted.timeouts += 1;
                 self.tcp.on_retransmission_timer();
-                self.begin_output(now, Caller::Timer);
+                self.begin_output(now, Caller::Timer, Cause::Retransmission);
             }
         }
     }

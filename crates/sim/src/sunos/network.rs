@@ -2,7 +2,7 @@
 
 use super::host::{Caller, Host, Output, Process, Task};
 use crate::cpu::Level;
-use crate::end_system::{Arrival, Departure, Outbox};
+use crate::end_system::{Arrival, Cause, Departure, Outbox};
 use crate::segment::Segment;
 use crate::time::Ps;
 
@@ -10,9 +10,9 @@ use crate::time::Ps;
 const RETRANSMISSION_TICKS: u32 = 2;
 
 impl Host {
-    pub(super) fn begin_output(&mut self, now: Ps, caller: Caller) {
+    pub(super) fn begin_output(&mut self, now: Ps, caller: Caller, cause: Cause) {
         let was_idle = self.tcp.is_idle();
-        self.output(now, Output { caller, was_idle, is_more: false });
+        self.output(now, Output { caller, cause, was_idle, is_more: false });
     }
 
     pub(super) fn output(&mut self, now: Ps, output: Output) {
@@ -34,7 +34,7 @@ impl Host {
         self.counted.pure_acks += u64::from(segment.bytes == 0);
         self.counted.retransmitted_segments += u64::from(segment.flags.is_retransmission);
         let outstanding_bytes = self.tcp.next - self.tcp.una;
-        out.send(Departure { at: now, pace, segment, outstanding_bytes, cwnd_bytes: u64::MAX });
+        out.send(Departure { at: now, pace, segment, outstanding_bytes, cwnd_bytes: u64::MAX, cause: output.cause });
         self.cpu.go_on(Level::Interrupt, pace, Task::Sent(output));
     }
 
@@ -89,7 +89,8 @@ impl Host {
             self.submit(now, Level::Process, self.spec.costs.wake_up, Task::Awake);
         }
         if self.tcp.is_ack_due || (arrived.wants_output && self.queued > 0) {
-            self.begin_output(now, Caller::Input);
+            let cause = if self.tcp.is_ack_due { Cause::OutOfOrder } else { Cause::Arrival };
+            self.begin_output(now, Caller::Input, cause);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::host::{Caller, Host, Process, Task};
 use super::socket;
 use crate::application::Call;
 use crate::cpu::Level;
+use crate::end_system::Cause;
 use crate::time::Ps;
 
 impl Host {
@@ -46,7 +47,7 @@ impl Host {
         if let Process::Writing { remaining, .. } = &mut self.process {
             *remaining -= bytes;
         }
-        self.begin_output(now, Caller::Writer);
+        self.begin_output(now, Caller::Writer, Cause::WriteCall);
     }
 
     /// Behind TCP's output a write goes on with what is left of it, or returns.
@@ -78,7 +79,7 @@ impl Host {
         let Process::Reading { room, .. } = &mut self.process else { return };
         *room -= bytes;
         if *room == 0 || self.received.bytes == 0 {
-            self.begin_output(now, Caller::Reader);
+            self.begin_output(now, Caller::Reader, Cause::ReadCall);
         } else {
             self.read();
         }

@@ -37,9 +37,12 @@ fn an_exchange_is_calls_at_both_ends() {
         near.on_moved(60);
         assert_eq!(near.next_call(start), Call::Write(40));
         near.on_moved(40);
-        assert_eq!(far.next_call(start), Call::Read(100));
+        // The other end's calls have the same size.
+        assert_eq!(far.next_call(start), Call::Read(60));
+        far.on_moved(60);
+        assert_eq!(far.next_call(start), Call::Read(40));
         // A read may return with less than it has room for.
-        far.on_moved(70);
+        far.on_moved(10);
         assert_eq!(far.next_call(start), Call::Read(30));
         far.on_moved(30);
         assert_eq!(far.next_call(start), Call::Write(300));

@@ -7,11 +7,13 @@ use sim::link::LinkSpec;
 use sim::machine::Machine;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
-use sim::sunos::spec::{Costs, HostSpec};
+use sim::sunos::spec::{Adapter, Costs, HostSpec, Rules};
 use sim::time::{NS, US};
 use sim::world::{WorldSpec, run};
 use std::time::Instant;
 
+/// An adapter that holds more than ever comes.
+const NO_LOSS: Adapter = Adapter::ProgrammedIo { fifo_bytes: 1 << 30 };
 const ROUNDS: usize = 5;
 const BYTES: u64 = 64 << 20;
 
@@ -45,7 +47,7 @@ fn transfer(window_bytes: u32, call_bytes: u32) -> u64 {
         timer: 20 * US,
     };
     let pieces = Pieces { first: 44, others: 1012 };
-    let spec = HostSpec { costs, pieces, fifo_bytes: Some(12848), mss: 9148, window_bytes, jitter_per_mille: 20 };
+    let spec = HostSpec { rules: Rules::SUNOS_4_1, costs, pieces, adapter: NO_LOSS, mss: 9148, window_bytes, jitter_per_mille: 20 };
     let link = LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US };
     let writer = Host::new(spec, Application::Writer { call_bytes, left_bytes: BYTES }, 1);
     let reader = Host::new(spec, Application::Reader { call_bytes, left_bytes: BYTES }, 2);

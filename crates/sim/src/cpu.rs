@@ -34,12 +34,14 @@ pub struct Cpu<Task> {
     running: Option<Work<Task>>,
     since: Ps,
     waiting: [VecDeque<Work<Task>>; LEVELS],
+    /// A bit for each level in which something waits.
+    occupied: u8,
     busy: [Ps; LEVELS],
 }
 
 impl<Task> Default for Cpu<Task> {
     fn default() -> Self {
-        Self { running: None, since: 0, waiting: Default::default(), busy: [0; LEVELS] }
+        Self { running: None, since: 0, waiting: Default::default(), occupied: 0, busy: [0; LEVELS] }
     }
 }
 
@@ -47,12 +49,14 @@ impl<Task> Cpu<Task> {
     /// Takes on work that needs the processor for `cost`, behind other work of its level.
     pub fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
         self.waiting[level as usize].push_back(Work { level, remaining: cost, task });
+        self.occupied |= 1 << level as u8;
         self.interrupt(now, level);
     }
 
     /// Goes on with what was under way, before other work of its level.
     pub fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
         self.waiting[level as usize].push_front(Work { level, remaining: cost, task });
+        self.occupied |= 1 << level as u8;
     }
 
     /// When the work under way is done, if nothing interrupts it.
@@ -71,7 +75,13 @@ impl<Task> Cpu<Task> {
     pub fn dispatch(&mut self, now: Ps) {
         if self.running.is_none() {
             self.since = now;
-            self.running = self.waiting.iter_mut().rev().find_map(VecDeque::pop_front);
+            if let Some(highest) = self.occupied.checked_ilog2() {
+                let waiting = &mut self.waiting[highest as usize];
+                self.running = waiting.pop_front();
+                if waiting.is_empty() {
+                    self.occupied &= !(1 << highest);
+                }
+            }
         }
     }
 
@@ -96,6 +106,7 @@ impl<Task> Cpu<Task> {
         if self.running.as_ref().is_some_and(|running| running.level < level) {
             self.account(now);
             if let Some(interrupted) = self.running.take() {
+                self.occupied |= 1 << interrupted.level as u8;
                 self.waiting[interrupted.level as usize].push_front(interrupted);
             }
         }

@@ -10,10 +10,11 @@ use sim::cost::Cost;
 use sim::link::LinkSpec;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
-use sim::sunos::spec::{Costs, HostSpec};
+use sim::sunos::spec::{Adapter, Costs, HostSpec, Rules};
 use sim::time::{NS, Ps, US};
 use sim::world::{Outcome, WorldSpec, run};
 
+const OVERLAPPED: Adapter = Adapter::ProgrammedIo { fifo_bytes: 1 << 30 };
 /// Runs of which the mean is taken.
 const RUNS: u64 = 10;
 
@@ -87,7 +88,8 @@ fn transfer_seeded(machine: &Machine, driver: &Driver, window_bytes: u32, call_b
         costs,
         pieces,
         // The adapter with programmed I/O holds 292 cells of AAL3/4.
-        fifo_bytes: driver.has_programmed_io.then_some(292 * 44),
+        rules: Rules::SUNOS_4_1,
+        adapter: if driver.has_programmed_io { Adapter::ProgrammedIo { fifo_bytes: 292 * 44 } } else { OVERLAPPED },
         mss: 9148,
         window_bytes,
         jitter_per_mille: 20,

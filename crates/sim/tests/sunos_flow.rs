@@ -7,11 +7,13 @@ use sim::cost::Cost;
 use sim::link::LinkSpec;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
-use sim::sunos::spec::{Costs, HostSpec};
+use sim::sunos::spec::{Adapter, Costs, HostSpec, Rules};
 use sim::time::{NS, US};
 use sim::world::{End, Outcome, WorldSpec, run};
 use std::collections::BTreeMap;
 
+/// An adapter that holds more than ever comes.
+const NO_LOSS: Adapter = Adapter::ProgrammedIo { fifo_bytes: 1 << 30 };
 const MEGABYTES: u64 = 1 << 20;
 
 fn costs() -> Costs {
@@ -37,7 +39,15 @@ const WORLD: WorldSpec = WorldSpec {
 };
 
 fn host(window_bytes: u32) -> HostSpec {
-    HostSpec { costs: costs(), pieces: Pieces { first: 44, others: 1012 }, fifo_bytes: None, mss: 9148, window_bytes, jitter_per_mille: 20 }
+    HostSpec {
+        rules: Rules::SUNOS_4_1,
+        costs: costs(),
+        pieces: Pieces { first: 44, others: 1012 },
+        adapter: NO_LOSS,
+        mss: 9148,
+        window_bytes,
+        jitter_per_mille: 20,
+    }
 }
 
 fn writer(window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Host {

@@ -3,18 +3,14 @@
 use crate::application::Application;
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
-use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, Outbox};
+use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
 use crate::segment::Segment;
+use crate::sunos::recovery::Due;
 use crate::sunos::socket::Received;
 use crate::sunos::spec::HostSpec;
 use crate::sunos::tcp::{Buffers, Tcp};
-use crate::time::{MS, Ps};
+use crate::time::Ps;
 use std::collections::VecDeque;
-
-/// The fast timer runs so often, free of any connection (study 1).
-pub const FAST_TIMER: Ps = 200 * MS;
-/// The slow timer, in whose ticks retransmission is counted (Stevens 25.5).
-pub const SLOW_TIMER: Ps = 500 * MS;
 
 /// Who runs TCP's output, and goes on behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +32,18 @@ pub(super) enum Task {
     WriteCall(u32),
     /// A piece of a write lies in the send buffer.
     CopiedIn(u32),
-    /// TCP and IP have made a segment; the driver is next.
-    Made(Output, Segment),
+    /// TCP and IP have made the segment that is in `Host::made`; the driver is next.
+    Made(Output),
     /// The driver has sent it.
     Sent(Output),
-    /// The driver has taken a segment from the adapter.
-    Taken(Segment),
+    /// The driver has taken the first segment of `Host::taking` from the adapter.
+    Taken,
     /// The driver has read the cells that are left of a segment that did not fit into the adapter.
     Lost,
-    /// TCP and IP have taken it in.
-    Input(Segment),
+    /// TCP and IP have taken in the first segment of `Host::incoming`.
+    Input,
+    /// The adapter's interrupt about a segment that has left.
+    SentInterrupt,
     /// The process enters a read call with room for so many bytes.
     ReadCall(u32),
     /// A piece of the receive buffer lies with the user.
@@ -56,6 +54,8 @@ pub(super) enum Task {
     FastTimer,
     /// The retransmission timer.
     RetransmissionTimer,
+    /// The timer that asks for a window.
+    PersistTimer,
 }
 
 /// A run of TCP's output.
@@ -106,10 +106,18 @@ pub struct Host {
     pub(super) application: Application,
     pub(super) process: Process,
     pub(super) chance: Chance,
-    /// When the retransmission timer is up, in ticks of the slow timer; 0: it does not run.
-    pub(super) retransmission_ticks: u32,
+    /// The segment that is on its way through output and driver: there is one at a time.
+    pub(super) made: Segment,
+    /// Segments that the driver takes from the adapter, in order.
+    pub(super) taking: VecDeque<Segment>,
+    /// Segments before TCP's input, in order.
+    pub(super) incoming: VecDeque<Segment>,
     /// What the driver is to take from the adapter, and when it can begin.
     pub(super) inbox: VecDeque<(Ps, Arrival)>,
+    /// When the adapter tells of segments that have left.
+    pub(super) sent_at: VecDeque<Ps>,
+    /// When the adapter's own processor is free: for segments out, and for those in.
+    pub(super) board_free_at: [Ps; 2],
     fast_timer_at: Ps,
     slow_timer_at: Ps,
     pub(super) counted: EndState,
@@ -119,19 +127,23 @@ impl Host {
     /// A host whose process has not begun.
     pub fn new(spec: HostSpec, application: Application, seed: u64) -> Self {
         let mut chance = Chance::new(seed, spec.jitter_per_mille);
-        let phase = chance.below(SLOW_TIMER);
+        let phase = chance.below(spec.rules.slow_timer);
         Self {
             spec,
             cpu: Cpu::default(),
-            tcp: Tcp::new(spec.mss, 0, u64::from(spec.window_bytes)),
+            tcp: Tcp::new(spec.rules.tcp, spec.mss, 0, u64::from(spec.window_bytes)),
             queued: 0,
             received: Received::default(),
             application,
             process: Process::Over,
             chance,
-            retransmission_ticks: 0,
+            made: Segment::data(0, 0),
+            taking: VecDeque::new(),
+            incoming: VecDeque::new(),
             inbox: VecDeque::new(),
-            fast_timer_at: phase % FAST_TIMER,
+            sent_at: VecDeque::new(),
+            board_free_at: [0; 2],
+            fast_timer_at: phase % spec.rules.fast_timer,
             slow_timer_at: phase,
             counted: EndState::default(),
         }
@@ -157,12 +169,12 @@ impl Host {
         match task {
             Task::WriteCall(bytes) => self.write(bytes),
             Task::CopiedIn(bytes) => self.copied_in(now, bytes),
-            Task::Made(output, segment) => self.drive(now, output, segment, out),
+            Task::Made(output) => self.drive(now, output, out),
             Task::Sent(output) if output.is_more => self.output(now, output),
             Task::Sent(output) => self.returned(now, output.caller),
-            Task::Taken(segment) => self.taken(now, segment),
-            Task::Input(segment) => self.input(now, &segment),
-            Task::Lost => {}
+            Task::Taken => self.taken(now),
+            Task::Input => self.input(now),
+            Task::Lost | Task::SentInterrupt => {}
             Task::ReadCall(room) => {
                 self.process = Process::Reading { room, is_asleep: false };
                 self.read();
@@ -179,16 +191,17 @@ impl Host {
                 self.tcp.on_retransmission_timer();
                 self.begin_output(now, Caller::Timer, Cause::Retransmission);
             }
+            Task::PersistTimer => self.probe(now),
         }
     }
 
     fn on_slow_timer(&mut self, now: Ps) {
-        if self.retransmission_ticks > 0 {
-            self.retransmission_ticks -= 1;
-            if self.retransmission_ticks == 0 {
-                self.submit(now, Level::Protocol, self.spec.costs.timer, Task::RetransmissionTimer);
-            }
-        }
+        let task = match self.tcp.recovery.on_slow_timer() {
+            Due::Retransmission => Task::RetransmissionTimer,
+            Due::Probe => Task::PersistTimer,
+            Due::Nothing => return,
+        };
+        self.submit(now, Level::Protocol, self.spec.costs.timer, task);
     }
 }
 
@@ -198,7 +211,7 @@ impl EndSystem for Host {
     }
 
     fn open(&mut self, peer: &Hello) {
-        self.tcp = Tcp::new(self.spec.mss.min(peer.mss), peer.window_bytes, u64::from(self.spec.window_bytes));
+        self.tcp = Tcp::new(self.spec.rules.tcp, self.spec.mss.min(peer.mss), peer.window_bytes, u64::from(self.spec.window_bytes));
         self.call(0);
         self.cpu.dispatch(0);
     }
@@ -209,6 +222,9 @@ impl EndSystem for Host {
             next = next.min(done);
         }
         if let Some(&(at, _)) = self.inbox.front() {
+            next = next.min(at);
+        }
+        if let Some(&at) = self.sent_at.front() {
             next = next.min(at);
         }
         if let Process::Waiting(until) = self.process {
@@ -227,16 +243,23 @@ impl EndSystem for Host {
             if let Some((_, arrival)) = self.inbox.pop_front() {
                 self.begin_to_take(now, &arrival);
             }
+        } else if self.sent_at.front().is_some_and(|&at| at <= now) {
+            self.sent_at.pop_front();
+            self.interrupt_of_sent(now);
         } else if self.fast_timer_at <= now {
-            self.fast_timer_at += FAST_TIMER;
+            self.fast_timer_at += self.spec.rules.fast_timer;
             self.submit(now, Level::Protocol, self.spec.costs.timer, Task::FastTimer);
         } else if self.slow_timer_at <= now {
-            self.slow_timer_at += SLOW_TIMER;
+            self.slow_timer_at += self.spec.rules.slow_timer;
             self.on_slow_timer(now);
         } else {
             self.call(now);
             self.cpu.dispatch(now);
         }
+    }
+
+    fn on_accepted(&mut self, _departure: &Departure, left: Ps) {
+        self.plan_interrupt_of_sent(left);
     }
 
     fn arrive(&mut self, now: Ps, arrival: &Arrival) {
@@ -258,8 +281,9 @@ impl EndSystem for Host {
             unread_bytes: self.received.bytes,
             outstanding_bytes: self.tcp.next - self.tcp.una,
             send_window_bytes: u64::from(self.tcp.send_window),
-            cwnd_bytes: u64::MAX,
-            ssthresh_bytes: u64::MAX,
+            cwnd_bytes: self.tcp.recovery.cwnd,
+            ssthresh_bytes: self.tcp.recovery.ssthresh,
+            rto: Ps::from(self.tcp.recovery.rto_ticks(&self.spec.rules.tcp)) * self.spec.rules.slow_timer,
             ..self.counted
         }
     }

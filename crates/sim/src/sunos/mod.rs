@@ -2,11 +2,13 @@
 //!
 //! - [`spec`]: what a host is made of, as data. [`host`]: one as it stands, behind [`crate::end_system`].
 //! - `process`: what happens in write and read calls. `network`: segments out and in.
-//! - [`socket`], [`tcp`]: the rules.
+//! - [`socket`], [`tcp`], [`recovery`]: the rules. `adapter`: between memory and line.
 
+mod adapter;
 pub mod host;
 mod network;
 mod process;
+pub mod recovery;
 pub mod socket;
 pub mod spec;
 pub mod tcp;

@@ -1,13 +1,9 @@
-//! Segments out and in: TCP's output, the driver, the adapter, TCP's input.
+//! Segments out and in between socket and driver: TCP's output and input as the host runs them.
 
 use super::host::{Caller, Host, Output, Process, Task};
 use crate::cpu::Level;
-use crate::end_system::{Arrival, Cause, Departure, Outbox};
-use crate::segment::Segment;
+use crate::end_system::Cause;
 use crate::time::Ps;
-
-/// Ticks until a segment is sent again, as long as no round trip is longer: 1 s (`TCPTV_MIN`).
-const RETRANSMISSION_TICKS: u32 = 2;
 
 impl Host {
     pub(super) fn begin_output(&mut self, now: Ps, caller: Caller, cause: Cause) {
@@ -16,66 +12,47 @@ impl Host {
     }
 
     pub(super) fn output(&mut self, now: Ps, output: Output) {
+        self.output_as(now, output, false);
+    }
+
+    /// The window is asked for with a byte that it may not allow (Stevens 25.8).
+    pub(super) fn probe(&mut self, now: Ps) {
+        let was_idle = self.tcp.is_idle();
+        self.output_as(now, Output { caller: Caller::Timer, cause: Cause::WindowProbe, was_idle, is_more: false }, true);
+    }
+
+    fn output_as(&mut self, now: Ps, output: Output, is_forced: bool) {
         let buffers = self.buffers();
-        let Some(sending) = self.tcp.output(output.was_idle, false, buffers) else {
+        let rules = self.spec.rules.tcp;
+        let Some(sending) = self.tcp.output(output.was_idle, is_forced, buffers) else {
+            if self.queued > 0 && self.tcp.is_idle() {
+                self.tcp.recovery.start_persist(&rules);
+            }
             return self.returned(now, output.caller);
         };
-        if sending.segment.bytes > 0 && self.retransmission_ticks == 0 {
-            self.retransmission_ticks = RETRANSMISSION_TICKS;
+        if is_forced {
+            self.tcp.recovery.start_persist(&rules);
+        } else if sending.segment.bytes > 0 {
+            self.tcp.recovery.start_timer(&rules);
         }
+        self.made = sending.segment;
         let cost = self.spec.costs.output.of(sending.segment.bytes);
-        self.go_on(Level::Protocol, cost, Task::Made(Output { is_more: sending.is_more, ..output }, sending.segment));
+        self.go_on(Level::Protocol, cost, Task::Made(Output { is_more: sending.is_more, ..output }));
     }
 
-    /// The driver writes the segment to the adapter.
-    pub(super) fn drive(&mut self, now: Ps, output: Output, segment: Segment, out: &mut Outbox) {
-        let pace = self.chance.around(self.spec.costs.driver_send.of(segment.bytes));
-        self.counted.data_segments += u64::from(segment.bytes > 0);
-        self.counted.pure_acks += u64::from(segment.bytes == 0);
-        self.counted.retransmitted_segments += u64::from(segment.flags.is_retransmission);
-        let outstanding_bytes = self.tcp.next - self.tcp.una;
-        out.send(Departure { at: now, pace, segment, outstanding_bytes, cwnd_bytes: u64::MAX, cause: output.cause });
-        self.cpu.go_on(Level::Interrupt, pace, Task::Sent(output));
-    }
-
-    /// A segment comes in; the driver can take it while it comes, but not before all of it is there.
-    pub(super) fn put_in_adapter(&mut self, now: Ps, arrival: &Arrival) {
-        let taking = self.spec.costs.driver_receive.of(arrival.segment.bytes);
-        let at = arrival.last.saturating_sub(taking).max(now);
-        self.inbox.push_back((at, *arrival));
-    }
-
-    /// The driver begins to read a segment.
-    pub(super) fn begin_to_take(&mut self, now: Ps, arrival: &Arrival) {
-        let segment = arrival.segment;
-        let cost = self.spec.costs.driver_receive.of(segment.bytes);
-        let is_whole = self.can_hold(now, segment.bytes, arrival.last);
-        self.counted.lost_segments += u64::from(!is_whole);
-        self.submit(now, Level::Interrupt, cost, if is_whole { Task::Taken(segment) } else { Task::Lost });
-    }
-
-    /// Whether a segment of `bytes`, whose last cell comes at `last`, finds room in the adapter while the driver reads
-    /// what is there: as fast as it can, which may be slower than cells come.
-    fn can_hold(&self, now: Ps, bytes: u32, last: Ps) -> bool {
-        let (Some(fifo_bytes), per_byte) = (self.spec.fifo_bytes, self.spec.costs.driver_receive.per_byte) else {
-            return true;
-        };
-        let unread = self.cpu.pending(now, Level::Interrupt, |task| matches!(task, Task::Taken(_) | Task::Lost));
-        let to_read = unread + per_byte * Ps::from(bytes);
-        to_read.saturating_sub(last.saturating_sub(now)) <= per_byte * Ps::from(fifo_bytes)
-    }
-
-    pub(super) fn taken(&mut self, now: Ps, segment: Segment) {
-        self.submit(now, Level::Protocol, self.spec.costs.input.of(segment.bytes), Task::Input(segment));
-    }
-
-    pub(super) fn input(&mut self, now: Ps, segment: &Segment) {
-        self.counted.segments_in += 1;
-        let arrived = self.tcp.input(segment);
-        if arrived.acknowledged > 0 {
-            self.queued -= arrived.acknowledged;
-            self.retransmission_ticks = if self.tcp.is_idle() { 0 } else { RETRANSMISSION_TICKS };
+    /// What the driver took waits for the software interrupt.
+    pub(super) fn taken(&mut self, now: Ps) {
+        if let Some(segment) = self.taking.pop_front() {
+            self.incoming.push_back(segment);
+            self.submit(now, Level::Protocol, self.spec.costs.input.of(segment.bytes), Task::Input);
         }
+    }
+
+    pub(super) fn input(&mut self, now: Ps) {
+        let Some(segment) = self.incoming.pop_front() else { return };
+        self.counted.segments_in += 1;
+        let arrived = self.tcp.input(&segment);
+        self.queued -= arrived.acknowledged;
         if arrived.taken > 0 {
             self.received.append(arrived.taken, self.spec.pieces);
         }
@@ -88,9 +65,21 @@ impl Host {
             self.counted.wake_ups += 1;
             self.submit(now, Level::Process, self.spec.costs.wake_up, Task::Awake);
         }
-        if self.tcp.is_ack_due || (arrived.wants_output && self.queued > 0) {
+        if arrived.is_lost {
+            self.send_oldest_again(now);
+        } else if self.tcp.is_ack_due || (arrived.wants_output && self.queued > 0) {
             let cause = if self.tcp.is_ack_due { Cause::OutOfOrder } else { Cause::Arrival };
             self.begin_output(now, Caller::Input, cause);
         }
+    }
+
+    /// Fast retransmit: the oldest segment alone, and then on from where the sender was (Stevens 29.4).
+    fn send_oldest_again(&mut self, now: Ps) {
+        let (next, cwnd) = (self.tcp.next, self.tcp.recovery.cwnd);
+        self.tcp.next = self.tcp.una;
+        self.tcp.recovery.cwnd = u64::from(self.tcp.mss);
+        self.begin_output(now, Caller::Input, Cause::Retransmission);
+        self.tcp.recovery.cwnd = cwnd;
+        self.tcp.next = self.tcp.next.max(next);
     }
 }

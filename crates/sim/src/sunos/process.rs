@@ -33,7 +33,7 @@ impl Host {
     /// Copies the next piece of a write, or sleeps.
     fn copy_in(&mut self) {
         let Process::Writing { remaining, is_asleep } = &mut self.process else { return };
-        match socket::to_copy(*remaining, self.queued, u64::from(self.spec.window_bytes)) {
+        match socket::to_copy(&self.spec.rules, *remaining, self.queued, u64::from(self.spec.window_bytes)) {
             Some(bytes) => self.go_on(Level::Process, self.spec.costs.copy_in.of(bytes), Task::CopiedIn(bytes)),
             None => *is_asleep = true,
         }

@@ -1,10 +1,8 @@
 //! The socket layer of `SunOS` 4.1: how much of a write is copied at once, when a writer sleeps, and in
 //! which pieces what was received lies.
 
+use super::spec::{Rules, WriteRule};
 use std::collections::VecDeque;
-
-/// The socket layer copies at most so many bytes of a write before it calls TCP (study 1).
-pub const COPY_LIMIT: u32 = 4096;
 
 /// How a segment is stored where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +13,17 @@ pub struct Pieces {
     pub others: u32,
 }
 
-/// How much of a write the socket layer takes next; `None`: the writer sleeps (4.3BSD `sosend`).
+/// How much of a write the socket layer takes next, at most `limit` in all; `None`: the writer sleeps.
 ///
-/// Of a write that still has a copy's worth, nothing is taken into less than a copy's worth of room
-/// while as much is queued: without this a write of 8704 bytes would not become 4096, 4096 and 512.
-pub fn to_copy(remaining: u32, queued: u64, limit: u64) -> Option<u32> {
+/// A write of 8704 bytes into a buffer of 8192 becomes 4096, 4096 and 512 by [`WriteRule::WholePieces`].
+pub fn to_copy(rules: &Rules, remaining: u32, queued: u64, limit: u64) -> Option<u32> {
+    let piece = rules.copy_limit_bytes;
     let room = limit.saturating_sub(queued);
-    let waits = remaining >= COPY_LIMIT && room < u64::from(COPY_LIMIT) && queued >= u64::from(COPY_LIMIT);
+    let waits = rules.write == WriteRule::WholePieces && remaining >= piece && room < u64::from(piece) && queued >= u64::from(piece);
     if room == 0 || waits {
         return None;
     }
-    Some(u32::try_from(room).unwrap_or(u32::MAX).min(remaining).min(COPY_LIMIT))
+    Some(u32::try_from(room).unwrap_or(u32::MAX).min(remaining).min(piece))
 }
 
 /// What was received and not yet read.
@@ -73,14 +71,14 @@ mod tests {
 
     #[test]
     fn a_write_is_copied_in_pieces_and_waits_for_a_pieces_room() {
-        assert_eq!(to_copy(8704, 0, 8192), Some(4096));
-        assert_eq!(to_copy(4608, 4096, 8192), Some(4096));
-        assert_eq!(to_copy(512, 8192, 8192), None);
-        assert_eq!(to_copy(512, 4096, 8192), Some(512));
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 8704, 0, 8192), Some(4096));
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 4096, 8192), Some(4096));
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 512, 8192, 8192), None);
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 512, 4096, 8192), Some(512));
         // 4608 are left, 3000 are free, and 5192 are queued: sleep.
-        assert_eq!(to_copy(4608, 5192, 8192), None);
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 5192, 8192), None);
         // As long as less than a piece is queued, a part is taken.
-        assert_eq!(to_copy(4608, 3000, 4096), Some(1096));
+        assert_eq!(to_copy(&Rules::SUNOS_4_1, 4608, 3000, 4096), Some(1096));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What a host with `SunOS` 4.1 is made of, as data.
+//! What a host with `SunOS` 4.1 is made of, as data: its rules, what its steps cost, its adapter.
 
 use crate::cost::Cost;
 use crate::sunos::socket::Pieces;
-use crate::time::Ps;
+use crate::sunos::tcp::TcpRules;
+use crate::time::{MS, Ps};
 
 /// The costs of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,19 +26,76 @@ pub struct Costs {
     pub read_call: Ps,
     /// From the receive buffer to the user, each piece that lies there.
     pub copy_out: Cost,
-    /// A run of TCP's fast timer.
+    /// A run of one of TCP's timers.
     pub timer: Ps,
+}
+
+/// When a writer sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteRule {
+    /// 4.3BSD's `sosend`: nothing of a write that still has a piece's worth is put into less room than
+    /// that while as much is queued.
+    WholePieces,
+    /// Only when there is no room at all.
+    AnyRoom,
+}
+
+/// The rules of the socket layer and of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Bytes of a write that are copied before TCP is called.
+    pub copy_limit_bytes: u32,
+    /// When a writer sleeps.
+    pub write: WriteRule,
+    /// TCP's.
+    pub tcp: TcpRules,
+    /// The timer of delayed acknowledgments, which runs freely.
+    pub fast_timer: Ps,
+    /// The timer in whose ticks retransmission is counted.
+    pub slow_timer: Ps,
+}
+
+impl Rules {
+    /// Those of `SunOS` 4.1 (study 1).
+    pub const SUNOS_4_1: Self = Self {
+        copy_limit_bytes: 4096,
+        write: WriteRule::WholePieces,
+        tcp: TcpRules::SUNOS_4_1,
+        fast_timer: 200 * MS,
+        slow_timer: 500 * MS,
+    };
+}
+
+/// How segments come from memory to the line and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adapter {
+    /// The processor writes and reads every word, while cells leave and come.
+    ProgrammedIo {
+        /// What the adapter holds of segments that the driver has not read, in bytes.
+        fifo_bytes: u32,
+    },
+    /// A processor on the adapter moves and segments them, one after the other in each direction.
+    Dma {
+        /// From the driver's order to the first bit, and the pace at which it hands on.
+        send: Cost,
+        /// From the last bit to the host's interrupt, and the pace at which it takes in.
+        receive: Cost,
+        /// The host's interrupt when a segment has left, in time of the host's processor; 0: there is none.
+        sent_interrupt: Ps,
+    },
 }
 
 /// What a host is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostSpec {
+    /// Its rules.
+    pub rules: Rules,
     /// What its steps cost.
     pub costs: Costs,
     /// In which pieces the driver stores a segment.
     pub pieces: Pieces,
-    /// What the adapter holds of segments that the driver has not read, in bytes; `None`: more than ever comes.
-    pub fifo_bytes: Option<u32>,
+    /// Its adapter.
+    pub adapter: Adapter,
     /// Largest payload of a segment.
     pub mss: u32,
     /// Send buffer and receive buffer: the window.

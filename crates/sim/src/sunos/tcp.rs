@@ -1,16 +1,58 @@
-//! TCP's rules of 4.3BSD as `SunOS` 4.1 has them: when to send, how much, and what window to announce.
+//! TCP's rules of 4.3BSD-Tahoe as `SunOS` 4.1 has them: when to send, how much, and what window to announce.
 //!
 //! Source of the rules: study 1 (Moldeklev, Klovning, Kure) where it states them, else W. R. Stevens,
-//! G. Wright, "TCP/IP Illustrated, Volume 2" (1995), chapters 26 to 29, whose section is named.
+//! G. Wright, "TCP/IP Illustrated, Volume 2" (1995), chapters 25 to 29, whose section is named.
 //!
-//! Not modeled: the congestion window (slow start plays no part on a local subnet in that system),
-//! urgent data, and the handshake.
+//! Not modeled: urgent data, options, and the handshake.
 
+use super::recovery::Recovery;
 use crate::segment::Segment;
 
-/// Percent of the receive buffer by which the window must have opened to be worth a segment
-/// (study 1; Stevens 26.7).
-const WORTH_TELLING_PERCENT: u64 = 35;
+/// Which small segments wait while anything is without acknowledgment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nagle {
+    /// None: `TCP_NODELAY`.
+    Off,
+    /// Those smaller than the MSS (RFC 896).
+    BelowSegment,
+    /// Those smaller than the MSS and than half the largest window (study 1; Stevens 26.4).
+    BelowHalfWindow,
+}
+
+/// The rules of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpRules {
+    /// Which small segments wait.
+    pub nagle: Nagle,
+    /// Percent of the receive buffer by which the window must have opened to be worth a segment.
+    pub update_percent: u32,
+    /// Segments by which it must have opened to be worth one where the receive buffer is empty; 0: however many.
+    pub update_segments: u32,
+    /// The congestion window limits what is sent; on a local subnet it does not (study 1).
+    pub has_slow_start: bool,
+    /// Duplicate acknowledgments after which a segment is sent again; 0: however many.
+    pub duplicate_acks: u32,
+    /// What arrives out of order is kept.
+    pub keeps_out_of_order: bool,
+    /// Least ticks of the slow timer until a segment is sent again.
+    pub least_retransmission_ticks: u32,
+    /// Ticks of the slow timer after which a window that is too small is asked for with a byte.
+    pub persist_ticks: u32,
+}
+
+impl TcpRules {
+    /// Those of `SunOS` 4.1 (study 1; Stevens 25.3, 26.3 to 26.7, 27.6).
+    pub const SUNOS_4_1: Self = Self {
+        nagle: Nagle::BelowHalfWindow,
+        update_percent: 35,
+        update_segments: 2,
+        has_slow_start: false,
+        duplicate_acks: 3,
+        keeps_out_of_order: true,
+        least_retransmission_ticks: 2,
+        persist_ticks: 10,
+    };
+}
 
 /// One end of a connection.
 #[derive(Debug, Clone)]
@@ -35,8 +77,10 @@ pub struct Tcp {
     pub is_ack_delayed: bool,
     /// An acknowledgment must leave.
     pub is_ack_due: bool,
-    /// `TCP_NODELAY`.
-    pub no_delay: bool,
+    /// Its rules.
+    pub rules: TcpRules,
+    /// What is done about loss.
+    pub recovery: Recovery,
 }
 
 /// The two buffers of the socket, as TCP sees them.
@@ -61,7 +105,7 @@ pub struct Sending {
 
 impl Tcp {
     /// A connection that is open: the other end has announced `window`.
-    pub fn new(mss: u32, window: u32, receive_limit: u64) -> Self {
+    pub fn new(rules: TcpRules, mss: u32, window: u32, receive_limit: u64) -> Self {
         Self {
             mss,
             una: 0,
@@ -73,7 +117,8 @@ impl Tcp {
             announced_edge: receive_limit,
             is_ack_delayed: false,
             is_ack_due: false,
-            no_delay: false,
+            rules,
+            recovery: Recovery::new(&rules, mss),
         }
     }
 
@@ -85,7 +130,7 @@ impl Tcp {
     /// Decides whether a segment is to be sent, and takes it for sent (Stevens 26.3 to 26.7).
     pub fn output(&mut self, is_idle: bool, is_forced: bool, buffers: Buffers) -> Option<Sending> {
         let sent = self.next - self.una;
-        let window = u64::from(self.send_window).max(u64::from(is_forced));
+        let window = u64::from(self.send_window).min(self.recovery.cwnd).max(u64::from(is_forced));
         let sendable = buffers.send_bytes.min(window).saturating_sub(sent);
         let is_more = sendable > u64::from(self.mss);
         let bytes = u32::try_from(sendable.min(u64::from(self.mss))).unwrap_or(self.mss);
@@ -93,6 +138,7 @@ impl Tcp {
             return None;
         }
         let window = self.window(buffers);
+        self.recovery.on_output(self.next, bytes);
         let mut segment = Segment { acknowledgment: self.expected, window, ..Segment::data(self.next, bytes) };
         segment.flags.is_push = bytes > 0 && sent + u64::from(bytes) == buffers.send_bytes;
         segment.flags.is_retransmission = bytes > 0 && self.next < self.highest;
@@ -112,9 +158,9 @@ impl Tcp {
         }
         let empties = sent + u64::from(bytes) >= buffers.send_bytes;
         bytes == self.mss
-            || ((is_idle || self.no_delay) && empties)
+            || ((is_idle || self.rules.nagle == Nagle::Off) && empties)
             || is_forced
-            || bytes >= self.largest_window / 2
+            || (self.rules.nagle != Nagle::BelowSegment && bytes >= self.largest_window / 2)
             || self.next < self.highest
     }
 
@@ -122,9 +168,10 @@ impl Tcp {
     fn is_window_worth_telling(&self, buffers: Buffers) -> bool {
         let open = buffers.receive_limit.saturating_sub(buffers.receive_bytes);
         let moves = (self.expected + open).saturating_sub(self.announced_edge);
+        let (percent, segments) = (u64::from(self.rules.update_percent), u64::from(self.rules.update_segments));
         moves > 0
-            && ((buffers.receive_bytes == 0 && moves >= 2 * u64::from(self.mss))
-                || 100 * moves / buffers.receive_limit >= WORTH_TELLING_PERCENT)
+            && ((segments > 0 && buffers.receive_bytes == 0 && moves >= segments * u64::from(self.mss))
+                || 100 * moves / buffers.receive_limit >= percent)
     }
 
     /// What is announced: nothing below a quarter of the buffer and below a segment, and never less than
@@ -137,11 +184,12 @@ impl Tcp {
         u32::try_from(open.max(self.announced_edge.saturating_sub(self.expected))).unwrap_or(u32::MAX)
     }
 
-    /// A segment has arrived: returns how many bytes of ours it acknowledges, and how many of its own are
-    /// the next ones. Out of order and old ones are answered at once (Stevens 28.4, 29.4).
+    /// A segment has arrived: what it acknowledges, and how many bytes it brings in order. Those out of
+    /// order and old ones are answered at once (Stevens 28.4, 29.4).
     pub fn input(&mut self, segment: &Segment) -> Arrived {
         let acknowledged = segment.acknowledgment.saturating_sub(self.una);
         let is_window_changed = segment.acknowledgment >= self.una && segment.window != self.send_window;
+        let is_duplicate = segment.acknowledgment == self.una && segment.bytes == 0 && !is_window_changed && self.highest > self.una;
         if segment.acknowledgment >= self.una {
             self.una = segment.acknowledgment;
             self.next = self.next.max(self.una);
@@ -149,17 +197,21 @@ impl Tcp {
             self.send_window = segment.window;
             self.largest_window = self.largest_window.max(segment.window);
         }
+        if acknowledged > 0 {
+            self.recovery.on_acknowledged(&self.rules, self.una, self.highest);
+        }
+        let is_lost = is_duplicate && self.recovery.on_duplicate(&self.rules, self.send_window);
         let mut taken = 0;
         if segment.bytes > 0 {
-            if segment.sequence == self.expected {
-                taken = segment.bytes;
-                self.expected += u64::from(taken);
-                self.is_ack_delayed = true;
-            } else {
+            taken = self.recovery.take_in(&self.rules, self.expected, self.announced_edge, segment);
+            self.expected += u64::from(taken);
+            if taken == 0 || segment.sequence != self.expected - u64::from(taken) || taken != segment.bytes {
                 self.is_ack_due = true;
+            } else {
+                self.is_ack_delayed = true;
             }
         }
-        Arrived { acknowledged, taken, wants_output: acknowledged > 0 || is_window_changed }
+        Arrived { acknowledged, taken, wants_output: acknowledged > 0 || is_window_changed, is_lost }
     }
 
     /// The fast timer: what was delayed is due (Stevens 25.4).
@@ -170,8 +222,9 @@ impl Tcp {
         self.is_ack_due
     }
 
-    /// The retransmission timer: back to the oldest byte, and on from there (go-back-N).
+    /// The retransmission timer: back to the oldest byte, and on from there (go-back-N, Stevens 25.9).
     pub fn on_retransmission_timer(&mut self) {
+        self.recovery.on_timeout(&self.rules, self.send_window);
         self.next = self.una;
     }
 }
@@ -185,4 +238,6 @@ pub struct Arrived {
     pub taken: u32,
     /// Whether what it said may let data leave.
     pub wants_output: bool,
+    /// Whether the oldest segment is held for lost.
+    pub is_lost: bool,
 }

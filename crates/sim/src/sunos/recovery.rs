@@ -1,0 +1,198 @@
+//! What TCP of 4.3BSD-Tahoe does about loss: timers in ticks of 500 ms, slow start, fast retransmit, and
+//! what the receiver keeps (Stevens 25.7 to 25.11, 27.8, 27.9, 29.4).
+
+use super::tcp::TcpRules;
+use crate::segment::Segment;
+
+/// Most ticks until a segment is sent again: 64 s (`TCPTV_REXMTMAX`).
+const MOST_TICKS: u32 = 128;
+/// A window that is not limited by congestion.
+const UNLIMITED: u64 = u64::MAX;
+/// What the congestion window never exceeds (`TCP_MAXWIN`).
+const LARGEST_WINDOW: u64 = 65_535;
+
+/// The state of it.
+#[derive(Debug, Clone)]
+pub struct Recovery {
+    mss: u64,
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// Where slow start ends, in bytes.
+    pub ssthresh: u64,
+    duplicates: u32,
+    /// Smoothed round trip in eighths of a tick, and its deviation in quarters.
+    srtt: u32,
+    rttvar: u32,
+    /// The byte of which the round trip is being taken, and the ticks so far.
+    timed: Option<(u64, u32)>,
+    backoff: u32,
+    /// Ticks until the oldest segment is sent again; 0: the timer does not run.
+    pub retransmission_ticks: u32,
+    /// Ticks until the window is asked for; 0: the timer does not run.
+    pub persist_ticks: u32,
+    /// What was kept out of order, as first byte and the one behind the last, in order.
+    kept: Vec<(u64, u64)>,
+}
+
+/// What the slow timer asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing.
+    Nothing,
+    /// The oldest segment again.
+    Retransmission,
+    /// A byte, to be told of the window.
+    Probe,
+}
+
+impl Recovery {
+    /// The handshake took one round trip, below a tick (Stevens 25.10).
+    pub fn new(rules: &TcpRules, mss: u32) -> Self {
+        let cwnd = if rules.has_slow_start { u64::from(mss) } else { UNLIMITED };
+        Self {
+            mss: u64::from(mss),
+            cwnd,
+            ssthresh: LARGEST_WINDOW,
+            duplicates: 0,
+            srtt: 8,
+            rttvar: 2,
+            timed: None,
+            backoff: 0,
+            retransmission_ticks: 0,
+            persist_ticks: 0,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Ticks until a segment that leaves now is sent again.
+    fn timeout_ticks(&self, rules: &TcpRules) -> u32 {
+        let ticks = (self.srtt >> 3) + self.rttvar;
+        (ticks.max(rules.least_retransmission_ticks) << self.backoff.min(6)).min(MOST_TICKS)
+    }
+
+    /// A segment leaves: one at a time is timed.
+    pub(super) fn on_output(&mut self, sequence: u64, bytes: u32) {
+        if bytes > 0 && self.timed.is_none() && self.backoff == 0 {
+            self.timed = Some((sequence, 1));
+        }
+    }
+
+    /// Something of ours is under way.
+    pub(super) fn start_timer(&mut self, rules: &TcpRules) {
+        self.persist_ticks = 0;
+        if self.retransmission_ticks == 0 {
+            self.retransmission_ticks = self.timeout_ticks(rules);
+        }
+    }
+
+    /// Data waits, and nothing that is under way will bring an acknowledgment (Stevens 25.8).
+    pub(super) fn start_persist(&mut self, rules: &TcpRules) {
+        if self.retransmission_ticks == 0 && self.persist_ticks == 0 {
+            self.persist_ticks = rules.persist_ticks << self.backoff.min(3);
+        }
+    }
+
+    /// Bytes up to `una` are acknowledged.
+    pub(super) fn on_acknowledged(&mut self, rules: &TcpRules, una: u64, highest: u64) {
+        self.duplicates = 0;
+        if let Some((_, ticks)) = self.timed.filter(|&(sequence, _)| una > sequence) {
+            self.timed = None;
+            self.backoff = 0;
+            self.measure(ticks);
+        }
+        if una == highest {
+            self.backoff = 0;
+            self.retransmission_ticks = 0;
+        } else {
+            self.retransmission_ticks = self.timeout_ticks(rules);
+        }
+        if rules.has_slow_start {
+            let grows = if self.cwnd > self.ssthresh { (self.mss * self.mss / self.cwnd).max(1) } else { self.mss };
+            self.cwnd = (self.cwnd + grows).min(LARGEST_WINDOW);
+        }
+    }
+
+    /// Jacobson's estimate in integers (Stevens 25.10).
+    fn measure(&mut self, ticks: u32) {
+        let error = i64::from(ticks - 1) - i64::from(self.srtt >> 3);
+        self.srtt = u32::try_from((i64::from(self.srtt) + error).max(1)).unwrap_or(1);
+        let deviation = error.abs() - i64::from(self.rttvar >> 2);
+        self.rttvar = u32::try_from((i64::from(self.rttvar) + deviation).max(1)).unwrap_or(1);
+    }
+
+    /// A duplicate acknowledgment; whether it is the one by which the oldest segment is held for lost.
+    pub(super) fn on_duplicate(&mut self, rules: &TcpRules, send_window: u32) -> bool {
+        self.duplicates += 1;
+        let is_lost = rules.duplicate_acks > 0 && self.duplicates == rules.duplicate_acks && self.retransmission_ticks > 0;
+        if is_lost {
+            self.reduce(rules, send_window);
+            self.retransmission_ticks = 0;
+            self.timed = None;
+        }
+        is_lost
+    }
+
+    /// The oldest segment was not acknowledged in time.
+    pub(super) fn on_timeout(&mut self, rules: &TcpRules, send_window: u32) {
+        self.reduce(rules, send_window);
+        self.backoff += 1;
+        self.timed = None;
+        self.duplicates = 0;
+    }
+
+    fn reduce(&mut self, rules: &TcpRules, send_window: u32) {
+        if rules.has_slow_start {
+            let half = (u64::from(send_window).min(self.cwnd) / 2 / self.mss).max(2);
+            self.ssthresh = half * self.mss;
+            self.cwnd = self.mss;
+        }
+    }
+
+    /// The slow timer.
+    pub(super) fn on_slow_timer(&mut self) -> Due {
+        if let Some((_, ticks)) = &mut self.timed {
+            *ticks += 1;
+        }
+        let is_up = |ticks: &mut u32| {
+            let ran = *ticks > 0;
+            *ticks = ticks.saturating_sub(1);
+            ran && *ticks == 0
+        };
+        if is_up(&mut self.retransmission_ticks) {
+            Due::Retransmission
+        } else if is_up(&mut self.persist_ticks) {
+            Due::Probe
+        } else {
+            Due::Nothing
+        }
+    }
+
+    /// How many bytes from `expected` on are there with this segment: it may begin before, and may fill a
+    /// hole in front of what was kept. Nothing is taken beyond `edge`, which was announced (Stevens 28.2).
+    pub(super) fn take_in(&mut self, rules: &TcpRules, expected: u64, edge: u64, segment: &Segment) -> u32 {
+        let (begin, end) = (segment.sequence.max(expected), segment.end().min(edge));
+        if end <= expected || (begin > expected && !rules.keeps_out_of_order) {
+            return 0;
+        }
+        if begin > expected {
+            let place = self.kept.partition_point(|&(first, _)| first < begin);
+            self.kept.insert(place, (begin, end));
+            return 0;
+        }
+        let mut last_in_order = end;
+        if !self.kept.is_empty() {
+            for &(first, last) in &self.kept {
+                if first <= last_in_order {
+                    last_in_order = last_in_order.max(last);
+                }
+            }
+            self.kept.retain(|&(_, last)| last > last_in_order);
+        }
+        u32::try_from(last_in_order - expected).unwrap_or(u32::MAX)
+    }
+
+    /// The timeout as it stands, in ticks.
+    pub(super) fn rto_ticks(&self, rules: &TcpRules) -> u32 {
+        self.timeout_ticks(rules)
+    }
+}

@@ -4,6 +4,7 @@
 use sim::application::Application;
 use sim::cost::Cost;
 use sim::link::LinkSpec;
+use sim::link::framing::Aal;
 use sim::machine::Machine;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
@@ -48,10 +49,9 @@ fn transfer(window_bytes: u32, call_bytes: u32) -> u64 {
     };
     let pieces = Pieces { first: 44, others: 1012 };
     let spec = HostSpec { rules: Rules::SUNOS_4_1, costs, pieces, adapter: NO_LOSS, mss: 9148, window_bytes, jitter_per_mille: 20 };
-    let link = LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US };
     let writer = Host::new(spec, Application::Writer { call_bytes, left_bytes: BYTES }, 1);
     let reader = Host::new(spec, Application::Reader { call_bytes, left_bytes: BYTES }, 2);
     let ends = [writer, reader].map(|host| Machine::Sunos(Box::new(host)));
-    let outcome = run(&WorldSpec { link, until: None, is_logged: false }, ends);
+    let outcome = run(&WorldSpec { link: LinkSpec::study_1(Aal::Aal34), until: None, is_logged: false }, ends);
     outcome.states.iter().map(|end| end.data_segments + end.pure_acks).sum()
 }

@@ -4,7 +4,7 @@
 //! them. [`world::run`] takes two end systems and a line, and gives every segment.
 //!
 //! - [`world`]: moves time on and carries segments. [`end_system`]: what it asks of an end system.
-//! - [`sunos`]: the end system with `SunOS` 4.1. [`machine`]: one of any kind.
+//! - [`sunos`]: the end system with `SunOS` 4.1. [`solaris`]: with Solaris 8. [`machine`]: one of any kind.
 //! - [`application`]: what a process does next. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
 //! - [`log`]: what was sent.
@@ -12,6 +12,7 @@
 pub mod agenda;
 pub mod application;
 pub mod chance;
+pub mod coalescing;
 pub mod cost;
 pub mod cpu;
 pub mod end_system;
@@ -19,6 +20,7 @@ pub mod link;
 pub mod log;
 pub mod machine;
 pub mod segment;
+pub mod solaris;
 pub mod sunos;
 pub mod time;
 pub mod world;

@@ -1,42 +1,183 @@
-//! The line between the adapters, a direction at a time.
+//! The line between the adapters, a direction at a time: framing, rate, propagation, loss.
+//!
+//! - [`media`]: the lines by name. [`framing`]: how packets become frames or cells. [`loss`]: what is lost.
+
+pub mod framing;
+pub mod loss;
+pub mod media;
 
 use crate::end_system::{Arrival, Departure};
-use crate::time::Ps;
+use crate::segment::Segment;
+use crate::time::{Ps, US};
+use framing::{Aal, Framing};
+use loss::{Loss, Losses};
+use media::{Clock, Medium, Named};
+use std::collections::VecDeque;
 
-/// How a segment becomes cells on a line.
+/// IPv4 and TCP without options (RFC 791, RFC 9293).
+pub const HEADERS: u32 = 40;
+
+/// A line, both directions alike but for what they lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// Bytes of headers of TCP and IP, and what the adaptation layer adds to a packet.
-    pub around_bytes: u32,
-    /// Bytes of a packet in a cell.
-    pub in_cell_bytes: u32,
-    /// Time of a cell on the line.
-    pub cell: Ps,
+    /// Which line.
+    pub named: Named,
+    /// What stands around a packet on it.
+    pub framing: Framing,
+    /// Headers of IP and TCP, options included, in bytes.
+    pub headers_bytes: u32,
     /// From one end of the line to the other.
     pub propagation: Ps,
+    /// What is lost, in the order of the end systems that send.
+    pub losses: [Losses; 2],
+}
+
+impl LinkSpec {
+    /// Study 1's: TAXI of 140 Mbit/s, and nothing between IP and the adaptation layer, for its MSS of 9148 bytes leaves 40
+    /// of the MTU of 9188.
+    pub const fn study_1(aal: Aal) -> Self {
+        Self {
+            named: media::TAXI_140,
+            framing: Framing { medium: Medium::Atm, aal, llc_bytes: 0, vlan_tags: 0 },
+            headers_bytes: HEADERS,
+            propagation: US,
+            losses: [Losses::NONE; 2],
+        }
+    }
+
+    /// A line with its usual framing, plain headers, no loss.
+    pub fn usual(named: Named, propagation: Ps) -> Self {
+        Self { named, framing: Framing::usual(named.medium), headers_bytes: HEADERS, propagation, losses: [Losses::NONE; 2] }
+    }
 }
 
 /// One direction.
 #[derive(Debug, Clone)]
 pub struct Line {
     spec: LinkSpec,
+    clock: Clock,
+    loss: Loss,
     free_at: Ps,
 }
 
 impl Line {
-    /// An idle line.
-    pub fn new(spec: LinkSpec) -> Self {
-        Self { spec, free_at: 0 }
+    /// An idle line in the direction from end system `from`.
+    pub fn new(spec: LinkSpec, from: usize) -> Self {
+        Self { spec, clock: Clock::new(spec.named.unit_time()), loss: Loss::new(spec.losses[from]), free_at: 0 }
     }
 
-    /// Takes a segment on: cells leave while it is handed over, and the slower of both sets the pace.
-    /// Returns when the line is done with it, and when it comes to the other end.
-    pub fn send(&mut self, departure: &Departure) -> (Ps, Arrival) {
+    /// Frames that it lost.
+    pub fn lost_count(&self) -> u64 {
+        self.loss.lost_count
+    }
+
+    /// Takes a segment on: it leaves while it is handed over, and the slower of both sets the pace. What comes to the
+    /// other end is put behind `arrivals`. Returns when the line is done with it.
+    pub fn send(&mut self, departure: &Departure, arrivals: &mut VecDeque<Arrival>) -> Ps {
         let Departure { at, pace, segment, .. } = *departure;
-        let cells = Ps::from((segment.bytes + self.spec.around_bytes).div_ceil(self.spec.in_cell_bytes));
+        let frames = u32::from(segment.wire_segments_count.max(1));
+        let full = segment.bytes.div_ceil(frames);
+        let last = segment.bytes - full * (frames - 1).min(segment.bytes / full.max(1));
+        let units = u64::from(frames - 1) * self.units(full) + self.units(last);
         let begin = at.max(self.free_at);
-        self.free_at = (begin + cells * self.spec.cell).max(at + pace);
-        let first = begin + self.spec.cell + self.spec.propagation;
-        (self.free_at, Arrival { first, last: self.free_at + self.spec.propagation, segment })
+        self.free_at = (begin + self.clock.of(units)).max(at + pace);
+        if self.loss.is_possible() {
+            self.split(&segment, full, begin, arrivals);
+        } else {
+            let first = begin + self.clock.whole(self.spec.framing.units_before_first(units));
+            arrivals.push_back(self.arrival(first.min(self.free_at), self.free_at, segment));
+        }
+        self.free_at
+    }
+
+    fn units(&self, payload: u32) -> u64 {
+        self.spec.framing.units(payload + self.spec.headers_bytes)
+    }
+
+    fn arrival(&self, first: Ps, last: Ps, segment: Segment) -> Arrival {
+        Arrival { first: first + self.spec.propagation, last: last + self.spec.propagation, segment }
+    }
+
+    /// Frame by frame: what lies between two lost frames of a super-segment arrives as one.
+    fn split(&mut self, segment: &Segment, full: u32, begin: Ps, arrivals: &mut VecDeque<Arrival>) {
+        let frames = segment.wire_segments_count.max(1);
+        let (mut from, mut count) = (0, 0);
+        for number in 0..=frames {
+            let is_over = number == frames;
+            if !is_over && !self.loss.takes_next() {
+                count += 1;
+                continue;
+            }
+            if count > 0 {
+                // Of the whole time, as much as its share of the payload, or of the frames where there is none.
+                let upto = if is_over { segment.bytes } else { (full * u32::from(number)).min(segment.bytes) };
+                let taken = u64::from(number) * (self.free_at - begin) / u64::from(frames);
+                let part =
+                    Segment { sequence: segment.sequence + u64::from(from), bytes: upto - from, wire_segments_count: count, ..*segment };
+                let last = begin + taken;
+                let first = last.saturating_sub(u64::from(count) * (self.free_at - begin) / u64::from(frames));
+                let waits = self.clock.whole(self.spec.framing.units_before_first(self.units(upto - from)));
+                arrivals.push_back(self.arrival((first + waits).min(last), last, part));
+            }
+            from = (full * (u32::from(number) + 1)).min(segment.bytes);
+            count = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::end_system::Cause;
+    use crate::time::NS;
+
+    fn line(losses: Losses) -> Line {
+        let named = media::named("ethernet-1G").expect("it is in the table");
+        Line::new(LinkSpec { losses: [losses; 2], ..LinkSpec::usual(named, 10 * US) }, 0)
+    }
+
+    fn departure(segment: Segment) -> Departure {
+        Departure { at: 0, pace: 0, segment, outstanding_bytes: 0, cwnd_bytes: u64::MAX, cause: Cause::WriteCall }
+    }
+
+    fn sent(line: &mut Line, segments: &[Segment]) -> Vec<(Ps, u64, u32, u16)> {
+        let mut arrivals = VecDeque::new();
+        for &segment in segments {
+            line.send(&departure(segment), &mut arrivals);
+        }
+        let told = |one: &Arrival| (one.last, one.segment.sequence, one.segment.bytes, one.segment.wire_segments_count);
+        arrivals.iter().map(told).collect()
+    }
+
+    #[test]
+    fn frames_follow_one_another() {
+        let segments = [Segment::data(0, 1460), Segment::data(1460, 1460)];
+        let frame = 1538 * 8 * NS;
+        let expected = vec![(frame + 10 * US, 0, 1460, 1), (2 * frame + 10 * US, 1460, 1460, 1)];
+        assert_eq!(sent(&mut line(Losses::default()), &segments), expected);
+    }
+
+    #[test]
+    fn a_super_segment_takes_the_time_of_its_frames() {
+        let large = Segment { wire_segments_count: 3, ..Segment::data(0, 2 * 1460 + 100) };
+        let time = (2 * 1538 + 178) * 8 * NS;
+        assert_eq!(sent(&mut line(Losses::default()), &[large]), [(time + 10 * US, 0, 3020, 3)]);
+    }
+
+    #[test]
+    fn a_lost_frame_divides_a_super_segment() {
+        let large = Segment { wire_segments_count: 4, ..Segment::data(5000, 4 * 1460) };
+        let script = Losses { scripted: [2, 0, 0, 0, 0, 0, 0, 0], ..Losses::default() };
+        let mut line = line(script);
+        let parts: Vec<_> = sent(&mut line, &[large]).into_iter().map(|(_, sequence, bytes, count)| (sequence, bytes, count)).collect();
+        assert_eq!(parts, [(5000, 1460, 1), (5000 + 2 * 1460, 2 * 1460, 2)]);
+        assert_eq!(line.lost_count(), 1);
+    }
+
+    #[test]
+    fn a_slow_adapter_sets_the_pace() {
+        let mut arrivals = VecDeque::new();
+        let mut line = line(Losses::default());
+        assert_eq!(line.send(&Departure { pace: 100 * US, ..departure(Segment::data(0, 1460)) }, &mut arrivals), 100 * US);
     }
 }

@@ -19,7 +19,8 @@ pub struct Entry {
     pub cwnd_bytes: u64,
     /// What made it leave.
     pub cause: Cause,
-    /// When its last bit comes to the other end system's adapter, whatever becomes of it there.
+    /// When its last bit comes to the other end system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
+    /// line has lost it.
     pub arrives: Ps,
 }
 

@@ -42,6 +42,8 @@ pub struct Outcome {
     pub duration: Ps,
     /// The end systems at the end.
     pub states: [EndState; 2],
+    /// Frames that the line lost, in the order of the end systems that sent them.
+    pub lost_frames: [u64; 2],
     /// Every segment as it left, where that was asked for.
     pub log: Log,
     /// When the processes of each first and last read something; `None`: never.
@@ -108,7 +110,7 @@ impl<E: EndSystem> World<E> {
             spec,
             ends,
             next_at,
-            lines: [Line::new(spec.link), Line::new(spec.link)],
+            lines: [0, 1].map(|from: usize| Line::new(spec.link, from)),
             under_way: Default::default(),
             outbox: Outbox::default(),
             log: Log::default(),
@@ -144,7 +146,8 @@ impl<E: EndSystem> World<E> {
         };
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
         let states = self.states(self.now);
-        (Outcome { end, duration, states, log: self.log, read_at: self.each_read_at }, samples)
+        let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count());
+        (Outcome { end, duration, states, lost_frames, log: self.log, read_at: self.each_read_at }, samples)
     }
 
     fn states(&self, now: Ps) -> [EndState; 2] {
@@ -171,12 +174,13 @@ impl<E: EndSystem> World<E> {
         self.outbox.clear();
         self.ends[who].advance(self.now, &mut self.outbox);
         for departure in self.outbox.departures() {
-            let (left, arrival) = self.lines[who].send(departure);
+            let before = self.under_way[1 - who].len();
+            let left = self.lines[who].send(departure, &mut self.under_way[1 - who]);
             if self.spec.is_logged {
                 let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
-                self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives: arrival.last });
+                let arrives = self.under_way[1 - who].range(before..).next_back().map_or(NEVER, |arrival| arrival.last);
+                self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives });
             }
-            self.under_way[1 - who].push_back(arrival);
             self.ends[who].on_accepted(departure, left);
         }
         self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);

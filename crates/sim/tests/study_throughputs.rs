@@ -8,6 +8,7 @@
 use sim::application::Application;
 use sim::cost::Cost;
 use sim::link::LinkSpec;
+use sim::link::framing::Aal;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
 use sim::sunos::spec::{Adapter, Costs, HostSpec, Rules};
@@ -94,8 +95,7 @@ fn transfer_seeded(machine: &Machine, driver: &Driver, window_bytes: u32, call_b
         window_bytes,
         jitter_per_mille: 20,
     };
-    let in_cell_bytes = if driver.has_programmed_io { 44 } else { 48 };
-    let link = LinkSpec { around_bytes: 48, in_cell_bytes, cell: 54 * 8 * 1_000_000 / 140, propagation: US };
+    let link = LinkSpec::study_1(if driver.has_programmed_io { Aal::Aal34 } else { Aal::Aal5 });
     let left_bytes = 4 << 20;
     let writer = Host::new(spec, Application::Writer { call_bytes, left_bytes }, seed ^ 0x57);
     let reader = Host::new(spec, Application::Reader { call_bytes, left_bytes }, seed ^ 0x52);

@@ -5,6 +5,7 @@
 use sim::application::Application;
 use sim::cost::Cost;
 use sim::link::LinkSpec;
+use sim::link::framing::Aal;
 use sim::sunos::host::Host;
 use sim::sunos::socket::Pieces;
 use sim::sunos::spec::{Adapter, Costs, HostSpec, Rules};
@@ -32,11 +33,7 @@ fn costs() -> Costs {
 }
 
 /// 140 Mbit/s in cells of AAL3/4, and every segment logged.
-const WORLD: WorldSpec = WorldSpec {
-    link: LinkSpec { around_bytes: 48, in_cell_bytes: 44, cell: 54 * 8 * 1_000_000 / 140, propagation: US },
-    until: None,
-    is_logged: true,
-};
+const WORLD: WorldSpec = WorldSpec { link: LinkSpec::study_1(Aal::Aal34), until: None, is_logged: true };
 
 fn host(window_bytes: u32) -> HostSpec {
     HostSpec {

@@ -1,0 +1,14 @@
+//! TCP over STREAMS as Solaris 8 has it: a write is a message, and messages keep their boundaries.
+//!
+//! Sources: study 2 (Huang, "Understanding Gigabit Ethernet Performance on Sun Fire Systems", 2003); the "Solaris 8
+//! Tunable Parameters Reference Manual" for what a tunable means; and illumos, which carries that TCP on, where both
+//! are silent (`usr/src/uts/common/inet/tcp`).
+//!
+//! - [`messages`]: how writes become segments. [`nagle`]: when a small one waits. [`sender`]: what may leave.
+//! - [`deferred`]: when data is acknowledged. [`receiver`]: what has come.
+
+pub mod deferred;
+pub mod messages;
+pub mod nagle;
+pub mod receiver;
+pub mod sender;

@@ -1,14 +1,16 @@
 //! An end system of any operating system, so that two kinds can meet in one run.
 
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
-use crate::sunos;
 use crate::time::Ps;
+use crate::{solaris, sunos};
 
 /// One of the kinds.
 #[derive(Debug, Clone)]
 pub enum Machine {
     /// `SunOS` 4.1.
     Sunos(Box<sunos::host::Host>),
+    /// Solaris 8.
+    Solaris(Box<solaris::host::Host>),
 }
 
 /// The same for each kind, without a call through a table.
@@ -16,6 +18,7 @@ macro_rules! each {
     ($machine:expr, $end:ident => $call:expr) => {
         match $machine {
             Machine::Sunos($end) => $call,
+            Machine::Solaris($end) => $call,
         }
     };
 }

@@ -23,6 +23,7 @@ pub struct Deferred {
     current: u32,
     /// How many may ever pass.
     largest: u32,
+    answers_small_segments: bool,
 }
 
 /// However often the other end sends again, so many may pass.
@@ -30,8 +31,8 @@ const FLOOR: u32 = 2;
 
 impl Deferred {
     /// A fresh connection; `largest` of 0 or 1 defers nothing.
-    pub fn new(largest: u32) -> Self {
-        Self { count: 0, current: 1, largest }
+    pub fn new(largest: u32, answers_small_segments: bool) -> Self {
+        Self { count: 0, current: 1, largest, answers_small_segments }
     }
 
     /// The next segment in order has arrived, with `bytes` of payload; `waiting_bytes` before it are without
@@ -48,7 +49,7 @@ impl Deferred {
             self.current = (self.current + 1).min(self.largest);
             return Answer::Now;
         }
-        if bytes < mss && !waiting_bytes.is_multiple_of(u64::from(mss)) {
+        if self.answers_small_segments && bytes < mss && !waiting_bytes.is_multiple_of(u64::from(mss)) {
             return Answer::Now;
         }
         Answer::Later
@@ -102,15 +103,15 @@ mod tests {
 
     #[test]
     fn the_number_grows_to_eight() {
-        assert_eq!(covered(&mut Deferred::new(8), [MSS; 51]), [2, 3, 4, 5, 6, 7, 8, 8, 8]);
-        assert_eq!(covered(&mut Deferred::new(2), [MSS; 8]), [2, 2, 2, 2]);
-        assert_eq!(covered(&mut Deferred::new(1), [MSS; 3]), [1, 1, 1]);
+        assert_eq!(covered(&mut Deferred::new(8, true), [MSS; 51]), [2, 3, 4, 5, 6, 7, 8, 8, 8]);
+        assert_eq!(covered(&mut Deferred::new(2, true), [MSS; 8]), [2, 2, 2, 2]);
+        assert_eq!(covered(&mut Deferred::new(1, true), [MSS; 3]), [1, 1, 1]);
     }
 
     #[test]
     fn a_second_small_segment_is_answered_at_once() {
-        assert_eq!(covered(&mut Deferred::new(8), [60, 1440, 60, 1440, 60]), [2, 2]);
-        let mut deferred = Deferred::new(8);
+        assert_eq!(covered(&mut Deferred::new(8, true), [60, 1440, 60, 1440, 60]), [2, 2]);
+        let mut deferred = Deferred::new(8, true);
         assert_eq!(deferred.on_segment(60, 0, MSS), Answer::Later);
         // Behind full segments a small one waits.
         deferred.on_sent();
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn every_retransmission_lowers_the_number() {
-        let mut deferred = Deferred::new(8);
+        let mut deferred = Deferred::new(8, true);
         covered(&mut deferred, [MSS; 51]);
         let mut largest = Vec::new();
         for _ in 0..8 {

@@ -50,6 +50,10 @@ impl Receiver {
             self.deferred.on_duplicate();
             return Answer::Now;
         }
+        // A probe beyond a window that is shut.
+        if end > self.edge && self.open() == 0 {
+            return Answer::Now;
+        }
         if sequence > self.expected {
             self.keep(sequence, end);
             return Answer::Now;
@@ -119,7 +123,7 @@ mod tests {
     const SEGMENT: u64 = MSS as u64;
 
     fn receiver() -> Receiver {
-        Receiver::new(MSS, 16 * MSS, Deferred::new(8))
+        Receiver::new(MSS, 16 * MSS, Deferred::new(8, true))
     }
 
     #[test]

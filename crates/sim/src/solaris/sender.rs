@@ -99,6 +99,11 @@ impl Sender {
         self.next - self.una
     }
 
+    /// Whether something is to be sent again.
+    pub fn is_repairing(&self) -> bool {
+        self.resend || self.next < self.highest
+    }
+
     fn room(&self) -> u64 {
         self.window.min(self.cwnd).saturating_sub(self.outstanding())
     }

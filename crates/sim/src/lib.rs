@@ -5,6 +5,7 @@
 //!
 //! - [`world`]: moves time on and carries segments. [`end_system`]: what it asks of an end system.
 //! - [`sunos`]: the end system with `SunOS` 4.1. [`solaris`]: with Solaris 8. [`machine`]: one of any kind.
+//! - [`profile`]: host profiles as data.
 //! - [`application`]: what a process does next. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
 //! - [`log`]: what was sent.
@@ -19,6 +20,7 @@ pub mod end_system;
 pub mod link;
 pub mod log;
 pub mod machine;
+pub mod profile;
 pub mod segment;
 pub mod solaris;
 pub mod sunos;

@@ -1,6 +1,9 @@
 //! An end system of any operating system, so that two kinds can meet in one run.
 
+use crate::application::Application;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
+use crate::link::LinkSpec;
+use crate::profile::{Refusal, Sheet};
 use crate::time::Ps;
 use crate::{solaris, sunos};
 
@@ -21,6 +24,20 @@ macro_rules! each {
             Machine::Solaris($end) => $call,
         }
     };
+}
+
+/// A host from its profile, and the line that it is for.
+///
+/// # Errors
+/// What is wrong with the profile, by name, and a system that has no model.
+pub fn build(sheet: &Sheet, window_bytes: u32, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+    match sheet.system.as_str() {
+        "sunos-4.1" => {
+            let (spec, link) = sunos::profile::read(sheet, window_bytes)?;
+            Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, application, seed))), link))
+        }
+        other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1".to_owned() }),
+    }
 }
 
 impl EndSystem for Machine {

@@ -1,6 +1,6 @@
 //! `SunOS` 4.1 as an end system: BSD's sockets and TCP, one processor, one process, one connection.
 //!
-//! - [`spec`]: what a host is made of, as data. [`host`]: one as it stands, behind [`crate::end_system`].
+//! - [`spec`]: what a host is made of, as data. [`profile`]: from its file. [`host`]: one as it stands, behind [`crate::end_system`].
 //! - `process`: what happens in write and read calls. `network`: segments out and in.
 //! - [`socket`], [`tcp`], [`recovery`]: the rules. `adapter`: between memory and line.
 
@@ -8,6 +8,7 @@ mod adapter;
 pub mod host;
 mod network;
 mod process;
+pub mod profile;
 pub mod recovery;
 pub mod socket;
 pub mod spec;

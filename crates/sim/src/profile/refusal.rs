@@ -1,0 +1,126 @@
+//! Why a host cannot be, and the way out.
+
+/// A host profile or an expression that is not accepted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The text is no profile.
+    #[error("{file}: {reason}")]
+    Syntax {
+        /// Name of the text.
+        file: String,
+        /// The parser's finding, with line and column.
+        reason: String,
+    },
+    /// The expression has no adapter.
+    #[error("'{expression}' names no adapter: write MACHINE+ADAPTER or MACHINE+ADAPTER@DRIVER, e.g. sparc2+sba-100@2.2.6")]
+    NoAdapter {
+        /// As it was given.
+        expression: String,
+    },
+    /// A part that is not there.
+    #[error("there is no {kind} '{name}'; known: {known}")]
+    Unknown {
+        /// `machine`, `adapter` or `driver`.
+        kind: &'static str,
+        /// As it was given.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The parts do not fit.
+    #[error("{machine} cannot have {adapter}: that adapter is for {systems}, and {machine} runs {system}")]
+    Impossible {
+        /// The machine.
+        machine: String,
+        /// The adapter.
+        adapter: String,
+        /// Systems that have it.
+        systems: String,
+        /// What the machine runs.
+        system: String,
+    },
+    /// The adapter has several drivers for the machine, or none.
+    #[error("{adapter} has {count} drivers for {machine}: {known}; name one, as in {machine}+{adapter}@DRIVER")]
+    WhichDriver {
+        /// The adapter.
+        adapter: String,
+        /// The machine.
+        machine: String,
+        /// How many.
+        count: usize,
+        /// Their names.
+        known: String,
+    },
+    /// A rule or number that the operating system's model does not have.
+    #[error("{host}: '{key}' is no rule or number of {system}; it has {known}")]
+    UnknownKey {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+        /// The operating system.
+        system: String,
+        /// The keys that it has.
+        known: String,
+    },
+    /// A rule or number that is not given.
+    #[error("{host}: '{key}' is missing; give it a value and a source")]
+    Missing {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+    },
+    /// A value of the wrong kind, or a word that is no rule.
+    #[error("{host}: '{key}' cannot be {value}; it is {expected}")]
+    Value {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+        /// As it was given.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// A number beyond its own bounds of plausibility.
+    #[error("{host}: '{key}' is {value}, and plausible is {low} to {high} ({reason}); change the number, or its bounds with their source")]
+    Implausible {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+        /// As it was given.
+        value: f64,
+        /// Least.
+        low: f64,
+        /// Most.
+        high: f64,
+        /// Where the bounds come from.
+        reason: String,
+    },
+    /// A value without a source.
+    #[error("{host}: '{key}' has no source; say where it comes from")]
+    NoSource {
+        /// The host.
+        host: String,
+        /// The key.
+        key: String,
+    },
+    /// A set of the ensemble that is not there.
+    #[error("there is no parameter set {set}; there are {count}, counted from 0")]
+    NoSet {
+        /// As it was asked for.
+        set: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A buffer in which nothing fits.
+    #[error("{host}: a {what} of 0 bytes lets nothing through; give it at least 1 byte")]
+    Zero {
+        /// The host.
+        host: String,
+        /// `window`, `call`, ….
+        what: &'static str,
+    },
+}

@@ -1,0 +1,102 @@
+//! Host profiles: what is shipped is whole, and what cannot be is refused by name, with the way out.
+
+use sim::profile::part::{Part, Value};
+use sim::profile::{Library, Sheet};
+use sim::sunos;
+
+fn library() -> Library {
+    Library::shipped().expect("the shipped hosts are whole")
+}
+
+fn refusal_of(sheet: &Sheet) -> String {
+    sunos::profile::read(sheet, 8192).expect_err("this cannot be").to_string()
+}
+
+fn sparc2() -> Sheet {
+    library().resolve("sparc2+sba-100@2.2.6").expect("shipped")
+}
+
+#[test]
+fn every_shipped_host_and_set_can_be_read() {
+    let library = library();
+    for expression in library.expressions() {
+        let sheet = library.resolve(&expression).expect("its parts are there");
+        if sheet.system == "sunos-4.1" {
+            sunos::profile::read(&sheet, 4096).unwrap_or_else(|refusal| panic!("{refusal}"));
+            for set in 0..library.sets_count(&sheet.system) {
+                let sheet = library.resolve_set(&expression, set).expect("the set is there");
+                sunos::profile::read(&sheet, 4096).unwrap_or_else(|refusal| panic!("set {set}: {refusal}"));
+            }
+        }
+    }
+    assert!(library.expressions().contains(&"sparc10+sba-200@2.2.6".to_owned()));
+}
+
+#[test]
+fn a_driver_may_be_left_out_where_there_is_one() {
+    let short = library().resolve("sparc10+sba-200").expect("one driver");
+    assert_eq!(short.values, library().resolve("sparc10+sba-200@2.2.6").expect("named").values);
+}
+
+#[test]
+fn hosts_that_cannot_be_are_refused() {
+    for (expression, words) in [
+        ("sparc2", "names no adapter"),
+        ("sparc3+sba-100", "known: sparc2, sparc10"),
+        ("sparc2+sba-300", "known: sba-100, sba-200"),
+        ("sparc2+sba-100", "2.0, 2.2.6; name one, as in sparc2+sba-100@DRIVER"),
+        ("sparc2+sba-100@3", "known: 2.0, 2.2.6"),
+        ("sparc2+sba-200", "0 drivers for sparc2"),
+    ] {
+        let refusal = library().resolve(expression).expect_err(expression).to_string();
+        assert!(refusal.contains(words), "{expression}: {refusal}");
+    }
+    let mut library = library();
+    let text = "part = 'machine'\nname = 'pdp11'\nabout = ''\nsystem = '2.9bsd'\n[values]";
+    library.add(Part::read("pdp11.toml", text).expect("a machine"));
+    let refusal = library.resolve("pdp11+sba-100@2.0").expect_err("another system").to_string();
+    assert_eq!(refusal, "pdp11 cannot have sba-100: that adapter is for sunos-4.1, and pdp11 runs 2.9bsd");
+}
+
+#[test]
+fn values_that_cannot_be_are_refused_by_name() {
+    for (key, value, words) in [
+        ("copy_in_us", Value::Number(-1.0), "cannot be -1; it is a number that is not negative"),
+        ("copy_in_us", Value::Number(1e4), "plausible is 10 to 200"),
+        ("copy_limit_bytes", Value::Number(0.5), "a whole number"),
+        ("copy_limit_bytes", Value::Number(0.0), "of 0 bytes lets nothing through"),
+        ("nagle", Value::Word("sometimes".to_owned()), "one of off, below-segment, below-half-window"),
+        ("slow_start", Value::Number(1.0), "true or false"),
+        ("update_percent", Value::Switch(true), "a number"),
+    ] {
+        let mut sheet = sparc2();
+        sheet.set(key, value).expect("the key is there");
+        let refusal = refusal_of(&sheet);
+        assert!(refusal.contains(key) && refusal.contains(words), "{refusal}");
+    }
+    let mut sheet = sparc2();
+    let entry = sheet.values["nagle"].clone();
+    sheet.values.insert("window_scaling".to_owned(), entry);
+    assert!(refusal_of(&sheet).contains("'window_scaling' is no rule or number of sunos-4.1"));
+    let mut sheet = sparc2();
+    sheet.values.remove("nagle");
+    assert!(refusal_of(&sheet).contains("'nagle' is missing"));
+    let mut sheet = sparc2();
+    sheet.values.get_mut("nagle").expect("there").source.clear();
+    assert!(refusal_of(&sheet).contains("'nagle' has no source"));
+    let refusal = sunos::profile::read(&sparc2(), 0).expect_err("no window").to_string();
+    assert!(refusal.contains("a window of 0 bytes"), "{refusal}");
+}
+
+#[test]
+fn a_host_of_a_users_own_is_one_that_exists_with_other_values() {
+    let text = "part = 'host'\nbase = 'sparc2+sba-100@2.2.6'\nabout = 'what if'\n\
+                [values]\ncopy_limit_bytes = { value = 8192, source = 'what if' }";
+    let sheet = library().resolve_user("mine.toml", text).expect("a host");
+    let (spec, _) = sunos::profile::read(&sheet, 8192).expect("it can be");
+    assert_eq!(spec.rules.copy_limit_bytes, 8192);
+    let unknown = text.replace("copy_limit_bytes", "copy_limit");
+    let sheet = library().resolve_user("mine.toml", &unknown).expect("keys are the system's matter");
+    assert!(refusal_of(&sheet).contains("'copy_limit' is no rule"));
+    assert!(library().resolve_user("mine.toml", "part = 'host'\nbase = 1").expect_err("no host").to_string().contains("mine.toml"));
+}

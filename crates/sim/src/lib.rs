@@ -18,6 +18,7 @@ pub mod cost;
 pub mod cpu;
 pub mod end_system;
 pub mod link;
+pub mod linux;
 pub mod log;
 pub mod machine;
 pub mod profile;

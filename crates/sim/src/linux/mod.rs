@@ -1,0 +1,18 @@
+//! Linux, kernels 5.10 to 6.18: TCP, sockets, softirqs, adapters.
+//!
+//! The rules are those of `net/ipv4/tcp*.c`; each names its function there. They are small and pure; [`host`]
+//! puts them together.
+
+pub mod acknowledging;
+pub mod buffer;
+pub mod congestion;
+pub mod nagle;
+pub mod receiver;
+pub mod recovery;
+pub mod round_trip;
+pub mod sender;
+pub mod sizing;
+pub mod spec;
+pub mod tuning;
+pub mod window;
+pub mod write_queue;

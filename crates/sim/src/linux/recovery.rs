@@ -1,0 +1,428 @@
+//! What was lost, and how fast it is sent again: SACK (RFC 2018), RACK and the tail loss probe (RFC 8985),
+//! proportional rate reduction (RFC 6937), and the timeout.
+//!
+//! Simplified: reordering is not adapted to (no DSACK), a reduction is never undone, and forward RTO recovery (RFC
+//! 5682) is left out. On a path that reorders, or with a timeout that was not needed, Linux is faster.
+
+use crate::linux::congestion::Acked;
+use crate::linux::round_trip::{RoundTrip, TIMEOUT_MIN};
+use crate::linux::sender::{Segments, Sender, Timer};
+use crate::linux::write_queue::Buffer;
+use crate::segment::Segment;
+use crate::time::{MS, Ps};
+
+/// Duplicates after which a segment is held for lost at once (RFC 5681 3.2).
+const DUPLICATES: u32 = 3;
+/// The least a probe waits beyond two round trips: two ticks of a kernel with 250 Hz (`TCP_TIMEOUT_MIN`).
+const PROBE_LEAST: Ps = 8 * MS;
+
+/// Where loss recovery stands (`tcp_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Open,
+    /// Segments are sent again at the rate of proportional reduction.
+    Recovery,
+    /// After a timeout: everything is sent again in slow start.
+    Loss,
+}
+
+/// Loss recovery of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recovery {
+    state: State,
+    /// It is over when this is acknowledged.
+    end: u64,
+    has_sack: bool,
+    duplicates: u32,
+    /// Proportional reduction: the window before, delivered and sent since.
+    window_before: u32,
+    delivered: u32,
+    sent: u32,
+    out_before: u32,
+    /// RACK: the newest segment that arrived left then and ended there, and its round trip.
+    newest_sent_at: Ps,
+    newest_end: u64,
+    newest_round_trip: Ps,
+    is_probing: bool,
+    has_probed: bool,
+}
+
+impl Recovery {
+    /// With a peer that has SACK or not.
+    pub fn new(has_sack: bool) -> Self {
+        Self { has_sack, ..Self::default() }
+    }
+
+    /// Segments are being sent again.
+    pub fn is_under_way(&self) -> bool {
+        self.state != State::Open
+    }
+
+    pub(super) fn on_sent(&mut self, out: u32) {
+        if self.state == State::Recovery {
+            self.sent += out.saturating_sub(self.out_before);
+        }
+        self.out_before = out;
+    }
+
+    /// How long the tail's probe waits, if it may be sent (`tcp_schedule_loss_probe`): two round trips, and 200 ms more
+    /// for a delayed acknowledgment where one segment alone is out.
+    pub(super) fn probe_delay(&self, trip: &RoundTrip, segments: Segments) -> Option<Ps> {
+        if self.is_under_way() || self.has_probed || !self.has_sack || segments.sacked > 0 || trip.smoothed == 0 {
+            return None;
+        }
+        let more = if segments.out == 1 { TIMEOUT_MIN } else { PROBE_LEAST };
+        Some(2 * trip.smoothed + more)
+    }
+
+    /// Something arrived: RACK knows the newest (RFC 8985 6.2 step 2).
+    fn on_delivered(&mut self, now: Ps, buffer: &Buffer, least: Ps) {
+        let round_trip = now - buffer.sent_at;
+        if buffer.was_again_out && round_trip < least {
+            return;
+        }
+        if (buffer.sent_at, buffer.end()) > (self.newest_sent_at, self.newest_end) {
+            (self.newest_sent_at, self.newest_end, self.newest_round_trip) = (buffer.sent_at, buffer.end(), round_trip);
+        }
+    }
+}
+
+/// What an acknowledgment did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Acknowledged {
+    /// Bytes that were acknowledged for the first time.
+    pub bytes: u64,
+    /// Buffers that were freed.
+    pub buffers: u32,
+    /// Something may leave now.
+    pub wants_output: bool,
+}
+
+impl Sender {
+    /// An acknowledgment arrived (`tcp_ack`, `tcp_input.c`).
+    pub fn on_acknowledgment(&mut self, now: Ps, segment: &Segment) -> Acknowledged {
+        if segment.acknowledgment < self.una {
+            return Acknowledged::default();
+        }
+        let before = self.una;
+        let is_window_told = self.take_window(segment);
+        let lost_before = self.segments.lost;
+        let (mut acked, trip) = self.free(now, segment.acknowledgment);
+        acked.bytes = self.una - before;
+        if let Some(sample) = trip {
+            self.round_trip.on_sample(sample, self.una, self.next);
+            self.backoff = 0;
+        }
+        let mut delivered = acked.delivered;
+        delivered += self.take_sack(now, segment);
+        if acked.bytes == 0 && !is_window_told && segment.bytes == 0 && self.segments.out > 0 {
+            self.recovery.duplicates += 1;
+        }
+        self.detect_losses(now);
+        self.go_through_states(now, acked.bytes > 0, delivered, self.segments.lost > lost_before);
+        if !self.recovery.is_under_way() || self.recovery.state == State::Loss {
+            let round_trip = trip.unwrap_or(0);
+            self.congestion.on_acked(now, &Acked { segments: delivered, round_trip, una: self.una, next: self.next });
+        }
+        self.recovery.out_before = self.segments.out;
+        if acked.bytes > 0 {
+            self.recovery.duplicates = 0;
+            self.recovery.has_probed = false;
+            self.arm_again(now);
+        } else if is_window_told && self.segments.out == 0 {
+            self.timer = None;
+        }
+        Acknowledged { bytes: acked.bytes, buffers: acked.buffers, wants_output: acked.bytes > 0 || is_window_told || delivered > 0 }
+    }
+
+    /// Takes the window over, if the segment is newer than what is known of it (`tcp_may_update_window`).
+    fn take_window(&mut self, segment: &Segment) -> bool {
+        let is_newer = segment.acknowledgment > self.una
+            || segment.sequence > self.window_told_at
+            || (segment.sequence == self.window_told_at && segment.window > self.window);
+        if !is_newer {
+            return false;
+        }
+        let end = segment.acknowledgment + u64::from(segment.window);
+        let has_moved = end != self.window_end;
+        self.window_told_at = segment.sequence;
+        self.window = segment.window;
+        self.window_end = end;
+        self.largest_window = self.largest_window.max(segment.window);
+        has_moved
+    }
+
+    /// Frees what is acknowledged (`tcp_clean_rtx_queue`). The round trip is the oldest's that was sent once.
+    fn free(&mut self, now: Ps, una: u64) -> (Freed, Option<Ps>) {
+        let mut freed = Freed::default();
+        let mut sample = None;
+        while let Some((buffer, left)) = self.queue.acknowledge(una) {
+            let count = if left == 0 { self.count(buffer.bytes) } else { self.count(buffer.bytes + left) - self.count(left) };
+            self.segments.out -= count;
+            if buffer.is_sacked {
+                self.segments.sacked -= count;
+            } else {
+                freed.delivered += count;
+                self.recovery.on_delivered(now, &buffer, self.round_trip.least);
+            }
+            self.segments.lost -= if buffer.is_lost { count } else { 0 };
+            self.segments.again -= if buffer.is_again_out { count } else { 0 };
+            if !buffer.was_again_out && !buffer.is_sacked {
+                sample.get_or_insert(now - buffer.sent_at);
+            }
+            freed.buffers += u32::from(left == 0);
+        }
+        self.una = una;
+        self.next = self.next.max(una);
+        (freed, sample)
+    }
+
+    /// Marks what the other end has (`tcp_sacktag_write_queue`); buffers are cut at the edges of blocks. Segments that
+    /// are new.
+    fn take_sack(&mut self, now: Ps, segment: &Segment) -> u32 {
+        let mut delivered = 0;
+        for block in segment.sack.blocks() {
+            let begin = segment.acknowledgment + u64::from(block.after_bytes);
+            let end = begin + u64::from(block.bytes);
+            let mut index = 0;
+            while index < self.queue.sent_count() {
+                let Some(&mut buffer) = self.queue.sent_mut(index) else { break };
+                if buffer.begin >= end {
+                    break;
+                }
+                if buffer.end() > begin && !buffer.is_sacked {
+                    if buffer.begin < begin {
+                        self.cut(index, &buffer, u32::try_from(begin - buffer.begin).unwrap_or(u32::MAX));
+                    } else if buffer.end() <= end || self.cut(index, &buffer, u32::try_from(end - buffer.begin).unwrap_or(u32::MAX)) {
+                        delivered += self.mark_sacked(now, index);
+                    }
+                }
+                index += 1;
+            }
+        }
+        delivered
+    }
+
+    /// Cuts a sent buffer in two; the counts follow, for two parts may be more segments than the whole.
+    fn cut(&mut self, index: usize, buffer: &Buffer, bytes: u32) -> bool {
+        let more = self.count(bytes) + self.count(buffer.bytes - bytes) - self.count(buffer.bytes);
+        self.queue.split(index, bytes);
+        self.segments.out += more;
+        self.segments.lost += if buffer.is_lost { more } else { 0 };
+        self.segments.again += if buffer.is_again_out { more } else { 0 };
+        true
+    }
+
+    fn mark_sacked(&mut self, now: Ps, index: usize) -> u32 {
+        let Some(buffer) = self.queue.sent_mut(index) else { return 0 };
+        let was = *buffer;
+        (buffer.is_sacked, buffer.is_lost, buffer.is_again_out) = (true, false, false);
+        let count = self.count(was.bytes);
+        self.segments.sacked += count;
+        self.segments.lost -= if was.is_lost { count } else { 0 };
+        self.segments.again -= if was.is_again_out { count } else { 0 };
+        self.recovery.on_delivered(now, &was, self.round_trip.least);
+        count
+    }
+
+    /// What left before something that arrived, and is overdue, is lost (RFC 8985 6.2 step 5; `tcp_rack_detect_loss`).
+    /// Without SACK three duplicates tell of the oldest alone (RFC 5681 3.2).
+    fn detect_losses(&mut self, now: Ps) {
+        let recovery = self.recovery;
+        if !recovery.has_sack {
+            if recovery.duplicates == DUPLICATES {
+                self.mark_lost(0);
+            }
+            return;
+        }
+        if self.segments.sacked == 0 && !recovery.is_under_way() {
+            return;
+        }
+        let is_sure = recovery.is_under_way() || self.segments.sacked >= DUPLICATES;
+        let patience = if is_sure { 0 } else { (self.round_trip.least / 4).min(self.round_trip.smoothed) };
+        let mut wait = None;
+        for index in 0..self.queue.sent_count() {
+            let Some(&mut buffer) = self.queue.sent_mut(index) else { break };
+            if buffer.is_sacked || (buffer.is_lost && !buffer.is_again_out) {
+                continue;
+            }
+            if (buffer.sent_at, buffer.end()) >= (recovery.newest_sent_at, recovery.newest_end) {
+                continue;
+            }
+            let due = buffer.sent_at + recovery.newest_round_trip + patience;
+            if due <= now {
+                self.mark_lost(index);
+            } else {
+                wait = Some(wait.map_or(due, |wait: Ps| wait.max(due)));
+            }
+        }
+        if let Some(at) = wait {
+            self.timer = Some((at, Timer::Reordering));
+        }
+    }
+
+    fn mark_lost(&mut self, index: usize) {
+        let Some(buffer) = self.queue.sent_mut(index) else { return };
+        let was = *buffer;
+        (buffer.is_lost, buffer.is_again_out) = (true, false);
+        let count = self.count(was.bytes);
+        self.segments.again -= if was.is_again_out { count } else { 0 };
+        self.segments.lost += if was.is_lost { 0 } else { count };
+    }
+
+    /// Into recovery, through it and out (`tcp_fastretrans_alert`).
+    fn go_through_states(&mut self, now: Ps, has_progress: bool, delivered: u32, has_new_losses: bool) {
+        if self.recovery.is_under_way() && self.una >= self.recovery.end {
+            if self.recovery.state == State::Recovery {
+                self.congestion.window = self.congestion.threshold;
+            }
+            self.recovery.state = State::Open;
+        }
+        if self.recovery.state == State::Open && self.segments.lost > 0 {
+            self.recovery.state = State::Recovery;
+            self.recovery.end = self.next;
+            self.recovery.window_before = self.congestion.window;
+            (self.recovery.delivered, self.recovery.sent) = (0, 0);
+            self.congestion.on_loss();
+            self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
+        }
+        if self.recovery.state == State::Recovery {
+            self.reduce(has_progress, delivered, has_new_losses);
+        }
+    }
+
+    /// The window of recovery (RFC 6937 3; `tcp_cwnd_reduction`).
+    fn reduce(&mut self, has_progress: bool, delivered: u32, has_new_losses: bool) {
+        let recovery = &mut self.recovery;
+        recovery.delivered += delivered;
+        let in_flight = self.segments.in_flight();
+        let threshold = self.congestion.threshold;
+        let more = if in_flight > threshold {
+            let share = u64::from(threshold) * u64::from(recovery.delivered);
+            u32::try_from(share.div_ceil(u64::from(recovery.window_before.max(1)))).unwrap_or(u32::MAX).saturating_sub(recovery.sent)
+        } else {
+            let grows = u32::from(has_progress && !has_new_losses);
+            (recovery.delivered.saturating_sub(recovery.sent).max(delivered) + grows).min(threshold - in_flight)
+        };
+        // The first retransmission leaves in any case.
+        self.congestion.window = in_flight + more.max(u32::from(recovery.sent == 0));
+    }
+
+    /// The next buffer that leaves again, if any.
+    pub(super) fn poll_again(&mut self, now: Ps) -> Option<Buffer> {
+        if std::mem::take(&mut self.recovery.is_probing) {
+            return self.probe_tail(now);
+        }
+        if self.segments.lost == 0 {
+            return None;
+        }
+        let quota = self.congestion.window.saturating_sub(self.segments.in_flight());
+        if quota == 0 {
+            return None;
+        }
+        let index = self.queue.sent().position(|buffer| buffer.is_lost && !buffer.is_again_out)?;
+        let buffer = *self.queue.sent_mut(index)?;
+        let most = quota.min(self.most_segments()) * self.mss;
+        if most < buffer.bytes {
+            self.cut(index, &buffer, most);
+        }
+        self.send_again(now, index)
+    }
+
+    fn send_again(&mut self, now: Ps, index: usize) -> Option<Buffer> {
+        let buffer = self.queue.sent_mut(index)?;
+        (buffer.is_again_out, buffer.was_again_out, buffer.sent_at) = (true, true, now);
+        let buffer = *buffer;
+        let count = self.count(buffer.bytes);
+        self.segments.again += count;
+        if self.recovery.state == State::Recovery {
+            self.recovery.sent += count;
+        }
+        self.count_again(now, buffer.bytes);
+        if self.timer.is_none() {
+            self.arm(now);
+        }
+        Some(buffer)
+    }
+
+    /// The tail's last segment leaves again, so that its acknowledgment tells what is lost (`tcp_send_loss_probe`;
+    /// new data, which Linux prefers, would have left by itself).
+    fn probe_tail(&mut self, now: Ps) -> Option<Buffer> {
+        let last = self.queue.sent_count().checked_sub(1)?;
+        let buffer = *self.queue.sent_mut(last)?;
+        let tail = (buffer.bytes - 1) % self.mss + 1;
+        let index = if tail < buffer.bytes {
+            self.cut(last, &buffer, buffer.bytes - tail);
+            last + 1
+        } else {
+            last
+        };
+        if buffer.is_sacked || buffer.is_again_out {
+            return None;
+        }
+        self.send_again(now, index)
+    }
+
+    /// After progress timers begin anew.
+    fn arm_again(&mut self, now: Ps) {
+        if !matches!(self.timer, Some((_, Timer::Reordering))) {
+            self.arm(now);
+        }
+    }
+
+    /// The timer is up at `now`. True for a timeout.
+    pub fn on_timer(&mut self, now: Ps) -> bool {
+        let Some((_, timer)) = self.timer.take() else { return false };
+        match timer {
+            Timer::LossProbe => {
+                (self.recovery.is_probing, self.recovery.has_probed) = (true, true);
+                self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
+            }
+            Timer::Reordering => {
+                let lost_before = self.segments.lost;
+                self.detect_losses(now);
+                self.go_through_states(now, false, 0, self.segments.lost > lost_before);
+                self.arm_again(now);
+            }
+            Timer::Retransmission => {
+                self.on_timeout(now);
+                return true;
+            }
+            Timer::WindowProbe => {
+                self.backoff += 1;
+                self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::WindowProbe));
+            }
+        }
+        false
+    }
+
+    /// Whether the window is shut, so that a probe leaves when its timer is up.
+    pub fn is_window_probed(&self) -> bool {
+        matches!(self.timer, Some((_, Timer::WindowProbe)))
+    }
+
+    /// Everything that the other end is not known to have is lost (`tcp_enter_loss`); the window begins anew.
+    fn on_timeout(&mut self, now: Ps) {
+        for index in 0..self.queue.sent_count() {
+            if self.queue.sent_mut(index).is_some_and(|buffer| !buffer.is_sacked) {
+                self.mark_lost(index);
+            }
+        }
+        let in_flight = self.segments.in_flight();
+        self.congestion.on_timeout(in_flight);
+        self.recovery.state = State::Loss;
+        self.recovery.end = self.next;
+        self.backoff += 1;
+        self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
+    }
+}
+
+/// What was freed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Freed {
+    bytes: u64,
+    buffers: u32,
+    /// Segments of it that were not known to have arrived.
+    delivered: u32,
+}

@@ -5,7 +5,7 @@ use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{Refusal, Sheet};
 use crate::time::Ps;
-use crate::{solaris, sunos};
+use crate::{linux, solaris, sunos};
 
 /// One of the kinds.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub enum Machine {
     Sunos(Box<sunos::host::Host>),
     /// Solaris 8.
     Solaris(Box<solaris::host::Host>),
+    /// Linux.
+    Linux(Box<linux::host::Host>),
 }
 
 /// The same for each kind, without a call through a table.
@@ -22,6 +24,7 @@ macro_rules! each {
         match $machine {
             Machine::Sunos($end) => $call,
             Machine::Solaris($end) => $call,
+            Machine::Linux($end) => $call,
         }
     };
 }

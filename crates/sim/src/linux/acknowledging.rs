@@ -52,7 +52,7 @@ pub struct Came {
 impl Acknowledging {
     /// Before any data: segments are held for small (`tcp_initialize_rcv_mss`).
     pub fn new(mss: u32, window: u32) -> Self {
-        let hint = mss.min(window / 2).min(MSS_DEFAULT_BYTES).max(MSS_LEAST_BYTES);
+        let hint = mss.min(window / 2).clamp(MSS_LEAST_BYTES, MSS_DEFAULT_BYTES);
         Self {
             is_scheduled: false,
             due_at: None,

@@ -6,7 +6,10 @@
 pub mod acknowledging;
 pub mod buffer;
 pub mod congestion;
+pub mod host;
 pub mod nagle;
+mod network;
+mod process;
 pub mod receiver;
 pub mod recovery;
 pub mod round_trip;

@@ -45,13 +45,11 @@ pub struct Burst {
 pub fn defers(burst: &Burst, divisor: u64) -> bool {
     let room = burst.receive_room.min(burst.congestion_room);
     let bytes = u64::from(burst.bytes);
-    if burst.since_sent > MS || room >= burst.most_bytes || (!burst.is_last && room >= bytes) || room >= burst.whole_window / divisor.max(1) {
+    if burst.since_sent > MS || room >= burst.most_bytes || (!burst.is_last && room >= bytes) || room >= burst.whole_window / divisor.max(1)
+    {
         return false;
     }
-    match burst.oldest_age {
-        Some(age) if age >= burst.round_trip / 2 => true,
-        _ => false,
-    }
+    burst.oldest_age.is_some_and(|age| age >= burst.round_trip / 2)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The receiving half of a connection: what lies unread, the window, and what is to be acknowledged.
 
+use crate::end_system::Cause;
 use crate::linux::acknowledging::{Acknowledging, Came};
 use crate::linux::buffer::{OVERHEAD_BYTES, Share, truesize};
 use crate::linux::round_trip::RoundTrip;
@@ -27,8 +28,8 @@ struct Unread {
 pub struct Taken {
     /// Bytes that can be read now and could not before.
     pub readable: u64,
-    /// An acknowledgment leaves at once.
-    pub acknowledges: bool,
+    /// Why an acknowledgment leaves at once, if it does.
+    pub acknowledges: Option<Cause>,
 }
 
 /// The receiving half.
@@ -150,16 +151,16 @@ impl Receiver {
         let window = u32::try_from(self.window).unwrap_or(u32::MAX);
         if segment.end() <= self.expected || segment.sequence >= self.expected + self.current().max(1) {
             self.acks.on_disorder(window);
-            return Taken { readable: 0, acknowledges: true };
+            return Taken { readable: 0, acknowledges: Some(Cause::OutOfOrder) };
         }
         if !self.finds_room() {
             self.dropped += 1;
-            return Taken { readable: 0, acknowledges: true };
+            return Taken { readable: 0, acknowledges: Some(Cause::OutOfOrder) };
         }
         if segment.sequence > self.expected {
             self.keep_beyond(segment);
             self.acks.on_disorder(window);
-            return Taken { readable: 0, acknowledges: true };
+            return Taken { readable: 0, acknowledges: Some(Cause::OutOfOrder) };
         }
         let before = self.expected;
         self.queue(u32::try_from(segment.end() - self.expected).unwrap_or(0));
@@ -169,8 +170,14 @@ impl Receiver {
         let unacknowledged = self.expected - self.window_from;
         let would_be = if unacknowledged > u64::from(self.acks.mss_seen) { self.select() } else { 0 };
         let narrow = |window: u64| u32::try_from(window).unwrap_or(u32::MAX);
-        let is_due = self.acks.is_due_on_input(unacknowledged, narrow(would_be), narrow(self.window));
-        let acknowledges = is_due || had_hole || self.acks.delay(now, trip.smoothed);
+        let is_quick = self.acks.is_quick();
+        let acknowledges = if self.acks.is_due_on_input(unacknowledged, narrow(would_be), narrow(self.window)) {
+            Some(if is_quick { Cause::QuickAck } else { Cause::SecondSegment })
+        } else if had_hole {
+            Some(Cause::OutOfOrder)
+        } else {
+            self.acks.delay(now, trip.smoothed).then_some(Cause::DelayedAck)
+        };
         Taken { readable: self.expected - before, acknowledges }
     }
 
@@ -180,7 +187,8 @@ impl Receiver {
         let segment_bytes = segment.bytes.div_ceil(u32::from(segment.wire_segments_count).max(1)).min(self.mss);
         let came = Came { bytes: segment.bytes, segment_bytes };
         let memory = truesize(segment.bytes);
-        if self.acks.on_data(now, came, self.mss, window, trip.timeout(0)) && self.share.measure(segment.bytes, memory) && !self.is_clamped {
+        if self.acks.on_data(now, came, self.mss, window, trip.timeout(0)) && self.share.measure(segment.bytes, memory) && !self.is_clamped
+        {
             self.clamp = self.share.window(self.limit);
         }
         self.tuning.on_data(now, self.expected, self.window);
@@ -350,7 +358,7 @@ mod tests {
         let mut segment = Segment::data(sequence, bytes);
         segment.wire_segments_count = u16::try_from(bytes.div_ceil(MSS)).expect("few");
         let taken = receiver.on_data(now, &segment, &RoundTrip::default());
-        if taken.acknowledges {
+        if taken.acknowledges.is_some() {
             receiver.announce();
             '+'
         } else {

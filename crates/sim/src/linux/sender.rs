@@ -19,6 +19,8 @@ pub enum Push {
     Forced,
     /// In any case, and one buffer alone (`tcp_push_one`).
     One,
+    /// What the window takes, though it be less than a segment (`tcp_write_wakeup`).
+    Probe,
 }
 
 /// A timer of the sender: there is one at a time.
@@ -33,6 +35,9 @@ pub enum Timer {
     /// The other end's window is shut (RFC 9293 3.8.6.1).
     WindowProbe,
 }
+
+/// An instant that never comes.
+const HELD: Ps = Ps::MAX;
 
 /// Segments as counted for the congestion window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,8 +99,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that is open: the other end has announced `window`.
-    pub fn new(kernel: Kernel, socket: Socket, mss: u32, window: u32) -> Self {
+    /// A connection that is open: the other end has announced `window`, and has SACK or not.
+    pub fn new(kernel: Kernel, socket: Socket, mss: u32, window: u32, has_sack: bool) -> Self {
         Self {
             mss: sizing::within_half_window(mss, window),
             kernel,
@@ -111,7 +116,7 @@ impl Sender {
             pushed_end: 0,
             congestion: Congestion::new(socket.algorithm),
             round_trip: RoundTrip::default(),
-            recovery: Recovery::default(),
+            recovery: Recovery::new(has_sack),
             segments: Segments::default(),
             timer: None,
             backoff: 0,
@@ -139,11 +144,15 @@ impl Sender {
         self.pushed_end = self.queue.end;
     }
 
+    /// Whether not a byte more may leave.
+    pub fn is_window_shut(&self) -> bool {
+        self.next >= self.window_end
+    }
+
     /// Whether a write's end stays where it is, since the device is busy.
     pub fn is_corked(&mut self) -> bool {
         let tail = self.queue.tail().map_or(0, |tail| tail.bytes);
-        let corks = self.kernel.corks
-            && nagle::corks(tail, self.goal(), self.queue.sent_count() > 0, self.device_memory, truesize(tail));
+        let corks = self.kernel.corks && nagle::corks(tail, self.goal(), self.queue.sent_count() > 0, self.device_memory, truesize(tail));
         self.is_throttled |= corks;
         corks
     }
@@ -157,7 +166,9 @@ impl Sender {
         }
         let percent = if self.congestion.window < self.congestion.threshold / 2 { 200 } else { 120 };
         let window = u64::from(self.congestion.window.max(self.segments.out)) * u64::from(self.mss);
-        u64::try_from(u128::from(window * percent / 100) * u128::from(S) / u128::from(self.round_trip.smoothed)).unwrap_or(u64::MAX).min(own)
+        u64::try_from(u128::from(window * percent / 100) * u128::from(S) / u128::from(self.round_trip.smoothed))
+            .unwrap_or(u64::MAX)
+            .min(own)
     }
 
     pub(super) fn most_segments(&self) -> u32 {
@@ -195,13 +206,16 @@ impl Sender {
 
     /// How much of the first unsent buffer may leave.
     fn sendable(&mut self, now: Ps, head: &Buffer, quota: u32, most: u32, push: Push) -> Option<u32> {
+        if push == Push::Probe {
+            let window = u32::try_from(self.window_end.saturating_sub(head.begin)).unwrap_or(u32::MAX);
+            return Some(head.bytes.min(self.mss).min(window)).filter(|&bytes| bytes > 0);
+        }
         if head.begin + u64::from(head.bytes.min(self.mss)) > self.window_end {
             return None;
         }
         let is_last = self.queue.is_head_last();
-        let holds_partial = push == Push::Nagle
-            && is_last
-            && nagle::holds(true, self.socket.no_delay, self.segments.out > 0, self.small_end, self.una);
+        let holds_partial =
+            push == Push::Nagle && is_last && nagle::holds(true, self.socket.no_delay, self.segments.out > 0, self.small_end, self.una);
         if head.bytes <= self.mss {
             return (head.bytes == self.mss || !holds_partial).then_some(head.bytes);
         }
@@ -292,7 +306,12 @@ impl Sender {
 
     /// When the timer is up.
     pub fn timer_at(&self) -> Option<Ps> {
-        self.timer.map(|(at, _)| at)
+        self.timer.map(|(at, _)| at).filter(|&at| at != HELD)
+    }
+
+    /// The timer is up; its work waits for a processor or for the socket.
+    pub fn hold_timer(&mut self) {
+        self.timer = self.timer.map(|(_, timer)| (HELD, timer));
     }
 
     /// The device is done with so much memory. True where sending goes on (`tcp_wfree`).

@@ -25,8 +25,8 @@ pub fn goal(mss: u32, gso_max_bytes: u32, largest_window: u32) -> u32 {
     (most / mss * mss).max(mss)
 }
 
-/// Segments that leave in one go (`tcp_tso_autosize`, tcp_output.c): what `pacing_rate` (bytes a second) moves
-/// in a millisecond, more for near hosts, at least `least` (`tcp_min_tso_segs`).
+/// Segments that leave in one go (`tcp_tso_autosize`, `tcp_output.c`): what `pacing_rate` (bytes a second)
+/// moves in a millisecond, more for near hosts, at least `least` (`tcp_min_tso_segs`).
 pub fn autosize(pacing_rate: u64, round_trip_min: Ps, mss: u32, gso_max_bytes: u32, least: u32) -> u32 {
     let most = u64::from(gso_max_bytes.saturating_sub(HEADER_ROOM_BYTES + 1));
     let halvings = u32::try_from(round_trip_min / ROUND_TRIP_UNIT).unwrap_or(u32::MAX);
@@ -40,8 +40,8 @@ pub fn segments(bytes: u32, mss: u32) -> u32 {
     bytes.div_ceil(mss).max(1)
 }
 
-/// Where a buffer of `bytes` is cut before it leaves (`tcp_mss_split_point`, tcp_output.c). `window` is what is open
-/// from its first byte on, `holds_partial` whether Nagle's rule keeps a last small segment back.
+/// Where a buffer of `bytes` is cut before it leaves (`tcp_mss_split_point`, `tcp_output.c`). `window` is what is
+/// open from its first byte on, `holds_partial` whether Nagle's rule keeps a last small segment back.
 pub fn split_point(bytes: u32, mss: u32, window: u64, most_segments: u32, is_last: bool, holds_partial: bool) -> u32 {
     let most = mss.saturating_mul(most_segments);
     if u64::from(most) <= window && !is_last {

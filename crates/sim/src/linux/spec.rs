@@ -137,8 +137,8 @@ pub struct Costs {
     pub free_buffer: Ps,
     /// Waking a process, for whoever does it.
     pub wake_up: Ps,
-    /// Until the process runs, with its processor idle.
-    pub wake_delay: Ps,
+    /// Until an idle processor takes an interrupt: out of its sleep, with a hypervisor's help in a virtual machine.
+    pub idle_exit: Ps,
     /// Into the process and out of it.
     pub switch: Ps,
     /// Entering and leaving a read call.

@@ -75,8 +75,7 @@ fn round_up(bytes: u64, scale: u32) -> u64 {
 mod tests {
     use super::*;
 
-    const ROOM: Room =
-        Room { free: 52_428, full: 104_856, clamp: 52_428, threshold: 52_428, mss_seen: 9136, scale: 0, announced: 0 };
+    const ROOM: Room = Room { free: 52_428, full: 104_856, clamp: 52_428, threshold: 52_428, mss_seen: 9136, scale: 0, announced: 0 };
 
     #[test]
     fn an_unscaled_window_is_whole_segments() {

@@ -4,7 +4,8 @@
 //! them. [`world::run`] takes two end systems and a line, and gives every segment.
 //!
 //! - [`world`]: moves time on and carries segments. [`end_system`]: what it asks of an end system.
-//! - [`sunos`]: the end system with `SunOS` 4.1. [`solaris`]: with Solaris 8. [`machine`]: one of any kind.
+//! - [`sunos`]: the end system with `SunOS` 4.1. [`solaris`]: with Solaris 8. [`linux`]: with Linux. [`machine`]: one
+//!   of any kind.
 //! - [`profile`]: host profiles as data.
 //! - [`application`]: what a process does next. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.

@@ -3,8 +3,9 @@
 //! Costs here are round numbers of the right size: what is asserted must not depend on them.
 
 use sim::application::Application;
+use sim::coalescing::Coalescing;
 use sim::cost::Cost;
-use sim::link::LinkSpec;
+use sim::link::{LinkSpec, media};
 use sim::linux::host::Host;
 use sim::linux::spec::{Adapter, Costs, HostSpec, Kernel, Socket, Steering};
 use sim::machine::Machine;
@@ -43,7 +44,7 @@ fn spec(window: Option<u32>) -> HostSpec {
     HostSpec {
         kernel: Kernel::default(),
         socket: Socket { send_buffer_bytes: window, receive_buffer_bytes: window, window_clamp_bytes: window, ..Socket::default() },
-        adapter: Adapter { has_segmentation: true, has_gro: false, coalescing: 0, completion: 5 * US },
+        adapter: Adapter { has_segmentation: true, has_gro: false, coalescing: Coalescing::NONE, completion: 5 * US },
         steering: Steering::SameProcessor,
         costs: costs(),
         mss: 1448,
@@ -52,7 +53,7 @@ fn spec(window: Option<u32>) -> HostSpec {
 }
 
 fn transfer(spec: &HostSpec, write: u32, read: u32, bytes: u64) -> Outcome {
-    let link = LinkSpec { around_bytes: 66, in_cell_bytes: 1, cell: 0, propagation: US };
+    let link = LinkSpec { headers_bytes: 52, ..LinkSpec::usual(media::VETH, US) };
     let writer = Host::new(*spec, Application::Writer { call_bytes: write, left_bytes: bytes }, 1);
     let reader = Host::new(*spec, Application::Reader { call_bytes: read, left_bytes: bytes }, 2);
     let ends = [writer, reader].map(|host| Machine::Linux(Box::new(host)));
@@ -133,7 +134,7 @@ fn the_same_seed_gives_the_same_segments() {
 
 #[test]
 fn a_run_that_cannot_go_on_says_in_what_state() {
-    let link = LinkSpec { around_bytes: 66, in_cell_bytes: 1, cell: 0, propagation: US };
+    let link = LinkSpec::usual(media::VETH, US);
     let writer = |seed| Host::new(spec(Some(8192)), Application::Writer { call_bytes: 4096, left_bytes: MEGABYTES }, seed);
     let ends = [writer(1), writer(2)].map(|host| Machine::Linux(Box::new(host)));
     let outcome = run(&WorldSpec { link, until: None, is_logged: false }, ends);

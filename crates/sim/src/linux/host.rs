@@ -142,6 +142,8 @@ pub struct Host {
     /// What came in and was not taken, and when each was all there.
     pub(super) adapter: VecDeque<(Ps, Segment)>,
     pub(super) is_polling: bool,
+    /// When the adapter interrupts, and when the processor takes that.
+    pub(super) raised_at: Option<Ps>,
     pub(super) interrupt_at: Option<Ps>,
     pub(super) wake_at: Option<Ps>,
     /// Memory of frames that the line has not yet accepted, and when the device is done with those it has.
@@ -178,6 +180,7 @@ impl Host {
             new_buffers: 0,
             adapter: VecDeque::new(),
             is_polling: false,
+            raised_at: None,
             interrupt_at: None,
             wake_at: None,
             handed_over: VecDeque::new(),
@@ -216,13 +219,9 @@ impl Host {
             Task::ReadCall(room) => self.begin_read(now, room),
             Task::CopiedOut(bytes) => self.copied_out(now, bytes),
             Task::Awake => self.awake(now),
-            Task::Interrupted => {
-                self.is_polling = true;
-                self.poll_adapter(now);
-            }
+            Task::Interrupted | Task::Backlogged => self.poll_adapter(now),
             Task::Taken(segment) => self.taken(segment),
             Task::Input(caller, segment) => self.input(now, caller, &segment),
-            Task::Backlogged => self.poll_adapter(now),
             Task::SenderTimer => self.on_sender_timer(now),
             Task::AckTimer => self.on_ack_timer(),
             Task::DeviceDone => self.on_device_done(now),
@@ -235,7 +234,8 @@ impl Host {
         let costs = self.spec.costs;
         let cpu = self.softirq_cpu();
         if is_due(self.interrupt_at) {
-            self.interrupt_at = None;
+            (self.raised_at, self.interrupt_at) = (None, None);
+            self.is_polling = true;
             self.submit(now, cpu, Level::Interrupt, costs.interrupt, Task::Interrupted);
         } else if is_due(self.wake_at) {
             self.wake_at = None;

@@ -104,19 +104,21 @@ impl Host {
     /// A segment comes in. An adapter that is not being worked off interrupts, after its coalescing, and an idle
     /// processor has to be woken first.
     pub(super) fn put_in_adapter(&mut self, now: Ps, arrival: &Arrival) {
-        self.adapter.push_back((arrival.last.max(now), arrival.segment));
-        if !self.is_polling && self.interrupt_at.is_none() {
-            self.ask_for_interrupt(now);
+        let last = arrival.last.max(now);
+        self.adapter.push_back((last, arrival.segment));
+        if !self.is_polling {
+            let coalescing = self.spec.adapter.coalescing;
+            let waiting = u32::try_from(self.adapter.len()).unwrap_or(u32::MAX);
+            let due = if waiting >= coalescing.frames { last } else { last + coalescing.delay };
+            self.interrupt(self.raised_at.map_or(due, |at| at.min(due)));
         }
     }
 
-    fn ask_for_interrupt(&mut self, now: Ps) {
-        if let Some(&(last, _)) = self.adapter.front() {
-            let is_idle = self.cpus[self.softirq_cpu()].done_at().is_none();
-            let exit = if is_idle { self.spec.costs.idle_exit } else { 0 };
-            self.is_polling = true;
-            self.interrupt_at = Some(last.max(now) + self.spec.adapter.coalescing + exit);
-        }
+    /// The adapter interrupts at an instant; an idle processor takes it later than a busy one.
+    fn interrupt(&mut self, at: Ps) {
+        let is_idle = self.cpus[self.softirq_cpu()].done_at().is_none();
+        self.raised_at = Some(at);
+        self.interrupt_at = Some(at + if is_idle { self.spec.costs.idle_exit } else { 0 });
     }
 
     /// The softirq takes the next segment, merged with those that follow it, or ends.
@@ -126,7 +128,8 @@ impl Host {
             return;
         };
         if last > now {
-            return self.ask_for_interrupt(now);
+            self.is_polling = false;
+            return self.interrupt(last + self.spec.adapter.coalescing.delay);
         }
         self.adapter.pop_front();
         let costs = self.spec.costs;

@@ -1,5 +1,6 @@
 //! What a host with Linux is made of, as data.
 
+use crate::coalescing::Coalescing;
 use crate::cost::Cost;
 use crate::linux::buffer::WindowShare;
 use crate::linux::congestion::Algorithm;
@@ -89,8 +90,8 @@ pub struct Adapter {
     pub has_segmentation: bool,
     /// Segments that follow each other are merged on receiving.
     pub has_gro: bool,
-    /// How long an interrupt is put off after the first arrival.
-    pub coalescing: Ps,
+    /// When it interrupts.
+    pub coalescing: Coalescing,
     /// How long after it has left a buffer is given back (completion).
     pub completion: Ps,
 }

@@ -29,17 +29,55 @@ macro_rules! each {
     };
 }
 
-/// A host from its profile, and the line that it is for.
+/// What is asked of a host's socket; `None` leaves what its system gives by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Send buffer, in bytes.
+    pub send_bytes: Option<u32>,
+    /// Receive buffer, in bytes.
+    pub receive_bytes: Option<u32>,
+    /// Most that it may announce, in bytes.
+    pub window_bytes: Option<u32>,
+}
+
+impl Buffers {
+    /// All of one size, as the studies' hosts had them.
+    pub fn all(bytes: u32) -> Self {
+        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes) }
+    }
+
+    /// The one size that an old system has for both.
+    fn one(&self) -> u32 {
+        self.window_bytes.or(self.receive_bytes).or(self.send_bytes).unwrap_or(USUAL_WINDOW_BYTES)
+    }
+}
+
+/// Buffers of a socket whose size nobody asked for: `SunOS` 4.1's `tcp_sendspace` and `tcp_recvspace`.
+const USUAL_WINDOW_BYTES: u32 = 4096;
+
+/// A host from its profile with buffers of one size, and the line that it is for.
 ///
 /// # Errors
 /// What is wrong with the profile, by name, and a system that has no model.
 pub fn build(sheet: &Sheet, window_bytes: u32, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+    build_with(sheet, &Buffers::all(window_bytes), application, seed)
+}
+
+/// A host from its profile, and the line that it is for.
+///
+/// # Errors
+/// Those of [`build`].
+pub fn build_with(sheet: &Sheet, buffers: &Buffers, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
     match sheet.system.as_str() {
         "sunos-4.1" => {
-            let (spec, link) = sunos::profile::read(sheet, window_bytes)?;
+            let (spec, link) = sunos::profile::read(sheet, buffers.one())?;
             Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, application, seed))), link))
         }
-        other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1".to_owned() }),
+        "linux" => {
+            let (spec, link) = linux::profile::read(sheet, buffers)?;
+            Ok((Machine::Linux(Box::new(linux::host::Host::new(spec, application, seed))), link))
+        }
+        other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, linux".to_owned() }),
     }
 }
 

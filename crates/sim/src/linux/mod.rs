@@ -10,6 +10,7 @@ pub mod host;
 pub mod nagle;
 mod network;
 mod process;
+pub mod profile;
 pub mod receiver;
 pub mod recovery;
 pub mod round_trip;

@@ -11,6 +11,10 @@ const PARTS: &[(&str, &str)] = &[
     ("sparc10.toml", include_str!("../../hosts/sparc10.toml")),
     ("sba-100.toml", include_str!("../../hosts/sba-100.toml")),
     ("sba-200.toml", include_str!("../../hosts/sba-200.toml")),
+    ("linux-6.18.toml", include_str!("../../hosts/linux-6.18.toml")),
+    ("linux-6.1.toml", include_str!("../../hosts/linux-6.1.toml")),
+    ("veth.toml", include_str!("../../hosts/veth.toml")),
+    ("nic.toml", include_str!("../../hosts/nic.toml")),
 ];
 
 /// The ensembles, by the operating system whose numbers they are.

@@ -14,6 +14,7 @@ mod schema_files;
 mod segment_file;
 mod segment_log;
 mod serve;
+mod simulate;
 mod transport_info;
 mod trial;
 mod witness;
@@ -44,6 +45,13 @@ enum Verb {
         /// Write one file a schema into this folder instead.
         #[arg(long)]
         out: Option<PathBuf>,
+    },
+    /// Run trials on the model of two hosts: one a line of JSON on standard input, an answer a line on standard output.
+    #[command(after_help = simulate::EXAMPLE)]
+    Simulate {
+        /// Trials at the same time; as many as there are CPUs unless given.
+        #[arg(long)]
+        threads: Option<std::num::NonZero<usize>>,
     },
     /// Say in JSON what connections can be carried by here: congestion controls and transports.
     Transports,
@@ -85,6 +93,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Schema { out: None } => schema_files::print(),
         Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
         Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
+        Verb::Simulate { threads } => simulate::simulate_stdio(threads),
         Verb::Transports => print_json(&carriers::list()),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }

@@ -3,6 +3,7 @@
 
 use anyhow::Context;
 use schema::message::{Envelope, Reply, Request};
+use schema::simulation::{SimulatedTrial, Simulation};
 use schema::table::TABLES;
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,8 @@ fn documents() -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("request.json", pretty(schemars::schema_for!(Envelope<Request>).as_value())?),
         ("reply.json", pretty(schemars::schema_for!(Envelope<Reply>).as_value())?),
+        ("simulation.json", pretty(schemars::schema_for!(Simulation).as_value())?),
+        ("simulated.json", pretty(schemars::schema_for!(SimulatedTrial).as_value())?),
         ("tables.json", pretty(&tables)?),
     ])
 }

@@ -14,6 +14,7 @@ pub mod message;
 pub mod offer;
 pub mod path;
 pub mod schedule;
+pub mod simulation;
 pub mod table;
 pub mod testbed;
 pub mod trial;

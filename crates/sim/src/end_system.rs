@@ -5,6 +5,7 @@
 //! and never with an instant before an earlier one. Calls at one instant come in a fixed order, so the
 //! same seeds give the same run.
 
+use crate::application::Executed;
 use crate::segment::Segment;
 use crate::time::Ps;
 
@@ -180,6 +181,9 @@ pub trait EndSystem {
 
     /// What it has counted and holds at `now`.
     fn state(&self, now: Ps) -> EndState;
+
+    /// The executions of a workload's transactions that its processes have ended, in order.
+    fn executed(&self) -> Vec<Executed>;
 
     /// What it waits for, in words: the finding when nothing moves any more.
     fn waits_for(&self) -> String;

@@ -1,6 +1,6 @@
 //! An end system of any operating system, so that two kinds can meet in one run.
 
-use crate::application::Application;
+use crate::application::{Application, Executed};
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{Refusal, Sheet};
@@ -116,6 +116,10 @@ impl EndSystem for Machine {
 
     fn state(&self, now: Ps) -> EndState {
         each!(self, end => end.state(now))
+    }
+
+    fn executed(&self) -> Vec<Executed> {
+        each!(self, end => end.executed())
     }
 
     fn waits_for(&self) -> String {

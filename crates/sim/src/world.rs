@@ -1,6 +1,7 @@
 //! Two end systems and the line between them, from the first call to the last: it moves time on and
 //! carries segments, and knows no rule of any operating system.
 
+use crate::application::Executed;
 use crate::end_system::{Arrival, EndState, EndSystem, Outbox};
 use crate::link::{Line, LinkSpec};
 use crate::log::{Entry, Log};
@@ -48,6 +49,8 @@ pub struct Outcome {
     pub log: Log,
     /// When the processes of each first and last read something; `None`: never.
     pub read_at: [Option<(Ps, Ps)>; 2],
+    /// The executions of a workload's transactions at each end.
+    pub executed: [Vec<Executed>; 2],
 }
 
 /// The end systems at an instant.
@@ -147,7 +150,8 @@ impl<E: EndSystem> World<E> {
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
         let states = self.states(self.now);
         let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count());
-        (Outcome { end, duration, states, lost_frames, log: self.log, read_at: self.each_read_at }, samples)
+        let executed = [0, 1].map(|who: usize| self.ends[who].executed());
+        (Outcome { end, duration, states, lost_frames, log: self.log, read_at: self.each_read_at, executed }, samples)
     }
 
     fn states(&self, now: Ps) -> [EndState; 2] {

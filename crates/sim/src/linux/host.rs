@@ -1,6 +1,6 @@
 //! An end system with Linux: processors, a connection, the process that writes or reads, and the adapter.
 
-use crate::application::Application;
+use crate::application::{Application, Executed};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
@@ -333,6 +333,10 @@ impl EndSystem for Host {
             rto: self.sender.round_trip.timeout(0),
             ..self.counted
         }
+    }
+
+    fn executed(&self) -> Vec<Executed> {
+        self.application.executed().to_vec()
     }
 
     fn waits_for(&self) -> String {

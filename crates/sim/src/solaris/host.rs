@@ -9,7 +9,7 @@ use super::messages::Unsent;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::spec::HostSpec;
-use crate::application::Application;
+use crate::application::{Application, Executed};
 use crate::chance::Chance;
 use crate::coalescing::Moderator;
 use crate::cpu::{Cpu, Level};
@@ -281,6 +281,10 @@ impl EndSystem for Host {
             timeouts: self.sender.timeouts,
             ..self.counted
         }
+    }
+
+    fn executed(&self) -> Vec<Executed> {
+        self.application.executed().to_vec()
     }
 
     fn waits_for(&self) -> String {

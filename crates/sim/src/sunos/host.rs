@@ -1,6 +1,6 @@
 //! An end system with `SunOS` 4.1: a processor, a socket's buffers, TCP, and the process that writes or reads.
 
-use crate::application::Application;
+use crate::application::{Application, Executed};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
@@ -286,6 +286,10 @@ impl EndSystem for Host {
             rto: Ps::from(self.tcp.recovery.rto_ticks(&self.spec.rules.tcp)) * self.spec.rules.slow_timer,
             ..self.counted
         }
+    }
+
+    fn executed(&self) -> Vec<Executed> {
+        self.application.executed().to_vec()
     }
 
     fn waits_for(&self) -> String {

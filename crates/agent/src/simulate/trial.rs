@@ -1,0 +1,116 @@
+//! One trial on the model, from what is asked to what is answered.
+
+use schema::evidence::Evidence;
+use schema::simulation::{SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
+use schema::trial::{Role, Stop};
+use sim::end_system::EndState;
+use sim::time::{NS, Ps};
+use sim::world::{self, End, Outcome, Sample, WorldSpec};
+use workload::phases::Intervals;
+
+use super::{hosts, processes};
+
+/// A trial that ran: what is answered, and what a record is made of.
+pub struct Ran {
+    /// The answer.
+    pub answer: SimulatedTrial,
+}
+
+/// Runs a trial.
+///
+/// # Errors
+/// What cannot be asked of the model, in a sentence.
+pub fn run(asked: &Simulation) -> Result<Ran, String> {
+    let processes = processes::processes(asked)?;
+    let (ends, link) = hosts::end_systems(asked, processes)?;
+    let phases_end = match asked.stop {
+        Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
+        Stop::Bytes { .. } | Stop::Workload => None,
+    };
+    let until = [phases_end, asked.deadline_ns.map(ps)].into_iter().flatten().min();
+    let spec = WorldSpec { link, until, is_logged: asked.evidence == Evidence::Segments };
+    let mut instants = Intervals::new(&asked.stop, asked.interval_ns).map(|interval| ps(interval.end_ns));
+    let (outcome, samples) = world::run_sampled(&spec, ends, &mut instants);
+    let (end, reason) = match &outcome.end {
+        End::Complete => (SimulatedEnd::Complete, None),
+        End::TimeUp if until == phases_end => (SimulatedEnd::Complete, None),
+        End::TimeUp => (SimulatedEnd::Deadline, None),
+        End::Stuck(waits) => (SimulatedEnd::Stuck, Some(format!("nothing moves any more: {waits}"))),
+    };
+    let window = Window::of(asked, &outcome, &samples);
+    let duration_ns = (window.end - window.start) / NS;
+    let payload_bytes = window.payload_bytes(asked);
+    let answer = SimulatedTrial {
+        trial: asked.trial.clone(),
+        end,
+        reason,
+        duration_ns,
+        payload_bytes,
+        goodput_bps: if duration_ns == 0 { 0.0 } else { payload_bytes as f64 * 8e9 / duration_ns as f64 },
+        transactions_count: window.transactions_count(&outcome),
+        ends: (0..2).map(|who| window.end_system(&outcome, who)).collect(),
+    };
+    Ok(Ran { answer })
+}
+
+fn ps(ns: u64) -> Ps {
+    ns.saturating_mul(NS)
+}
+
+/// What is measured: the phase of measurement, or from the first call to the last read.
+struct Window {
+    start: Ps,
+    end: Ps,
+    /// The end systems as it began and ended.
+    states: [[EndState; 2]; 2],
+}
+
+impl Window {
+    fn of(asked: &Simulation, outcome: &Outcome, samples: &[Sample]) -> Self {
+        let (start, end) = match asked.stop {
+            Stop::Duration { warmup_ns, measure_ns, .. } => (ps(warmup_ns), ps(warmup_ns.saturating_add(measure_ns))),
+            Stop::Bytes { .. } | Stop::Workload => (0, outcome.duration),
+        };
+        let end = end.min(outcome.duration);
+        let at = |instant: Ps| samples.iter().find(|sample| sample.at == instant).map(|sample| sample.states);
+        let states = [at(start).unwrap_or_default(), at(end).unwrap_or(outcome.states)];
+        Self { start: start.min(end), end, states }
+    }
+
+    /// Payload that was read: at the receiving end of a stream, at both of a workload.
+    fn payload_bytes(&self, asked: &Simulation) -> u64 {
+        let read = |who: usize| self.states[1][who].read_bytes - self.states[0][who].read_bytes;
+        match (&asked.workload, asked.near_role) {
+            (Some(_), _) => read(0) + read(1),
+            (None, Role::Sender) => read(1),
+            (None, Role::Receiver) => read(0),
+        }
+    }
+
+    fn transactions_count(&self, outcome: &Outcome) -> u64 {
+        let is_inside = |at_ns: u64| (self.start..=self.end).contains(&ps(at_ns));
+        outcome.executed[0].iter().filter(|one| is_inside(one.execution.end_ns)).count() as u64
+    }
+
+    fn end_system(&self, outcome: &Outcome, who: usize) -> SimulatedEndSystem {
+        let whole = &outcome.states[who];
+        let time = (self.end - self.start).max(1) as f64;
+        let mut busy_share = [0.0; 3];
+        for (level, share) in busy_share.iter_mut().enumerate() {
+            *share = self.states[1][who].busy[level].saturating_sub(self.states[0][who].busy[level]) as f64 / time;
+        }
+        SimulatedEndSystem {
+            busy_share,
+            written_bytes: whole.written_bytes,
+            read_bytes: whole.read_bytes,
+            write_calls_count: whole.write_calls,
+            read_calls_count: whole.read_calls,
+            wake_ups_count: whole.wake_ups,
+            data_segments: whole.data_segments,
+            pure_acks: whole.pure_acks,
+            retransmitted_segments: whole.retransmitted_segments,
+            lost_segments: whole.lost_segments,
+            timeouts_count: whole.timeouts,
+        }
+    }
+}

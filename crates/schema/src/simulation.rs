@@ -1,0 +1,186 @@
+//! What `whyperf-agent simulate` is asked, a line of JSON for each trial, and what it answers to each.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use crate::trial::{Role, Stop};
+use crate::workload::Workload;
+
+/// One trial on the model. The same line has the same answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Simulation {
+    /// Name of the trial, which the answer repeats.
+    #[serde(default)]
+    pub trial: String,
+    /// The near and the far host.
+    pub hosts: [SimulatedHost; 2],
+    /// What joins them; absent: what the near host's adapter is made for.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// Largest IP packet of the link; absent: the link's own.
+    #[serde(default)]
+    pub mtu_bytes: Option<u32>,
+    /// Seed of timers' phases and of deviations.
+    #[serde(default)]
+    pub seed: u64,
+    /// Whether the near host sends the payload of a stream, or receives it.
+    #[serde(default = "sends")]
+    pub near_role: Role,
+    /// Connections.
+    #[serde(default = "one")]
+    pub connections_count: u32,
+    /// Bytes a send call asks for.
+    #[serde(default = "usual_call")]
+    pub write_size_bytes: u32,
+    /// Bytes a receive call asks for.
+    #[serde(default = "usual_call")]
+    pub read_size_bytes: u32,
+    /// When the load ends.
+    pub stop: Stop,
+    /// Time between samples, in ns.
+    #[serde(default = "usual_interval")]
+    pub interval_ns: u64,
+    /// The load is cut this long after its start, in ns of the model; absent: never.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
+    /// Options of the sockets.
+    #[serde(default)]
+    pub socket: SimulatedSocket,
+    /// What the application does; absent: the stream that the sizes describe.
+    #[serde(default)]
+    pub workload: Option<Workload>,
+    /// With `segments`, every segment is logged.
+    #[serde(default)]
+    pub evidence: Evidence,
+}
+
+/// A host of the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedHost {
+    /// An expression such as `sparc2+sba-100@2.2.6`; beside a `profile`, what it is called.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// A host profile as TOML, instead of an expression.
+    #[serde(default)]
+    pub profile: Option<String>,
+    /// Which of the accepted sets of numbers, from 0; absent: the profile's own numbers.
+    #[serde(default)]
+    pub ensemble_set: Option<u32>,
+    /// Rules and numbers of the profile that are changed, by their keys.
+    #[serde(default)]
+    pub set: BTreeMap<String, serde_json::Value>,
+}
+
+/// Options of the sockets of the model. What is absent is as the host has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedSocket {
+    /// Window in bytes: the receiver's buffer and the sender's.
+    #[serde(default)]
+    pub window_bytes: Option<u32>,
+    /// Send buffer in bytes; overrides the window's.
+    #[serde(default)]
+    pub send_buffer_bytes: Option<u32>,
+    /// Receive buffer in bytes; overrides the window's.
+    #[serde(default)]
+    pub receive_buffer_bytes: Option<u32>,
+    /// Nagle off.
+    #[serde(default)]
+    pub no_delay: bool,
+    /// No delayed ACK.
+    #[serde(default)]
+    pub quick_ack: bool,
+    /// Congestion control.
+    #[serde(default)]
+    pub congestion_control: Option<String>,
+    /// Largest segment in bytes.
+    #[serde(default)]
+    pub mss_bytes: Option<u32>,
+}
+
+/// How a trial on the model ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SimulatedEnd {
+    /// As asked.
+    Complete,
+    /// Cut at its deadline.
+    Deadline,
+    /// Nothing moved any more; the reason says what each end waited for.
+    Stuck,
+    /// It was not run; the reason says what the model cannot do.
+    Refused,
+}
+
+/// The answer to one line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedTrial {
+    /// Name of the trial.
+    pub trial: String,
+    /// How it ended.
+    pub end: SimulatedEnd,
+    /// Why, where it did not end as asked.
+    pub reason: Option<String>,
+    /// Time of the model that the figures are about, in ns: the phase of measurement, or from the first call to the
+    /// last byte that was read.
+    pub duration_ns: u64,
+    /// Payload that was read at the receiving end in that time, in bytes; of a workload at both.
+    pub payload_bytes: u64,
+    /// The one over the other, in bit/s. Of use to a search; no record has it.
+    pub goodput_bps: f64,
+    /// Executions of a workload's transactions that ended in that time, as the near end sees it.
+    pub transactions_count: u64,
+    /// The near and the far end over the whole run; empty where it was not run.
+    pub ends: Vec<SimulatedEndSystem>,
+}
+
+/// What an end system counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedEndSystem {
+    /// Part of `duration_ns` that its processors were busy in processes, in protocols, and in interrupts and drivers;
+    /// 1 is one processor.
+    pub busy_share: [f64; 3],
+    /// Payload its processes wrote, in bytes.
+    pub written_bytes: u64,
+    /// Payload its processes read, in bytes.
+    pub read_bytes: u64,
+    /// Write calls that returned.
+    pub write_calls_count: u64,
+    /// Read calls that returned.
+    pub read_calls_count: u64,
+    /// Times a process was woken.
+    pub wake_ups_count: u64,
+    /// Segments with payload that left.
+    pub data_segments: u64,
+    /// Segments without payload that left.
+    pub pure_acks: u64,
+    /// Segments that left again.
+    pub retransmitted_segments: u64,
+    /// Segments that its adapter lost on receiving.
+    pub lost_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts_count: u64,
+}
+
+fn sends() -> Role {
+    Role::Sender
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn usual_call() -> u32 {
+    8192
+}
+
+fn usual_interval() -> u64 {
+    100_000_000
+}

@@ -1,0 +1,105 @@
+//! Rows of the CPU time of the load's threads: table threads.
+
+use anyhow::Context;
+use load::running::Load;
+use probe::clock::mono_ns;
+use probe::threads::{ThreadProbe, ThreadSample};
+use schema::table::THREADS;
+use schema::trial::{Role, TrialSpec};
+
+use crate::record::{RecordError, TableBuilder};
+
+/// Looks at the threads' accounts.
+pub(super) struct Threads {
+    probes: Vec<ThreadProbe>,
+    roles: Vec<Role>,
+    before: Vec<(u64, ThreadSample)>,
+    told_cpu_ns: u64,
+    rows: TableBuilder,
+}
+
+impl Threads {
+    /// Counts from now.
+    ///
+    /// # Errors
+    /// The accounts cannot be opened.
+    pub fn open(spec: &TrialSpec, load: &Load) -> anyhow::Result<Self> {
+        let probes = load.threads.iter().map(|thread| ThreadProbe::open(*thread)).collect::<Result<Vec<_>, _>>();
+        let probes = probes
+            .context("watching the load's threads takes two open files each; with many connections raise the host's limit (ulimit -Hn)")?;
+        let before: Vec<_> = probes.iter().map(|probe| (mono_ns(), probe.sample().unwrap_or_default())).collect();
+        let told_cpu_ns = before.iter().map(|(_, sample)| sample.cpu_ns).sum();
+        Ok(Self { probes, roles: roles(spec, load), before, told_cpu_ns, rows: TableBuilder::new(&THREADS) })
+    }
+
+    /// A row a thread that still runs.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample(&mut self, spec: &TrialSpec, index: u32, phase: &str) -> Result<(), RecordError> {
+        for position in 0..self.probes.len() {
+            // A thread that has ended left its own account, which `sample_ended` takes.
+            if let Some(sample) = self.probes[position].sample() {
+                self.push(spec, position, (mono_ns(), sample), index, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row a thread that has ended, by the account that it left.
+    ///
+    /// # Errors
+    /// A row does not fit its table.
+    pub fn sample_ended(
+        &mut self,
+        spec: &TrialSpec,
+        accounts: &[Option<(u64, ThreadSample)>],
+        index: u32,
+        phase: &str,
+    ) -> Result<(), RecordError> {
+        for (position, account) in accounts.iter().enumerate() {
+            if let Some(end) = *account {
+                self.push(spec, position, end, index, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, spec: &TrialSpec, position: usize, now: (u64, ThreadSample), index: u32, phase: &str) -> Result<(), RecordError> {
+        let before = std::mem::replace(&mut self.before[position], now);
+        self.rows.push(vec![
+            spec.host.as_str().into(),
+            self.probes[position].thread.into(),
+            self.roles[position].name().into(),
+            index.into(),
+            phase.into(),
+            before.0.min(now.0).into(),
+            now.0.into(),
+            now.1.cpu.into(),
+            now.1.cpu_ns.saturating_sub(before.1.cpu_ns).into(),
+            now.1.run_queue_ns.saturating_sub(before.1.run_queue_ns).into(),
+        ])
+    }
+
+    /// CPU time in ns that all threads together took since this was last asked, as of the last sample.
+    pub fn newly_cpu_ns(&mut self) -> u64 {
+        let cpu_ns: u64 = self.before.iter().map(|(_, sample)| sample.cpu_ns).sum();
+        cpu_ns.saturating_sub(std::mem::replace(&mut self.told_cpu_ns, cpu_ns))
+    }
+
+    /// The table.
+    pub fn into_table(self) -> TableBuilder {
+        self.rows
+    }
+}
+
+/// The role of each thread: that of the connections it carries.
+fn roles(spec: &TrialSpec, load: &Load) -> Vec<Role> {
+    let mut roles = vec![spec.role; load.threads.len()];
+    for flow in &load.flows {
+        if let Some(role) = roles.get_mut(flow.thread as usize) {
+            *role = spec.role_of(flow.number);
+        }
+    }
+    roles
+}

@@ -42,7 +42,8 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 	scripts/check-schemas
 	scripts/check-scripts
 
-bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less)
+bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), packets modeled a second
+	cargo bench --locked -p whyperf-emulate
 	$(BIN)/python -m bench $(BENCH)
 
 schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and the tables of docs/

@@ -1,6 +1,7 @@
-//! How many packets a second one core models: a figure for the documents, not a bound.
-//! `cargo test --release -p whyperf-emulate --test speed -- --ignored --nocapture`
+//! How many packets a second one core models, by discipline: `cargo bench -p whyperf-emulate`, a part of
+//! `make bench`. A figure for the documents, not a bound.
 
+#[path = "../tests/drive/mod.rs"]
 mod drive;
 
 use drive::{START_NS, path};
@@ -34,9 +35,7 @@ fn per_second(discipline: Discipline, loss: LossSpec, count: u32) -> f64 {
     SEGMENTS as f64 / began.elapsed().as_secs_f64()
 }
 
-#[test]
-#[ignore = "prints a figure"]
-fn packets_a_second() {
+fn main() {
     let codel = Discipline::Codel { target_ns: 5_000_000, interval_ns: 100_000_000 };
     let red = Discipline::Red {
         min_bytes: 1_000_000,

@@ -157,6 +157,8 @@ const INTERVAL: Column = column("interval", U32, "", "Number of the interval, fr
 const PHASE: Column = column("phase", Text, "", "warm-up, measure or cool-down.", "plan");
 const START: Column = column("start_mono_ns", U64, "ns", "Start of the interval as it really was.", "CLOCK_MONOTONIC");
 const END: Column = column("end_mono_ns", U64, "ns", "End of the interval as it really was.", "CLOCK_MONOTONIC");
+const SAMPLE: Column = column("sample_mono_ns", U64, "ns", "When the sample was taken.", "CLOCK_MONOTONIC");
+const FINAL: Column = column("final", Bool, "", "Last sample, taken when all payload was delivered or the load ended.", "load");
 
 /// One row a connection and end.
 pub const FLOWS: Table = Table {
@@ -242,8 +244,8 @@ pub const TCP_INFO: Table = Table {
         CONNECTION,
         ROLE,
         PHASE,
-        column("sample_mono_ns", U64, "ns", "When the sample was taken.", "CLOCK_MONOTONIC"),
-        column("final", Bool, "", "Last sample, taken when all payload was delivered or the load ended.", "load"),
+        SAMPLE,
+        FINAL,
         column("state", U32, "", "TCP state.", "tcpi_state"),
         column("ca_state", U32, "", "Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.", "tcpi_ca_state"),
         column("rto_ns", U64, "ns", "Retransmission timeout (RFC 6298).", "tcpi_rto"),

@@ -129,6 +129,10 @@ def _ncp_burst(message: int, mtu: int, _: Options) -> list[Bytes]:
     return [_bytes(user=piece, application=NCP_BURST, network=IPX) for piece in _pieces(message, most)]
 
 
+def _ncp_request(header: int) -> Callable[[Options], Bytes]:
+    return lambda _: _bytes(application=header, network=IPX)
+
+
 def _netbios(message: int, mtu: int, _: Options) -> list[Bytes]:
     return [_bytes(user=piece, transport=NETBIOS) for piece in _pieces(message, _room(mtu, NETBIOS, "NetBIOS header"))]
 
@@ -137,28 +141,15 @@ PROTOCOLS: tuple[Protocol, ...] = (
     Protocol("tcp", "TCP; a message begins a segment of its own", _tcp, _tcp_ack),
     Protocol("udp", "UDP; a message is a datagram, in fragments above the MTU", _udp),
     Protocol("ipx", "IPX packets", _ipx),
-    Protocol(
-        "ncp",
-        "NetWare files: a request for each packet",
-        _ncp,
-        lambda _: _bytes(application=NCP_REQUEST, network=IPX),
-        asks=True,
-    ),
+    Protocol("ncp", "NetWare files: a request for each packet", _ncp, _ncp_request(NCP_REQUEST), asks=True),
     Protocol(
         "ncp-burst",
         "NetWare files in burst mode: a request for each burst",
         _ncp_burst,
-        lambda _: _bytes(application=NCP_BURST, network=IPX),
+        _ncp_request(NCP_BURST),
         asks=True,
     ),
-    Protocol(
-        "netbios",
-        "NetBIOS frames over LLC type 2",
-        _netbios,
-        lambda _: {},
-        llc_bytes=LLC2,
-        counts_frames=True,
-    ),
+    Protocol("netbios", "NetBIOS frames over LLC type 2", _netbios, lambda _: {}, llc_bytes=LLC2, counts_frames=True),
     Protocol("raw", "no protocol: what the link's own frames leave", _raw),
 )
 

@@ -3,6 +3,8 @@
 A cell has a path when it says one of `MAKERS`; the others are settings of it. Forward is the way of the payload.
 """
 
+from functools import partial
+
 from whyperf.profile.factor import Factor
 
 #: Longest delay: a minute. Longer ones are slips of a unit.
@@ -10,111 +12,110 @@ LONGEST_MS = 60_000
 #: More than any router carries; what a host carries is found by the run.
 HIGHEST_RATE_BPS = 100 * 10**9
 
+#: What all of them share: there is no emulated path elsewhere, and there were plans before there was one.
+_of_path = partial(Factor, testbed=True, scope="path", later=True)
+
 PATH_FACTORS: tuple[Factor, ...] = (
-    Factor(
+    _of_path(
         "path_rtt_ms", "float", "none", "ms",
         "Propagation delay of the emulated path there and back; none: as if 0, or no path.",
-        low=0, high=LONGEST_MS, words=("none",), testbed=True, scope="path", later=True,
+        low=0, high=LONGEST_MS, words=("none",),
     ),
-    Factor(
+    _of_path(
         "path_rate_bps", "int", "none", "bit/s",
         "Rate of the path's bottleneck forward, Ethernet headers counted; none: unlimited, or no path.",
-        low=1000, high=HIGHEST_RATE_BPS, words=("none",), testbed=True, scope="path", later=True,
+        low=1000, high=HIGHEST_RATE_BPS, words=("none",),
     ),
-    Factor(
+    _of_path(
         "path_loss", "loss", "none", "",
         "Packets lost forward, whatever the load; none: no loss, or no path.",
-        words=("none",), testbed=True, scope="path", later=True,
+        words=("none",),
     ),
-    Factor(
+    _of_path(
         "path_implementation", "choice", "auto", "",
         "What carries the path: whyperf's router in user space, or the kernel's netem, which the agents of this "
         "version refuse; auto: the router.",
-        choices=("auto", "router", "netem"), testbed=True, scope="path", later=True,
+        choices=("auto", "router", "netem"),
     ),
-    Factor(
+    _of_path(
         "path_delay_back_ms", "float", "half", "ms", "How much of path_rtt_ms is on the way back.",
-        low=0, high=LONGEST_MS, words=("half",), testbed=True, scope="path", later=True,
+        low=0, high=LONGEST_MS, words=("half",),
     ),
-    Factor(
+    _of_path(
         "path_rate_back_bps", "int", "same", "bit/s", "Rate of the way back; same: path_rate_bps; none: unlimited.",
-        low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"), testbed=True, scope="path", later=True,
+        low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"),
     ),
-    Factor(
+    _of_path(
         "path_queue", "queue", "bdp", "bytes",
         "What each bottleneck's queue holds, the packet being sent counted; bdp: its rate times path_rtt_ms.",
-        testbed=True, scope="path", later=True,
     ),
-    Factor(
+    _of_path(
         "path_discipline", "choice", "drop_tail", "",
         "What the queues drop before they are full: nothing, by CoDel (RFC 8289), or by RED (Floyd, Jacobson 1993).",
-        choices=("drop_tail", "codel", "red"), testbed=True, scope="path", later=True,
+        choices=("drop_tail", "codel", "red"),
     ),
-    Factor(
+    _of_path(
         "path_ecn", "bool", False, "",
         "Whether CoDel and RED mark packets instead of dropping them, and TCP negotiates ECN (RFC 3168).",
-        testbed=True, scope="path", later=True,
     ),
-    Factor(
+    _of_path(
         "path_codel_target_ms", "float", 5.0, "ms", "CoDel's target.",
-        low=0.001, high=LONGEST_MS, testbed=True, scope="path", later=True,
+        low=0.001, high=LONGEST_MS,
     ),
-    Factor(
+    _of_path(
         "path_codel_interval_ms", "float", 100.0, "ms", "CoDel's interval.",
-        low=0.001, high=LONGEST_MS, testbed=True, scope="path", later=True,
+        low=0.001, high=LONGEST_MS,
     ),
-    Factor(
+    _of_path(
         "path_red_min_bytes", "int", "auto", "bytes", "RED's lower threshold; auto: a sixth of the queue.",
-        low=1, high=10**12, words=("auto",), testbed=True, scope="path", later=True,
+        low=1, high=10**12, words=("auto",),
     ),
-    Factor(
+    _of_path(
         "path_red_max_bytes", "int", "auto", "bytes", "RED's upper threshold; auto: half of the queue.",
-        low=1, high=10**12, words=("auto",), testbed=True, scope="path", later=True,
+        low=1, high=10**12, words=("auto",),
     ),
-    Factor(
+    _of_path(
         "path_red_probability", "float", 0.1, "", "RED's probability at the upper threshold.",
-        low=1e-9, high=1, testbed=True, scope="path", later=True,
+        low=1e-9, high=1,
     ),
-    Factor(
+    _of_path(
         "path_red_gentle", "bool", False, "",
         "Whether RED's probability grows to 1 up to twice the upper threshold, instead of leaping there.",
-        testbed=True, scope="path", later=True,
     ),
-    Factor(
+    _of_path(
         "path_loss_back", "loss", 0.0, "", "Packets lost on the way back, as path_loss.",
-        testbed=True, scope="path", later=True,
     ),
-    Factor(
+    _of_path(
         "path_jitter_us", "int", 0, "us", "Most by which the delay of each way wanders to either side; order is kept.",
-        low=0, high=LONGEST_MS * 1000, testbed=True, scope="path", later=True,
+        low=0, high=LONGEST_MS * 1000,
     ),
-    Factor(
+    _of_path(
         "path_reorder", "float", 0.0, "", "Share of packets that skip the delay forward, and overtake others.",
-        low=0, high=1, testbed=True, scope="path", later=True,
+        low=0, high=1,
     ),
-    Factor(
+    _of_path(
         "path_duplicate", "float", 0.0, "", "Share of packets that enter the forward queue twice.",
-        low=0, high=1, testbed=True, scope="path", later=True,
+        low=0, high=1,
     ),
-    Factor(
+    _of_path(
         "path_ack_thinning", "int", 1, "", "Of the pure ACKs on the way back only each n-th passes; 1: all.",
-        low=1, high=10_000, testbed=True, scope="path", later=True,
+        low=1, high=10_000,
     ),
-    Factor(
+    _of_path(
         "path_cross_rate_bps", "int", 0, "bit/s", "Mean rate of virtual UDP that shares the forward bottleneck.",
-        low=0, high=HIGHEST_RATE_BPS, testbed=True, scope="path", later=True,
+        low=0, high=HIGHEST_RATE_BPS,
     ),
-    Factor(
+    _of_path(
         "path_cross_amplitude_bps", "int", 0, "bit/s", "By how much that rate swings to either side, as a sine.",
-        low=0, high=HIGHEST_RATE_BPS, testbed=True, scope="path", later=True,
+        low=0, high=HIGHEST_RATE_BPS,
     ),
-    Factor(
+    _of_path(
         "path_cross_period_ms", "float", 10_000.0, "ms", "Period of the swing.",
-        low=1, high=86_400_000, testbed=True, scope="path", later=True,
+        low=1, high=86_400_000,
     ),
-    Factor(
+    _of_path(
         "path_cross_packet_bytes", "int", 1514, "bytes", "Size of its packets, Ethernet header included.",
-        low=42, high=65_549, testbed=True, scope="path", later=True,
+        low=42, high=65_549,
     ),
 )  # fmt: skip
 

@@ -18,31 +18,22 @@ def test_a_cell_without_a_path_has_no_spec() -> None:
 
 
 def test_the_whole_of_a_spec() -> None:
+    each_way = {
+        "rate_bps": 50_000_000,
+        "delay_ns": 20_000_000,
+        "jitter_ns": 0,
+        "queue": {"limit": {"by": "packets", "packets": 165}, "discipline": {"name": "drop_tail"}, "ecn": False},
+        "loss": {"by": "none"},
+        "reorder_per_billion": 0,
+        "duplicate_per_billion": 0,
+        "ack_thinning": 1,
+        "cross_traffic": [],
+    }
     assert spec(path_rtt_ms=40, path_rate_bps=50_000_000, path_queue="165p") == {
         "implementation": "auto",
         "seed": 7,
-        "forward": {
-            "rate_bps": 50_000_000,
-            "delay_ns": 20_000_000,
-            "jitter_ns": 0,
-            "queue": {"limit": {"by": "packets", "packets": 165}, "discipline": {"name": "drop_tail"}, "ecn": False},
-            "loss": {"by": "none"},
-            "reorder_per_billion": 0,
-            "duplicate_per_billion": 0,
-            "ack_thinning": 1,
-            "cross_traffic": [],
-        },
-        "backward": {
-            "rate_bps": 50_000_000,
-            "delay_ns": 20_000_000,
-            "jitter_ns": 0,
-            "queue": {"limit": {"by": "packets", "packets": 165}, "discipline": {"name": "drop_tail"}, "ecn": False},
-            "loss": {"by": "none"},
-            "reorder_per_billion": 0,
-            "duplicate_per_billion": 0,
-            "ack_thinning": 1,
-            "cross_traffic": [],
-        },
+        "forward": each_way,
+        "backward": each_way,
         "interval_ns": 10_000_000,
     }
 

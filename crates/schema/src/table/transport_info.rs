@@ -1,7 +1,7 @@
 //! What libraries that carry connections over UDP know of them.
 
-use super::ColumnType::{Bool, Text, U32, U64};
-use super::{CONNECTION, HOST, PHASE, ROLE, Table, column, optional};
+use super::ColumnType::{Text, U32, U64};
+use super::{CONNECTION, FINAL, HOST, PHASE, ROLE, SAMPLE, Table, column, optional};
 
 /// One row a connection that a library carries, end and sample.
 pub const TRANSPORT_INFO: Table = Table {
@@ -12,8 +12,8 @@ pub const TRANSPORT_INFO: Table = Table {
         CONNECTION,
         ROLE,
         PHASE,
-        column("sample_mono_ns", U64, "ns", "When the sample was taken.", "CLOCK_MONOTONIC"),
-        column("final", Bool, "", "Last sample, taken when all payload was delivered or the load ended.", "load"),
+        SAMPLE,
+        FINAL,
         column("transport", Text, "", "udt or quic.", "plan"),
         column("rtt_ns", U64, "ns", "Smoothed round-trip time.", "UDT: msRTT; QUIC: path.rtt"),
         column(

@@ -287,6 +287,15 @@ pub const TCP_INFO: Table = Table {
         optional("out_of_order_segments", U32, "segments", "Received out of order.", "tcpi_rcv_ooopack, Linux 5.4"),
         optional("peer_window_bytes", U32, "bytes", "Window the peer last announced.", "tcpi_snd_wnd, Linux 5.4"),
         optional("own_window_bytes", U32, "bytes", "Window this end last announced.", "tcpi_rcv_wnd, Linux 6.2"),
+        column("ecn", Bool, "", "Both ends agreed on ECN (RFC 3168 section 6.1.1).", "tcpi_options"),
+        optional("delivered_segments", U32, "segments", "Delivered, as acknowledgments say.", "tcpi_delivered, Linux 4.18"),
+        optional(
+            "delivered_marked_segments",
+            U32,
+            "segments",
+            "Those of them whose acknowledgment said that the path had marked packets (ECE, RFC 3168 section 6.1.3).",
+            "tcpi_delivered_ce, Linux 4.18",
+        ),
     ],
 };
 

@@ -7,6 +7,9 @@ use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+/// Bit of `options`: ECN was negotiated (`TCPI_OPT_ECN`).
+const OPTION_ECN: u8 = 8;
+
 /// Fields in the kernel's order, types and units (times in µs).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,6 +119,21 @@ impl TcpInfo {
     /// Segments received out of order.
     pub fn out_of_order_segments(&self) -> Option<u32> {
         self.knows(offset_of!(RawTcpInfo, rcv_ooopack) + 4).then_some(self.raw.rcv_ooopack)
+    }
+
+    /// Whether both ends agreed on ECN.
+    pub fn has_ecn(&self) -> bool {
+        self.raw.options & OPTION_ECN != 0
+    }
+
+    /// Segments that the peer acknowledged.
+    pub fn delivered_segments(&self) -> Option<u32> {
+        self.knows(offset_of!(RawTcpInfo, delivered) + 4).then_some(self.raw.delivered)
+    }
+
+    /// Those of them whose acknowledgment said that packets had been marked.
+    pub fn delivered_marked_segments(&self) -> Option<u32> {
+        self.knows(offset_of!(RawTcpInfo, delivered_ce) + 4).then_some(self.raw.delivered_ce)
     }
 
     /// Window the peer last announced, in bytes.

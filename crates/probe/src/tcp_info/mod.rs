@@ -73,6 +73,9 @@ pub fn row(sample: &Sample<'_>, info: &TcpInfo) -> Vec<Value> {
         info.out_of_order_segments().into(),
         info.peer_window_bytes().into(),
         info.own_window_bytes().into(),
+        info.has_ecn().into(),
+        info.delivered_segments().into(),
+        info.delivered_marked_segments().into(),
     ]
 }
 

@@ -35,18 +35,32 @@ Row = tuple[int | None, ...]
 def read(path: Path) -> pl.DataFrame:
     """The TCP segments of a capture in its order, numbers as in the header. `scale_offered` is null but in a SYN."""
     data = path.read_bytes()
+    rows = [(realtime_ns, *_segment(data, at, ethertype)) for realtime_ns, at, ethertype, _ in _packets(data)]
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def payloads(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Receiving port, sequence number and payload of the segments with payload, of a capture that cuts nothing."""
+    data = path.read_bytes()
+    for _, at, ethertype, end in _packets(data):
+        _, to_port, sequence, _, payload_bytes, *_ = _segment(data, at, ethertype)
+        if payload_bytes:
+            assert to_port is not None
+            assert sequence is not None
+            # Nothing is padded on a veth.
+            yield to_port, sequence, data[end - payload_bytes : end]
+
+
+def _packets(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Stamp, where the IP header is, the frame's type and where the frame ends."""
     magic, *_, link = FILE_HEADER.unpack_from(data)
-    assert (magic, link) == (MAGIC, ETHERNET), path
-    return pl.DataFrame(list(_rows(data)), schema=COLUMNS, orient="row")
-
-
-def _rows(data: bytes) -> Iterator[Row]:
+    assert (magic, link) == (MAGIC, ETHERNET)
     at = FILE_HEADER.size
     while at < len(data):
         seconds, microseconds, captured, _ = PACKET_HEADER.unpack_from(data, at)
         at += PACKET_HEADER.size
-        realtime_ns = (seconds * 1_000_000 + microseconds) * 1_000
-        yield realtime_ns, *_segment(data, at + ETHERNET_BYTES, int.from_bytes(data[at + 12 : at + 14]))
+        ethertype = int.from_bytes(data[at + 12 : at + 14])
+        yield (seconds * 1_000_000 + microseconds) * 1_000, at + ETHERNET_BYTES, ethertype, at + captured
         at += captured
 
 

@@ -69,3 +69,21 @@ def test_the_named_segments_are_lost_after_the_connections_have_opened(tmp_path:
     data = sums(record, "forward")
     assert (data["lost_scripted_packets"], data["dropped_full_packets"]) == (3, 0)
     assert sent_again(record) >= 3
+
+
+def test_the_sender_hears_of_the_marks_of_the_queue(tmp_path: Path) -> None:
+    levels = PATH | {"path_discipline": "codel", "path_codel_interval_ms": 20.0, "path_queue": "400p"}
+    record = measure(tmp_path, **levels, path_ecn=[True, False])
+    for trial, manifest in record.trials.items():
+        carried(manifest)
+        is_marking = bool(manifest.factors["path_ecn"])
+        data = record.table("path").filter(trial=trial, direction="forward").sum().row(0, named=True)
+        assert data["dropped_full_packets"] == 0
+        assert (data["marked_packets"] > 0, data["dropped_early_packets"] > 0) == (is_marking, not is_marking)
+        samples = record.table("tcp_info").filter(trial=trial, role="sender")
+        last = samples.filter(pl.col("final")).row(0, named=True)
+        assert last["ecn"] == is_marking
+        # A mark is told from the first acknowledgment that saw it until the sender says that it has slowed down.
+        assert (last["delivered_marked_segments"] > 0) == is_marking
+        assert (last["retransmitted_segments"] > 0) == (not is_marking)
+        assert max(numbers(samples, "cwnd_segments")) > last["ssthresh_segments"]

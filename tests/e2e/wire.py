@@ -27,9 +27,22 @@ ETHERNET_HEADER_BYTES = 14
 
 
 @contextmanager
-def capture(netns: str, device: str, path: Path) -> Iterator[None]:
-    """Captures all TCP of a device inside a network namespace; fails if a packet was missed."""
-    argv = ["nsenter", f"--net={netns}", "tcpdump", "-i", device, "-n", "-s", "160", "-B", "65536", "-Z", "root"]
+def capture(netns: str, device: str, path: Path, most_bytes: int = 160) -> Iterator[None]:
+    """Captures all TCP of a device inside a network namespace, so much of each packet; fails if one was missed."""
+    argv = [
+        "nsenter",
+        f"--net={netns}",
+        "tcpdump",
+        "-i",
+        device,
+        "-n",
+        "-s",
+        str(most_bytes),
+        "-B",
+        "65536",
+        "-Z",
+        "root",
+    ]
     argv += ["--immediate-mode", "-U", "-w", str(path), "tcp"]
     tcpdump = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
     assert tcpdump.stderr is not None

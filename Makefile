@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels test-oracle check bench schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-kernels test-oracle check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -45,6 +45,9 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), packets modeled a second
 	cargo bench --locked -p whyperf-emulate
 	$(BIN)/python -m bench $(BENCH)
+
+bench-model: prerequisites    ## segments that the model simulates in a second of one processor; wants a quiet machine
+	cargo run --release --locked -p whyperf-sim --example speed
 
 schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and the tables of docs/
 	$(BIN)/whyperf-agent schema --out schemas

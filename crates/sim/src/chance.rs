@@ -17,6 +17,7 @@ impl Chance {
         Self { state: seed, per_mille }
     }
 
+    #[inline]
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -26,11 +27,13 @@ impl Chance {
     }
 
     /// Uniform from 0 to `below` - 1.
+    #[inline]
     pub fn below(&mut self, below: u64) -> u64 {
         u64::try_from((u128::from(self.next()) * u128::from(below)) >> 64).unwrap_or(0)
     }
 
     /// The cost, more or less.
+    #[inline]
     pub fn around(&mut self, cost: Ps) -> Ps {
         let most = cost / 1000 * self.per_mille;
         if most == 0 { cost } else { cost - most + self.below(2 * most + 1) }

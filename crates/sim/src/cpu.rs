@@ -37,16 +37,19 @@ pub struct Cpu<Task> {
     /// A bit for each level in which something waits.
     occupied: u8,
     busy: [Ps; LEVELS],
+    /// Between [`Cpu::finish`] and [`Cpu::dispatch`]: what goes on may begin without waiting.
+    is_between: bool,
 }
 
 impl<Task> Default for Cpu<Task> {
     fn default() -> Self {
-        Self { running: None, since: 0, waiting: Default::default(), occupied: 0, busy: [0; LEVELS] }
+        Self { running: None, since: 0, waiting: Default::default(), occupied: 0, busy: [0; LEVELS], is_between: false }
     }
 }
 
 impl<Task> Cpu<Task> {
     /// Takes on work that needs the processor for `cost`, behind other work of its level.
+    #[inline]
     pub fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
         self.waiting[level as usize].push_back(Work { level, remaining: cost, task });
         self.occupied |= 1 << level as u8;
@@ -54,25 +57,36 @@ impl<Task> Cpu<Task> {
     }
 
     /// Goes on with what was under way, before other work of its level.
+    #[inline]
     pub fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
+        // Most work goes on so, and nothing of a higher level waits: then it need not stand in line.
+        if self.is_between && self.running.is_none() && self.occupied >> level as u8 <= 1 {
+            self.running = Some(Work { level, remaining: cost, task });
+            return;
+        }
         self.waiting[level as usize].push_front(Work { level, remaining: cost, task });
         self.occupied |= 1 << level as u8;
     }
 
     /// When the work under way is done, if nothing interrupts it.
+    #[inline]
     pub fn done_at(&self) -> Option<Ps> {
         self.running.as_ref().map(|work| self.since + work.remaining)
     }
 
     /// The work under way is done at `now`, which is [`Cpu::done_at`]. Who asked for it may go on with
     /// [`Cpu::go_on`]; then the next begins by [`Cpu::dispatch`].
+    #[inline]
     pub fn finish(&mut self, now: Ps) -> Option<Task> {
         self.account(now);
+        self.is_between = true;
         self.running.take().map(|work| work.task)
     }
 
     /// Begins the next work, the highest level first, where nothing is under way.
+    #[inline]
     pub fn dispatch(&mut self, now: Ps) {
+        self.is_between = false;
         if self.running.is_none() {
             self.since = now;
             if let Some(highest) = self.occupied.checked_ilog2() {
@@ -102,6 +116,7 @@ impl<Task> Cpu<Task> {
     }
 
     /// What runs below `level` makes room.
+    #[inline]
     fn interrupt(&mut self, now: Ps, level: Level) {
         if self.running.as_ref().is_some_and(|running| running.level < level) {
             self.account(now);
@@ -112,6 +127,7 @@ impl<Task> Cpu<Task> {
         }
     }
 
+    #[inline]
     fn account(&mut self, now: Ps) {
         if let Some(work) = &mut self.running {
             let done = now - self.since;

@@ -1,5 +1,7 @@
 """An emulated path through the whole chain: what it did is in the record, and TCP's counts agree with it."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 
 from tests.e2e.experiments import Record, measure, numbers
 from whyperf.record import Manifest
+from whyperf.run import RunError
+from whyperf.run.session import describe_host
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
@@ -18,6 +22,15 @@ PATH: dict[str, Any] = {
     "congestion_control": "reno",
     "transfer_bytes": 4_000_000,
 }
+
+
+def has_token_bucket() -> bool:
+    """Whether this kernel can be asked for tbf; with privilege and tc only."""
+    take = "unshare --net tc qdisc add dev lo root tbf rate 1mbit burst 10kb limit 10kb"
+    return (
+        shutil.which("tc") is not None
+        and subprocess.run(take.split(), capture_output=True, check=False).returncode == 0
+    )
 
 
 def sums(record: Record, direction: str) -> dict[str, int]:
@@ -87,3 +100,30 @@ def test_the_sender_hears_of_the_marks_of_the_queue(tmp_path: Path) -> None:
         assert (last["delivered_marked_segments"] > 0) == is_marking
         assert (last["retransmitted_segments"] > 0) == (not is_marking)
         assert max(numbers(samples, "cwnd_segments")) > last["ssthresh_segments"]
+
+
+@pytest.mark.skipif(not has_token_bucket(), reason="this kernel has no tbf; netem's bottleneck in bytes takes it")
+def test_the_kernels_own_disciplines_are_a_path_too(tmp_path: Path) -> None:
+    """Without a delay it takes no netem, only tbf; with all of it, see tests/kernels."""
+    bottleneck: dict[str, Any] = {"path_rate_bps": 48_000_000, "path_queue": 60_000, "congestion_control": "reno"}
+    record = measure(tmp_path, path_implementation="netem", **bottleneck, transfer_bytes=2_000_000)
+    audit = carried(record.only)
+    data, acks = sums(record, "forward"), sums(record, "backward")
+    dropped = data["dropped_full_packets"]
+    # A probe for a loss that was none may be dropped, too.
+    assert dropped > 0
+    assert abs(sent_again(record) - dropped) <= 3
+    assert data["arrived_packets"] == data["passed_packets"] + dropped
+    assert audit["released_packets"] == data["passed_packets"] + acks["passed_packets"]
+    assert record.table("path")["lateness_ns_max"].null_count() == record.table("path").height
+    assert audit["late_packets"] is None
+
+
+def test_what_the_kernel_lacks_is_named_before_the_run(tmp_path: Path) -> None:
+    netem = next(ability for ability in describe_host(None)["abilities"] if ability["name"] == "netem")
+    if netem["can"]:
+        record = measure(tmp_path, path_implementation="netem", path_rtt_ms=2.0, transfer_bytes=100_000)
+        assert record.only.status == "complete"
+    else:
+        with pytest.raises(RunError, match=r"lacks a queueing discipline .* choose path_implementation = .router"):
+            measure(tmp_path, path_implementation="netem", path_rtt_ms=2.0, transfer_bytes=100_000)

@@ -4,8 +4,12 @@ import lzma
 import re
 from pathlib import Path
 
-#: The testbed's devices, the guest's own way to us, and congestion controls to compare ours with.
-WANTED = ("veth", "virtio_pci", "virtio_net", "tcp_scalable", "tcp_highspeed", "tcp_bic", "tcp_htcp")
+#: The testbed's devices, the guest's own way to us, congestion controls to compare ours with, and queueing disciplines.
+WANTED = (
+    *("veth", "virtio_pci", "virtio_net"),
+    *("tcp_scalable", "tcp_highspeed", "tcp_bic", "tcp_htcp"),
+    *("sch_netem", "sch_tbf", "sch_codel", "sch_red"),
+)
 
 
 def modules(kernel: Path) -> dict[str, bytes]:

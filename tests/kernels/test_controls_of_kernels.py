@@ -1,6 +1,7 @@
 """Congestion controls of our own beside the kernels' on Debian's kernels."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.e2e.experiments import measure
 from tests.kernels.conftest import agent_of_guest
 from tests.kernels.guest import Guest
 from tests.protocol.pipe_talk import trial
-from whyperf.run import pipes
+from whyperf.run import AgentError, RunError, pipes
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -43,11 +44,19 @@ def test_the_list_says_what_the_kernel_takes_and_why_not(guest: Guest) -> None:
         assert can(guest) or ours["reason"] == f"needs Linux 6.1 or newer; this is {guest.series}"
 
 
+def refusal(guest: Guest) -> str:
+    """What an older kernel answers to each of ours, before anything runs."""
+    return re.escape(f"needs Linux 6.1 or newer; this is {guest.series}")
+
+
 @pytest.mark.usefixtures("agents_in_guest")
 def test_every_control_carries_all_bytes(guest: Guest, tmp_path: Path) -> None:
+    ours = [f"wp_{name}" for name in OURS]
     if not can(guest):
-        pytest.skip(f"Linux {guest.series} takes none of ours")
-    names = [*NATIVE, *(f"wp_{name}" for name in OURS)]
+        for name in ours:
+            with pytest.raises(RunError, match=refusal(guest)):
+                measure(tmp_path / name, congestion_control=name, transfer_bytes=TRANSFER_BYTES)
+    names = [*NATIVE, *(ours if can(guest) else [])]
     record = measure(tmp_path, congestion_control=names, transfer_bytes=TRANSFER_BYTES)
     flows = record.table("flows")
     for found, manifest in record.trials.items():
@@ -60,9 +69,12 @@ def test_every_control_carries_all_bytes(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("agents_in_guest")
 def test_nothing_stays_registered_after_kill(guest: Guest) -> None:
-    if not can(guest):
-        pytest.skip(f"Linux {guest.series} takes none of ours")
     with agent_of_guest("guest", pipes.local()) as agent:
+        if not can(guest):
+            with pytest.raises(AgentError, match=refusal(guest)):
+                agent.call({"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"}))
+            assert registered(guest) == []
+            return
         (pid,) = guest.run("/bin/busybox", "pidof", "whyperf-agent").split()
         agent.call({"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"}))
         assert registered(guest) == ["wp_htcp"]

@@ -26,7 +26,7 @@ def transport(request: pytest.FixtureRequest, talk: StartTalk) -> str:
     name = str(request.param)
     for ability in talk().hello().ask("describe_host", with_hooks=False)["abilities"]:
         if ability["name"] == f"{name}_library" and not ability["can"]:
-            pytest.skip(ability["reason"])
+            pytest.skip(f"needs an agent built with {name}'s library; this one: {ability['reason']}")
     return name
 
 

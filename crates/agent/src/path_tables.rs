@@ -1,9 +1,11 @@
-//! The tables of an emulated path: what the model counted, and what the router let go when.
+//! The tables of an emulated path: what the model counted and what the router let go when,
+//! or what the kernel's disciplines counted.
 
 use emulate::Way;
 use emulate::ledger::Tally;
 use path::Carried;
-use path::router::{Departed, Released};
+use path::netem::{Counted, Interval};
+use path::router::{Carried as Routed, Departed, Released};
 use schema::table::{PATH, PATH_LATENESS, Value};
 
 use crate::record::{RecordError, TableBuilder};
@@ -15,7 +17,14 @@ const HOST: &str = "near";
 ///
 /// # Errors
 /// A row does not fit its table.
-pub fn tables(mut carried: Carried) -> Result<[TableBuilder; 2], RecordError> {
+pub fn tables(carried: Carried) -> Result<[TableBuilder; 2], RecordError> {
+    match carried {
+        Carried::Routed(carried) => routed(*carried),
+        Carried::Counted(counted) => by_netem(&counted),
+    }
+}
+
+fn routed(mut carried: Routed) -> Result<[TableBuilder; 2], RecordError> {
     let (mut counts, mut lateness) = (TableBuilder::new(&PATH), TableBuilder::new(&PATH_LATENESS));
     for (way, departed) in Way::BOTH.into_iter().zip(&carried.departed) {
         let direction = carried.path.direction(way);
@@ -30,6 +39,52 @@ pub fn tables(mut carried: Carried) -> Result<[TableBuilder; 2], RecordError> {
         }
     }
     Ok([counts, lateness])
+}
+
+/// The table of lateness stays empty: nobody saw when packets left.
+fn by_netem(counted: &Counted) -> Result<[TableBuilder; 2], RecordError> {
+    let mut counts = TableBuilder::new(&PATH);
+    for (way, intervals) in Way::BOTH.into_iter().zip(&counted.intervals) {
+        for (number, interval) in (0_u32..).zip(intervals) {
+            counts.push(counted_row(way, number, interval))?;
+        }
+    }
+    Ok([counts, TableBuilder::new(&PATH_LATENESS)])
+}
+
+fn counted_row(way: Way, number: u32, interval: &Interval) -> Vec<Value> {
+    let [queue_before, queue_after] = interval.queue_bytes;
+    let length_ns = interval.end_ns - interval.start_ns;
+    let none = 0_u64;
+    vec![
+        HOST.into(),
+        way.name().into(),
+        number.into(),
+        interval.start_ns.into(),
+        interval.end_ns.into(),
+        interval.arrived_packets.into(),
+        Value::None,
+        interval.passed_packets.into(),
+        interval.passed_bytes.into(),
+        none.into(),
+        interval.lost_random_packets.into(),
+        none.into(),
+        interval.dropped_full_packets.into(),
+        interval.dropped_early_packets.into(),
+        interval.marked_packets.into(),
+        interval.duplicated_packets.into(),
+        interval.reordered_packets.into(),
+        none.into(),
+        none.into(),
+        queue_before.min(queue_after).into(),
+        queue_before.max(queue_after).into(),
+        (queue_before.midpoint(queue_after) * length_ns).into(),
+        interval.queue_packets_max.into(),
+        Value::None,
+        interval.released_packets.into(),
+        Value::None,
+        Value::None,
+    ]
 }
 
 fn row(way: Way, tally: &Tally, released: Released) -> Vec<Value> {

@@ -187,7 +187,7 @@ impl Server {
 
     fn end_path(&self, id: u64) -> Result<(), Refusal> {
         let carried = self.testbed()?.end_path()?;
-        self.replies.send(id, Reply::PathCarried(carried.audit.clone()));
+        self.replies.send(id, Reply::PathCarried(carried.audit().clone()));
         let broken = |error: crate::record::RecordError| Refusal { fault: Fault::Internal, text: error.to_string() };
         for table in path_tables::tables(carried).map_err(broken)? {
             let name = table.name();

@@ -16,6 +16,11 @@ pub(crate) const TOWARDS_NEAR: Plug = Plug { device: "path-near", hardware: [0x0
 /// The middle's device towards the far end.
 pub(crate) const TOWARDS_FAR: Plug = Plug { device: "path-far", hardware: [0x02, 0x77, 0x70, 0, 0, 4] };
 
+/// Between the halves of a middle by netem, on the near end's side.
+pub(crate) const INNER_LEFT: Plug = Plug { device: "path-right", hardware: [0x02, 0x77, 0x70, 0, 0, 5] };
+/// On the far end's side.
+pub(crate) const INNER_RIGHT: Plug = Plug { device: "path-left", hardware: [0x02, 0x77, 0x70, 0, 0, 6] };
+
 /// One end of the testbed as it is going to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {

@@ -1,5 +1,6 @@
 //! The path between the two ends: the embedded testbed, two network namespaces joined by a veth
-//! pair, or with a third one in the middle that carries an emulated path ([`router`]).
+//! pair, or with a third one in the middle that carries an emulated path ([`router`]),
+//! or two through which the kernel carries it ([`netem`]).
 //!
 //! The namespaces are anonymous. Nothing is mounted under `/run/netns`; the process that called
 //! [`build`] holds a file descriptor on each, and others enter by `/proc/PID/fd/N` ([`enter`]).
@@ -8,6 +9,7 @@
 //! kernel did not take is an error. What can still be left by a killed run are processes; see
 //! [`leftovers`].
 
+mod carriage;
 mod carry;
 mod cpus;
 mod ends;
@@ -16,6 +18,7 @@ mod error;
 pub mod leftovers;
 mod link;
 mod middle;
+pub mod netem;
 mod netns;
 mod offload;
 pub mod router;
@@ -23,7 +26,7 @@ mod settings;
 mod steering;
 mod testbed;
 
+pub use carriage::Carried;
 pub use enter::enter;
 pub use error::PathError;
-pub use router::Carried;
 pub use testbed::{Testbed, build};

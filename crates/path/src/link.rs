@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
 use rtnetlink::packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage, State};
+use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Error, Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
 use crate::ends::{End, IPV4_PREFIX, IPV6_PREFIX, Plug};
@@ -114,6 +115,29 @@ pub(crate) fn address(end: End, peer: End, ipv6: bool) -> Result<(), PathError> 
         handle.route().add(route).execute().await
     })
     .map_err(|error| PathError::system(format!("give {} its addresses", end.device), error))
+}
+
+/// Routes what is for `end` to `device`, where `hardware` takes it.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn route(end: End, device: &str, hardware: [u8; 6], ipv6: bool) -> Result<(), PathError> {
+    let index = read(device)?.index;
+    talk(async |handle| {
+        handle.neighbours().add(index, end.ipv4.into()).link_layer_address(&hardware).execute().await?;
+        let route = RouteMessageBuilder::<std::net::Ipv4Addr>::new()
+            .destination_prefix(end.ipv4, 32)
+            .output_interface(index)
+            .scope(RouteScope::Link);
+        handle.route().add(route.build()).execute().await?;
+        if !ipv6 {
+            return Ok(());
+        }
+        handle.neighbours().add(index, end.ipv6.into()).link_layer_address(&hardware).execute().await?;
+        let route = RouteMessageBuilder::<std::net::Ipv6Addr>::new().destination_prefix(end.ipv6, 128).output_interface(index);
+        handle.route().add(route.build()).execute().await
+    })
+    .map_err(|error| PathError::system(format!("route packets of the {} end to {device}", end.host), error))
 }
 
 /// What the kernel says of `device` now.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use schema::path::{DirectionSpec, PathImplementation, PathSpec, QueueLimit};
-use schema::testbed::TestbedMiddle;
+use schema::testbed::{TestbedMiddle, TestbedSpec};
 
 use crate::ends::{FAR, NEAR, Plug, TOWARDS_FAR, TOWARDS_NEAR};
 use crate::error::PathError;
@@ -99,8 +99,8 @@ fn open(plug: Plug, cpu: Option<u32>) -> Result<PacketSocket, PathError> {
 /// [`PathError::Path`] with what is wrong and the way out.
 pub(crate) fn check(spec: &PathSpec, mtu_bytes: u32) -> Result<(), PathError> {
     spec.validate(mtu_bytes).map_err(|error| PathError::Path { sentence: error.to_string() })?;
-    if spec.implementation == PathImplementation::Netem {
-        let sentence = "path_implementation netem is not carried out by this version; choose router or auto".to_owned();
+    if let (PathImplementation::Netem, Some(beyond)) = (spec.implementation, spec.beyond_netem()) {
+        let sentence = format!("path_implementation netem has no {beyond}; choose path_implementation = \"router\"");
         return Err(PathError::Path { sentence });
     }
     let needed_bytes = under_way_bytes(spec, &spec.forward).saturating_add(under_way_bytes(spec, &spec.backward));
@@ -114,6 +114,20 @@ pub(crate) fn check(spec: &PathSpec, mtu_bytes: u32) -> Result<(), PathError> {
         return Err(PathError::Path { sentence });
     }
     Ok(())
+}
+
+/// Refuses super-segments where the kernel's disciplines would count each as one packet.
+///
+/// # Errors
+/// [`PathError::Path`] with the way out.
+pub(crate) fn check_segments(path: &PathSpec, testbed: &TestbedSpec) -> Result<(), PathError> {
+    if path.implementation != PathImplementation::Netem || !(testbed.tso || testbed.gso) {
+        return Ok(());
+    }
+    let sentence = "netem counts and drops a super-segment of 64 KiB as one packet; set tso = false and gso = false, or choose \
+                    path_implementation = \"router\""
+        .to_owned();
+    Err(PathError::Path { sentence })
 }
 
 /// How much of a buffer is payload at least: the kernel counts what its own structures take, and keeps half of a

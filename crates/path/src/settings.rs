@@ -25,6 +25,12 @@ const IPV6: [(&str, &str); 5] = [
     ("ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
+/// Settings of a namespace that routes between two devices without addresses.
+const FORWARDING_IPV4: [(&str, &str); 3] =
+    [("ipv4/ip_forward", "1"), ("ipv4/conf/all/rp_filter", "0"), ("ipv4/conf/default/rp_filter", "0")];
+/// The same for IPv6.
+const FORWARDING_IPV6: [(&str, &str); 2] = [("ipv6/conf/all/forwarding", "1"), ("ipv6/conf/default/forwarding", "1")];
+
 /// Whether the kernel has IPv6.
 pub(crate) fn has_ipv6() -> bool {
     fs::exists("/proc/sys/net/ipv6/conf").unwrap_or(false)
@@ -37,6 +43,15 @@ pub(crate) fn has_ipv6() -> bool {
 pub(crate) fn apply() -> Result<(), PathError> {
     let ipv6: &[_] = if has_ipv6() { &IPV6 } else { &[] };
     IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(name, value))
+}
+
+/// Lets the calling thread's network namespace route.
+///
+/// # Errors
+/// A setting is missing, refused, or reads back differently.
+pub(crate) fn apply_forwarding() -> Result<(), PathError> {
+    let ipv6: &[_] = if has_ipv6() { &FORWARDING_IPV6 } else { &[] };
+    FORWARDING_IPV4.iter().chain(ipv6).try_for_each(|&(name, value)| set(name, value))
 }
 
 /// Lets TCP in the calling thread's network namespace ask for ECN, so that a path can mark its packets, or

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use schema::path::PathSpec;
 use schema::testbed::{TestbedEnd, TestbedSpec};
 
+use crate::carriage::{Carriage, Carried};
 use crate::ends::{End, FAR, IPV6_MTU_BYTES, NEAR};
 use crate::error::PathError;
-use crate::middle::Middle;
 use crate::netns::Netns;
-use crate::router::{Carried, Router};
 use crate::{carry, cpus, link, middle, offload, settings, steering};
 
 /// Least MTU of a veth, in bytes (RFC 791 section 3.2).
@@ -27,7 +26,7 @@ const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 #[derive(Debug)]
 pub struct Testbed {
     report: schema::testbed::Testbed,
-    middle: Option<Middle>,
+    middle: Option<Carriage>,
     pair: Pair,
     /// What the devices had dropped when the path began.
     dropped_before_packets: AtomicU64,
@@ -52,7 +51,7 @@ impl Testbed {
         self.pair.ends().into_iter().try_for_each(|(_, netns)| {
             netns.run(|| settings::apply_ecn(asks_for_ecn).and_then(|()| settings::apply_buffers(host_buffers, wanted_bytes)))
         })?;
-        self.router()?.carry(spec, budget_ns).map_err(|error| PathError::system("carry the path", error))
+        self.carriage()?.carry(spec, self.report.near.mtu_bytes, budget_ns)
     }
 
     /// From `at_mono_ns` on the path is all that was asked for, and its counts begin.
@@ -61,7 +60,7 @@ impl Testbed {
     /// The testbed has no path.
     pub fn begin_path(&self, at_mono_ns: u64) -> Result<(), PathError> {
         self.dropped_before_packets.store(self.dropped_packets()?, Ordering::Relaxed);
-        self.router()?.begin(at_mono_ns).map_err(|error| PathError::system("begin the path", error))
+        self.carriage()?.begin(at_mono_ns)
     }
 
     /// Lets everything pass at once again, and tells what the path did.
@@ -69,25 +68,25 @@ impl Testbed {
     /// # Errors
     /// The testbed has no path.
     pub fn end_path(&self) -> Result<Carried, PathError> {
-        let mut carried = self.router()?.end().map_err(|error| PathError::system("end the path", error))?;
+        let mut carried = self.carriage()?.end()?;
         let before_packets = self.dropped_before_packets.load(Ordering::Relaxed);
-        carried.audit.device_dropped_packets = self.dropped_packets()?.saturating_sub(before_packets);
+        carried.audit_mut().device_dropped_packets += self.dropped_packets()?.saturating_sub(before_packets);
         Ok(carried)
     }
 
     /// Packets that the devices of the testbed dropped since it stands: none of them is the path's
     /// doing.
     fn dropped_packets(&self) -> Result<u64, PathError> {
-        let of_middle = self.middle.as_ref().map_or(Ok(0), Middle::dropped_packets)?;
+        let of_middle = self.middle.as_ref().map_or(Ok(0), Carriage::dropped_packets)?;
         self.pair.ends().into_iter().try_fold(of_middle, |sum, (end, netns)| {
             let dropped = netns.run(|| link::read(end.device).map(|link| link.dropped_packets))?;
             Ok(sum + dropped)
         })
     }
 
-    fn router(&self) -> Result<&Router, PathError> {
+    fn carriage(&self) -> Result<&Carriage, PathError> {
         let missing = || PathError::Path { sentence: "this testbed was built without a path; build it with one".to_owned() };
-        self.middle.as_ref().map(Middle::router).ok_or_else(missing)
+        self.middle.as_ref().ok_or_else(missing)
     }
 }
 
@@ -120,8 +119,8 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     for (_, netns) in pair.ends() {
         netns.run(settings::apply)?;
     }
-    let middle = if spec.path.is_some() {
-        Some(Middle::build(&pair.near, &pair.far, spec.mtu_bytes, spec.path_cpu)?)
+    let middle = if let Some(path) = &spec.path {
+        Some(Carriage::build(&pair.near, &pair.far, spec, path.implementation)?)
     } else {
         pair.near.run(|| link::create_pair(NEAR.plug(), FAR.plug(), &pair.far, spec.mtu_bytes))?;
         None
@@ -136,7 +135,7 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
         })?;
     }
     if let Some(middle) = &middle {
-        middle.await_up()?;
+        middle.await_up(ipv6)?;
     }
     for ((end, netns), peer) in pair.ends().into_iter().zip([FAR, NEAR]) {
         netns.run(|| {
@@ -147,7 +146,7 @@ pub fn build(spec: &TestbedSpec) -> Result<Testbed, PathError> {
     carry::check(&pair.near, &pair.far, spec.mtu_bytes, ipv6)?;
     let near = read_back(NEAR, &pair.near, &steered.near, spec, ipv6)?;
     let far = read_back(FAR, &pair.far, &steered.far, spec, ipv6)?;
-    let report = schema::testbed::Testbed { near, far, middle: middle.as_ref().map(Middle::report) };
+    let report = schema::testbed::Testbed { near, far, middle: middle.as_ref().map(Carriage::report) };
     Ok(Testbed { report, middle, pair, dropped_before_packets: AtomicU64::new(0) })
 }
 
@@ -171,6 +170,7 @@ fn check(spec: &TestbedSpec) -> Result<Steered, PathError> {
     }
     if let Some(path) = &spec.path {
         middle::check(path, mtu_bytes)?;
+        middle::check_segments(path, spec)?;
     }
     let list = fs::read_to_string(CPUS_ONLINE).map_err(|error| PathError::system("list the CPUs online", error))?;
     let online = cpus::from_list(&list);

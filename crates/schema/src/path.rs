@@ -225,11 +225,21 @@ impl DirectionSpec {
         if !self.cross_traffic.is_empty() {
             return Some("cross traffic");
         }
-        if self.jitter_ns > 0 {
-            return Some("jitter that keeps the order of packets");
+        let rate_bps = self.rate_bps?;
+        if rate_bps % 8 > 0 {
+            return Some("rate that is no multiple of 8 bit/s");
         }
+        let in_packets = matches!(self.queue.limit, QueueLimit::Packets { .. });
         match self.queue.discipline {
+            Discipline::Codel { .. } if !in_packets => {
+                Some("CoDel in a queue of bytes, only one of packets (such as path_queue = \"1000p\")")
+            }
+            Discipline::Red { .. } if in_packets => Some("RED in a queue of packets, only one of bytes"),
             Discipline::Red { is_gentle: true, .. } => Some("gentle RED"),
+            // red_check_params in include/net/red.h: the average is kept in 32 bits, the weight's among them.
+            Discipline::Red { min_bytes, weight_log, .. } if min_bytes >> 31_u32.saturating_sub(u32::from(weight_log)) > 0 => {
+                Some("RED with so high a lower threshold")
+            }
             _ => None,
         }
     }

@@ -95,6 +95,31 @@ fn what_netem_cannot_do_has_a_name() {
     assert_eq!(path(DirectionSpec { ack_thinning: 4, ..limited() }).beyond_netem(), Some("ACK thinning"));
     let scripted = LossSpec::Scripted { segments: vec![1000, 1003] };
     assert_eq!(path(DirectionSpec { loss: scripted, ..limited() }).beyond_netem(), Some("scripted loss"));
+    assert_eq!(path(DirectionSpec { jitter_ns: 1_000, ..limited() }).beyond_netem(), None);
+}
+
+#[test]
+fn a_queue_counts_as_the_kernel_s_discipline_does() {
+    let codel = Discipline::Codel { target_ns: 5_000_000, interval_ns: 100_000_000 };
+    let red = |min_bytes| Discipline::Red {
+        min_bytes,
+        max_bytes: 2 * min_bytes,
+        probability_per_billion: 100_000_000,
+        weight_log: 9,
+        is_gentle: false,
+    };
+    let beyond = |limit, discipline| {
+        let queue = QueueSpec { limit, discipline, ecn: false };
+        path(DirectionSpec { queue, ..limited() }).beyond_netem()
+    };
+    let (packets, bytes) = (QueueLimit::Packets { packets: 100 }, QueueLimit::Bytes { bytes: 10_000_000 });
+    assert_eq!(beyond(packets, codel), None);
+    assert!(beyond(bytes, codel).is_some_and(|what| what.contains("only one of packets")));
+    assert_eq!(beyond(bytes, red(50_000)), None);
+    assert!(beyond(packets, red(50_000)).is_some_and(|what| what.contains("only one of bytes")));
+    // The kernel keeps the average with 9 more bits, in 32.
+    assert_eq!(beyond(bytes, red((1 << 22) - 1)), None);
+    assert!(beyond(bytes, red(1 << 22)).is_some_and(|what| what.contains("threshold")));
 }
 
 proptest! {

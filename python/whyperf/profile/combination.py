@@ -7,7 +7,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
-from whyperf.profile.path import has_path, missing, refuse_impossible_path
+from whyperf.profile.path import defaults_beside, has_path, missing, refuse_impossible_path
 from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
 from whyperf.profile.workload import (
@@ -100,6 +100,7 @@ def resolve(
     levels: Factors = {}
     asks_path = testbed and any(factor.name in given for factor in PATH_FACTORS)
     path = {factor.name: _resolved(factor.name, everything) for factor in PATH_FACTORS} if asks_path else {}
+    everything |= {name: level for name, level in defaults_beside(path).items() if name not in given}
     for factor in FACTORS:
         if (factor.testbed and not testbed) or (factor.timed and not timed):
             continue

@@ -28,18 +28,27 @@ OF_DISCIPLINE = {
     "path_red_gentle": ("red",),
 }
 OF_CROSS_TRAFFIC = frozenset({"path_cross_amplitude_bps", "path_cross_period_ms", "path_cross_packet_bytes"})
-#: What only whyperf's router does as docs/paths.md describes it, with the level that is none.
+#: What only whyperf's router does, with the level that is none.
 ROUTER_ONLY: Mapping[str, Level] = {
     "path_ack_thinning": 1,
     "path_cross_rate_bps": 0,
-    "path_jitter_us": 0,
     "path_red_gentle": False,
 }
+#: Offloads that make one packet of many where the kernel's disciplines count packets.
+SUPER_SEGMENTS = ("tso", "gso")
+#: Offloads that are off by default where netem carries the path.
+OFF_WITH_NETEM = (*SUPER_SEGMENTS, "gro")
 
 
 def has_path(levels: Mapping[str, Level]) -> bool:
     """Whether a cell of these levels, all references resolved, has an emulated path."""
     return any(levels.get(name, "none") != "none" for name in MAKERS)
+
+
+def defaults_beside(path: Mapping[str, Level]) -> dict[str, Level]:
+    """Levels that factors besides the path's have by default where the path's are these."""
+    by_netem = has_path(path) and path["path_implementation"] == "netem"
+    return dict.fromkeys(OFF_WITH_NETEM, False) if by_netem else {}
 
 
 def missing(name: str, levels: Mapping[str, Level]) -> str | None:
@@ -195,7 +204,28 @@ def _refuse_size(cell: Mapping[str, Level]) -> None:
 
 
 def _refuse_netem(cell: Mapping[str, Level]) -> None:
+    """Refuses what the kernel's disciplines do not do; PathSpec::beyond_netem is the same for the agent."""
+    otherwise = 'or choose path_implementation = "router"'
     for name, none in ROUTER_ONLY.items():
         if cell.get(name, none) != none:
             problem = 'netem does not do it as the router does; choose path_implementation = "router"'
             raise ProfileError("", name, problem)
+    for name in SUPER_SEGMENTS:
+        if cell.get(name):
+            problem = f"netem counts and drops a super-segment of 64 KiB as one packet; set it to false, {otherwise}"
+            raise ProfileError("", name, problem)
+    if cell["path_rate_bps"] == "none":
+        return
+    for name, rate_bps in zip(("path_rate_bps", "path_rate_back_bps"), rates_bps(cell), strict=True):
+        if rate_bps is not None and rate_bps % 8:
+            problem = f"netem has rates in bytes a second; give a multiple of 8 bit/s, {otherwise}"
+            raise ProfileError("", name, problem)
+    queue = queue_of(cell["path_queue"])
+    assert queue is not None, "the level was checked"
+    in_packets = queue.packets is not None
+    if cell["path_discipline"] == "codel" and not in_packets:
+        problem = f"the kernel's CoDel counts packets; give packets such as 1000p, {otherwise}"
+        raise ProfileError("", "path_queue", problem)
+    if cell["path_discipline"] == "red" and in_packets:
+        problem = f"the kernel's RED counts bytes; give bytes or bdp, {otherwise}"
+        raise ProfileError("", "path_queue", problem)

@@ -33,8 +33,8 @@ PATH_FACTORS: tuple[Factor, ...] = (
     ),
     _of_path(
         "path_implementation", "choice", "auto", "",
-        "What carries the path: whyperf's router in user space, or the kernel's netem, which the agents of this "
-        "version refuse; auto: the router.",
+        "What carries the path: whyperf's router in user space, or the kernel's netem, with which tso, gso and gro are "
+        "off unless given; auto: the router.",
         choices=("auto", "router", "netem"),
     ),
     _of_path(

@@ -103,6 +103,25 @@ def test_what_is_no_loss_is_refused(text: str) -> None:
         ({"path_loss": "bursts:0.1/0"}, "path_loss: .* never ends a burst"),
         ({"path_loss": "segments:9", "path_implementation": "netem"}, "path_loss: netem cannot .*router"),
         ({"path_rtt_ms": 4, "path_ack_thinning": 2, "path_implementation": "netem"}, "path_ack_thinning: netem"),
+        ({"path_rtt_ms": 4, "path_implementation": "netem", "gso": True}, "gso: netem counts .* set it to false"),
+        (
+            {"path_rtt_ms": 4, "path_rate_bps": 10**7 + 1, "path_implementation": "netem"},
+            "path_rate_bps: netem has rates in bytes .* multiple of 8",
+        ),
+        (
+            {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_discipline": "codel", "path_implementation": "netem"},
+            "path_queue: the kernel's CoDel counts packets; give packets such as 1000p, or .*router",
+        ),
+        (
+            {
+                "path_rtt_ms": 40,
+                "path_rate_bps": 10**7,
+                "path_discipline": "red",
+                "path_queue": "100p",
+                "path_implementation": "netem",
+            },
+            "path_queue: the kernel's RED counts bytes; give bytes or bdp, or .*router",
+        ),
         ({"path_rtt_ms": 40, "transport": "unix"}, "path_rtt_ms: unix sockets .* choose another transport"),
         ({"path_loss": "segments:9", "workload": "udp-stream", "transport": "udp"}, "path_loss: segments are TCP's"),
         (
@@ -121,6 +140,13 @@ def test_what_is_no_loss_is_refused(text: str) -> None:
 )
 def test_what_cannot_be_names_the_thing_and_the_way_out(given: dict[str, Level], says: str) -> None:
     assert re.match(says, refusal(**given))
+
+
+@pytest.mark.parametrize("given", [{}, {"gro": True}])
+def test_netem_takes_super_segments_off_unless_told_otherwise(given: dict[str, Level]) -> None:
+    cell = resolve({"path_rtt_ms": 4, "path_implementation": "netem", **given}, testbed=True)
+    assert [cell[name] for name in ("tso", "gso", "gro")] == [False, False, bool(given)]
+    assert resolve({"path_rtt_ms": 4}, testbed=True)["tso"] is True
 
 
 PROFILE = """

@@ -5,7 +5,7 @@ from typing import Any
 from whyperf.report.path import path_facts
 
 
-def path(**audit: int) -> dict[str, Any]:
+def path(**audit: object) -> dict[str, Any]:
     counted = {
         "released_packets": 1000,
         "late_packets": 0,
@@ -31,6 +31,15 @@ def test_the_audits_of_all_trials_are_put_together() -> None:
         ("Lost outside the model", "3 frames"),
         ("Time of one CPU", "10 %"),
     ]
+
+
+def test_what_netem_does_not_tell_is_said_once() -> None:
+    unseen = "how late packets left: netem does not tell"
+    trial = path(late_packets=None, lateness_ns_max=None, unaudited=[unseen])
+    facts = path_facts({"implementation": "netem", "cpu": None}, [trial, trial])
+    assert ("Not audited", unseen) in facts
+    assert not {"Latest", "Later than the budget"} & {name for name, _ in facts}
+    assert facts.count(("Not audited", unseen)) == 1
 
 
 def test_without_a_path_nothing_is_said() -> None:

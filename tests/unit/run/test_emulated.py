@@ -22,6 +22,11 @@ def test_a_few_late_packets_do_not_void_a_trial() -> None:
     assert why_void(AUDIT | {"released_packets": 0, "late_packets": 0}) is None
 
 
+def test_a_trial_is_not_void_for_what_nobody_could_see() -> None:
+    assert why_void(AUDIT | {"late_packets": None, "lateness_ns_max": None}) is None
+    assert why_void(AUDIT | {"late_packets": None, "lateness_ns_max": None, "device_dropped_packets": 1}) is not None
+
+
 @pytest.mark.parametrize(
     ("name", "number", "told"),
     [

@@ -59,7 +59,7 @@ impl Auditor {
             begin_ns,
             interval_ns: interval_ns.max(1),
             departed: [Departed::new(), Departed::new()],
-            audit: PathAudit { budget_ns, ..PathAudit::default() },
+            audit: PathAudit { budget_ns, late_packets: Some(0), lateness_ns_max: Some(0), ..PathAudit::default() },
             cpu_from_ns: thread_cpu_ns(),
             yielded_before_count: pace.yielded_count,
         }
@@ -69,8 +69,8 @@ impl Auditor {
     pub fn on_released(&mut self, way: Way, due_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(due_ns);
         self.audit.released_packets += 1;
-        self.audit.late_packets += u64::from(late_ns > self.audit.budget_ns);
-        self.audit.lateness_ns_max = self.audit.lateness_ns_max.max(late_ns);
+        *self.audit.late_packets.get_or_insert_default() += u64::from(late_ns > self.audit.budget_ns);
+        self.audit.lateness_ns_max = self.audit.lateness_ns_max.max(Some(late_ns));
         let departed = &mut self.departed[way as usize];
         if let Some(lateness) = &mut departed.lateness {
             lateness.saturating_record(late_ns);

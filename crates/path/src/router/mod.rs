@@ -35,6 +35,7 @@ use schema::path::PathSpec;
 pub use audit::{Departed, Released};
 pub use carrier::Carried;
 use carrier::{Carrier, Order};
+pub(crate) use pace::{mono_ns, thread_cpu_ns};
 pub(crate) use socket::PacketSocket;
 
 /// A router that runs. It ends when it is dropped.

@@ -26,7 +26,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 const PRIORITY: libc::c_int = 10;
 
 /// `CLOCK_MONOTONIC` in ns.
-pub(super) fn mono_ns() -> u64 {
+pub(crate) fn mono_ns() -> u64 {
     clock_ns(ClockId::CLOCK_MONOTONIC)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn realtime_ahead_ns() -> u64 {
 }
 
 /// CPU time of the calling thread in ns.
-pub(super) fn thread_cpu_ns() -> u64 {
+pub(crate) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 

@@ -18,7 +18,7 @@ pub(super) fn list() -> Vec<Ability> {
         ability("network_namespaces", network_namespaces(), "no embedded testbed: without a second host only the loopback can be measured"),
         ability("cpu_cycles_pmu", cpu_cycles_pmu(), "cycles per KByte are time stamp counter reference cycles instead of core cycles"),
         ability("bpf", bpf(), "no segment log, no kernel-side counters: evidence is TCP_INFO and /proc only"),
-        ability("netem", netem::verdict(), "delay and loss on the embedded testbed come from whyperf's own path instead of the kernel's"),
+        ability("netem", netem::verdict(), "emulated paths are carried by whyperf's router only, and path_implementation netem is refused"),
         ability("cpu_pinning", cpu_pinning(), "sender and receiver may share a CPU, and results vary more from trial to trial"),
         ability("realtime_scheduling", realtime::verdict(), "the emulated path and the sampler may be late under load"),
     ]

@@ -3,27 +3,29 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the router did from the begin of a path to its end.
+/// What carried a path from its begin to its end, and how well.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathAudit {
-    /// Packets that it let go.
+    /// Packets that it let go; 0 where it counts none.
     pub released_packets: u64,
-    /// Those it let go later than the budget after they were due.
-    pub late_packets: u64,
+    /// Those it let go later than the budget after they were due; absent where it does not tell.
+    pub late_packets: Option<u64>,
     /// The budget, in ns.
     pub budget_ns: u64,
-    /// How late the latest of all was, in ns.
-    pub lateness_ns_max: u64,
+    /// How late the latest of all was, in ns; absent where it does not tell.
+    pub lateness_ns_max: Option<u64>,
     /// Frames that the kernel could not keep until the router came by (`PACKET_STATISTICS`).
     pub socket_dropped_frames: u64,
-    /// Packets that devices of the testbed dropped, because the CPU behind them did not keep up.
+    /// Packets that devices of the testbed dropped, because the CPU behind them did not keep up, or
+    /// the delay had no room for.
     pub device_dropped_packets: u64,
     /// Frames that the kernel refused to give or to take.
     pub refused_frames: u64,
     /// Frames that came without the kernel's stamp, and count as arriving when the router saw them.
     pub unstamped_frames: u64,
-    /// CPU time of the router's thread, in ns, without the soft interrupts that hand it its frames.
+    /// CPU time of the router's thread, in ns, without the soft interrupts that hand it its frames; of
+    /// netem that of the thread that reads its counts.
     pub cpu_ns: u64,
     /// Time from the begin to the end, in ns.
     pub wall_ns: u64,
@@ -31,4 +33,7 @@ pub struct PathAudit {
     pub has_precedence: bool,
     /// Stretches of 100 ms in which it did not, because it took more than 85 % of its CPU.
     pub yielded_count: u64,
+    /// What could not be audited and why, a sentence each.
+    #[serde(default)]
+    pub unaudited: Vec<String>,
 }

@@ -1,13 +1,13 @@
 //! Tables of the emulated path: what each direction did to packets, and how late it let them go.
 
 use super::ColumnType::{Text, U64};
-use super::{Column, END, HOST, INTERVAL, START, Table, column};
+use super::{Column, END, HOST, INTERVAL, START, Table, column, optional};
 
 /// Words of the direction: from near to far, and back.
 pub const PATH_DIRECTIONS: [&str; 2] = ["forward", "backward"];
 
 const DIRECTION: Column = column("direction", Text, "", "forward: near to far; backward: far to near.", "path");
-const MODEL: &str = "model of the path, by the kernel's arrival stamps";
+const MODEL: &str = "model of the path, by the kernel's arrival stamps; netem: statistics of the queueing disciplines";
 
 /// One row a direction and interval.
 pub const PATH: Table = Table {
@@ -19,21 +19,27 @@ pub const PATH: Table = Table {
         INTERVAL,
         START,
         END,
-        column("arrived_packets", U64, "packets", "Came from the sending end.", MODEL),
-        column("arrived_bytes", U64, "bytes", "The same in bytes.", MODEL),
-        column("passed_packets", U64, "packets", "Left the bottleneck towards the receiving end, duplicates counted.", MODEL),
-        column("passed_bytes", U64, "bytes", "The same in bytes.", MODEL),
+        optional("arrived_packets", U64, "packets", "Came from the sending end.", MODEL),
+        optional("arrived_bytes", U64, "bytes", "The same in bytes.", MODEL),
+        optional("passed_packets", U64, "packets", "Left the bottleneck towards the receiving end, duplicates counted.", MODEL),
+        optional("passed_bytes", U64, "bytes", "The same in bytes.", MODEL),
         column("thinned_packets", U64, "packets", "Pure ACKs taken out by ACK thinning.", MODEL),
         column("lost_random_packets", U64, "packets", "Lost at random, alone or in bursts.", MODEL),
         column("lost_scripted_packets", U64, "packets", "Lost because the script names them.", MODEL),
         column("dropped_full_packets", U64, "packets", "Dropped because the queue was full.", MODEL),
         column("dropped_early_packets", U64, "packets", "Dropped by active queue management.", MODEL),
         column("marked_packets", U64, "packets", "Marked congestion experienced (RFC 3168) by active queue management.", MODEL),
-        column("duplicated_packets", U64, "packets", "Entered the queue twice.", MODEL),
+        optional("duplicated_packets", U64, "packets", "Entered the queue twice.", MODEL),
         column("reordered_packets", U64, "packets", "Skipped the delay.", MODEL),
         column("cross_arrived_packets", U64, "packets", "Came from cross traffic; not counted as arrived.", MODEL),
         column("cross_dropped_packets", U64, "packets", "Cross traffic dropped by the queue; not counted as dropped.", MODEL),
-        column("queue_bytes_min", U64, "bytes", "Least in the queue, cross traffic and the packet being sent counted.", MODEL),
+        column(
+            "queue_bytes_min",
+            U64,
+            "bytes",
+            "Least in the queue, cross traffic and the packet being sent counted; netem: at both ends of the interval.",
+            MODEL,
+        ),
         column("queue_bytes_max", U64, "bytes", "Most in the queue.", MODEL),
         column(
             "queue_bytes_ns_sum",
@@ -43,16 +49,22 @@ pub const PATH: Table = Table {
             MODEL,
         ),
         column("queue_packets_max", U64, "packets", "Most packets in the queue.", MODEL),
-        column(
+        optional(
             "misordered_packets",
             U64,
             "packets",
             "Packets whose arrival stamp was before one already decided on, and was taken as that.",
             MODEL,
         ),
-        column("released_packets", U64, "packets", "Handed to the receiving end's device in the interval.", "router"),
-        column("lateness_ns_sum", U64, "ns", "How late they were, together.", "router: CLOCK_MONOTONIC when handed over, less when due"),
-        column("lateness_ns_max", U64, "ns", "How late the latest of them was.", "router: CLOCK_MONOTONIC when handed over, less when due"),
+        optional("released_packets", U64, "packets", "Handed to the receiving end's device in the interval.", "router"),
+        optional("lateness_ns_sum", U64, "ns", "How late they were, together.", "router: CLOCK_MONOTONIC when handed over, less when due"),
+        optional(
+            "lateness_ns_max",
+            U64,
+            "ns",
+            "How late the latest of them was.",
+            "router: CLOCK_MONOTONIC when handed over, less when due",
+        ),
     ],
 };
 

@@ -15,6 +15,7 @@ mod segment_file;
 mod segment_log;
 mod serve;
 mod simulate;
+mod timed;
 mod transport_info;
 mod trial;
 mod witness;
@@ -55,6 +56,15 @@ enum Verb {
     },
     /// Say in JSON what connections can be carried by here: congestion controls and transports.
     Transports,
+    /// Time the single steps of sending and receiving in a testbed of its own, and say in JSON what they took.
+    Steps {
+        /// How often each step is timed.
+        #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        rounds: u32,
+        /// MTU of the testbed, in bytes.
+        #[arg(long, default_value_t = 1_500)]
+        mtu: u32,
+    },
     /// Say in JSON what this host is and what it allows.
     Doctor {
         /// End what killed runs have left on this host, and say what.
@@ -94,6 +104,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
         Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
         Verb::Simulate { threads } => simulate::simulate_stdio(threads),
+        Verb::Steps { rounds, mtu } => print_json(&timed::steps(rounds, mtu)?),
         Verb::Transports => print_json(&carriers::list()),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }

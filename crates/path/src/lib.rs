@@ -29,4 +29,4 @@ mod testbed;
 pub use carriage::Carried;
 pub use enter::enter;
 pub use error::PathError;
-pub use testbed::{Testbed, build};
+pub use testbed::{Side, Testbed, build};

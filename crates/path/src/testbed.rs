@@ -22,6 +22,15 @@ const HIGHEST_MTU_BYTES: u32 = 65_535;
 /// The CPUs online, as a list of ranges.
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 
+/// One of its two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The end that opens connections.
+    Near,
+    /// The end that listens.
+    Far,
+}
+
 /// A testbed that stands. Dropping it removes it; so does the end of the process.
 #[derive(Debug)]
 pub struct Testbed {
@@ -36,6 +45,19 @@ impl Testbed {
     /// The testbed as read back from the kernel.
     pub fn report(&self) -> &schema::testbed::Testbed {
         &self.report
+    }
+
+    /// Runs `work` on a thread of its own inside an end's namespace. Sockets that it returns go on belonging
+    /// there, whoever uses them.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or `work` failed.
+    pub fn inside<T: Send>(&self, side: Side, work: impl FnOnce() -> io::Result<T> + Send) -> Result<T, PathError> {
+        let netns = match side {
+            Side::Near => &self.pair.near,
+            Side::Far => &self.pair.far,
+        };
+        netns.run(|| work().map_err(|error| PathError::system("use the testbed", error)))
     }
 
     /// Makes the path what `spec` says, without its losses until [`Testbed::begin_path`]. What

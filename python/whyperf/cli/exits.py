@@ -25,6 +25,7 @@ class UsageError(Exception):
 def explain(error: BaseException) -> tuple[int, str]:
     """The exit code and the sentence for an error that reached the top."""
     # Imported here: completing a word should not load what only a measurement needs.
+    from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
     from whyperf.record import RecordError  # noqa: PLC0415
     from whyperf.run import Fault, RunError  # noqa: PLC0415
 
@@ -33,7 +34,7 @@ def explain(error: BaseException) -> tuple[int, str]:
             return USAGE, str(error)
         case RunError():
             return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
-        case RecordError():
+        case RecordError() | CalibrationError():
             return FAILED, str(error)
         case OSError() if (told := _of_the_system(error)) is not None:
             return told

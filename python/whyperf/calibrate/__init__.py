@@ -1,0 +1,46 @@
+"""Calibrates the model of a Linux host: timed steps, a live grid, a fit of the costs, and what-if with the result."""
+
+from whyperf.calibrate.changes import changes
+from whyperf.calibrate.costs import Prior, priors
+from whyperf.calibrate.errors import CalibrationError
+from whyperf.calibrate.fit import Fit, Member, fit
+from whyperf.calibrate.grid import Point, held_out, read_grid
+from whyperf.calibrate.host_file import CalibratedHost, read_host, write_host
+from whyperf.calibrate.identify import Found, identify
+from whyperf.calibrate.judge import Judged, Verdict, judge
+from whyperf.calibrate.model import Answer, Model, model, question
+from whyperf.calibrate.steps import Measured, Steps, read_steps, time_steps
+from whyperf.calibrate.what_if import Range, WhatIf, ask_what_if, extrapolates
+
+__all__ = [
+    "Answer",
+    "CalibratedHost",
+    "CalibrationError",
+    "Fit",
+    "Found",
+    "Judged",
+    "Measured",
+    "Member",
+    "Model",
+    "Point",
+    "Prior",
+    "Range",
+    "Steps",
+    "Verdict",
+    "WhatIf",
+    "ask_what_if",
+    "changes",
+    "extrapolates",
+    "fit",
+    "held_out",
+    "identify",
+    "judge",
+    "model",
+    "priors",
+    "question",
+    "read_grid",
+    "read_host",
+    "read_steps",
+    "time_steps",
+    "write_host",
+]

@@ -1,0 +1,5 @@
+"""What a calibration or a what-if can have wrong, in one sentence."""
+
+
+class CalibrationError(Exception):
+    """A host cannot be calibrated, a calibrated host cannot be used, or a what-if cannot be asked; says the way out."""

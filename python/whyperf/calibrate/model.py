@@ -1,0 +1,119 @@
+"""The model as a function: a process of `whyperf-agent simulate`, asked many trials at a time."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+from typing import IO, Any
+
+from whyperf.calibrate.errors import CalibrationError
+from whyperf.run.pipes import agent_binary
+
+Document = dict[str, Any]
+Costs = Mapping[str, float]
+
+#: Of a trial on the model, in ns: what is seen settles within a few windows, and a fit asks thousands.
+WARMUP_NS = 10_000_000
+MEASURE_NS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model says of a trial; goodput in bit/s, busy shares of sender and receiver, sizes in bytes."""
+
+    goodput_bps: float
+    busy: tuple[float, float]
+    bytes_per_ack: float | None
+
+
+class Model:
+    """An agent that simulates. Ask it within `model()`."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        """Use `model`."""
+        self._process = process
+
+    def answers(self, questions: Sequence[Document]) -> list[Answer | None]:
+        """What the model says to each question; None where a run did not come to its end.
+
+        Raises:
+            CalibrationError: the agent ended, or the model refuses a question, with its reason.
+        """
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert told is not None
+        # Written beside: the pipes are smaller than what is asked and answered.
+        writer = Thread(target=_write, args=(asked, questions), daemon=True)
+        writer.start()
+        answers = []
+        for _ in questions:
+            line = told.readline()
+            if not line:
+                raise CalibrationError("the agent that simulates has ended; is it of this version?")
+            answers.append(_read(json.loads(line)))
+        writer.join()
+        return answers
+
+
+@contextmanager
+def model() -> Iterator[Model]:
+    """An agent that simulates, ended with the block."""
+    process = subprocess.Popen(
+        [str(agent_binary()), "simulate"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield Model(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def question(host: str, costs: Costs, factors: Mapping[str, Any], *, seed: int = 1) -> Document:
+    """A trial with these factors between two hosts that have these costs (crates/schema, simulation.rs)."""
+    machine = {"host": host, "set": dict(costs)}
+    socket = {
+        name: factors[name]
+        for name in ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "quick_ack", "mss_bytes")
+        if factors.get(name, "default") != "default"
+    }
+    if factors.get("congestion_control", "default") != "default":
+        socket["congestion_control"] = factors["congestion_control"]
+    return {
+        "hosts": [machine, machine],
+        "seed": seed,
+        "mtu_bytes": factors.get("mtu_bytes"),
+        "near_role": "receiver" if factors.get("direction") == "receive" else "sender",
+        "connections_count": factors.get("connections", 1),
+        "write_size_bytes": factors["write_size_bytes"],
+        "read_size_bytes": factors["read_size_bytes"],
+        "stop": {"by": "duration", "warmup_ns": WARMUP_NS, "measure_ns": MEASURE_NS, "cooldown_ns": 0},
+        "socket": socket,
+    }
+
+
+def _write(to: IO[str], questions: Sequence[Document]) -> None:
+    try:
+        for one in questions:
+            to.write(json.dumps(one) + "\n")
+        to.flush()
+    except BrokenPipeError:
+        # Whoever reads the answers sees that they end.
+        return
+
+
+def _read(answer: Document) -> Answer | None:
+    if answer["end"] == "refused":
+        raise CalibrationError(f"the model cannot simulate this: {answer['reason']}")
+    if answer["end"] != "complete":
+        return None
+    sender, receiver = answer["ends"]
+    if receiver["written_bytes"] > sender["written_bytes"]:
+        sender, receiver = receiver, sender
+    acks = receiver["pure_acks"]
+    return Answer(
+        goodput_bps=answer["goodput_bps"],
+        busy=(min(1.0, sum(sender["busy_share"])), min(1.0, sum(receiver["busy_share"]))),
+        bytes_per_ack=receiver["read_bytes"] / acks if acks else None,
+    )

@@ -1,0 +1,228 @@
+"""The way of a calibration: time the steps, measure the grid, fit, judge, write, tell."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from whyperf import __version__
+from whyperf.calibrate import (
+    Answer,
+    CalibrationError,
+    Fit,
+    Found,
+    Model,
+    Point,
+    Prior,
+    Steps,
+    Verdict,
+    fit,
+    held_out,
+    identify,
+    judge,
+    model,
+    priors,
+    question,
+    read_grid,
+    time_steps,
+    write_host,
+)
+from whyperf.cli.calibrated import print_calibration, print_steps
+from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.experiments import find_experiment
+from whyperf.cli.formats import Format, Telling
+from whyperf.cli.measure import Order, measure
+from whyperf.record import Experiment
+
+PROFILE = "calibration"
+#: Of a calibration that is kept in the record folder beside others.
+RESULTS = Path("results")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Everything the command line asked of `whyperf calibrate`."""
+
+    grid: str | None
+    out: Path
+    html: Path | None
+    steps_only: bool
+    rounds: int
+    trials: int | None
+    base: str
+    generations: int
+    seed: int
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Everything that was found: what is told and written."""
+
+    base: str
+    measured_on: Mapping[str, Any]
+    steps: Steps
+    priors: Sequence[Prior]
+    fit: Fit
+    found: Sequence[Found]
+    points: Sequence[Point]
+    verdict: Verdict
+
+
+def calibrate(wanted: Wanted) -> int:
+    """Does what was wanted; returns the exit code: 3 where the model misses what it should reach."""
+    for path in (wanted.out, wanted.html):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"there is no folder {path.absolute().parent}; make it, or name another file")
+    say(f"Timing the steps of sending and receiving, {wanted.rounds} rounds")
+    steps = time_steps(wanted.rounds)
+    if wanted.steps_only:
+        if wanted.as_json:
+            print(json.dumps({name: asdict(one) for name, one in steps.measured.items()}, indent=1))  # noqa: T201
+        else:
+            print_steps(steps)
+        return DONE
+    calibration = _calibration(wanted, steps, _grid(wanted))
+    write_host(
+        wanted.out,
+        wanted.base,
+        measured_on=calibration.measured_on,
+        found=calibration.found,
+        fit=calibration.fit,
+        points=calibration.points,
+        verdict=calibration.verdict,
+    )
+    if wanted.html is not None:
+        from whyperf.report.calibration import page  # noqa: PLC0415 - drawing takes a second to load
+
+        wanted.html.write_text(page(calibration), encoding="utf-8")
+    if wanted.as_json:
+        print(json.dumps(as_json(calibration), indent=1))  # noqa: T201
+    else:
+        print_calibration(calibration, wanted.out, wanted.html)
+    return DONE if calibration.verdict.holds else DOUBTFUL
+
+
+def as_json(calibration: Calibration) -> dict[str, Any]:
+    """The calibration in plain types: rates in bit/s, costs in the unit their key ends with."""
+    verdict = calibration.verdict
+    return {
+        "base": calibration.base,
+        "measured_on": dict(calibration.measured_on),
+        "steps": {name: asdict(one) for name, one in calibration.steps.measured.items()},
+        "costs": [
+            {
+                "key": one.prior.key,
+                "prior": one.prior.value,
+                "low": one.prior.low,
+                "high": one.prior.high,
+                "best": one.best,
+                "median": one.median,
+                "ensemble_low": one.low,
+                "ensemble_high": one.high,
+                "told": one.is_told,
+                "traded_with": list(one.traded_with),
+                "source": one.prior.source,
+            }
+            for one in calibration.found
+        ],
+        "members": len(calibration.fit.members),
+        "tried": calibration.fit.tried,
+        "held_out_error_ratio_median": verdict.held_out_median,
+        "held_out_error_ratio_worst": abs(verdict.held_out_worst.error_ratio),
+        "fitted_error_ratio_median": verdict.fitted_median,
+        "held_out_signs": asdict(verdict.held_out_signs),
+        "signs": asdict(verdict.signs),
+        "points": [
+            {
+                "window_bytes": one.point.place[0],
+                "write_size_bytes": one.point.place[1],
+                "held_out": one.is_held_out,
+                "measured_bps": one.point.goodput_bps,
+                "said_bps": one.said_bps,
+                "low_bps": one.low_bps,
+                "high_bps": one.high_bps,
+                "error_ratio": one.error_ratio,
+            }
+            for one in verdict.points
+        ],
+    }
+
+
+def _grid(wanted: Wanted) -> Experiment:
+    """The result to fit to: one that is there, or measured now."""
+    if wanted.grid is not None and (Path(wanted.grid).is_dir() or (RESULTS / wanted.grid).is_dir()):
+        return find_experiment(wanted.grid)
+    profile = wanted.grid or PROFILE
+    folder = RESULTS / f"{PROFILE}-{datetime.now():%Y%m%d-%H%M%S}"
+    order = Order(
+        question=profile,
+        workload=None,
+        host=None,
+        address=None,
+        port=0,
+        near=None,
+        testbed="veth",
+        overrides={},
+        options=(),
+        only=(),
+        leave_out_missing=False,
+        trials=wanted.trials,
+        evidence=None,
+        seed=wanted.seed,
+        out=folder,
+        dry_run=False,
+        retry_failed=False,
+        telling=Telling(format=Format.TEXT),
+    )
+    measure(order)
+    return Experiment.open(folder)
+
+
+def _calibration(wanted: Wanted, steps: Steps, experiment: Experiment) -> Calibration:
+    points = read_grid(experiment)
+    is_out = held_out(points, wanted.seed)
+    known = priors(steps.measured)
+    seen = [point for point, out in zip(points, is_out, strict=True) if not out]
+    if not seen or len(seen) == len(points):
+        raise CalibrationError("the grid has one window or one write size only; half of its cells must be held out")
+    with model() as simulator:
+        ask = partial(_ask, simulator, wanted.base)
+        done = fit(known, seen, ask, generations=wanted.generations, seed=wanted.seed, told=_progress)
+        said = ask([(member.costs, point) for point in points for member in done.members])
+    count = len(done.members)
+    rates = [
+        [0.0 if one is None else one.goodput_bps for one in said[n * count : (n + 1) * count]]
+        for n in range(len(points))
+    ]
+    return Calibration(
+        base=wanted.base,
+        measured_on=_measured_on(steps),
+        steps=steps,
+        priors=known,
+        fit=done,
+        found=identify(known, done),
+        points=points,
+        verdict=judge(points, is_out, rates),
+    )
+
+
+def _ask(simulator: Model, base: str, asked: Sequence[tuple[Mapping[str, float], Point]]) -> list[Answer | None]:
+    return simulator.answers([question(base, costs, point.factors) for costs, point in asked])
+
+
+def _progress(generation: int, loss: float) -> None:
+    if generation % 10 == 0:
+        say(f"Fit: generation {generation}, loss {loss:.4f}")
+
+
+def _measured_on(steps: Steps) -> dict[str, Any]:
+    facts = ("hostname", "kernel", "machine", "distribution", "cpu_model")
+    return {name: steps.host[name] for name in facts} | {
+        "cpus": len(steps.host["cpus"]),
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "whyperf": __version__,
+    }

@@ -1,7 +1,8 @@
 """Calibrates the model of a Linux host: timed steps, a live grid, a fit of the costs, and what-if with the result."""
 
+from whyperf.calibrate.calibration import Calibration, calibration_of
 from whyperf.calibrate.changes import changes
-from whyperf.calibrate.costs import Prior, priors
+from whyperf.calibrate.costs import Prior, priors, profile
 from whyperf.calibrate.errors import CalibrationError
 from whyperf.calibrate.fit import Fit, Member, fit
 from whyperf.calibrate.grid import Point, held_out, read_grid
@@ -15,6 +16,7 @@ from whyperf.calibrate.what_if import Range, WhatIf, ask_what_if, extrapolates
 __all__ = [
     "Answer",
     "CalibratedHost",
+    "Calibration",
     "CalibrationError",
     "Fit",
     "Found",
@@ -29,6 +31,7 @@ __all__ = [
     "Verdict",
     "WhatIf",
     "ask_what_if",
+    "calibration_of",
     "changes",
     "extrapolates",
     "fit",
@@ -37,6 +40,7 @@ __all__ = [
     "judge",
     "model",
     "priors",
+    "profile",
     "question",
     "read_grid",
     "read_host",

@@ -72,6 +72,15 @@ def priors(measured: Mapping[str, Measured]) -> list[Prior]:
     return [_prior(recipe, measured) for recipe in RECIPES]
 
 
+def profile(base: str, known: Sequence[Prior]) -> str:
+    """A host of the model as TOML: `base` with these costs at their priors, plausible within their own bounds."""
+    lines = [
+        f'{one.key} = {{ value = {one.value!r}, low = {one.low!r}, high = {one.high!r}, source = "prior" }}'
+        for one in known
+    ]
+    return "\n".join(['part = "host"', f'base = "{base}"', 'about = "being calibrated"', "[values]", *lines, ""])
+
+
 def _prior(recipe: _Recipe, measured: Mapping[str, Measured]) -> Prior:
     timed = measured.get(recipe.timed)
     less = measured.get(recipe.less)

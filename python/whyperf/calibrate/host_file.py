@@ -20,11 +20,13 @@ _DIGITS = 4
 class CalibratedHost:
     """A host whose costs were calibrated.
 
-    `base` is the expression of the host of the model it descends from; `sets` are the ensemble, the best first.
-    `levels` has the levels of every factor of the grid that was varied, and `fixed` the one level of the others.
+    `base` is the expression of the host of the model it descends from, `profile` the file's text; `sets` are the
+    ensemble, the best first. `levels` has the levels of every factor of the grid that was varied, and `fixed` the one
+    level of the others.
     """
 
     base: str
+    profile: str
     measured_on: Mapping[str, Any]
     sets: tuple[Costs, ...]
     levels: Mapping[str, Sequence[Any]]
@@ -94,7 +96,8 @@ def read_host(path: Path) -> CalibratedHost:
         CalibrationError: there is none, or it is not one.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except FileNotFoundError:
         raise CalibrationError(
             f"there is no calibrated host {path}; `whyperf calibrate --out {path}` makes one"
@@ -110,6 +113,7 @@ def read_host(path: Path) -> CalibratedHost:
         names = calibration["sets"]["names"]
         return CalibratedHost(
             base=document["base"],
+            profile=text,
             measured_on=calibration["measured_on"],
             sets=tuple(dict(zip(names, values, strict=True)) for values in calibration["sets"]["values"]),
             levels=calibration["levels"],

@@ -12,6 +12,10 @@ from whyperf.calibrate.errors import CalibrationError
 from whyperf.run.pipes import agent_binary
 
 Document = dict[str, Any]
+
+#: Options of sockets that the model takes, and what of a host's rules a factor is.
+_OPTIONS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "mss_bytes")
+_RULES = {"congestion_control": "congestion_control", "quick_ack": "quick_ack", "tso": "tso"}
 Costs = Mapping[str, float]
 
 #: Of a trial on the model, in ns: what is seen settles within a few windows, and a fit asks thousands.
@@ -70,24 +74,25 @@ def model() -> Iterator[Model]:
         process.communicate()
 
 
-def question(host: str, costs: Costs, factors: Mapping[str, Any], *, seed: int = 1) -> Document:
-    """A trial with these factors between two hosts that have these costs (crates/schema, simulation.rs)."""
-    machine = {"host": host, "set": dict(costs)}
-    socket = {
-        name: factors[name]
-        for name in ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "quick_ack", "mss_bytes")
-        if factors.get(name, "default") != "default"
-    }
-    if factors.get("congestion_control", "default") != "default":
-        socket["congestion_control"] = factors["congestion_control"]
+def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: int = 1) -> Document:
+    """A trial with these factors between two hosts of a profile, as TOML, that have these costs.
+
+    See crates/schema/src/simulation.rs; rules and links of a Linux host are in crates/sim/hosts.
+    """
+    given = {name: level for name, level in factors.items() if level not in {"default", None}}
+    rules = {key: given[factor] for factor, key in _RULES.items() if factor in given}
+    if "rtt_ms" in given:
+        rules["propagation_us"] = given["rtt_ms"] * 500
+    machine = {"host": "calibrated", "profile": profile, "set": {**costs, **rules}}
+    socket = {name: given[name] for name in _OPTIONS if name in given}
     return {
         "hosts": [machine, machine],
         "seed": seed,
-        "mtu_bytes": factors.get("mtu_bytes"),
-        "near_role": "receiver" if factors.get("direction") == "receive" else "sender",
-        "connections_count": factors.get("connections", 1),
-        "write_size_bytes": factors["write_size_bytes"],
-        "read_size_bytes": factors["read_size_bytes"],
+        "mtu_bytes": given.get("mtu_bytes"),
+        "near_role": "receiver" if given.get("direction") == "receive" else "sender",
+        "connections_count": given.get("connections", 1),
+        "write_size_bytes": given["write_size_bytes"],
+        "read_size_bytes": given.get("read_size_bytes", 131_072),
         "stop": {"by": "duration", "warmup_ns": WARMUP_NS, "measure_ns": MEASURE_NS, "cooldown_ns": 0},
         "socket": socket,
     }

@@ -51,7 +51,7 @@ def ask_what_if(
         told = ", ".join(f"{name}={level}" for name, level in changes.items())
         raise CalibrationError(f"--what-if: {told} is how it is already")
     both = [(cell, {**cell, **changes}) for cell in cells]
-    questions = [question(host.base, costs, one) for pair in both for one in pair for costs in host.sets]
+    questions = [question(host.profile, costs, one) for pair in both for one in pair for costs in host.sets]
     answers = model.answers(questions)
     size = len(host.sets)
     found = []

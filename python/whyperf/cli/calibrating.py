@@ -1,35 +1,12 @@
 """The way of a calibration: time the steps, measure the grid, fit, judge, write, tell."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from whyperf import __version__
-from whyperf.calibrate import (
-    Answer,
-    CalibrationError,
-    Fit,
-    Found,
-    Model,
-    Point,
-    Prior,
-    Steps,
-    Verdict,
-    fit,
-    held_out,
-    identify,
-    judge,
-    model,
-    priors,
-    question,
-    read_grid,
-    time_steps,
-    write_host,
-)
+from whyperf.calibrate import Calibration, calibration_of, read_grid, time_steps, write_host
 from whyperf.cli.calibrated import print_calibration, print_steps
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.experiments import find_experiment
@@ -58,20 +35,6 @@ class Wanted:
     as_json: bool
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Everything that was found: what is told and written."""
-
-    base: str
-    measured_on: Mapping[str, Any]
-    steps: Steps
-    priors: Sequence[Prior]
-    fit: Fit
-    found: Sequence[Found]
-    points: Sequence[Point]
-    verdict: Verdict
-
-
 def calibrate(wanted: Wanted) -> int:
     """Does what was wanted; returns the exit code: 3 where the model misses what it should reach."""
     for path in (wanted.out, wanted.html):
@@ -85,7 +48,14 @@ def calibrate(wanted: Wanted) -> int:
         else:
             print_steps(steps)
         return DONE
-    calibration = _calibration(wanted, steps, _grid(wanted))
+    calibration = calibration_of(
+        wanted.base,
+        steps,
+        read_grid(_grid(wanted)),
+        generations=wanted.generations,
+        seed=wanted.seed,
+        told=_progress,
+    )
     write_host(
         wanted.out,
         wanted.base,
@@ -156,10 +126,10 @@ def _grid(wanted: Wanted) -> Experiment:
     """The result to fit to: one that is there, or measured now."""
     if wanted.grid is not None and (Path(wanted.grid).is_dir() or (RESULTS / wanted.grid).is_dir()):
         return find_experiment(wanted.grid)
-    profile = wanted.grid or PROFILE
+    asked = wanted.grid or PROFILE
     folder = RESULTS / f"{PROFILE}-{datetime.now():%Y%m%d-%H%M%S}"
     order = Order(
-        question=profile,
+        question=asked,
         workload=None,
         host=None,
         address=None,
@@ -182,47 +152,6 @@ def _grid(wanted: Wanted) -> Experiment:
     return Experiment.open(folder)
 
 
-def _calibration(wanted: Wanted, steps: Steps, experiment: Experiment) -> Calibration:
-    points = read_grid(experiment)
-    is_out = held_out(points, wanted.seed)
-    known = priors(steps.measured)
-    seen = [point for point, out in zip(points, is_out, strict=True) if not out]
-    if not seen or len(seen) == len(points):
-        raise CalibrationError("the grid has one window or one write size only; half of its cells must be held out")
-    with model() as simulator:
-        ask = partial(_ask, simulator, wanted.base)
-        done = fit(known, seen, ask, generations=wanted.generations, seed=wanted.seed, told=_progress)
-        said = ask([(member.costs, point) for point in points for member in done.members])
-    count = len(done.members)
-    rates = [
-        [0.0 if one is None else one.goodput_bps for one in said[n * count : (n + 1) * count]]
-        for n in range(len(points))
-    ]
-    return Calibration(
-        base=wanted.base,
-        measured_on=_measured_on(steps),
-        steps=steps,
-        priors=known,
-        fit=done,
-        found=identify(known, done),
-        points=points,
-        verdict=judge(points, is_out, rates),
-    )
-
-
-def _ask(simulator: Model, base: str, asked: Sequence[tuple[Mapping[str, float], Point]]) -> list[Answer | None]:
-    return simulator.answers([question(base, costs, point.factors) for costs, point in asked])
-
-
 def _progress(generation: int, loss: float) -> None:
     if generation % 10 == 0:
         say(f"Fit: generation {generation}, loss {loss:.4f}")
-
-
-def _measured_on(steps: Steps) -> dict[str, Any]:
-    facts = ("hostname", "kernel", "machine", "distribution", "cpu_model")
-    return {name: steps.host[name] for name in facts} | {
-        "cpus": len(steps.host["cpus"]),
-        "date": f"{datetime.now():%Y-%m-%d}",
-        "whyperf": __version__,
-    }

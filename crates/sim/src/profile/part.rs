@@ -71,6 +71,9 @@ pub enum Part {
         about: String,
         /// What is different.
         values: Entries,
+        /// What a calibration says of itself; of no weight here.
+        #[serde(default)]
+        calibration: Option<toml::Table>,
     },
 }
 

@@ -1,0 +1,82 @@
+"""The page of a calibration: measured and modeled goodput by window, the errors, the costs, the timed steps."""
+
+from collections.abc import Sequence
+
+import jinja2
+from bokeh.embed import components
+from bokeh.models import ColumnDataSource, FixedTicker, Model
+from markupsafe import Markup
+
+from whyperf import __version__
+from whyperf.analyze.quantity import octets, significant
+from whyperf.calibrate import Calibration, Judged
+from whyperf.calibrate.steps import QUANTITIES
+from whyperf.calibrate.words import point_row, told_by_data, told_verdict
+from whyperf.report import figures
+from whyperf.report.assets import asset, together
+from whyperf.report.bokehjs import bokeh_script
+from whyperf.report.paint import ENDS
+
+_MEASURED, _MODEL = ENDS["sender"], ENDS["receiver"]
+
+
+def page(calibration: Calibration) -> str:
+    """A self-contained HTML page."""
+    by_window: dict[int, list[Judged]] = {}
+    for judged in calibration.verdict.points:
+        by_window.setdefault(judged.point.place[0], []).append(judged)
+    charts: dict[str, Model] = {
+        f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())
+    }
+    script, divs = components(charts)
+    verdict = told_verdict(calibration)
+    facts = calibration.measured_on
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["together"] = together
+    return environment.from_string(asset("calibration.html.j2")).render(
+        version=__version__,
+        title=f"{calibration.base}, calibrated",
+        headline=verdict[0],
+        told=" ".join(verdict[1:]),
+        where=f"{facts['cpu_model']}, {facts['cpus']} CPUs, Linux {facts['kernel']}, {facts['date']}",
+        keys=[("Measured", _MEASURED), ("Model", _MODEL)],
+        charts=divs,
+        point_headings=("Window", "Write size", "", "Measured", "Model", "Range", "Error"),
+        points=[point_row(judged) for judged in calibration.verdict.points],
+        cost_headings=("Cost", "Prior", "Plausible", "Fitted", "Ensemble, 5 to 95 %", "Told by the data"),
+        costs=[
+            (
+                one.prior.key,
+                significant(one.prior.value),
+                f"{significant(one.prior.low)} to {significant(one.prior.high)}",
+                significant(one.best),
+                f"{significant(one.low)} to {significant(one.high)}",
+                told_by_data(one),
+            )
+            for one in calibration.found
+        ],
+        step_headings=("Step", "What", "Median", "95 %"),
+        steps=[
+            (name, QUANTITIES[name][0], significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
+            for name, one in calibration.steps.measured.items()
+        ],
+        bokeh=bokeh_script(),
+        script=script,
+        css=Markup(asset("page.css")),
+        js=asset("page.js"),
+    )
+
+
+def _chart(judged: Sequence[Judged]) -> figures.Figure:
+    """Goodput over the write size of one window."""
+    made = figures.chart("Write size (bytes)", "Gbit/s", log_x=True)
+    ordered = sorted(judged, key=lambda one: one.point.place[1])
+    sizes = [one.point.place[1] for one in ordered]
+    for paint, rates in (
+        (_MODEL, [one.said_bps for one in ordered]),
+        (_MEASURED, [one.point.goodput_bps for one in ordered]),
+    ):
+        figures.add_line(made, ColumnDataSource({"x": sizes, "y": [rate / 1e9 for rate in rates]}), paint)
+    made.xaxis.ticker = FixedTicker(ticks=sizes, minor_ticks=[])
+    figures.label(made, {size: f"{size // 1024} Ki" if size >= 1024 else str(size) for size in sizes})
+    return made

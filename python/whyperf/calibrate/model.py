@@ -19,8 +19,8 @@ _RULES = {"congestion_control": "congestion_control", "quick_ack": "quick_ack", 
 Costs = Mapping[str, float]
 
 #: Of a trial on the model, in ns: what is seen settles within a few windows, and a fit asks thousands.
-WARMUP_NS = 10_000_000
-MEASURE_NS = 20_000_000
+WARMUP_NS = 6_000_000
+MEASURE_NS = 8_000_000
 
 
 @dataclass(frozen=True)

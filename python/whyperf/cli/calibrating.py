@@ -1,6 +1,8 @@
 """The way of a calibration: time the steps, measure the grid, fit, judge, write, tell."""
 
 import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.experiments import find_experiment
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.measure import Order, measure
+from whyperf.cli.question import understand
 from whyperf.record import Experiment
 
 PROFILE = "calibration"
@@ -40,6 +43,8 @@ def calibrate(wanted: Wanted) -> int:
     for path in (wanted.out, wanted.html):
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"there is no folder {path.absolute().parent}; make it, or name another file")
+    if wanted.grid is not None and not _is_result(wanted.grid):
+        _refuse_host(wanted.grid)
     say(f"Timing the steps of sending and receiving, {wanted.rounds} rounds")
     steps = time_steps(wanted.rounds)
     if wanted.steps_only:
@@ -124,7 +129,7 @@ def as_json(calibration: Calibration) -> dict[str, Any]:
 
 def _grid(wanted: Wanted) -> Experiment:
     """The result to fit to: one that is there, or measured now."""
-    if wanted.grid is not None and (Path(wanted.grid).is_dir() or (RESULTS / wanted.grid).is_dir()):
+    if wanted.grid is not None and _is_result(wanted.grid):
         return find_experiment(wanted.grid)
     asked = wanted.grid or PROFILE
     folder = RESULTS / f"{PROFILE}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -148,8 +153,21 @@ def _grid(wanted: Wanted) -> Experiment:
         retry_failed=False,
         telling=Telling(format=Format.TEXT),
     )
-    measure(order)
+    # Standard output is the calibration's.
+    with redirect_stdout(sys.stderr):
+        measure(order)
     return Experiment.open(folder)
+
+
+def _is_result(name: str) -> bool:
+    return Path(name).is_dir() or (RESULTS / name).is_dir()
+
+
+def _refuse_host(name: str) -> None:
+    """A grid is measured on the testbed of this host: what would be a far host is a mistake."""
+    _, host = understand(name, None)
+    if host is not None:
+        raise UsageError(f"{name} is neither a result nor a profile; the grid is measured on this host's testbed")
 
 
 def _progress(generation: int, loss: float) -> None:

@@ -169,6 +169,17 @@ pub trait EndSystem {
         let _ = (departure, left);
     }
 
+    /// Frames with payload that it took out of its adapter so far. Only where frames are handed over in memory does
+    /// the other end hear of it, by [`EndSystem::on_peer_took`].
+    fn taken_frames(&self) -> u64 {
+        0
+    }
+
+    /// The other end has taken so many frames so far.
+    fn on_peer_took(&mut self, now: Ps, frames: u64) {
+        let _ = (now, frames);
+    }
+
     /// A segment begins to come in: `now` is its [`Arrival::first`].
     fn arrive(&mut self, now: Ps, arrival: &Arrival);
 

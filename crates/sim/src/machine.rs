@@ -48,7 +48,7 @@ impl Buffers {
 
     /// The one size that an old system has for both.
     fn one(&self) -> u32 {
-        self.window_bytes.or(self.receive_bytes).or(self.send_bytes).unwrap_or(USUAL_WINDOW_BYTES)
+        self.receive_bytes.or(self.send_bytes).or(self.window_bytes).unwrap_or(USUAL_WINDOW_BYTES)
     }
 }
 
@@ -104,6 +104,14 @@ impl EndSystem for Machine {
 
     fn arrive(&mut self, now: Ps, arrival: &Arrival) {
         each!(self, end => end.arrive(now, arrival));
+    }
+
+    fn taken_frames(&self) -> u64 {
+        each!(self, end => end.taken_frames())
+    }
+
+    fn on_peer_took(&mut self, now: Ps, frames: u64) {
+        each!(self, end => end.on_peer_took(now, frames));
     }
 
     fn delivered_bytes(&self) -> u64 {

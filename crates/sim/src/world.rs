@@ -96,6 +96,7 @@ struct World<E> {
     log: Log,
     now: Ps,
     delivered: [u64; 2],
+    taken: [u64; 2],
     read_at: Ps,
     each_read_at: [Option<(Ps, Ps)>; 2],
     is_complete: [bool; 2],
@@ -121,6 +122,7 @@ impl<E: EndSystem> World<E> {
             log: Log::default(),
             now: 0,
             delivered: [0, 0],
+            taken: [0, 0],
             read_at: 0,
             each_read_at: [None, None],
             is_complete,
@@ -205,6 +207,12 @@ impl<E: EndSystem> World<E> {
                 self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives });
             }
             self.ends[who].on_accepted(departure, left);
+        }
+        let taken = self.ends[who].taken_frames();
+        if taken != self.taken[who] {
+            self.taken[who] = taken;
+            self.ends[1 - who].on_peer_took(self.now, taken);
+            self.next_at[1 - who] = self.ends[1 - who].next_at().unwrap_or(NEVER);
         }
         self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
         let delivered = self.ends[who].delivered_bytes();

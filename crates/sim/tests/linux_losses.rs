@@ -7,7 +7,7 @@ use sim::link::loss::Losses;
 use sim::link::{LinkSpec, media};
 use sim::linux::congestion::Algorithm;
 use sim::linux::host::Host;
-use sim::linux::spec::{Adapter, Costs, HostSpec, Kernel, Socket, Steering};
+use sim::linux::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Socket, Steering};
 use sim::machine::Machine;
 use sim::time::{MS, Ps, US};
 use sim::world::{End, Outcome, WorldSpec, run};
@@ -19,7 +19,7 @@ fn spec(algorithm: Algorithm) -> HostSpec {
     HostSpec {
         kernel: Kernel::default(),
         socket: Socket { algorithm, ..Socket::default() },
-        adapter: Adapter { has_segmentation: true, has_gro: true, coalescing: Coalescing::NONE, completion: US },
+        adapter: Adapter { has_segmentation: true, has_gro: true, coalescing: Coalescing::NONE, completion: Completion::After(US) },
         steering: Steering::SameProcessor,
         costs: Costs { wake_up: 1000, switch: 1000, ..Costs::default() },
         mss: 1448,

@@ -4,15 +4,13 @@ use schema::simulation::{SimulatedHost, Simulation};
 use schema::trial::Role;
 use sim::application::Application;
 use sim::link::{LinkSpec, media};
-use sim::machine::{self, Machine};
+use sim::machine::{self, Buffers, Machine};
 use sim::profile::part::Value;
 use sim::profile::{Library, Sheet};
 use std::sync::OnceLock;
 
 /// A host's own part of the seed, so that both do not deviate alike.
 const SEEDS: [u64; 2] = [0x57, 0x52];
-/// Buffers of a socket whose size nobody asked for: `SunOS` 4.1's `tcp_sendspace` and `tcp_recvspace`.
-const USUAL_WINDOW_BYTES: u32 = 4096;
 /// IPv4 and TCP without options (RFC 791, RFC 9293).
 const HEADERS_BYTES: u32 = 40;
 
@@ -45,7 +43,7 @@ fn no_link(name: &str) -> String {
 
 fn end_system(asked: &Simulation, who: usize, process: Application) -> Result<(Machine, LinkSpec), String> {
     let sheet = sheet(asked, who)?;
-    machine::build(&sheet, window_bytes(asked, who), process, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
+    machine::build_with(&sheet, &buffers(asked, who), process, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
 }
 
 /// The host's rules and numbers, with what is asked of its sockets.
@@ -54,6 +52,15 @@ pub fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
     let mut sheet = resolved(&asked.hosts[who])?;
     if asked.socket.no_delay {
         sheet.set("nagle", Value::Word("off".to_owned())).map_err(refused)?;
+    }
+    // A system that has no choice of congestion controls has its own; one that is asked of others must be there.
+    if asked.socket.quick_ack {
+        sheet.set("quick_ack", Value::Switch(true)).map_err(refused)?;
+    }
+    if let Some(name) = &asked.socket.congestion_control
+        && sheet.values.contains_key("congestion_control")
+    {
+        sheet.set("congestion_control", Value::Word(name.clone())).map_err(refused)?;
     }
     let largest = asked.socket.mss_bytes.into_iter().chain(asked.mtu_bytes.map(|mtu| mtu.saturating_sub(HEADERS_BYTES))).min();
     if let Some(mss_bytes) = largest {
@@ -84,9 +91,13 @@ fn resolved(host: &SimulatedHost) -> Result<Sheet, String> {
     resolved.map_err(|refusal| format!("hosts: {refusal}"))
 }
 
-/// Buffers of the host's socket: the sender's own and the receiver's own, else the window.
-fn window_bytes(asked: &Simulation, who: usize) -> u32 {
-    let sends = (who == 0) == (asked.near_role == Role::Sender);
-    let own = if sends { asked.socket.send_buffer_bytes } else { asked.socket.receive_buffer_bytes };
-    own.or(asked.socket.window_bytes).unwrap_or(USUAL_WINDOW_BYTES)
+/// Buffers of the host's socket, as `load` sets them: the sender's own and the receiver's own, else the window, which
+/// is the most that the receiver may announce as well.
+fn buffers(asked: &Simulation, who: usize) -> Buffers {
+    let window_bytes = asked.socket.window_bytes;
+    if (who == 0) == (asked.near_role == Role::Sender) {
+        Buffers { send_bytes: asked.socket.send_buffer_bytes.or(window_bytes), ..Buffers::default() }
+    } else {
+        Buffers { send_bytes: None, receive_bytes: asked.socket.receive_buffer_bytes.or(window_bytes), window_bytes }
+    }
 }

@@ -7,7 +7,7 @@ use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, O
 use crate::linux::buffer::SendBuffer;
 use crate::linux::receiver::Receiver;
 use crate::linux::sender::{Push, Sender};
-use crate::linux::spec::{HostSpec, Steering};
+use crate::linux::spec::{Completion, HostSpec, Steering};
 use crate::linux::write_queue::Buffer;
 use crate::segment::Segment;
 use crate::time::Ps;
@@ -149,6 +149,9 @@ pub struct Host {
     /// Memory of frames that the line has not yet accepted, and when the device is done with those it has.
     pub(super) handed_over: VecDeque<u64>,
     pub(super) completions: VecDeque<(Ps, u64)>,
+    /// Frames with payload that were taken from the adapter, and that the other end took.
+    pub(super) taken_frames: u64,
+    peer_took: u64,
     /// Time that belongs to what was just done, added to what comes next.
     pub(super) debt: Ps,
     pub(super) has_sent: bool,
@@ -185,6 +188,8 @@ impl Host {
             wake_at: None,
             handed_over: VecDeque::new(),
             completions: VecDeque::new(),
+            taken_frames: 0,
+            peer_took: 0,
             debt: 0,
             has_sent: false,
             chance: Chance::new(seed, spec.jitter_per_mille),
@@ -295,9 +300,24 @@ impl EndSystem for Host {
 
     fn on_accepted(&mut self, departure: &Departure, left: Ps) {
         if departure.segment.bytes > 0
+            && let Completion::After(time) = self.spec.adapter.completion
             && let Some(memory) = self.handed_over.pop_front()
         {
-            self.completions.push_back((left + self.spec.adapter.completion, memory));
+            self.completions.push_back((left + time, memory));
+        }
+    }
+
+    fn taken_frames(&self) -> u64 {
+        self.taken_frames
+    }
+
+    fn on_peer_took(&mut self, now: Ps, frames: u64) {
+        if self.spec.adapter.completion == Completion::WhenTaken {
+            for _ in self.peer_took..frames {
+                let memory = self.handed_over.pop_front().unwrap_or(0);
+                self.completions.push_back((now, memory));
+            }
+            self.peer_took = frames;
         }
     }
 

@@ -152,6 +152,9 @@ impl Host {
     /// TCP takes a segment in, unless the process owns the socket.
     pub(super) fn taken(&mut self, segment: Segment) {
         self.counted.segments_in += 1;
+        if segment.bytes > 0 {
+            self.taken_frames += if self.spec.adapter.has_gro { u64::from(segment.wire_segments_count) } else { 1 };
+        }
         if self.is_owned {
             self.receiver.backlog_memory += truesize(segment.bytes);
             self.backlog.push_back(segment);

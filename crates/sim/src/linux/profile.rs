@@ -2,7 +2,7 @@
 
 use super::buffer::WindowShare;
 use super::congestion::Algorithm;
-use super::spec::{Adapter, Costs, HostSpec, Kernel, Socket, Steering};
+use super::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Socket, Steering};
 use crate::coalescing::Coalescing;
 use crate::link::media::{self, Named};
 use crate::link::{HEADERS, LinkSpec};
@@ -17,6 +17,8 @@ pub const WINDOW_SHARES: &[(&str, WindowShare)] = &[("half", WindowShare::Half),
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("minshall", false)];
 /// Names of the rule `congestion_control`.
 pub const ALGORITHMS: &[(&str, Algorithm)] = &[("reno", Algorithm::Reno), ("cubic", Algorithm::Cubic)];
+/// Names of the rule `completion`: when the other end has taken what was sent, or by a time.
+pub const COMPLETIONS: &[(&str, bool)] = &[("taken", true), ("timed", false)];
 /// Names of the rule `steering`.
 pub const STEERINGS: &[(&str, Steering)] = &[("same-processor", Steering::SameProcessor), ("other-processor", Steering::OtherProcessor)];
 /// Time stamps in every segment (RFC 7323 3.2), with padding.
@@ -95,7 +97,10 @@ fn adapter(reader: &mut Reader<'_>) -> Result<Adapter, Refusal> {
         has_segmentation: reader.switch("tso")?,
         has_gro: reader.switch("gro")?,
         coalescing: Coalescing { frames: reader.whole("coalescing_frames")?.max(1), delay: reader.micros("coalescing_us")? },
-        completion: reader.micros("completion_us")?,
+        completion: match (reader.rule("completion", COMPLETIONS)?, reader.micros("completion_us")?) {
+            (true, _) => Completion::WhenTaken,
+            (false, time) => Completion::After(time),
+        },
     })
 }
 

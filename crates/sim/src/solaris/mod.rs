@@ -4,7 +4,7 @@
 //! Tunable Parameters Reference Manual" for what a tunable means; and illumos, which carries that TCP on, where both
 //! are silent (`usr/src/uts/common/inet/tcp`).
 //!
-//! - [`host`]: an end system; its process, and TCP as work of processors. [`spec`]: what it is made of.
+//! - [`host`]: an end system; its process, and TCP as work of processors. [`spec`]: what it is made of. [`profile`]: from TOML.
 //! - [`messages`]: how writes become segments. [`nagle`]: when a small one waits. [`sender`]: what may leave.
 //! - [`deferred`]: when data is acknowledged. [`receiver`]: what has come.
 
@@ -14,6 +14,7 @@ pub mod messages;
 pub mod nagle;
 mod network;
 mod process;
+pub mod profile;
 pub mod receiver;
 pub mod sender;
 pub mod spec;

@@ -1,5 +1,7 @@
 //! Host profiles: what is shipped is whole, and what cannot be is refused by name, with the way out.
 
+use sim::application::Application;
+use sim::machine;
 use sim::profile::part::{Part, Value};
 use sim::profile::{Library, Sheet};
 use sim::sunos;
@@ -21,6 +23,8 @@ fn every_shipped_host_and_set_can_be_read() {
     let library = library();
     for expression in library.expressions() {
         let sheet = library.resolve(&expression).expect("its parts are there");
+        let reader = Application::Reader { call_bytes: 4096, left_bytes: 4096 };
+        machine::build(&sheet, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
         if sheet.system == "sunos-4.1" {
             sunos::profile::read(&sheet, 4096).unwrap_or_else(|refusal| panic!("{refusal}"));
             for set in 0..library.sets_count(&sheet.system) {

@@ -44,7 +44,7 @@ fn rate(row: &[&str]) -> f64 {
         jitter_per_mille: 0,
     };
     let call_bytes = number(1);
-    let left_bytes = 6000 * u64::from(call_bytes);
+    let left_bytes = (12_000_000 / u64::from(call_bytes)).min(3000) * u64::from(call_bytes);
     let writer = Host::new(spec, Application::Writer { call_bytes, left_bytes }, 1);
     let reader = Host::new(spec, Application::Reader { call_bytes: 65_536, left_bytes }, 2);
     let link = LinkSpec::usual(named, u64::from(number(3)) * US);

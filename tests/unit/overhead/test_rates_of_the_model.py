@@ -1,4 +1,4 @@
-"""What `whyperf overhead` computes for TCP is what two hosts that cost nothing reach on the model: both are held to one table."""
+"""What `whyperf overhead` computes for TCP is what two hosts that cost nothing reach on the model."""
 
 import csv
 from pathlib import Path

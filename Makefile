@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels test-oracle check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -32,6 +32,10 @@ test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 1
 test-oracle: setup-run    ## the emulated path beside a user-mode kernel's own; wants a quiet machine; not a part of test
 	@scripts/packages oracle
 	WHYPERF_ORACLE=$$(scripts/oracle) $(BIN)/pytest tests/oracle
+
+test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 Mbit/s: half an hour; not a part of test
+	@mkdir -p $(or $(WAN_RESULTS),target/wan)
+	WHYPERF_WAN=$(abspath $(or $(WAN_RESULTS),target/wan)) $(BIN)/pytest tests/wan
 
 check: setup-test    ## formatting, lints, types, and whether the checked-in schemas are current
 	cargo fmt --all --check

@@ -1,46 +1,113 @@
-//! Finds the UDT library and compiles the shim that gives it a C interface. Without the library the
-//! crate is built all the same, and says at run time what is missing.
+//! Finds the libraries UDT and SRT and compiles the shims that give them one C interface. Without a
+//! library the crate is built all the same, and says at run time what is missing.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SHIM: &str = "src/shim.cpp";
+/// A library, and what a static link takes beside its shim.
+struct Library {
+    name: &'static str,
+    shim: &'static str,
+    is_shim_cpp: bool,
+    header: &'static str,
+    /// Its own archive first, then those that it wants.
+    archives: &'static [&'static str],
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library { name: "udt", shim: "src/shim_udt.cpp", is_shim_cpp: true, header: "udt/udt.h", archives: &["udt"] },
+    Library { name: "srt", shim: "src/shim_srt.c", is_shim_cpp: false, header: "srt/srt.h", archives: &["srt", "crypto"] },
+];
+/// What both want, behind them.
+const OF_BOTH: &str = "stdc++";
 /// The same interface without the library.
 const ABSENT: &str = "src/absent.c";
-/// What a static link takes: the library, and the C++ library that it wants.
-const ARCHIVES: [&str; 2] = ["udt", "stdc++"];
+/// In front of SRT's symbols: it still carries the interface of the library that it grew out of, under UDT's names.
+const PREFIX: &str = "whyperf_";
+/// How the symbols of C++ begin that keep their names, being the language's own library's.
+const KEPT: [&str; 5] = ["_ZSt", "_ZNSt", "_ZNKSt", "_ZTISt", "_ZTVSt"];
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(udt_present)");
-    println!("cargo:rerun-if-changed={SHIM}");
-    println!("cargo:rerun-if-changed=src/shim.h");
+    println!("cargo:rustc-check-cfg=cfg(srt_present)");
     println!("cargo:rerun-if-env-changed=CXX");
-    let Some(folders) = present() else {
-        println!("cargo:rerun-if-changed={ABSENT}");
-        cc::Build::new().file(ABSENT).warnings(false).compile("udtshim");
-        return;
-    };
-    println!("cargo:rustc-cfg=udt_present");
-    cc::Build::new().cpp(true).std("c++11").file(SHIM).warnings(true).warnings_into_errors(true).cpp_link_stdlib(None).compile("udtshim");
-    for (archive, folder) in ARCHIVES.iter().zip(folders) {
-        println!("cargo:rustc-link-search=native={}", folder.display());
-        println!("cargo:rustc-link-lib=static:-bundle={archive}");
+    for file in ["src/shim.h", ABSENT] {
+        println!("cargo:rerun-if-changed={file}");
+    }
+    let mut archives = Vec::new();
+    for library in LIBRARIES {
+        println!("cargo:rerun-if-changed={}", library.shim);
+        if library.build(&mut archives).is_none() {
+            let table = format!("{}_shim", library.name);
+            cc::Build::new().file(ABSENT).define("ABSENT", table.as_str()).warnings(false).compile(&format!("{}shim", library.name));
+        }
+    }
+    if let (false, Some(file)) = (archives.is_empty(), cpp().and_then(|compiler| file_of(&compiler, OF_BOTH))) {
+        archives.push((OF_BOTH, file));
+    }
+    for (name, file) in archives {
+        if let Some(folder) = file.parent() {
+            println!("cargo:rustc-link-search=native={}", folder.display());
+        }
+        println!("cargo:rustc-link-lib=static:-bundle={name}");
     }
 }
 
-/// Folders of the archives, where a C++ compiler, the headers and all of them are there.
-fn present() -> Option<Vec<PathBuf>> {
-    let compiler = cc::Build::new().cpp(true).cargo_warnings(false).try_get_compiler().ok()?;
-    let has_headers = Command::new(compiler.path()).args(["-fsyntax-only", "-x", "c++", "-include", "udt/udt.h", "/dev/null"]).output();
-    if !has_headers.ok()?.status.success() {
-        return None;
+/// The C++ compiler.
+fn cpp() -> Option<PathBuf> {
+    Some(cc::Build::new().cpp(true).cargo_warnings(false).try_get_compiler().ok()?.path().to_owned())
+}
+
+impl Library {
+    /// Builds against it, and adds the archives to be linked; none where it is missing.
+    fn build(&self, to_link: &mut Vec<(&'static str, PathBuf)>) -> Option<()> {
+        let compiler = cpp()?;
+        file_of(&compiler, OF_BOTH)?;
+        let has_header =
+            Command::new(&compiler).args(["-fsyntax-only", "-x", "c++", "-include", self.header, "/dev/null"]).output().ok()?;
+        if !has_header.status.success() {
+            return None;
+        }
+        let mut archives = Vec::new();
+        for name in self.archives {
+            archives.push((*name, file_of(&compiler, name)?));
+        }
+        if self.name == "srt" {
+            archives[0] = ("whyperf_srt", renamed(&archives[0].1)?);
+        }
+        println!("cargo:rustc-cfg={}_present", self.name);
+        let mut build = cc::Build::new();
+        if self.is_shim_cpp {
+            build.cpp(true).std("c++11").cpp_link_stdlib(None);
+        }
+        build.file(self.shim).warnings(true).warnings_into_errors(true).compile(&format!("{}shim", self.name));
+        to_link.extend(archives);
+        Some(())
     }
-    ARCHIVES.iter().map(|archive| folder_of(compiler.path(), archive)).collect()
 }
 
 /// Where the compiler finds an archive; it answers with the bare name of one it does not find.
-fn folder_of(compiler: &std::path::Path, archive: &str) -> Option<PathBuf> {
+fn file_of(compiler: &Path, archive: &str) -> Option<PathBuf> {
     let output = Command::new(compiler).arg(format!("-print-file-name=lib{archive}.a")).output().ok()?;
     let file = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    file.parent().filter(|folder| folder.is_absolute()).map(PathBuf::from)
+    file.is_absolute().then_some(file)
+}
+
+/// A copy of SRT's archive whose names clash with nobody's.
+fn renamed(archive: &Path) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os("OUT_DIR")?);
+    let listed = Command::new("nm").args(["-P", "--defined-only"]).arg(archive).output().ok()?;
+    let symbols = String::from_utf8(listed.stdout).ok()?;
+    // What several of its objects define, being inline, is listed by each of them.
+    let defined: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
+    let clashing = |symbol: &&&str| symbol.starts_with("_Z") && !KEPT.iter().any(|kept| symbol.starts_with(kept));
+    let renames: Vec<String> = defined.iter().filter(clashing).map(|symbol| format!("{symbol} {PREFIX}{symbol}\n")).collect();
+    let list = folder.join("srt-renames");
+    fs::write(&list, renames.concat()).ok()?;
+    let copy = folder.join("libwhyperf_srt.a");
+    let done = Command::new("objcopy").arg(format!("--redefine-syms={}", list.display())).arg(archive).arg(&copy).status().ok()?;
+    done.success().then_some(copy)
 }

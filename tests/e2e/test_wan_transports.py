@@ -1,10 +1,9 @@
-"""The shipped experiment `wan-transports`, small: its flows come and go over the emulated path, and it is told in full.
+"""The shipped experiment `wan-transports`, small: every transport's flows come and go over the emulated path.
 
-With WHYPERF_WAN=1 in the environment two transports run at scale 0.05, 48 s each; else one at 0.01.
+Half a hundredth of its times, one round trip; `make test-wan` runs all of it at a twentieth.
 """
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,22 @@ from whyperf.profile.schedule import regions
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
-IS_LONG = bool(os.environ.get("WHYPERF_WAN"))
-SCALE = 0.05 if IS_LONG else 0.01
-CONTROLS = ("reno", "scalable") if IS_LONG else ("reno",)
+SCALE = 0.005
 RATE_BPS = 20_000_000
+ALWAYS = {"reno", "cubic", "quic"}
 
 
 def test_wan_transports(tmp_path: Path) -> None:
     done = whyperf(
-        *("run", "wan-transports", "--set", f"path_rate_bps={RATE_BPS}", "--set", f"schedule_scale={SCALE}"),
-        *("--only", "sweep=tcp", "--only", "path_rtt_ms=10", "--only", f"congestion_control={','.join(CONTROLS)}"),
+        *("run", "wan-transports", "--leave-out-missing", "--only", "path_rtt_ms=10"),
+        *("--set", f"path_rate_bps={RATE_BPS}", "--set", f"schedule_scale={SCALE}", "--set", "interval_ms=50"),
         *("--out", tmp_path / "wan", "--json"),
         folder=tmp_path,
         timeout_s=240,
     )
     assert done.status == 0, done.err
     cells = json.loads(done.out)["cells"]
-    assert [cell["transports"]["protocol"] for cell in cells] == list(CONTROLS)
+    assert {cell["transports"]["protocol"] for cell in cells} >= ALWAYS
     for cell in cells:
         found = cell["transports"]
         turns = [(round(flow["start_s"] * 1e9), round(flow["stop_s"] * 1e9)) for flow in found["flows"]]
@@ -42,8 +40,9 @@ def test_wan_transports(tmp_path: Path) -> None:
         assert found["rtt_source"] == "probe"
         assert found["rtt_baseline_s"]["median"] >= 0.01
         assert 1 / 4 <= found["fairness_min"]["median"] <= 1
-        assert found["retransmitted_ratio"]["median"] is not None
         assert cell["connections"] is None
         assert cell["unsteady_trials"] == 0
+    reno = next(cell["transports"] for cell in cells if cell["transports"]["protocol"] == "reno")
+    assert reno["retransmitted_ratio"]["median"] is not None
     report = (tmp_path / "wan" / "report.html").read_text()
     assert "Beside the study" in report

@@ -14,7 +14,7 @@ from tests.protocol.pipe_talk import SECOND_NS, Talk, forever, trial
 
 StartTalk = Callable[..., Talk]
 
-LIBRARIES = ["udt", "quic"]
+LIBRARIES = ["udt", "quic", "srt"]
 PAYLOAD_BYTES = 1_000_003
 #: What a library needs a look for when nothing comes: longer than any of its timers.
 SOON_S = 5.0

@@ -6,27 +6,33 @@ use schema::offer::{Kind, Offer, Source, State};
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
+use udt::Library;
 
 use crate::libraries;
 
 /// What the host is; with the hooks also whether it takes congestion controls, which is tried, too.
 pub fn describe_host(with_hooks: bool) -> HostFacts {
     let mut facts = probe::host::describe(env!("CARGO_PKG_VERSION"), with_hooks);
-    facts.abilities.push(libraries::udt_ability());
+    facts.abilities.extend(libraries::abilities());
+    let verdict = load::round_trips::icmp_ability();
+    facts.abilities.push(ability("icmp_probe", verdict, "no round-trip probe by ICMP; by UDP it needs nothing"));
     if with_hooks {
-        let verdict = congestion::ability();
-        let can = verdict.is_ok();
-        let (Ok(reason) | Err(reason)) = verdict;
-        let lost_without = "no congestion controls but the kernel's own".to_owned();
-        facts.abilities.push(Ability { name: "struct_ops".to_owned(), can, reason, lost_without });
+        facts.abilities.push(ability("struct_ops", congestion::ability(), "no congestion controls but the kernel's own"));
     }
     facts
+}
+
+fn ability(name: &str, verdict: Result<String, String>, lost_without: &str) -> Ability {
+    let can = verdict.is_ok();
+    let (Ok(reason) | Err(reason)) = verdict;
+    Ability { name: name.to_owned(), can, reason, lost_without: lost_without.to_owned() }
 }
 
 /// Everything that can be asked for, and whether it can be had.
 pub fn list() -> Vec<Offer> {
     let mut offers = congestion::list();
-    offers.extend([Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt, Transport::Quic].map(transport));
+    let transports = [Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt, Transport::Quic, Transport::Srt];
+    offers.extend(transports.map(transport));
     offers
 }
 
@@ -37,7 +43,8 @@ fn transport(transport: Transport) -> Offer {
         Transport::Mptcp => Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)),
         Transport::Udp => Socket::new(Domain::IPV4, Type::DGRAM, None),
         Transport::Unix => Socket::new(Domain::UNIX, Type::STREAM, None),
-        Transport::Udt => return libraries::udt_offer(),
+        Transport::Udt => return libraries::offer(Library::Udt),
+        Transport::Srt => return libraries::offer(Library::Srt),
         Transport::Quic => return libraries::quic_offer(),
     };
     let (state, reason) = match socket {

@@ -3,17 +3,24 @@
 use schema::host::Ability;
 use schema::offer::{Kind, Offer, Source, State};
 use schema::workload::Transport;
+use udt::Library;
 
-/// Whether there is UDT, for `whyperf doctor`.
-pub fn udt_ability() -> Ability {
-    Ability { name: "udt_library".to_owned(), can: udt::is_present(), reason: udt_reason(), lost_without: "no transport udt".to_owned() }
+/// Whether there are UDT and SRT, for `whyperf doctor`.
+pub fn abilities() -> Vec<Ability> {
+    let ability = |library: Library| Ability {
+        name: format!("{}_library", library.name()),
+        can: library.is_present(),
+        reason: reason(library),
+        lost_without: format!("no transport {}", library.name()),
+    };
+    [Library::Udt, Library::Srt].map(ability).into()
 }
 
-/// The same, for `whyperf transports`.
-pub fn udt_offer() -> Offer {
-    let name = Transport::Udt.name().to_owned();
-    let state = if udt::is_present() { State::Loaded } else { State::Refused };
-    Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state, reason: udt_reason() }
+/// The same of one, for `whyperf transports`.
+pub fn offer(library: Library) -> Offer {
+    let name = library.name().to_owned();
+    let state = if library.is_present() { State::Loaded } else { State::Refused };
+    Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state, reason: reason(library) }
 }
 
 /// QUIC, which every agent has.
@@ -23,8 +30,12 @@ pub fn quic_offer() -> Offer {
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state: State::Loaded, reason }
 }
 
-fn udt_reason() -> String {
-    if udt::is_present() { format!("the agent was built with the UDT library ({})", udt::PACKAGE) } else { udt::missing() }
+fn reason(library: Library) -> String {
+    if library.is_present() {
+        format!("the agent was built with the {} library ({})", library.title(), library.package())
+    } else {
+        library.missing()
+    }
 }
 
 #[cfg(test)]
@@ -33,9 +44,10 @@ mod tests {
 
     #[test]
     fn a_library_that_is_missing_is_named_with_what_is_lost() {
-        let (ability, offer) = (udt_ability(), udt_offer());
-        assert_eq!(ability.can, udt::is_present());
-        assert_eq!(offer.state == State::Loaded, udt::is_present());
-        assert!(ability.reason.contains("libudt-dev") && ability.lost_without.contains("udt"), "{ability:?}");
+        for (library, ability) in [Library::Udt, Library::Srt].into_iter().zip(abilities()) {
+            assert_eq!(ability.can, library.is_present());
+            assert_eq!(offer(library).state == State::Loaded, library.is_present());
+            assert!(ability.reason.contains(library.package()) && ability.lost_without.contains(library.name()), "{ability:?}");
+        }
     }
 }

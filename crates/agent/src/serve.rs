@@ -10,7 +10,7 @@ use load::open::{self, Listening, Opened};
 use load::round_trips::Echo;
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
-use schema::trial::{Opening, TrialSpec};
+use schema::trial::{Opening, ProbeCarrier, TrialSpec};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -203,6 +203,7 @@ impl Server {
         }
         (self.echo, self.echo_address) = (None, None);
         open::check(&spec)?;
+        load::round_trips::check(&spec)?;
         if let Some(workload) = &spec.workload {
             load::engine::script(&spec, workload)?;
         }
@@ -231,6 +232,8 @@ impl Server {
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
         let (spec, mut witness, abort) = (Arc::clone(spec), witness.clone(), Abort::default());
         witness.begin(port, false, &spec.own_cpus);
+        // The kernel answers ICMP at no port.
+        let echo_port = echo_port.or((spec.round_trip_probe_by == ProbeCarrier::Icmp).then_some(0));
         self.echo_address = echo_port.map(|port| SocketAddr::new(ip, port));
         let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;

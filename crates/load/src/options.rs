@@ -103,7 +103,7 @@ fn open_socket(domain: Domain, transport: Transport) -> Result<Socket, LoadError
         Transport::Mptcp => (Type::STREAM, Some(Protocol::MPTCP), "; MPTCP needs a kernel that has it, and net.mptcp.enabled=1"),
         Transport::Udp => (Type::DGRAM, Some(Protocol::UDP), ""),
         Transport::Unix => (Type::STREAM, None, ""),
-        Transport::Udt | Transport::Quic => {
+        Transport::Udt | Transport::Quic | Transport::Srt => {
             return Err(LoadError::Usage(format!("{} has no stream sockets of the kernel", transport.name())));
         }
     };
@@ -229,7 +229,7 @@ pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str>
         Transport::Mptcp => &[&not_mptcp],
         Transport::Udp => &[&only_tcp, &only_streams],
         Transport::Unix => &[&only_tcp, &only_ip],
-        Transport::Udt | Transport::Quic => &[&only_tcp, &only_ip, &only_streams],
+        Transport::Udt | Transport::Quic | Transport::Srt => &[&only_tcp, &only_ip, &only_streams],
     };
     refused.iter().copied().flatten().find(|(_, asked)| *asked).map(|(name, _)| *name)
 }

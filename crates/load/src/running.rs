@@ -26,7 +26,7 @@ use crate::carrier::udt::UdtCarrier;
 use crate::carrier::{Carrier, Watched};
 use crate::control::Control;
 use crate::counter::Counter;
-use crate::datagrams::{self, agreement};
+use crate::datagrams::{self, Ready, agreement};
 use crate::engine::conductor::Conductor;
 use crate::engine::ledger::{Latencies, Ledger};
 use crate::engine::opening::Openings;
@@ -177,10 +177,13 @@ impl Load {
 
     fn prepare_datagrams(&mut self, spec: &TrialSpec, stream: &DatagramStream, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
         let source: Arc<[u8]> = pattern(stream.datagram_bytes).into();
-        for (task, times) in datagrams::tasks(spec, stream, opened, &self.control)? {
+        for Ready { mut task, times, socket, watched } in datagrams::tasks(spec, stream, opened, &self.control)? {
             self.datagrams.push(Arc::clone(&task.counts));
+            if let Some(watched) = watched {
+                self.watched.insert(task.number, watched);
+            }
             self.flows.push(Flow {
-                socket: Some(Arc::clone(&task.socket)),
+                socket,
                 counter: FlowCounter::Own(Arc::clone(&task.counter)),
                 thread: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
                 ..Flow::new(task.number, times)
@@ -189,8 +192,8 @@ impl Load {
             self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
                 control.await_start();
                 let life = match role {
-                    Role::Sender => datagrams::sender::carry(&task, &source),
-                    Role::Receiver => datagrams::receiver::carry(&task),
+                    Role::Sender => datagrams::sender::carry(&mut task, &source),
+                    Role::Receiver => datagrams::receiver::carry(&mut task),
                 };
                 ThreadEnd { lives: vec![life], account: None, latencies: None }
             })?;

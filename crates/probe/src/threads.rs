@@ -18,10 +18,10 @@ pub struct ThreadSample {
     pub cpu: u32,
 }
 
-/// Threads of this process that have this name, by their ids.
-pub fn named(name: &str) -> Vec<u32> {
+/// Threads of this process whose name is one of these, by their ids.
+pub fn named(is_one: impl Fn(&str) -> bool) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
-    let has_name = |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name);
+    let has_name = |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| is_one(comm.trim_end()));
     tasks.flatten().filter(has_name).filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
@@ -117,9 +117,9 @@ mod tests {
             let _ = stopped.recv();
         });
         let thread = u32::try_from(receive.recv().expect("worker sends")).expect("id");
-        assert_eq!(named("by-its-name"), vec![thread]);
+        assert_eq!(named(|name| name == "by-its-name"), vec![thread]);
         drop(stop);
         worker.expect("thread").join().expect("worker");
-        assert_eq!(named("by-its-other-name"), Vec::<u32>::new());
+        assert_eq!(named(|name| name == "by-its-other-name"), Vec::<u32>::new());
     }
 }

@@ -4,8 +4,8 @@ use bytes::{Bytes, BytesMut};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError, StreamEvent, StreamId,
-    Transmit, VarInt, WriteError,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError, SendDatagramError,
+    StreamEvent, StreamId, Transmit, VarInt, WriteError,
 };
 use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -62,6 +62,10 @@ pub struct Facts {
     pub send_calls_count: u64,
     /// System calls that received.
     pub receive_calls_count: u64,
+    /// Most bytes that one call handed to the kernel, which cut them into packets.
+    pub longest_sent_bytes: u64,
+    /// Most bytes that came in one piece, which the kernel had merged or never cut.
+    pub longest_received_bytes: u64,
 }
 
 /// A connection with one stream in both directions. All methods are its thread's.
@@ -82,6 +86,10 @@ pub struct Line {
     follows_window: bool,
     receive_calls_count: u64,
     send_calls_count: u64,
+    longest_sent_bytes: u64,
+    longest_received_bytes: u64,
+    /// What the buffer of unsent datagrams has room for when it is empty.
+    datagrams_room_bytes: usize,
     facts: Arc<Mutex<Facts>>,
     shown: Instant,
     addresses: [Option<SocketAddr>; 2],
@@ -106,7 +114,7 @@ impl Line {
         socket: Socket,
         endpoint: Endpoint,
         handle: ConnectionHandle,
-        connection: Connection,
+        mut connection: Connection,
         settings: &Settings,
     ) -> io::Result<Self> {
         let offload = UdpSocketState::new((&socket).into())?;
@@ -115,6 +123,7 @@ impl Line {
             offload,
             endpoint,
             handle,
+            datagrams_room_bytes: connection.datagrams().send_buffer_space(),
             connection,
             stream: None,
             unsent: None,
@@ -126,6 +135,8 @@ impl Line {
             follows_window: settings.send_window_bytes.is_none(),
             receive_calls_count: 0,
             send_calls_count: 0,
+            longest_sent_bytes: 0,
+            longest_received_bytes: 0,
             facts: Arc::default(),
             shown: Instant::now(),
             addresses,
@@ -197,6 +208,40 @@ impl Line {
         }
     }
 
+    /// Longest datagram that the connection takes now, in bytes; none where the other end takes none.
+    pub fn max_datagram_bytes(&mut self) -> Option<usize> {
+        self.connection.datagrams().max_size()
+    }
+
+    /// Puts a datagram (RFC 9221) where it waits for the congestion window.
+    ///
+    /// # Errors
+    /// There is no room (`WouldBlock`), it is too long (`InvalidInput`), or the connection is gone.
+    pub fn write_datagram(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.lost.is_some() {
+            return Err(self.gone_or(ErrorKind::WouldBlock));
+        }
+        match self.connection.datagrams().send(Bytes::copy_from_slice(bytes), false) {
+            Ok(()) => Ok(()),
+            Err(SendDatagramError::Blocked(_)) => Err(ErrorKind::WouldBlock.into()),
+            Err(error) => Err(io::Error::new(ErrorKind::InvalidInput, error.to_string())),
+        }
+    }
+
+    /// The next datagram that has come.
+    ///
+    /// # Errors
+    /// There is none (`WouldBlock`), or the connection is gone.
+    pub fn read_datagram(&mut self) -> io::Result<Bytes> {
+        self.connection.datagrams().recv().ok_or_else(|| self.gone_or(ErrorKind::WouldBlock))
+    }
+
+    /// Whether no datagram waits to be sent, or never will be.
+    pub fn has_sent_datagrams(&mut self) -> bool {
+        let is_empty = self.connection.datagrams().send_buffer_space() == self.datagrams_room_bytes;
+        (is_empty && self.unsent.is_none()) || self.lost.is_some()
+    }
+
     /// Ends this end's direction of the stream.
     pub fn finish(&mut self) {
         if let Some(stream) = self.stream {
@@ -263,7 +308,10 @@ impl Line {
                 src_ip: None,
             };
             match self.offload.try_send((&self.socket).into(), &datagrams) {
-                Ok(()) => self.send_calls_count += 1,
+                Ok(()) => {
+                    self.send_calls_count += 1;
+                    self.longest_sent_bytes = self.longest_sent_bytes.max(transmit.size as u64);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.unsent = Some(transmit);
                     return Ok(());
@@ -298,6 +346,7 @@ impl Line {
             has_come = true;
             for (meta, buffer) in metas[..count].iter().zip(self.incoming.chunks_exact(RECEIVE_BYTES)) {
                 let from = self.addresses[1].unwrap_or(meta.addr);
+                self.longest_received_bytes = self.longest_received_bytes.max(meta.len as u64);
                 for datagram in buffer[..meta.len].chunks(meta.stride.max(1)) {
                     feed(&mut self.endpoint, &mut self.connection, self.handle, meta, datagram, from);
                 }
@@ -388,6 +437,8 @@ impl Line {
             acks_received_count: stats.frame_rx.acks,
             send_calls_count: self.send_calls_count,
             receive_calls_count: self.receive_calls_count,
+            longest_sent_bytes: self.longest_sent_bytes,
+            longest_received_bytes: self.longest_received_bytes,
         };
     }
 

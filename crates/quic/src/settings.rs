@@ -15,6 +15,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a connection that has nothing to say is kept from being idle.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
+/// Datagrams that wait for their reader: what does not fit drives out the oldest.
+const DATAGRAMS_RECEIVED_BYTES: usize = 16 << 20;
+/// Datagrams that wait for the congestion window: few, for they get old there.
+const DATAGRAMS_UNSENT_BYTES: usize = 256 << 10;
+
 /// Settings of a connection; what is absent is the engine's choice.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -24,6 +29,8 @@ pub struct Settings {
     pub receive_window_bytes: Option<u32>,
     /// Most payload that is kept until it is acknowledged, in bytes; absent: twice the congestion window.
     pub send_window_bytes: Option<u32>,
+    /// Whether datagrams (RFC 9221) may come.
+    pub takes_datagrams: bool,
 }
 
 impl Settings {
@@ -50,7 +57,8 @@ impl Settings {
             // The kernel knows the path's MTU: there is nothing to search for.
             .initial_mtu(packet_bytes)
             .mtu_discovery_config(None)
-            .datagram_receive_buffer_size(None);
+            .datagram_receive_buffer_size(self.takes_datagrams.then_some(DATAGRAMS_RECEIVED_BYTES))
+            .datagram_send_buffer_size(DATAGRAMS_UNSENT_BYTES);
         if let Some(bytes) = self.send_window_bytes {
             transport.send_window(u64::from(bytes));
         }

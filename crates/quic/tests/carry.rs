@@ -11,14 +11,20 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(10);
 /// Payload of a test: no multiple of a packet or a call.
 const LENGTH: usize = 5_000_003;
+/// Datagrams of a test.
+const DATAGRAMS: u64 = 2000;
+
+fn settings() -> Settings {
+    Settings { takes_datagrams: true, ..Settings::default() }
+}
 
 /// A connected pair: the one that connected, and the one that was accepted.
 fn pair(known: &[u8], presented: &[u8]) -> Option<(Line, Line)> {
     let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
     let address: SocketAddr = free.local_addr().expect("address");
     drop(free);
-    let mut listener = Listener::bind(address, Identity::of(presented).expect("made"), Settings::default()).expect("bound");
-    let mut connecting = Line::connect(address, &Identity::of(known).expect("made"), &Settings::default()).expect("socket");
+    let mut listener = Listener::bind(address, Identity::of(presented).expect("made"), settings()).expect("bound");
+    let mut connecting = Line::connect(address, &Identity::of(known).expect("made"), &settings()).expect("socket");
     let mut lines = Vec::new();
     let end = Instant::now() + PATIENCE;
     loop {
@@ -87,12 +93,55 @@ fn what_arrives_is_what_was_sent() {
         accepted.turn(TICK).expect("turn");
     }
     let facts = sender.join().expect("sender");
+    accepted.show(true);
+    let arrived = *accepted.facts().lock().expect("whole");
     assert!(facts.sent_packets >= (LENGTH as u64).div_ceil(u64::from(facts.packet_bytes)), "{facts:?}");
-    // Packets leave many at a time, where the kernel can segment them.
+    // Packets leave many at a time, where the kernel can segment them, and cross the loopback uncut.
     assert!(facts.send_calls_count < facts.sent_packets, "{facts:?}");
+    assert!(facts.longest_sent_bytes > 4 * u64::from(facts.packet_bytes), "{facts:?}");
+    assert!(arrived.longest_received_bytes > 4 * u64::from(arrived.packet_bytes), "{arrived:?}");
 }
 
 #[test]
 fn who_does_not_know_the_secret_is_not_talked_to() {
     assert!(pair(b"secret", b"another").is_none());
+}
+
+#[test]
+fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
+    let (mut connecting, mut accepted) = pair(b"secret", b"secret").expect("connected");
+    let most = connecting.max_datagram_bytes().expect("takes datagrams");
+    assert!(connecting.write_datagram(&vec![0; most + 1]).is_err_and(|error| error.kind() == ErrorKind::InvalidInput));
+    let (mut arrived, end) = (Vec::new(), Instant::now() + PATIENCE);
+    let mut sent = 0u64;
+    // The loopback loses none as long as the reader keeps up.
+    while (arrived.len() as u64) < DATAGRAMS {
+        assert!(Instant::now() < end, "{} of {sent} came", arrived.len());
+        while sent < DATAGRAMS && sent < arrived.len() as u64 + 64 {
+            let mut datagram = vec![0x5a; most];
+            datagram[..8].copy_from_slice(&sent.to_be_bytes());
+            match connecting.write_datagram(&datagram) {
+                Ok(()) => sent += 1,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        connecting.turn(Duration::ZERO).expect("turn");
+        accepted.turn(Duration::from_millis(1)).expect("turn");
+        while let Ok(datagram) = accepted.read_datagram() {
+            arrived.push(datagram);
+        }
+    }
+    let mut numbers: Vec<u64> = arrived.iter().map(|datagram| u64::from_be_bytes(datagram[..8].try_into().expect("long"))).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..DATAGRAMS).collect::<Vec<u64>>());
+    assert!(arrived.iter().all(|datagram| datagram.len() == most));
+    connecting.turn(Duration::ZERO).expect("turn");
+    assert!(connecting.has_sent_datagrams());
+    for line in [&mut connecting, &mut accepted] {
+        line.show(true);
+    }
+    let (sent, received) = (*connecting.facts().lock().expect("whole"), *accepted.facts().lock().expect("whole"));
+    assert!(sent.longest_sent_bytes > 4 * most as u64, "{sent:?}");
+    assert!(received.longest_received_bytes > 4 * most as u64, "{received:?}");
 }

@@ -172,7 +172,7 @@ pub const FLOWS: Table = Table {
             "transport",
             Text,
             "",
-            "tcp, mptcp, udp, unix, udt or quic; tcp where the other end knows no Multipath TCP.",
+            "tcp, mptcp, udp, unix, udt, quic or srt; tcp where the other end knows no Multipath TCP.",
             "plan, MPTCP_INFO",
         ),
         column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname, UDT::getsockname"),

@@ -129,6 +129,17 @@ pub enum SendCall {
     Splice,
 }
 
+/// What carries the requests of the round-trip probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeCarrier {
+    /// Datagrams that the far end answers.
+    #[default]
+    Udp,
+    /// Echoes (RFC 792, RFC 4443) that the far end's kernel answers.
+    Icmp,
+}
+
 /// One end's part of one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -199,6 +210,9 @@ pub struct TrialSpec {
     /// Time between requests of the round-trip probe, in ns; absent: none is sent.
     #[serde(default)]
     pub round_trip_probe_ns: Option<u64>,
+    /// What carries them.
+    #[serde(default)]
+    pub round_trip_probe_by: ProbeCarrier,
     /// Whose programs watch it.
     #[serde(default)]
     pub programs: Programs,

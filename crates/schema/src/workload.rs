@@ -229,6 +229,8 @@ pub enum Transport {
     Udt,
     /// QUIC over UDP (RFC 9000), by quinn's engine.
     Quic,
+    /// SRT's file transmission over UDP (draft-sharabayko-srt-01), by the packaged library.
+    Srt,
 }
 
 impl Transport {
@@ -241,6 +243,7 @@ impl Transport {
             Transport::Unix => "unix",
             Transport::Udt => "udt",
             Transport::Quic => "quic",
+            Transport::Srt => "srt",
         }
     }
 }

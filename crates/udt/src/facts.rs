@@ -1,4 +1,4 @@
-//! What the library tells of a connection (`UDT::perfmon`, its reference manual, `CPerfMon`).
+//! What a library tells of a connection (`UDT::perfmon`, its reference manual, `CPerfMon`; `srt_bistats`).
 
 use crate::ffi::RawFacts;
 

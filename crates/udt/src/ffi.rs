@@ -1,8 +1,8 @@
-//! The shim's functions as C sees them; `src/shim.h` says what they do.
+//! The shims as C sees them; `src/shim.h` says what their functions do.
 
 use libc::{c_char, c_int, sockaddr};
 
-/// Options, in the order of `enum udt_shim_option`.
+/// Options, in the order of `enum shim_option`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub enum Choice {
@@ -20,7 +20,7 @@ pub enum Choice {
 pub const CONNECTING: c_int = 0;
 pub const CONNECTED: c_int = 1;
 
-/// `struct udt_shim_facts`.
+/// `struct shim_facts`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct RawFacts {
@@ -42,21 +42,31 @@ pub struct RawFacts {
     pub unacknowledged_packets: i64,
 }
 
+/// Reads an address of a socket.
+pub type AddressOf = unsafe extern "C" fn(c_int, *mut sockaddr, *mut c_int) -> c_int;
+
+/// `struct shim`.
+#[repr(C)]
+pub struct Shim {
+    pub startup: unsafe extern "C" fn() -> c_int,
+    pub open: unsafe extern "C" fn(c_int) -> c_int,
+    pub set: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int,
+    pub get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+    pub bind: unsafe extern "C" fn(c_int, *const sockaddr, c_int) -> c_int,
+    pub listen: unsafe extern "C" fn(c_int, c_int) -> c_int,
+    pub accept: unsafe extern "C" fn(c_int) -> c_int,
+    pub connect: unsafe extern "C" fn(c_int, *const sockaddr, c_int) -> c_int,
+    pub state_of: unsafe extern "C" fn(c_int) -> c_int,
+    pub local: AddressOf,
+    pub remote: AddressOf,
+    pub send: unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int,
+    pub receive: unsafe extern "C" fn(c_int, *mut c_char, c_int) -> c_int,
+    pub facts_of: unsafe extern "C" fn(c_int, *mut RawFacts) -> c_int,
+    pub close: unsafe extern "C" fn(c_int),
+    pub error: unsafe extern "C" fn(*mut c_char, c_int) -> c_int,
+}
+
 unsafe extern "C" {
-    pub fn udt_shim_startup() -> c_int;
-    pub fn udt_shim_open(family: c_int) -> c_int;
-    pub fn udt_shim_set(socket: c_int, option: c_int, value: c_int) -> c_int;
-    pub fn udt_shim_get(socket: c_int, option: c_int, value: *mut c_int) -> c_int;
-    pub fn udt_shim_bind(socket: c_int, address: *const sockaddr, length: c_int) -> c_int;
-    pub fn udt_shim_listen(socket: c_int, backlog: c_int) -> c_int;
-    pub fn udt_shim_accept(socket: c_int) -> c_int;
-    pub fn udt_shim_connect(socket: c_int, address: *const sockaddr, length: c_int) -> c_int;
-    pub fn udt_shim_state_of(socket: c_int) -> c_int;
-    pub fn udt_shim_local(socket: c_int, address: *mut sockaddr, length: *mut c_int) -> c_int;
-    pub fn udt_shim_remote(socket: c_int, address: *mut sockaddr, length: *mut c_int) -> c_int;
-    pub fn udt_shim_send(socket: c_int, bytes: *const c_char, length: c_int) -> c_int;
-    pub fn udt_shim_receive(socket: c_int, bytes: *mut c_char, length: c_int) -> c_int;
-    pub fn udt_shim_facts_of(socket: c_int, facts: *mut RawFacts) -> c_int;
-    pub fn udt_shim_close(socket: c_int);
-    pub fn udt_shim_error(text: *mut c_char, length: c_int) -> c_int;
+    pub static udt_shim: Shim;
+    pub static srt_shim: Shim;
 }

@@ -1,5 +1,6 @@
-/* A C interface to what whyperf uses of the UDT library. All functions are safe to call from any
- * thread; whatever fails returns -1 and leaves its reason to udt_shim_error of the same thread. */
+/* A C interface to what whyperf uses of the UDT library, and of SRT, which grew out of it: a table of
+ * functions each. All are safe to call from any thread; whatever fails returns -1 and leaves its
+ * reason to `error` of the same thread. */
 #ifndef WHYPERF_UDT_SHIM_H
 #define WHYPERF_UDT_SHIM_H
 
@@ -10,22 +11,22 @@
 extern "C" {
 #endif
 
-enum udt_shim_option {
-    UDT_SHIM_MSS,
-    UDT_SHIM_FLIGHT_PACKETS,
-    UDT_SHIM_SEND_BUFFER,
-    UDT_SHIM_RECEIVE_BUFFER,
-    UDT_SHIM_UDP_SEND_BUFFER,
-    UDT_SHIM_UDP_RECEIVE_BUFFER,
-    UDT_SHIM_SEND_TIMEOUT,
-    UDT_SHIM_RECEIVE_TIMEOUT,
-    UDT_SHIM_IS_BLOCKING
+enum shim_option {
+    SHIM_MSS,
+    SHIM_FLIGHT_PACKETS,
+    SHIM_SEND_BUFFER,
+    SHIM_RECEIVE_BUFFER,
+    SHIM_UDP_SEND_BUFFER,
+    SHIM_UDP_RECEIVE_BUFFER,
+    SHIM_SEND_TIMEOUT,
+    SHIM_RECEIVE_TIMEOUT,
+    SHIM_IS_BLOCKING
 };
 
-enum udt_shim_state { UDT_SHIM_CONNECTING, UDT_SHIM_CONNECTED, UDT_SHIM_BROKEN };
+enum shim_state { SHIM_CONNECTING, SHIM_CONNECTED, SHIM_BROKEN };
 
-/* What the library tells of a connection. */
-struct udt_shim_facts {
+/* What a library tells of a connection. */
+struct shim_facts {
     int64_t sent_packets;
     int64_t received_packets;
     int64_t lost_packets;
@@ -44,24 +45,28 @@ struct udt_shim_facts {
     int64_t unacknowledged_packets;
 };
 
-int udt_shim_startup(void);
-int udt_shim_open(int family);
-int udt_shim_set(int socket, int option, int value);
-int udt_shim_get(int socket, int option, int *value);
-int udt_shim_bind(int socket, const struct sockaddr *address, int length);
-int udt_shim_listen(int socket, int backlog);
-int udt_shim_accept(int socket);
-int udt_shim_connect(int socket, const struct sockaddr *address, int length);
-int udt_shim_state_of(int socket);
-int udt_shim_local(int socket, struct sockaddr *address, int *length);
-int udt_shim_remote(int socket, struct sockaddr *address, int *length);
-int udt_shim_send(int socket, const char *bytes, int length);
-int udt_shim_receive(int socket, char *bytes, int length);
-int udt_shim_facts_of(int socket, struct udt_shim_facts *facts);
-void udt_shim_close(int socket);
+struct shim {
+    int (*startup)(void);
+    int (*open)(int family);
+    int (*set)(int socket, int option, int value);
+    int (*get)(int socket, int option, int *value);
+    int (*bind)(int socket, const struct sockaddr *address, int length);
+    int (*listen)(int socket, int backlog);
+    int (*accept)(int socket);
+    int (*connect)(int socket, const struct sockaddr *address, int length);
+    int (*state_of)(int socket);
+    int (*local)(int socket, struct sockaddr *address, int *length);
+    int (*remote)(int socket, struct sockaddr *address, int *length);
+    int (*send)(int socket, const char *bytes, int length);
+    int (*receive)(int socket, char *bytes, int length);
+    int (*facts_of)(int socket, struct shim_facts *facts);
+    void (*close)(int socket);
+    /* The library's number of the last error of this thread, and its text. */
+    int (*error)(char *text, int length);
+};
 
-/* The library's number of the last error of this thread, and its text. */
-int udt_shim_error(char *text, int length);
+extern const struct shim udt_shim;
+extern const struct shim srt_shim;
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
-//! One UDT socket. With unsafe code: calls into the shim, none of which keeps a pointer.
+//! One socket of a library. With unsafe code: calls into the shim, none of which keeps a pointer.
 
-use libc::{c_char, c_int, sockaddr};
+use libc::{c_char, c_int};
 use socket2::{Domain, SockAddr};
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
@@ -8,14 +8,18 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::Library;
 use crate::facts::Facts;
-use crate::ffi::{self, Choice, RawFacts};
+use crate::ffi::{self, AddressOf, Choice, RawFacts, Shim};
 
-/// A UDT socket of the stream kind; closed when dropped, without waiting for what is unsent. All
+/// A socket of the stream kind; closed when dropped, without waiting for what is unsent. All
 /// methods may be called from any thread at the same time: the library locks.
 #[derive(Debug)]
 pub struct Socket {
+    library: Library,
     id: c_int,
+    /// Where it connects to: SRT tells it of accepted sockets alone.
+    destination: OnceLock<SocketAddr>,
 }
 
 /// How far a connection has come.
@@ -34,18 +38,21 @@ impl Socket {
     ///
     /// # Errors
     /// The library is missing, or cannot start.
-    pub fn open(domain: Domain) -> io::Result<Self> {
-        static STARTED: OnceLock<bool> = OnceLock::new();
-        if !crate::is_present() {
-            return Err(io::Error::new(ErrorKind::Unsupported, crate::missing()));
+    pub fn open(library: Library, domain: Domain) -> io::Result<Self> {
+        if !library.is_present() {
+            return Err(io::Error::new(ErrorKind::Unsupported, library.missing()));
         }
-        // SAFETY: no arguments; called once.
-        if !STARTED.get_or_init(|| unsafe { ffi::udt_shim_startup() } == 0) {
-            return Err(io::Error::other("the UDT library does not start"));
+        if !library.is_started() {
+            return Err(io::Error::other(format!("the {} library does not start", library.title())));
         }
         // SAFETY: an integer goes in, one comes out.
-        let id = checked(unsafe { ffi::udt_shim_open(domain.into()) })?;
-        Ok(Self { id })
+        let id = checked(library, unsafe { (library.shim().open)(domain.into()) })?;
+        Ok(Self { library, id, destination: OnceLock::new() })
+    }
+
+    /// Whose it is.
+    pub fn library(&self) -> Library {
+        self.library
     }
 
     /// Largest packet in bytes, IPv4 and UDP headers included (`UDT_MSS`). Before all buffers, which
@@ -134,7 +141,7 @@ impl Socket {
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
         let address = SockAddr::from(address);
         // SAFETY: the address lives through the call and has the length it says.
-        checked(unsafe { ffi::udt_shim_bind(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
+        self.checked(unsafe { (self.shim().bind)(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
     }
 
     /// Takes connections.
@@ -144,7 +151,7 @@ impl Socket {
     pub fn listen(&self, backlog: u32) -> io::Result<()> {
         let backlog = c_int::try_from(backlog).map_err(io::Error::other)?;
         // SAFETY: integers go in, one comes out.
-        checked(unsafe { ffi::udt_shim_listen(self.id, backlog) }).map(drop)
+        self.checked(unsafe { (self.shim().listen)(self.id, backlog) }).map(drop)
     }
 
     /// The next connection that has come.
@@ -153,7 +160,7 @@ impl Socket {
     /// None has (`WouldBlock`), or the library refuses.
     pub fn accept(&self) -> io::Result<Socket> {
         // SAFETY: an integer goes in, one comes out.
-        checked(unsafe { ffi::udt_shim_accept(self.id) }).map(|id| Socket { id })
+        self.checked(unsafe { (self.shim().accept)(self.id) }).map(|id| Socket { library: self.library, id, destination: OnceLock::new() })
     }
 
     /// Connects, or begins to where calls do not wait.
@@ -161,15 +168,16 @@ impl Socket {
     /// # Errors
     /// Nobody answers, or the library refuses.
     pub fn connect(&self, address: SocketAddr) -> io::Result<()> {
+        let _ = self.destination.set(address);
         let address = SockAddr::from(address);
         // SAFETY: the address lives through the call and has the length it says.
-        checked(unsafe { ffi::udt_shim_connect(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
+        self.checked(unsafe { (self.shim().connect)(self.id, address.as_ptr().cast(), length_of(&address)) }).map(drop)
     }
 
     /// How far the connection has come.
     pub fn state(&self) -> State {
         // SAFETY: an integer goes in, one comes out.
-        match unsafe { ffi::udt_shim_state_of(self.id) } {
+        match unsafe { (self.shim().state_of)(self.id) } {
             ffi::CONNECTING => State::Connecting,
             ffi::CONNECTED => State::Connected,
             _ => State::Broken,
@@ -178,12 +186,12 @@ impl Socket {
 
     /// Address of this end.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.address(ffi::udt_shim_local)
+        self.address(self.shim().local)
     }
 
     /// Address of the other end.
     pub fn remote_address(&self) -> Option<SocketAddr> {
-        self.address(ffi::udt_shim_remote)
+        self.address(self.shim().remote).or_else(|| self.destination.get().copied())
     }
 
     /// Puts bytes into the send buffer; returns how many it took.
@@ -194,7 +202,7 @@ impl Socket {
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let length = c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
         // SAFETY: the library reads at most `length` of the bytes, which live through the call.
-        moved(unsafe { ffi::udt_shim_send(self.id, bytes.as_ptr().cast(), length) })
+        self.moved(unsafe { (self.shim().send)(self.id, bytes.as_ptr().cast(), length) })
     }
 
     /// Takes bytes from the receive buffer; returns how many.
@@ -205,13 +213,15 @@ impl Socket {
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = c_int::try_from(buffer.len()).unwrap_or(c_int::MAX);
         // SAFETY: the library writes at most `length` bytes into the buffer, which lives through the call.
-        moved(unsafe { ffi::udt_shim_receive(self.id, buffer.as_mut_ptr().cast(), length) })
+        let moved = self.moved(unsafe { (self.shim().receive)(self.id, buffer.as_mut_ptr().cast(), length) })?;
+        // SRT tells so that the other end has closed.
+        if moved == 0 && length > 0 { Err(io::Error::from_raw_os_error(libc::ECONNRESET)) } else { Ok(moved) }
     }
 
     /// Closes the connection, without waiting for what is unsent; the other end is told.
     pub fn close(&self) {
         // SAFETY: an integer goes in; the library refuses one that is closed already.
-        unsafe { ffi::udt_shim_close(self.id) };
+        unsafe { (self.shim().close)(self.id) };
     }
 
     /// What the library knows of the connection.
@@ -221,17 +231,17 @@ impl Socket {
     pub fn facts(&self) -> io::Result<Facts> {
         let mut raw = RawFacts::default();
         // SAFETY: the shim writes the structure, whose layout is the one of its header.
-        checked(unsafe { ffi::udt_shim_facts_of(self.id, &raw mut raw) })?;
+        self.checked(unsafe { (self.shim().facts_of)(self.id, &raw mut raw) })?;
         Ok(Facts::new(&raw, self.mss()?))
     }
 
-    fn address(&self, of: unsafe extern "C" fn(c_int, *mut sockaddr, *mut c_int) -> c_int) -> Option<SocketAddr> {
+    fn address(&self, of: AddressOf) -> Option<SocketAddr> {
         // SAFETY: the library writes no more than a sockaddr_in6 into a storage that is larger, and the
         // family it writes says what it is.
         let (status, address) = unsafe {
             SockAddr::try_init(|storage, length| {
                 let mut told = c_int::try_from(*length).unwrap_or(c_int::MAX);
-                checked(of(self.id, storage.cast(), &raw mut told))?;
+                self.checked(of(self.id, storage.cast(), &raw mut told))?;
                 *length = u32::try_from(told).unwrap_or(*length);
                 Ok(())
             })
@@ -241,16 +251,28 @@ impl Socket {
         address.as_socket()
     }
 
+    fn shim(&self) -> &'static Shim {
+        self.library.shim()
+    }
+
+    fn checked(&self, status: c_int) -> io::Result<c_int> {
+        checked(self.library, status)
+    }
+
+    fn moved(&self, count: c_int) -> io::Result<usize> {
+        self.checked(count).and_then(|count| usize::try_from(count).map_err(io::Error::other))
+    }
+
     fn set(&self, choice: Choice, value: u32) -> io::Result<()> {
         let value = c_int::try_from(value).map_err(io::Error::other)?;
         // SAFETY: integers go in, one comes out; the option is one of the shim's.
-        checked(unsafe { ffi::udt_shim_set(self.id, choice as c_int, value) }).map(drop)
+        self.checked(unsafe { (self.shim().set)(self.id, choice as c_int, value) }).map(drop)
     }
 
     fn get(&self, choice: Choice) -> io::Result<u32> {
         let mut value = 0;
         // SAFETY: the shim writes the integer.
-        checked(unsafe { ffi::udt_shim_get(self.id, choice as c_int, &raw mut value) })?;
+        self.checked(unsafe { (self.shim().get)(self.id, choice as c_int, &raw mut value) })?;
         u32::try_from(value).map_err(io::Error::other)
     }
 }
@@ -265,20 +287,16 @@ fn length_of(address: &SockAddr) -> c_int {
     c_int::try_from(address.len()).unwrap_or(c_int::MAX)
 }
 
-fn moved(count: c_int) -> io::Result<usize> {
-    checked(count).and_then(|count| usize::try_from(count).map_err(io::Error::other))
+fn checked(library: Library, status: c_int) -> io::Result<c_int> {
+    if status < 0 { Err(last_error(library)) } else { Ok(status) }
 }
 
-fn checked(status: c_int) -> io::Result<c_int> {
-    if status < 0 { Err(last_error()) } else { Ok(status) }
-}
-
-/// The library's last error of this thread; its numbers are those of its reference manual.
-fn last_error() -> io::Error {
+/// A library's last error of this thread; the numbers are those of UDT's reference manual, which SRT kept.
+fn last_error(library: Library) -> io::Error {
     let mut text: [c_char; 256] = [0; 256];
     // SAFETY: the shim writes at most so many bytes, with a zero at their end.
     let (code, text) = unsafe {
-        let code = ffi::udt_shim_error(text.as_mut_ptr(), 256);
+        let code = (library.shim().error)(text.as_mut_ptr(), 256);
         (code, CStr::from_ptr(text.as_ptr()).to_string_lossy().trim_end_matches(['.', '\n', ' ']).to_owned())
     };
     match code {
@@ -290,6 +308,6 @@ fn last_error() -> io::Error {
         1002 => io::Error::new(ErrorKind::ConnectionRefused, text),
         // ECONNLOST, ENOCONN: the words of TCP's own error
         2001 | 2002 => io::Error::from_raw_os_error(libc::ECONNRESET),
-        _ => io::Error::other(format!("{text} (UDT error {code})")),
+        _ => io::Error::other(format!("{text} ({} error {code})", library.title())),
     }
 }

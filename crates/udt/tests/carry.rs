@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::Domain;
-use udt::{Socket, State};
+use udt::{Library, Socket, State};
 
 /// How long a call waits before it says that there is nothing.
 const TICK: Duration = Duration::from_millis(50);
@@ -16,13 +16,13 @@ const LENGTH: usize = 5_000_003;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connected pair: the one that connected, the one that was accepted.
-fn pair() -> (Socket, Socket) {
-    let listener = Socket::open(Domain::IPV4).expect("socket");
+fn pair(library: Library) -> (Socket, Socket) {
+    let listener = Socket::open(library, Domain::IPV4).expect("socket");
     listener.set_waiting(None).expect("option");
     listener.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("port");
     listener.listen(8).expect("listen");
     let address = listener.local_address().expect("address");
-    let connected = Socket::open(Domain::IPV4).expect("socket");
+    let connected = Socket::open(library, Domain::IPV4).expect("socket");
     connected.set_waiting(None).expect("option");
     connected.connect(address).expect("begin");
     let end = Instant::now() + PATIENCE;
@@ -44,6 +44,17 @@ fn pair() -> (Socket, Socket) {
     (connected, accepted)
 }
 
+/// Tests with each library that is there.
+fn with_each(test: fn(Library)) {
+    for library in [Library::Udt, Library::Srt] {
+        if library.is_present() {
+            test(library);
+        } else {
+            eprintln!("skipped: {}", library.missing());
+        }
+    }
+}
+
 /// The byte at a place of the payload: no period that a packet or a call could share.
 fn byte_at(place: usize) -> u8 {
     let mixed = place.wrapping_mul(0x9e37_79b9).rotate_left(13) ^ place;
@@ -62,11 +73,11 @@ fn again<T>(mut call: impl FnMut() -> std::io::Result<T>) -> T {
 
 #[test]
 fn what_arrives_is_what_was_sent() {
-    if !udt::is_present() {
-        eprintln!("skipped: {}", udt::missing());
-        return;
-    }
-    let (connected, accepted) = pair();
+    with_each(what_arrives_is_what_was_sent_over);
+}
+
+fn what_arrives_is_what_was_sent_over(library: Library) {
+    let (connected, accepted) = pair(library);
     let sender = thread::spawn(move || {
         let payload: Vec<u8> = (0..LENGTH).map(byte_at).collect();
         let mut sent = 0;
@@ -98,11 +109,11 @@ fn what_arrives_is_what_was_sent() {
 
 #[test]
 fn who_closes_is_gone_for_the_other() {
-    if !udt::is_present() {
-        eprintln!("skipped: {}", udt::missing());
-        return;
-    }
-    let (connected, accepted) = pair();
+    with_each(who_closes_is_gone_for_the_other_over);
+}
+
+fn who_closes_is_gone_for_the_other_over(library: Library) {
+    let (connected, accepted) = pair(library);
     drop(connected);
     let end = Instant::now() + PATIENCE;
     let error = loop {

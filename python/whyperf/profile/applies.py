@@ -7,7 +7,7 @@ from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 
 WITH_TCP = frozenset({"tcp", "mptcp"})
 #: Carried by a library over UDP instead of a socket of the kernel.
-BY_LIBRARY = frozenset({"udt", "quic"})
+BY_LIBRARY = frozenset({"udt", "quic", "srt"})
 #: What both ends can bound by a window.
 WITH_WINDOW = WITH_TCP | BY_LIBRARY
 #: Whose congestion control can be chosen.
@@ -17,7 +17,7 @@ OF_SOCKETS = frozenset({"read_wait", "truncate", "send_call"})
 #: Of whose sends the kernel tells by numbers.
 WITH_STAMPS = frozenset({"tcp", "udp"})
 #: Scopes that only the transport decides.
-OF_TRANSPORTS = frozenset({"tcp", "window", "control", "ip", "bytes"})
+OF_TRANSPORTS = frozenset({"tcp", "window", "control", "ip", "probe", "bytes"})
 WITH_THREADS = frozenset({"epoll", "io_uring"})
 
 
@@ -47,6 +47,8 @@ def applies(
         "window": transport in WITH_WINDOW,
         "control": transport in WITH_CONTROL,
         "ip": transport != "unix" and transport not in BY_LIBRARY,
+        # A packet of its own, whatever the load is carried by.
+        "probe": transport != "unix",
         "bytes": transport != "udp",
         "stamps": transport in WITH_STAMPS and workload.name not in (STREAM, STREAM_RECEIVE),
         "threads": io_model in WITH_THREADS,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from whyperf.profile.applies import applies, refusal
+from whyperf.profile.applies import BY_LIBRARY, applies, refusal
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
@@ -23,6 +23,8 @@ from whyperf.profile.workload import (
 DEADLINE_MARGIN_S = 30.0
 #: RFC 8200 section 5: every link an IPv6 packet passes carries 1280 bytes.
 IPV6_MTU_BYTES = 1280
+#: A packet of 1500 bytes has room for it behind the headers of UDP, QUIC and a datagram (RFC 9221).
+QUIC_DATAGRAM_BYTES = 1400
 #: Connections up to which a thread each is no worse than a few threads for all.
 MOST_BLOCKING = 4
 PHASES = ("warmup_s", "duration_s", "cooldown_s")
@@ -93,6 +95,7 @@ def resolve(
     if transport not in workload.transports:
         problem = f"{workload.name} does not run over {transport}; it takes {' or '.join(workload.transports)}"
         raise ProfileError("", "transport", f"{problem}{_over_udp(workload, transport)}")
+    everything |= _defaults_over(transport, given)
     everything["io_model"] = io_model = _io_model(everything, workload)
     schedule = schedule_of({"schedule": _resolved("schedule", everything)}, schedules or {})
     if schedule is not None:
@@ -117,8 +120,15 @@ def resolve(
     if "deadline_s" not in given:
         needed = _phases_s(cell) if timed else least_seconds(workload.document(cell) or {"groups": []})
         cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
-    _refuse_contradictions(cell, testbed=testbed, timed=timed)
+    _refuse_contradictions(given, cell, testbed=testbed, timed=timed)
     return cell
+
+
+def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
+    """Defaults that a transport has of its own."""
+    if transport == "quic" and "datagram_size_bytes" not in given:
+        return {"datagram_size_bytes": QUIC_DATAGRAM_BYTES}
+    return {}
 
 
 def _path_level(name: str, path: Factors, given: Mapping[str, Level]) -> Factors:
@@ -145,11 +155,17 @@ def _refuse_ends(given: Mapping[str, Level], schedule: Schedule, *, by_bytes: bo
 def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
     """The phases of a scheduled trial: all of it is measured, as the flows' beginnings are what is asked about."""
     flows = checked_flows(schedule, cell)
-    transports = {choice for choice in factor_named("transport").choices if choice != "udp"}
+    own = str(cell["transport"])
+    # TCP connections come to one listening socket, which is Multipath TCP's only where the trial's is; a Unix socket's
+    # file is no port for the others.
+    transports = {own} if own == "unix" else BY_LIBRARY | {"tcp", own}
     for flow in flows:
         if flow.transport is not None and flow.transport not in transports:
             known = ", ".join(sorted(map(str, transports)))
-            problem = f'flow "{flow.name}" of {schedule.name} wants the transport {flow.transport}; it takes {known}'
+            problem = (
+                f'flow "{flow.name}" of {schedule.name} wants the transport {flow.transport}; '
+                f"beside {own} it takes {known}"
+            )
             raise ProfileError("", "schedule", problem)
     return {"warmup_s": 0.0, "duration_s": max(flow.stop_s for flow in flows), "cooldown_s": 0.0}
 
@@ -194,7 +210,9 @@ def _resolved(name: str, levels: Mapping[str, Level]) -> Level:
     return level
 
 
-def _refuse_contradictions(cell: Factors, *, testbed: bool, timed: bool) -> None:
+def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed: bool, timed: bool) -> None:
+    if "rtt_probe" in given and cell.get("rtt_probe_ms") == "none":
+        raise ProfileError("", "rtt_probe", "there is no probe to carry; set rtt_probe_ms too, or leave the factor out")
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)

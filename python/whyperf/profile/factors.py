@@ -36,8 +36,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "transport", "choice", "tcp", "",
-        "What carries the connections; unix: both ends on one host; udt, quic: by a library, streams only.",
-        choices=("tcp", "mptcp", "udp", "unix", "udt", "quic"), later=True,
+        "What carries the connections; unix: both ends on one host; udt, quic, srt: by a library.",
+        choices=("tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"), later=True,
     ),
     Factor(
         "io_model", "choice", "auto", "",
@@ -105,7 +105,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "datagram_size_bytes", "int", 1472, "bytes",
-        "Payload of a datagram, its number of 24 bytes included; 1472 fill a packet of 1500.",
+        "Payload of a datagram, its number of 24 bytes included; 1472 fill a packet of 1500; over QUIC 1400 unless "
+        "given.",
         low=24, high=65_507, scope="workload",
     ),
     Factor(
@@ -213,8 +214,13 @@ FACTORS: tuple[Factor, ...] = (
     Factor("interval_ms", "int", 100, "ms", "Time between samples.", low=1, high=60_000),
     Factor(
         "rtt_probe_ms", "int", "none", "ms",
-        "Time between the small datagrams that probe the round-trip time beside the load; 1000 is usual.",
-        low=10, high=60_000, words=("none",), scope="ip", later=True,
+        "Time between the small packets that probe the round-trip time beside the load; 1000 is usual.",
+        low=1, high=60_000, words=("none",), scope="probe", later=True,
+    ),
+    Factor(
+        "rtt_probe", "choice", "udp", "",
+        "What carries that probe: datagrams that the far agent answers, or echoes of ICMP that its kernel answers.",
+        choices=("udp", "icmp"), scope="probe", later=True,
     ),
     Factor(
         "deadline_s", "float", 60.0, "s",

@@ -8,6 +8,9 @@ from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.errors import Fault, RunError
 
+#: Transports that no host lacks.
+EVERYWHERE = frozenset({"tcp", "udp", "unix"})
+
 Offer = dict[str, Any]
 """`Offer` of crates/schema/src/offer.rs."""
 
@@ -40,6 +43,28 @@ def congestion_controls(cells: Iterable[Cell]) -> list[str]:
             if name is not None:
                 names[str(name)] = None
     return list(names)
+
+
+def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
+    """Refuses transports, of cells or of flows, that a host does not have.
+
+    `hosts` as in `refuse_missing`; nobody is asked about what every host has.
+
+    Raises:
+        RunError: one that cannot be had, with the reason.
+    """
+    wanted: dict[str, None] = {}
+    for cell in cells:
+        for name in (cell.factors.get("transport"), *(flow.transport for flow in cell.schedule or ())):
+            if name is not None and name not in EVERYWHERE:
+                wanted[str(name)] = None
+    for label, (_, agent) in hosts.items() if wanted else ():
+        offers = {offer["name"]: offer for offer in offers_of(agent) if offer["kind"] == "transport"}
+        for name in wanted:
+            offer = offers.get(name)
+            if offer is None or offer["state"] == "refused":
+                why = offer["reason"] if offer is not None else "its agent does not know it"
+                raise RunError(f"transport {name} is not available on the {label} host: {why}", Fault.USAGE)
 
 
 def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:

@@ -98,6 +98,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
             "own_cpus": list(cpus[label].own),
             "schedule": [_flow(flow, label) for flow in schedule],
             "round_trip_probe_ns": None if probe_ms is None else probe_ms * NS_PER_MS,
+            "round_trip_probe_by": factors.get("rtt_probe", "udp"),
         }
     return ends
 

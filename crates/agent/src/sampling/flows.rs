@@ -36,7 +36,7 @@ fn push(
             (addresses, watched.granted())
         }
         (None, socket) => {
-            let granted = socket.map(|socket| options::granted(socket, spec.transport)).transpose()?;
+            let granted = socket.map(|socket| options::granted(socket, spec.of_connection(flow.number).transport)).transpose()?;
             (known.addresses(socket), granted.unwrap_or_default())
         }
     };

@@ -1,7 +1,7 @@
 //! What carries the payload of a stream's connection: a socket of the kernel, or a library.
 //!
 //! [`Carrier`] is what the connection's own thread does with it, [`Watched`] what the sampler may ask
-//! at any time. [`socket`] is a kernel's socket, [`udt`] a connection of the UDT library,
+//! at any time. [`socket`] is a kernel's socket, [`udt`] a connection of the UDT library or SRT's,
 //! [`quic`] one of quinn's engine.
 
 pub(crate) mod quic;

@@ -1,6 +1,6 @@
-//! A connection of the UDT library carries a stream.
+//! A connection of the UDT library, or of SRT's, carries a stream.
 //!
-//! UDT closes both directions at once and throws away what is unsent, so that the end of the payload
+//! Both are alike. They close both directions at once and throw away what is unsent, so that the end of the payload
 //! is told over the conductor's connection: the sender tells how much it sent, the receiver reads until
 //! it has that and answers with its own count, and the sender gives it leave to close.
 //!
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use udt::State;
+use udt::{Library, State};
 
 use super::{Carrier, Facts, Watched};
 use crate::LoadError;
@@ -195,14 +195,17 @@ impl UdtView {
     pub(crate) fn new(socket: udt::Socket) -> Result<Self, LoadError> {
         let read = || -> io::Result<Granted> {
             Ok(Granted {
-                transport: Transport::Udt,
+                transport: match socket.library() {
+                    Library::Udt => Transport::Udt,
+                    Library::Srt => Transport::Srt,
+                },
                 send_buffer_bytes: socket.send_buffer()?,
                 receive_buffer_bytes: socket.receive_buffer()?,
                 mss_bytes: Some(socket.mss()?),
                 ..Granted::default()
             })
         };
-        let granted = read().map_err(|error| LoadError::host("reading back the options of a UDT socket", error, ""))?;
+        let granted = read().map_err(|error| LoadError::host("reading back the options of a library's socket", error, ""))?;
         let addresses = [socket.local_address(), socket.remote_address()];
         Ok(Self { addresses, granted, last: Mutex::new(None), socket })
     }

@@ -2,12 +2,14 @@
 //!
 //! A thread a flow, as with streams. [`sender`] numbers and stamps, [`receiver`] keeps account, and
 //! [`agreement`] tells each end over a connection that loses nothing how many the other one counts,
-//! so that what is lost at the tail is known to be lost. [`calls`] has the system calls.
+//! so that what is lost at the tail is known to be lost. What carries them is [`way`]; [`calls`] has the
+//! system calls.
 
 pub(crate) mod agreement;
 mod calls;
 pub(crate) mod receiver;
 pub(crate) mod sender;
+mod way;
 
 use schema::trial::{Role, Stop, TrialSpec};
 use schema::workload::DatagramStream;
@@ -18,10 +20,13 @@ use std::sync::mpsc::Receiver;
 use workload::datagrams::Arrived;
 
 use self::agreement::{Teller, Told};
+use self::way::Way;
 use crate::LoadError;
+use crate::carrier::Watched;
+use crate::carrier::quic::QuicView;
 use crate::control::Control;
 use crate::counter::Counter;
-use crate::open::{Connection, Opened, Times};
+use crate::open::{Connection, Opened, QuicConnection, Times, controller_of};
 use crate::sockopt;
 
 /// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few
@@ -99,28 +104,33 @@ pub fn kernel_drops(socket: &Socket) -> u32 {
     sockopt::dropped_count(socket).unwrap_or(0)
 }
 
-/// What the threads of all flows need, and when each flow opened.
+/// What a flow's thread needs, and what others see of the flow.
+pub(crate) struct Ready {
+    pub task: Task,
+    pub times: Times,
+    /// The kernel's socket, where that is what carries it.
+    pub socket: Option<Arc<Socket>>,
+    /// The library's connection, where that does.
+    pub watched: Option<Arc<dyn Watched>>,
+}
+
+/// What the threads of all flows need, in the order of their numbers.
 ///
 /// # Errors
-/// There is no connection to agree over, or an option is refused.
-pub(crate) fn tasks(
-    spec: &TrialSpec,
-    stream: &DatagramStream,
-    opened: Opened,
-    control: &Arc<Control>,
-) -> Result<Vec<(Task, Times)>, LoadError> {
+/// There is no connection to agree over, an option is refused, or datagrams are too long for what carries them.
+pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, control: &Arc<Control>) -> Result<Vec<Ready>, LoadError> {
     let conductor = opened.conductor.ok_or_else(|| LoadError::Usage("datagrams need a conductor's connection".to_owned()))?;
     let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
-    let window = window(opened.connections.len());
+    let window = window(opened.connections.len().max(opened.over_quic.len()));
     let planned_bytes = match spec.stop {
         Stop::Bytes { payload_bytes } => Some(payload_bytes),
         Stop::Duration { .. } | Stop::Workload => None,
     };
-    let task = |(connection, inbox): (Connection, Receiver<Told>)| {
+    let ready = |((number, times, way, watched), inbox): (Open, Receiver<Told>)| {
         let task = Task {
-            number: connection.number,
-            tag: workload::datagrams::tag(&spec.token, connection.number),
-            socket: Arc::new(connection.socket),
+            number,
+            tag: workload::datagrams::tag(&spec.token, number),
+            way,
             counter: Arc::default(),
             counts: Arc::default(),
             control: Arc::clone(control),
@@ -131,13 +141,40 @@ pub(crate) fn tasks(
             teller: Arc::clone(&teller),
             inbox,
         };
-        match spec.role {
-            Role::Sender => sender::prepare(&task)?,
-            Role::Receiver => receiver::prepare(&task)?,
+        let socket = match &task.way {
+            Way::Socket(socket) => Some(Arc::clone(socket)),
+            Way::Quic(_) => None,
+        };
+        match (spec.role, &socket) {
+            (Role::Sender, Some(socket)) => sender::prepare(&task, socket)?,
+            (Role::Receiver, Some(socket)) => receiver::prepare(&task, socket)?,
+            (_, None) => {}
         }
-        Ok((task, connection.times))
+        Ok(Ready { task, times, socket, watched })
     };
-    opened.connections.into_iter().zip(inboxes).map(task).collect()
+    let mut flows: Vec<Open> = opened.connections.into_iter().map(over_socket).collect();
+    for connection in opened.over_quic {
+        flows.push(over_quic(spec, stream, connection)?);
+    }
+    flows.into_iter().zip(inboxes).map(ready).collect()
+}
+
+/// A flow that is open: number, times, what carries it, and what others see of a library's connection.
+type Open = (u32, Times, Way, Option<Arc<dyn Watched>>);
+
+fn over_socket(Connection { number, socket, times }: Connection) -> Open {
+    (number, times, Way::Socket(Arc::new(socket)), None)
+}
+
+fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: QuicConnection) -> Result<Open, LoadError> {
+    let QuicConnection { number, mut line, times } = connection;
+    let most = line.max_datagram_bytes().unwrap_or(0);
+    if stream.datagram_bytes as usize > most {
+        let asked = stream.datagram_bytes;
+        return Err(LoadError::Usage(format!("datagram_bytes is {asked}; a datagram of QUIC has room for {most} on this path")));
+    }
+    let view: Arc<dyn Watched> = Arc::new(QuicView::new(&line, controller_of(spec, number).as_deref()));
+    Ok((number, times, Way::Quic(Box::new(line)), Some(view)))
 }
 
 /// Everything a flow's thread needs.
@@ -145,7 +182,7 @@ pub(crate) struct Task {
     pub number: u32,
     /// In front of every datagram of the flow.
     pub tag: u32,
-    pub socket: Arc<Socket>,
+    pub way: Way,
     pub counter: Arc<Counter>,
     pub counts: Arc<Counts>,
     pub control: Arc<Control>,

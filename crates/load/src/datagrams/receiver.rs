@@ -1,14 +1,16 @@
 //! The receiving side: keeps account of what arrives.
 
 use probe::clock::{mono_ns, realtime_ns};
+use quic::Line;
+use socket2::Socket;
 use std::io::{self, ErrorKind};
 use std::sync::mpsc::TryRecvError;
-use std::time::Duration;
 use workload::datagrams::{Account, Header};
 
 use super::Task;
 use super::agreement::Told;
 use super::calls::Messages;
+use super::way::{TICK, Way};
 use crate::LoadError;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
@@ -19,8 +21,6 @@ const CALL_COUNT: usize = 32;
 const MERGED_CALL_COUNT: usize = 4;
 /// Longest that merged datagrams may be.
 const MERGED_BYTES: usize = 65_536;
-/// How long a receiver sleeps before it looks whether the load is over.
-const TICK: Duration = Duration::from_millis(20);
 /// How long after the last arrival what is missing counts as lost, when the sender has ended.
 const QUIET_NS: u64 = 250_000_000;
 
@@ -28,20 +28,20 @@ const QUIET_NS: u64 = 250_000_000;
 ///
 /// # Errors
 /// The kernel does not merge datagrams (before Linux 5.0).
-pub(crate) fn prepare(task: &Task) -> Result<(), LoadError> {
+pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
     let failed = |error| LoadError::host("a socket for datagrams", error, "");
-    task.socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+    socket.set_read_timeout(Some(TICK)).map_err(failed)?;
     if task.stream.is_merged {
-        options::set_checked(&task.socket, &sockopt::UDP_GRO, 1, "; merging of datagrams needs Linux 5.0")?;
+        options::set_checked(socket, &sockopt::UDP_GRO, 1, "; merging of datagrams needs Linux 5.0")?;
     }
     if task.is_stamped {
-        stamps::ask_of_arrivals(&*task.socket).map_err(|error| LoadError::host("SO_TIMESTAMPING", error, ""))?;
+        stamps::ask_of_arrivals(socket).map_err(|error| LoadError::host("SO_TIMESTAMPING", error, ""))?;
     }
     Ok(())
 }
 
 /// Takes datagrams until the sender has ended and all have come, or nothing more comes.
-pub(crate) fn carry(task: &Task) -> Life {
+pub(crate) fn carry(task: &mut Task) -> Life {
     let mut life = Life::new(task.number);
     let ended = receive_all(task, &mut life).and_then(|told| task.teller.tell(task.number, told));
     life.ended = match (task.control.cut(), ended) {
@@ -52,7 +52,7 @@ pub(crate) fn carry(task: &Task) -> Life {
     life
 }
 
-fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
+fn receive_all(task: &mut Task, life: &mut Life) -> io::Result<Told> {
     let mut account = Account::new(task.window);
     let mut messages = if task.stream.is_merged {
         Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)
@@ -60,15 +60,22 @@ fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
         // A byte more, so that a longer datagram is seen to be a stranger's.
         Messages::new(CALL_COUNT, task.stream.datagram_bytes as usize + 1)
     };
+    let tag = task.tag;
     let arrivals = Arrivals { is_stamped: task.is_stamped, ahead_ns: realtime_ns().wrapping_sub(mono_ns()) };
     let mut sent = None;
     let mut strangers_count = 0;
     let mut quiet_since = mono_ns();
     while task.control.cut().is_none() {
-        match messages.receive(&task.socket) {
-            Ok(count) => {
+        let taken = match &mut task.way {
+            Way::Socket(socket) => {
+                messages.receive(socket).map(|count| take(tag, &messages, count, &mut account, &arrivals, mono_ns(), life))
+            }
+            Way::Quic(connection) => take_from(connection, tag, &mut account),
+        };
+        match taken {
+            Ok(strangers) => {
                 let now = mono_ns();
-                strangers_count += take(task.tag, &messages, count, &mut account, &arrivals, now, life);
+                strangers_count += strangers;
                 let arrived = account.arrived();
                 life.calls_count += 1;
                 if arrived.payload_bytes > life.payload_bytes {
@@ -104,6 +111,28 @@ fn receive_all(task: &Task, life: &mut Life) -> io::Result<Told> {
         }
     }
     Err(io::Error::other("cut"))
+}
+
+/// Takes the datagrams that have come over QUIC, or waits for some; returns how many were not the flow's.
+fn take_from(connection: &mut Line, tag: u32, account: &mut Account) -> io::Result<u32> {
+    let (mut strangers_count, mut taken_count) = (0, 0);
+    loop {
+        match connection.read_datagram() {
+            Ok(datagram) => {
+                taken_count += 1;
+                match Header::decode(tag, &datagram) {
+                    Some(header) => account.on_arrival(&header, mono_ns()),
+                    None => strangers_count += 1,
+                }
+            }
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            Err(_) if taken_count > 0 => return Ok(strangers_count),
+            Err(_) => {
+                connection.turn(TICK)?;
+                return Err(ErrorKind::Interrupted.into());
+            }
+        }
+    }
 }
 
 /// By which clock datagrams arrive.

@@ -2,17 +2,19 @@
 
 use nix::sys::prctl;
 use probe::clock::mono_ns;
+use socket2::Socket;
 use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::sync::mpsc::TryRecvError;
+use std::time::{Duration, Instant};
 use workload::datagrams::{HEADER_BYTES, Header, Schedule};
 use workload::pace::Pace;
 
 use super::Task;
 use super::agreement::Told;
+use super::way::TICK;
 use crate::LoadError;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::thread::sleep_until;
 use crate::{options, sockopt};
 
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
@@ -28,25 +30,29 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The kernel has no segmentation offload for UDP (before 4.18), or takes another size.
-pub(crate) fn prepare(task: &Task) -> Result<(), LoadError> {
+pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
     if task.stream.batch_count == 1 {
         return Ok(());
     }
     let size = i32::try_from(task.stream.datagram_bytes).unwrap_or(i32::MAX);
     let advice = "; segmentation of datagrams needs Linux 4.18: choose a batch of 1";
-    options::set_checked(&task.socket, &sockopt::UDP_SEGMENT, size, advice)
+    options::set_checked(socket, &sockopt::UDP_SEGMENT, size, advice)
 }
 
 /// Sends datagrams until the payload is sent or the load is stopped, tells how many, and hears how
 /// many arrived. `source` fills them.
-pub(crate) fn carry(task: &Task, source: &[u8]) -> Life {
+pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
     // A sleep ends when the next datagram is due, not 50 µs later, where that is allowed.
     let _ = prctl::set_timerslack(1);
     let mut life = Life::new(task.number);
     life.first_call_mono_ns = Some(mono_ns());
     let sent = Sending::new(task, source).send_all(&mut life);
     life.last_call_mono_ns = Some(mono_ns());
-    let ended = sent.and_then(|sent_count| confirm(task, Told { datagrams_count: sent_count, payload_bytes: life.payload_bytes }));
+    let ended = sent.and_then(|sent_count| {
+        task.way.drain(&task.control)?;
+        confirm(task, Told { datagrams_count: sent_count, payload_bytes: life.payload_bytes })
+    });
+    task.way.close();
     life.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -56,7 +62,7 @@ pub(crate) fn carry(task: &Task, source: &[u8]) -> Life {
 }
 
 struct Sending<'a> {
-    task: &'a Task,
+    task: &'a mut Task,
     /// Length of a datagram, and how many make a call.
     size: usize,
     batch: usize,
@@ -67,7 +73,7 @@ struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    fn new(task: &'a Task, source: &[u8]) -> Self {
+    fn new(task: &'a mut Task, source: &[u8]) -> Self {
         let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
         let batch = (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1);
         let buffer = source.iter().copied().cycle().take(batch * size).collect();
@@ -112,7 +118,7 @@ impl<'a> Sending<'a> {
         let now = mono_ns();
         let due_ns = schedule.poll_due_ns(sent_bytes, now);
         if due_ns > now {
-            sleep_until(due_ns.min(now.saturating_add(STOP_CHECK_NS)));
+            self.task.way.pause_until(due_ns.min(now.saturating_add(STOP_CHECK_NS)));
             return 0;
         }
         let size = self.size as u64;
@@ -132,16 +138,23 @@ impl<'a> Sending<'a> {
             header.encode(&mut self.buffer[position * self.size..]);
         }
         let bytes = (due - 1) * self.size + length(due - 1);
-        self.task.socket.send_with_flags(&self.buffer[..bytes], libc::MSG_NOSIGNAL)?;
-        Ok((due as u64, bytes as u64))
+        let taken = self.task.way.send(&self.buffer[..bytes], self.size)?;
+        Ok((taken.div_ceil(self.size) as u64, taken as u64))
     }
 }
 
 /// Tells how many were sent and waits for what arrived.
-fn confirm(task: &Task, sent: Told) -> io::Result<()> {
+fn confirm(task: &mut Task, sent: Told) -> io::Result<()> {
     task.teller.tell(task.number, sent)?;
-    let gone = |_| io::Error::other("the receiver did not tell what arrived");
-    let arrived = task.inbox.recv_timeout(REPORT_TIMEOUT).map_err(gone)?;
+    let gone = || io::Error::other("the receiver did not tell what arrived");
+    let end = Instant::now() + REPORT_TIMEOUT;
+    let arrived = loop {
+        match task.inbox.try_recv() {
+            Ok(arrived) => break arrived,
+            Err(TryRecvError::Empty) if Instant::now() < end && task.control.cut().is_none() => task.way.attend(TICK)?,
+            Err(_) => return Err(gone()),
+        }
+    };
     if arrived.datagrams_count <= sent.datagrams_count && arrived.payload_bytes <= sent.payload_bytes {
         return Ok(());
     }

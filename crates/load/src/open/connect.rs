@@ -47,7 +47,7 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
     if let (Transport::Udp, Some(conductor)) = (spec.transport, &conductor) {
         connections = udp::connect(spec, &place, conductor, abort)?;
     }
-    let over_udt = if is_over_udt(spec) { udt::connect(spec, &place, abort)? } else { UdtOpened::default() };
+    let over_udt = if is_over_udt(spec) { udt::connect_all(spec, &place, abort)? } else { UdtOpened::default() };
     let over_quic = if is_over_quic(spec) { quic::connect(spec, &place, abort)? } else { Vec::new() };
     settle(&connections, spec)?;
     let place = held.map_err(|error| LoadError::host(format!("connecting to {place}"), error, ""))?;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::place::last_port;
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, is_over_udt, limits,
+    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, limits,
     numbers_of_streams, open_timeout, quic, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
@@ -41,8 +41,8 @@ pub struct Listening {
     sockets: Vec<Socket>,
     /// Take the first datagrams of flows.
     receivers: Vec<UdpSocket>,
-    /// Takes connections of UDT.
-    over_udt: Option<UdtListener>,
+    /// Take connections of UDT and SRT.
+    over_udt: Vec<UdtListener>,
     /// Takes connections of QUIC.
     over_quic: Option<::quic::Listener>,
     place: Place,
@@ -119,7 +119,7 @@ impl Listening {
             strangers_count += strangers;
         }
         let UdtOpened { connections: over_udt, threads: library_threads, strangers_count: udt_strangers_count } =
-            self.over_udt.as_ref().map_or_else(|| Ok(UdtOpened::default()), |listener| udt::accept(&self.spec, listener, abort))?;
+            udt::accept_all(&self.spec, &self.over_udt, abort)?;
         let (over_quic, quic_strangers_count) =
             self.over_quic.as_mut().map_or_else(|| Ok((Vec::new(), 0)), |listener| quic::accept(&self.spec, listener, &place, abort))?;
         strangers_count += udt_strangers_count + quic_strangers_count;
@@ -133,12 +133,12 @@ impl Listening {
 struct Bound {
     sockets: Vec<Socket>,
     receivers: Vec<UdpSocket>,
-    over_udt: Option<UdtListener>,
+    over_udt: Vec<UdtListener>,
     over_quic: Option<::quic::Listener>,
     place: Place,
 }
 
-/// Listens as the trial asks; where the kernel chooses the port, at one that suits UDT, too.
+/// Listens as the trial asks; where the kernel chooses the port, at one that suits the libraries, too.
 fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
     let mut attempts = 0;
     loop {
@@ -150,7 +150,7 @@ fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
                 (false, (sockets, receivers, place.clone()))
             }
         };
-        let over_udt = is_over_udt(spec).then(|| udt::listen(spec, &place)).transpose();
+        let over_udt = udt::listen_all(spec, &place);
         let over_quic = is_over_quic(spec).then(|| quic::listen(spec, &place)).transpose();
         match over_udt.and_then(|over_udt| Ok((over_udt, over_quic?))) {
             Ok((over_udt, over_quic)) => return Ok(Bound { sockets, receivers, over_udt, over_quic, place }),

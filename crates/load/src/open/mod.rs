@@ -15,11 +15,13 @@ mod quic;
 mod udp;
 mod udt;
 
+use ::udt::Library;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
 use schema::workload::{IoModel, Transport};
 use socket2::Socket;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -54,8 +56,12 @@ pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
 const MOST_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.
 const MOST_DATAGRAM_FLOWS: u64 = 10_000;
-/// Most connections over UDT or QUIC.
+/// Most connections over a library.
 const MOST_LIBRARY_CONNECTIONS: u64 = 256;
+/// What libraries carry over UDP, in the order of their ports.
+const LIBRARIES: [Transport; 3] = [Transport::Udt, Transport::Quic, Transport::Srt];
+/// Those of them that are the libraries UDT and SRT, which are alike.
+const UDT_LIKE: [(Transport, Library); 2] = [(Transport::Udt, Library::Udt), (Transport::Srt, Library::Srt)];
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
 
@@ -84,7 +90,7 @@ pub struct Times {
 pub struct Opened {
     /// The connections over sockets of the kernel.
     pub connections: Vec<Connection>,
-    /// Those over the UDT library.
+    /// Those over the libraries UDT and SRT.
     pub over_udt: Vec<UdtConnection>,
     /// Those over QUIC.
     pub over_quic: Vec<QuicConnection>,
@@ -92,7 +98,7 @@ pub struct Opened {
     pub library_threads: Vec<u32>,
     /// Connections dropped because they did not present the token.
     pub strangers_count: u64,
-    /// With a workload, datagrams or UDT: the connection over which both ends agree about them.
+    /// With a workload, datagrams, UDT or SRT: the connection over which both ends agree about them.
     pub conductor: Option<Socket>,
     /// With a workload: the sockets, in the order of their ports, that take what the other end connects
     /// during the trial. They do not block.
@@ -102,7 +108,7 @@ pub struct Opened {
 }
 
 /// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's
-/// streams; no strand has it.
+/// and SRT's streams; no strand has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
 /// Reads the token of a trial.
@@ -141,9 +147,14 @@ fn has_conductor(spec: &TrialSpec) -> bool {
     spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec)
 }
 
-/// Whether UDT carries any connection.
+/// Whether this carries any connection.
+fn is_over(spec: &TrialSpec, transport: Transport) -> bool {
+    spec.transport == transport || spec.schedule.iter().any(|flow| flow.transport == Some(transport))
+}
+
+/// Whether UDT or SRT carries any connection.
 fn is_over_udt(spec: &TrialSpec) -> bool {
-    spec.transport == Transport::Udt || spec.schedule.iter().any(|flow| flow.transport == Some(Transport::Udt))
+    UDT_LIKE.iter().any(|(transport, _)| is_over(spec, *transport))
 }
 
 /// Congestion control of a QUIC connection, if one is asked for: that of its flow, or of a trial over
@@ -155,12 +166,22 @@ pub(crate) fn controller_of(spec: &TrialSpec, number: u32) -> Option<String> {
 
 /// Whether QUIC carries any connection.
 fn is_over_quic(spec: &TrialSpec) -> bool {
-    spec.transport == Transport::Quic || spec.schedule.iter().any(|flow| flow.transport == Some(Transport::Quic))
+    is_over(spec, Transport::Quic)
+}
+
+/// Where the connections of a library go: each library of the trial has a UDP port of its own, the first
+/// at the number of the place's first port.
+fn address_of_library(spec: &TrialSpec, place: &Place, library: Transport) -> Result<SocketAddr, LoadError> {
+    let before = LIBRARIES.iter().take_while(|other| **other != library).filter(|other| is_over(spec, **other)).count();
+    place.udp_beside(u16::try_from(before).unwrap_or(u16::MAX)).ok_or_else(|| {
+        let name = library.name();
+        LoadError::Usage(format!("{name} goes over UDP, and has no port at {place}; choose another port, or 0 to let the kernel choose"))
+    })
 }
 
 /// Whether the kernel's stream sockets carry it.
 fn has_streams(transport: Transport) -> bool {
-    !matches!(transport, Transport::Udp | Transport::Udt | Transport::Quic)
+    transport != Transport::Udp && !LIBRARIES.contains(&transport)
 }
 
 /// What carries streams over the kernel's sockets: where there are none, the conductor's alone.
@@ -228,20 +249,17 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
 
 /// Libraries carry streams with a thread each, where they are there.
 fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
-    let (has_udt, has_quic) = (is_over_udt(spec), is_over_quic(spec));
-    if has_udt && !::udt::is_present() {
-        return Err(LoadError::Limit(::udt::missing()));
+    let lacking = UDT_LIKE.iter().find(|(transport, library)| is_over(spec, *transport) && !library.is_present());
+    if let Some((_, library)) = lacking {
+        return Err(LoadError::Limit(library.missing()));
     }
-    if has_udt && has_quic {
-        return Err(LoadError::Usage("udt and quic take the same UDP port; choose one of them for a trial".to_owned()));
-    }
-    for number in if has_quic { numbers_over(spec, Transport::Quic) } else { Vec::new() } {
+    for number in numbers_over(spec, Transport::Quic) {
         if let Some(name) = controller_of(spec, number).filter(|name| !::quic::CONTROLLERS.contains(&name.as_str())) {
             let known = ::quic::CONTROLLERS.join(", ");
             return Err(LoadError::Usage(format!("quic has no congestion control \"{name}\"; it has {known}")));
         }
     }
-    let name = if has_quic { "quic" } else { "udt" };
+    let name = LIBRARIES.iter().find(|library| is_over(spec, **library)).map_or("", |library| library.name());
     if spec.workload.is_some() || spec.io_model != IoModel::Blocking {
         return Err(LoadError::Usage(format!(
             "{name} carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out"
@@ -263,6 +281,7 @@ fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
         check_libraries(spec)?;
     }
     let is_udp = spec.transport == Transport::Udp;
+    let has_datagrams = is_udp || spec.transport == Transport::Quic;
     let Some(datagrams) = &spec.datagrams else {
         let has_workload = spec.workload.is_some();
         return if is_udp && !has_workload {
@@ -272,8 +291,8 @@ fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
         };
     };
     let name = spec.transport.name();
-    if !is_udp {
-        return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp; {name} has none")));
+    if !has_datagrams {
+        return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp or quic; {name} has none")));
     }
     let (low, high) = (HEADER_BYTES as u64, MOST_DATAGRAM_BYTES);
     let bounded = [

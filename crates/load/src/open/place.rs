@@ -124,6 +124,14 @@ impl Place {
         }
     }
 
+    /// The address of a UDP port of its own, so many behind the first; none where there are no ports.
+    pub(super) fn udp_beside(&self, behind: u16) -> Option<SocketAddr> {
+        match self {
+            Self::Ports { ip, first, .. } => Some(SocketAddr::new(*ip, last_port(*first, behind.checked_add(1)?)?)),
+            Self::File(_) | Self::Held { .. } => None,
+        }
+    }
+
     /// Family of its addresses.
     pub fn domain(&self) -> Domain {
         match self {

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Place, Times, controller_of, is_aborted, numbers_over, open_timeout, token_of};
+use super::{Place, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::preamble::{self, WELCOME};
 
@@ -41,6 +41,7 @@ fn settings(spec: &TrialSpec, controller: Option<String>) -> Settings {
         controller,
         receive_window_bytes: socket.receive_buffer_bytes.or(socket.window_bytes),
         send_window_bytes: socket.send_buffer_bytes.or(socket.window_bytes),
+        takes_datagrams: spec.datagrams.is_some(),
     }
 }
 
@@ -48,18 +49,18 @@ fn identity(spec: &TrialSpec) -> Result<Identity, LoadError> {
     Identity::of(spec.token.as_bytes()).map_err(|error| LoadError::host("making a certificate", error, ""))
 }
 
-fn address_of(place: &Place) -> Result<SocketAddr, LoadError> {
-    let address = place.address_of(0).ok().and_then(|address| address.as_socket());
-    address.ok_or_else(|| LoadError::Usage("QUIC goes over UDP; a Unix socket is no place for it".to_owned()))
+fn address_of(spec: &TrialSpec, place: &Place) -> Result<SocketAddr, LoadError> {
+    address_of_library(spec, place, Transport::Quic)
 }
 
-/// Listens at the first port of the place.
+/// Listens at its UDP port.
 pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadError> {
     // Who comes has not said yet which it is: all have the first's.
     let controller = numbers_over(spec, Transport::Quic).first().and_then(|number| controller_of(spec, *number));
-    let bound = Listener::bind(address_of(place)?, identity(spec)?, settings(spec, controller));
+    let address = address_of(spec, place)?;
+    let bound = Listener::bind(address, identity(spec)?, settings(spec, controller));
     bound.map_err(|error| {
-        LoadError::host(format!("listening on {place} for QUIC"), error, "; choose another port, or 0 to let the kernel choose")
+        LoadError::host(format!("listening on {address} for QUIC"), error, "; choose another port, or 0 to let the kernel choose")
     })
 }
 
@@ -109,7 +110,7 @@ pub(super) fn accept(
     abort: &AtomicBool,
 ) -> Result<(Vec<QuicConnection>, u64), LoadError> {
     let failed = |error| LoadError::host("accepting QUIC connections", error, "");
-    let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(place)?);
+    let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(spec, place)?);
     let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
     let want = awaited.len();
     let end = Instant::now() + open_timeout(want);
@@ -169,7 +170,7 @@ pub(super) fn accept(
 
 /// The connecting end: opens all connections of the trial.
 pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<QuicConnection>, LoadError> {
-    let address = address_of(place)?;
+    let address = address_of(spec, place)?;
     let unreachable =
         |error| LoadError::host(format!("connecting to {address} by QUIC"), error, "; is the address right and no firewall in between?");
     let unwelcome = || LoadError::Peer(format!("{address} accepted a QUIC connection but did not welcome its token"));

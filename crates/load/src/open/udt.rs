@@ -1,7 +1,7 @@
-//! Connections of the UDT library: at the listening end behind one UDP port, at the connecting end with
-//! a port each. The port is the one that the conductor's TCP connection goes to.
+//! Connections of the UDT library, and of SRT's: at the listening end behind one UDP port, at the
+//! connecting end with a port each.
 //!
-//! The library's sockets are no files that the kernel could tell about, so that both ends look every
+//! A library's sockets are no files that the kernel could tell about, so that both ends look every
 //! millisecond what has come.
 
 use probe::clock::mono_ns;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
-use udt::{Socket, State};
+use udt::{Library, Socket, State};
 
-use super::{Place, Times, is_aborted, numbers_over, open_timeout, token_of};
+use super::{Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::carrier::udt::{TICK, UdtView};
 use crate::preamble::{self, Token, WELCOME};
@@ -63,33 +63,62 @@ pub(super) struct UdtOpened {
     pub strangers_count: u64,
 }
 
+impl UdtOpened {
+    fn add(&mut self, more: Self) {
+        self.connections.extend(more.connections);
+        self.threads.extend(more.threads);
+        self.strangers_count += more.strangers_count;
+    }
+}
+
 /// Takes connections at a UDP port.
 pub(super) struct UdtListener {
+    transport: Transport,
     socket: Socket,
     threads: Vec<u32>,
 }
 
-/// Runs what makes the library's threads: they take over name and CPUs. Returns those that are new.
-fn on_named_thread<T: Send>(spec: &TrialSpec, work: impl FnOnce() -> Result<T, LoadError> + Send) -> Result<(T, Vec<u32>), LoadError> {
-    let before = threads::named(THREAD_NAME);
+/// What a sentence calls it.
+fn title(transport: Transport) -> &'static str {
+    library_of(transport).title()
+}
+
+fn library_of(transport: Transport) -> Library {
+    UDT_LIKE.iter().find(|(carried, _)| *carried == transport).map_or(Library::Udt, |(_, library)| *library)
+}
+
+/// Those of the trial.
+fn transports(spec: &TrialSpec) -> impl Iterator<Item = Transport> {
+    UDT_LIKE.into_iter().map(|(transport, _)| transport).filter(|transport| is_over(spec, *transport))
+}
+
+/// Runs what makes a library's threads: they take over name and CPUs. Returns those that are new.
+fn on_named_thread<T: Send>(
+    spec: &TrialSpec,
+    library: Library,
+    work: impl FnOnce() -> Result<T, LoadError> + Send,
+) -> Result<(T, Vec<u32>), LoadError> {
+    let of_library = || threads::named(|name| library.is_thread(name, THREAD_NAME));
+    let before = of_library();
     thread::scope(|scope| {
         let named = thread::Builder::new().name(THREAD_NAME.to_owned()).spawn_scoped(scope, || {
             pin_this_thread(&spec.pin_cpus)?;
             let made = work()?;
             let own = u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0);
-            let new = threads::named(THREAD_NAME).into_iter().filter(|thread| *thread != own && !before.contains(thread));
+            let new = of_library().into_iter().filter(|thread| *thread != own && !before.contains(thread));
             Ok((made, new.collect()))
         });
-        let named = named.map_err(|error| LoadError::host("making a thread that opens UDT connections", error, ""))?;
-        named.join().unwrap_or_else(|_| Err(LoadError::Peer("the thread that opens UDT connections panicked".to_owned())))
+        let named =
+            named.map_err(|error| LoadError::host(format!("making a thread that opens {} connections", library.title()), error, ""))?;
+        named.join().unwrap_or_else(|_| Err(LoadError::Peer(format!("the thread that opens {} connections panicked", library.title()))))
     })
 }
 
 /// A socket with the options of the trial, as its own direction has them; one that listens hands down
 /// those of both.
-fn prepare(spec: &TrialSpec, role: Option<Role>, domain: Domain, mss_bytes: u32) -> Result<Socket, LoadError> {
+fn prepare(spec: &TrialSpec, transport: Transport, role: Option<Role>, domain: Domain, mss_bytes: u32) -> Result<Socket, LoadError> {
     let made = || -> io::Result<Socket> {
-        let socket = Socket::open(domain)?;
+        let socket = Socket::open(library_of(transport), domain)?;
         socket.set_mss(mss_bytes)?;
         let (window, own) = (spec.socket.window_bytes, &spec.socket);
         if let Some(bytes) = window.or(own.receive_buffer_bytes) {
@@ -105,36 +134,53 @@ fn prepare(spec: &TrialSpec, role: Option<Role>, domain: Domain, mss_bytes: u32)
         socket.set_waiting(None)?;
         Ok(socket)
     };
-    made().map_err(|error| LoadError::host("opening a UDT socket", error, ""))
+    made().map_err(|error| LoadError::host(format!("opening a {} socket", title(transport)), error, ""))
 }
 
-/// Listens at the first port of the place.
-pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<UdtListener, LoadError> {
-    let address = address_of(place)?;
-    let (socket, threads) = on_named_thread(spec, || {
-        let failed =
-            |error| LoadError::host(format!("listening on {place} for UDT"), error, "; choose another port, or 0 to let the kernel choose");
-        let socket = prepare(spec, None, place.domain(), MOST_MSS_BYTES)?;
+/// Listens for all of them, each at its UDP port.
+pub(super) fn listen_all(spec: &TrialSpec, place: &Place) -> Result<Vec<UdtListener>, LoadError> {
+    transports(spec).map(|transport| listen(spec, transport, place)).collect()
+}
+
+fn listen(spec: &TrialSpec, transport: Transport, place: &Place) -> Result<UdtListener, LoadError> {
+    let address = address_of_library(spec, place, transport)?;
+    let (socket, threads) = on_named_thread(spec, library_of(transport), || {
+        let failed = |error| {
+            let doing = format!("listening on {address} for {}", title(transport));
+            LoadError::host(doing, error, "; choose another port, or 0 to let the kernel choose")
+        };
+        let socket = prepare(spec, transport, None, place.domain(), MOST_MSS_BYTES)?;
         socket.bind(address).map_err(failed)?;
         socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
         Ok(socket)
     })?;
-    Ok(UdtListener { socket, threads })
+    Ok(UdtListener { transport, socket, threads })
 }
 
-/// Waits for all connections of the trial.
-pub(super) fn accept(spec: &TrialSpec, listener: &UdtListener, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
-    let mut reception = Reception::new(spec)?;
+/// Waits for all connections of the trial, of one library after the other.
+pub(super) fn accept_all(spec: &TrialSpec, listeners: &[UdtListener], abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+    let mut opened = UdtOpened::default();
+    for listener in listeners {
+        opened.add(accept(spec, listener, abort)?);
+    }
+    Ok(opened)
+}
+
+fn accept(spec: &TrialSpec, listener: &UdtListener, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+    let name = title(listener.transport);
+    let mut reception = Reception::new(spec, listener.transport)?;
     let want = reception.awaited.len();
     let timeout = open_timeout(want);
     let end = Instant::now() + timeout;
     while !reception.awaited.is_empty() {
         if is_aborted(abort) {
-            return Err(LoadError::Peer("aborted while waiting for UDT connections".to_owned()));
+            return Err(LoadError::Peer(format!("aborted while waiting for {name} connections")));
         }
         if Instant::now() > end {
             let (have, seconds) = (reception.opened.connections.len(), timeout.as_secs());
-            return Err(LoadError::Peer(format!("{have} of {want} UDT connections arrived within {seconds} s; is a firewall in between?")));
+            return Err(LoadError::Peer(format!(
+                "{have} of {want} {name} connections arrived within {seconds} s; is a firewall in between?"
+            )));
         }
         reception.take(&listener.socket)?;
         reception.hear()?;
@@ -171,11 +217,11 @@ enum Heard {
 }
 
 impl Reception {
-    fn new(spec: &TrialSpec) -> Result<Self, LoadError> {
+    fn new(spec: &TrialSpec, transport: Transport) -> Result<Self, LoadError> {
         Ok(Self {
             token: token_of(spec)?,
             preamble_bytes: preamble::length(&spec.socket),
-            awaited: numbers_over(spec, Transport::Udt).into_iter().collect(),
+            awaited: numbers_over(spec, transport).into_iter().collect(),
             unknown: Vec::new(),
             opened: UdtOpened::default(),
         })
@@ -186,7 +232,7 @@ impl Reception {
             let socket = match listener.accept() {
                 Ok(socket) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(LoadError::host("accepting a UDT connection", error, "")),
+                Err(error) => return Err(LoadError::host(format!("accepting a connection of {}", listener.library().title()), error, "")),
             };
             if self.unknown.len() >= MOST_UNKNOWN || socket.set_waiting(None).is_err() {
                 self.opened.strangers_count += 1;
@@ -233,19 +279,25 @@ impl Unknown {
 
 /// A connection that is known at both ends: from now on its calls wait.
 fn opened(number: u32, socket: Socket, times: Times) -> Result<UdtConnection, LoadError> {
-    socket.set_waiting(Some(TICK)).map_err(|error| LoadError::host("a UDT socket", error, ""))?;
+    socket.set_waiting(Some(TICK)).map_err(|error| LoadError::host("a data socket", error, ""))?;
     Ok(UdtConnection { number, view: Arc::new(UdtView::new(socket)?), times })
 }
 
-/// The connecting end: opens all connections of the trial.
-pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
-    let (connections, threads) = on_named_thread(spec, || Calling::new(spec, place)?.call_all(abort))?;
-    Ok(UdtOpened { connections, threads, strangers_count: 0 })
+/// The connecting end: opens all connections of the trial, of one library after the other.
+pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+    let mut opened = UdtOpened::default();
+    for transport in transports(spec) {
+        let call_all = || Calling::new(spec, transport, place)?.call_all(abort);
+        let (connections, threads) = on_named_thread(spec, library_of(transport), call_all)?;
+        opened.add(UdtOpened { connections, threads, strangers_count: 0 });
+    }
+    Ok(opened)
 }
 
 /// Connections on their way.
 struct Calling<'a> {
     spec: &'a TrialSpec,
+    transport: Transport,
     place: &'a Place,
     address: SocketAddr,
     token: Token,
@@ -263,20 +315,20 @@ struct Call {
 }
 
 impl<'a> Calling<'a> {
-    fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        let address = address_of(place)?;
+    fn new(spec: &'a TrialSpec, transport: Transport, place: &'a Place) -> Result<Self, LoadError> {
+        let address = address_of_library(spec, place, transport)?;
         let mss_bytes = path_mtu(address).map_or(MOST_MSS_BYTES, |mtu| mtu.min(MOST_MSS_BYTES));
-        Ok(Self { spec, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
+        Ok(Self { spec, transport, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
     }
 
     fn call_all(&self, abort: &AtomicBool) -> Result<Vec<UdtConnection>, LoadError> {
-        let numbers = numbers_over(self.spec, Transport::Udt);
+        let numbers = numbers_over(self.spec, self.transport);
         let end = Instant::now() + open_timeout(numbers.len());
         let (mut calls, mut connections) = (Vec::new(), Vec::new());
         let mut next = numbers.iter();
         while connections.len() < numbers.len() {
             if is_aborted(abort) {
-                return Err(LoadError::Peer("aborted while opening UDT connections".to_owned()));
+                return Err(LoadError::Peer(format!("aborted while opening {} connections", title(self.transport))));
             }
             while calls.len() < UNDER_WAY
                 && let Some(number) = next.next()
@@ -297,7 +349,7 @@ impl<'a> Calling<'a> {
     }
 
     fn call(&self, number: u32, opening_mono_ns: u64) -> Result<Call, LoadError> {
-        let socket = prepare(self.spec, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
+        let socket = prepare(self.spec, self.transport, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
         socket.connect(self.address).map_err(|error| self.unreachable(error))?;
         Ok(Call { number, socket, opening_mono_ns, is_greeted: false, heard_bytes: 0 })
     }
@@ -340,11 +392,13 @@ impl<'a> Calling<'a> {
     }
 
     fn unwelcome(&self, error: &io::Error) -> LoadError {
-        LoadError::Peer(format!("{} accepted a UDT connection but did not welcome its token: {error}", self.address))
+        let name = title(self.transport);
+        LoadError::Peer(format!("{} accepted a connection of {name} but did not welcome its token: {error}", self.address))
     }
 
     fn unreachable(&self, error: io::Error) -> LoadError {
-        LoadError::host(format!("connecting to {} by UDT", self.address), error, "; is the address right and no firewall in between?")
+        let doing = format!("connecting to {} by {}", self.address, title(self.transport));
+        LoadError::host(doing, error, "; is the address right and no firewall in between?")
     }
 }
 
@@ -353,12 +407,6 @@ impl Call {
         let times = Times { opening_mono_ns: self.opening_mono_ns, opened_mono_ns: mono_ns() };
         opened(self.number, self.socket, times)
     }
-}
-
-/// Where the place's first port is.
-fn address_of(place: &Place) -> Result<SocketAddr, LoadError> {
-    let address = place.address_of(0).ok().and_then(|address| address.as_socket());
-    address.ok_or_else(|| LoadError::Usage("UDT goes over UDP; a Unix socket is no place for it".to_owned()))
 }
 
 /// Largest packet on the way to an address, as the kernel knows it, in bytes.

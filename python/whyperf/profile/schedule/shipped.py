@@ -24,7 +24,7 @@ PARALLEL_PAUSE_S = 5.0
 MIXED_S = (2 * MINUTE_S, 4 * MINUTE_S, 2 * MINUTE_S)
 
 #: Transports that are no congestion control of TCP; the factor `competitor` takes these names too.
-OTHER_TRANSPORTS = frozenset({"udt", "quic"})
+OTHER_TRANSPORTS = frozenset({"udt", "quic", "srt"})
 
 
 def competitor(name: str) -> dict[str, str]:

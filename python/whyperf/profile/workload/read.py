@@ -92,8 +92,8 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
     uses: frozenset[str] = frozenset()
     groups = datagrams = None
     if table.datagrams is not None:
-        if table.transports != ["udp"]:
-            raise ProfileError("", "transports", 'datagrams need UDP; write transports = ["udp"]')
+        if not set(table.transports) <= {"udp", "quic"}:
+            raise ProfileError("", "transports", 'datagrams need UDP or QUIC; write transports = ["udp", "quic"]')
         stream = _datagrams(table.datagrams)
         datagrams, uses = stream.of, stream.uses
     else:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 NAME = r"^[A-Za-z0-9]([A-Za-z0-9_-]{0,38}[A-Za-z0-9])?$"
 
 Metric = Literal["goodput", "transactions", "datagrams", "connections"]
-TransportName = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic"]
+TransportName = Literal["tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"]
 
 
 class Table(BaseModel):

@@ -1,22 +1,24 @@
-//! The round-trip probe: small datagrams that the far end sends back, beside the load and through the
-//! same path. It tells the queue that the load's packets wait in.
+//! The round-trip probe: small packets that the far end sends back, beside the load and through the
+//! same path. It tells the queue that the load's packets wait in. They are datagrams of UDP that an
+//! [`Echo`] of ours answers, or ICMP's echoes, which the far end's kernel does.
 //!
 //! A request is the preamble of a connection ([`crate::preamble`]) whose number is the request's; the
 //! answer is the same bytes. What does not present the trial's token is not answered. Times are taken
 //! in user space, so that a busy CPU counts as well.
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+mod wire;
+
 use probe::clock::mono_ns;
-use schema::trial::TrialSpec;
+use schema::trial::{Opening, ProbeCarrier, TrialSpec};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use self::wire::Wire;
+pub use self::wire::icmp_ability;
 use crate::LoadError;
 use crate::open::token_of;
 use crate::preamble::{self, LEAST_BYTES, Token};
@@ -37,12 +39,13 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// The far end of a trial's probe, at the address where the trial listens; none where none is asked for.
+    /// The far end of a trial's probe, at the address where the trial listens; none where none is asked for,
+    /// or the kernel answers.
     ///
     /// # Errors
     /// The period is too short, or the kernel refuses the socket.
     pub fn beside(spec: &TrialSpec) -> Result<Option<Self>, LoadError> {
-        if period_of(spec)?.is_none() {
+        if period_of(spec)?.is_none() || spec.round_trip_probe_by == ProbeCarrier::Icmp {
             return Ok(None);
         }
         let address = spec.listen_address.as_deref().and_then(|text| text.parse().ok());
@@ -113,12 +116,17 @@ pub struct Probe {
 
 impl Probe {
     /// The near end of a trial's probe, from the start of the load on; none where none is asked for.
+    /// `echo` is where the far end answers; with ICMP its address alone counts.
     ///
     /// # Errors
     /// The period is too short, or the kernel refuses the socket.
     pub fn beside(spec: &TrialSpec, echo: Option<SocketAddr>, start_mono_ns: u64) -> Result<Option<Self>, LoadError> {
         let (Some(period_ns), Some(echo)) = (period_of(spec)?, echo) else { return Ok(None) };
-        Self::start(echo, token_of(spec)?, start_mono_ns, period_ns).map(Some)
+        let wire = match spec.round_trip_probe_by {
+            ProbeCarrier::Udp => Wire::udp(echo)?,
+            ProbeCarrier::Icmp => Wire::icmp(echo.ip())?,
+        };
+        Ok(Some(Self::over(wire, token_of(spec)?, start_mono_ns, period_ns)))
     }
 
     /// Sends to an [`Echo`] every `period_ns` from `start_mono_ns` on.
@@ -126,18 +134,17 @@ impl Probe {
     /// # Errors
     /// The kernel refuses the socket.
     pub fn start(echo: SocketAddr, token: Token, start_mono_ns: u64, period_ns: u64) -> Result<Self, LoadError> {
-        let any = if echo.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        let refused = |error| LoadError::host("a socket for the round-trip probe", error, "");
-        let socket = UdpSocket::bind((any, 0)).map_err(refused)?;
-        socket.connect(echo).map_err(refused)?;
-        socket.set_nonblocking(true).map_err(refused)?;
+        Ok(Self::over(Wire::udp(echo)?, token, start_mono_ns, period_ns))
+    }
+
+    fn over(wire: Wire, token: Token, start_mono_ns: u64, period_ns: u64) -> Self {
         let ending = Arc::new(AtomicBool::new(false));
         let noticed = Arc::clone(&ending);
         let thread = thread::spawn(move || {
             let _urgent = Urgent::this_thread();
-            run(&socket, &token, start_mono_ns, period_ns, &noticed)
+            run(&wire, &token, start_mono_ns, period_ns, &noticed)
         });
-        Ok(Self { ending, thread: Some(thread) })
+        Self { ending, thread: Some(thread) }
     }
 
     /// Ends it, when the last answers have come or half a second is over. Requests in their order.
@@ -154,6 +161,15 @@ impl Drop for Probe {
     }
 }
 
+/// Refuses before anything is opened what [`Probe::beside`] and [`Echo::beside`] could not do.
+///
+/// # Errors
+/// The period is too short, or this host gives no ICMP socket to the end that needs one.
+pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
+    let is_icmp = period_of(spec)?.is_some() && spec.round_trip_probe_by == ProbeCarrier::Icmp;
+    if is_icmp && spec.opening == Opening::Connect { icmp_ability().map(drop).map_err(LoadError::Limit) } else { Ok(()) }
+}
+
 fn period_of(spec: &TrialSpec) -> Result<Option<u64>, LoadError> {
     match spec.round_trip_probe_ns {
         Some(period_ns) if period_ns < PERIOD_NS_LEAST => {
@@ -163,7 +179,7 @@ fn period_of(spec: &TrialSpec) -> Result<Option<u64>, LoadError> {
     }
 }
 
-fn run(socket: &UdpSocket, token: &Token, start_mono_ns: u64, period_ns: u64, ending: &AtomicBool) -> Vec<RoundTrip> {
+fn run(wire: &Wire, token: &Token, start_mono_ns: u64, period_ns: u64, ending: &AtomicBool) -> Vec<RoundTrip> {
     let mut sent: Vec<RoundTrip> = Vec::new();
     let (mut answered_count, mut due_mono_ns, mut end_mono_ns) = (0, start_mono_ns, None);
     loop {
@@ -174,39 +190,39 @@ fn run(socket: &UdpSocket, token: &Token, start_mono_ns: u64, period_ns: u64, en
         match end_mono_ns {
             Some(end) if now >= end || answered_count == sent.len() => return sent,
             None if now >= due_mono_ns => {
-                send(socket, token, &mut sent);
+                send(wire, token, &mut sent);
                 // A probe that comes late keeps its grid and sends nothing twice.
                 due_mono_ns += (now - due_mono_ns) / period_ns * period_ns + period_ns;
             }
             _ => {}
         }
         let wait_ns = if end_mono_ns.is_some() { u64::MAX } else { due_mono_ns.saturating_sub(mono_ns()) };
-        wait(socket, Duration::from_nanos(wait_ns).min(NOTICE));
-        answered_count += receive(socket, token, &mut sent);
+        wire.wait(Duration::from_nanos(wait_ns).min(NOTICE));
+        answered_count += receive(wire, token, &mut sent);
     }
 }
 
-fn send(socket: &UdpSocket, token: &Token, sent: &mut Vec<RoundTrip>) {
+fn send(wire: &Wire, token: &Token, sent: &mut Vec<RoundTrip>) {
     let Ok(number) = u32::try_from(sent.len()) else { return };
     let request = preamble::encode(token, number, LEAST_BYTES);
     sent.push(RoundTrip { sent_mono_ns: mono_ns(), rtt_ns: None });
     // What the kernel does not take is lost like anything that the path drops.
-    let _ = socket.send(&request);
+    let _ = wire.send(u16::try_from(number % (1 << 16)).unwrap_or(0), &request);
 }
 
 /// Takes in all answers that are there; says how many were new.
-fn receive(socket: &UdpSocket, token: &Token, sent: &mut [RoundTrip]) -> usize {
+fn receive(wire: &Wire, token: &Token, sent: &mut [RoundTrip]) -> usize {
     let mut answers_count = 0;
-    let mut answer = [0; LEAST_BYTES + 1];
+    let mut buffer = [0; LEAST_BYTES + 1];
     loop {
-        let bytes = match socket.recv(&mut answer) {
-            Ok(bytes) => bytes,
+        let answer = match wire.receive(&mut buffer) {
+            Ok(answer) => answer,
             // The far end may be gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
             Err(_) => return answers_count,
         };
         let now = mono_ns();
-        let number = preamble::decode(token, &answer[..bytes]).and_then(|number| usize::try_from(number).ok());
+        let number = preamble::decode(token, answer).and_then(|number| usize::try_from(number).ok());
         if let Some(request) = number.and_then(|number| sent.get_mut(number))
             && request.rtt_ns.is_none()
         {
@@ -216,15 +232,10 @@ fn receive(socket: &UdpSocket, token: &Token, sent: &mut [RoundTrip]) -> usize {
     }
 }
 
-fn wait(socket: &UdpSocket, most: Duration) {
-    let mut sockets = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    // Woken for nothing is no harm.
-    let _ = ppoll(&mut sockets, Some(TimeSpec::from_duration(most)), None);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     const PERIOD_NS: u64 = 2_000_000;
 
@@ -249,6 +260,22 @@ mod tests {
             assert!(trips.len() >= 2, "{trips:?}");
             assert!(trips.iter().all(|trip| trip.rtt_ns.is_some_and(|rtt| rtt > 0)), "{trips:?}");
             assert!(trips.windows(2).all(|pair| pair[1].sent_mono_ns > pair[0].sent_mono_ns), "{trips:?}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_answers_echoes_of_icmp() {
+        if let Err(reason) = icmp_ability() {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let start = mono_ns();
+            let probe = Probe::over(Wire::icmp(address).expect("a socket"), token("5a"), start, PERIOD_NS);
+            thread::sleep(Duration::from_nanos(10 * PERIOD_NS));
+            let trips = probe.finish();
+            assert!(trips.len() >= 2, "{trips:?}");
+            assert!(trips.iter().all(|trip| trip.rtt_ns.is_some_and(|rtt| rtt > 0)), "{trips:?}");
         }
     }
 

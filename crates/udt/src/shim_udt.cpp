@@ -1,4 +1,4 @@
-// The UDT library behind a C interface: no exception and no C++ type passes it.
+// The UDT library behind the shim: no exception and no C++ type passes it.
 #include "shim.h"
 
 #include <udt/udt.h>
@@ -13,7 +13,7 @@ struct Option {
     bool is_boolean;
 };
 
-// In the order of udt_shim_option.
+// In the order of shim_option.
 const Option OPTIONS[] = {
     {UDT_MSS, false},    {UDT_FC, false},     {UDT_SNDBUF, false},   {UDT_RCVBUF, false},  {UDP_SNDBUF, false},
     {UDP_RCVBUF, false}, {UDT_SNDTIMEO, false}, {UDT_RCVTIMEO, false}, {UDT_RCVSYN, true},
@@ -25,11 +25,9 @@ int no_linger(UDTSOCKET socket) {
     return UDT::setsockopt(socket, 0, UDT_LINGER, &off, sizeof off);
 }
 
-} // namespace
+int startup(void) { return UDT::startup(); }
 
-int udt_shim_startup(void) { return UDT::startup(); }
-
-int udt_shim_open(int family) {
+int open_socket(int family) {
     UDTSOCKET socket = UDT::socket(family, SOCK_STREAM, 0);
     if (socket == UDT::INVALID_SOCK) {
         return -1;
@@ -41,7 +39,7 @@ int udt_shim_open(int family) {
     return socket;
 }
 
-int udt_shim_set(int socket, int option, int value) {
+int set(int socket, int option, int value) {
     const Option &known = OPTIONS[option];
     if (!known.is_boolean) {
         return UDT::setsockopt(socket, 0, known.option, &value, sizeof value);
@@ -53,49 +51,49 @@ int udt_shim_set(int socket, int option, int value) {
     return UDT::setsockopt(socket, 0, UDT_RCVSYN, &flag, sizeof flag);
 }
 
-int udt_shim_get(int socket, int option, int *value) {
+int get(int socket, int option, int *value) {
     int length = sizeof *value;
     return UDT::getsockopt(socket, 0, OPTIONS[option].option, value, &length);
 }
 
-int udt_shim_bind(int socket, const struct sockaddr *address, int length) { return UDT::bind(socket, address, length); }
+int bind_socket(int socket, const struct sockaddr *address, int length) { return UDT::bind(socket, address, length); }
 
-int udt_shim_listen(int socket, int backlog) { return UDT::listen(socket, backlog); }
+int listen_at(int socket, int backlog) { return UDT::listen(socket, backlog); }
 
-int udt_shim_accept(int socket) {
+int accept_socket(int socket) {
     struct sockaddr_storage address;
     int length = sizeof address;
     UDTSOCKET accepted = UDT::accept(socket, reinterpret_cast<struct sockaddr *>(&address), &length);
     return accepted == UDT::INVALID_SOCK ? -1 : accepted;
 }
 
-int udt_shim_connect(int socket, const struct sockaddr *address, int length) {
+int connect_socket(int socket, const struct sockaddr *address, int length) {
     return UDT::connect(socket, address, length);
 }
 
-int udt_shim_state_of(int socket) {
+int state_of(int socket) {
     switch (UDT::getsockstate(socket)) {
     case INIT:
     case OPENED:
     case LISTENING:
     case CONNECTING:
-        return UDT_SHIM_CONNECTING;
+        return SHIM_CONNECTING;
     case CONNECTED:
-        return UDT_SHIM_CONNECTED;
+        return SHIM_CONNECTED;
     default:
-        return UDT_SHIM_BROKEN;
+        return SHIM_BROKEN;
     }
 }
 
-int udt_shim_local(int socket, struct sockaddr *address, int *length) { return UDT::getsockname(socket, address, length); }
+int local_of(int socket, struct sockaddr *address, int *length) { return UDT::getsockname(socket, address, length); }
 
-int udt_shim_remote(int socket, struct sockaddr *address, int *length) { return UDT::getpeername(socket, address, length); }
+int remote_of(int socket, struct sockaddr *address, int *length) { return UDT::getpeername(socket, address, length); }
 
-int udt_shim_send(int socket, const char *bytes, int length) { return UDT::send(socket, bytes, length, 0); }
+int send_bytes(int socket, const char *bytes, int length) { return UDT::send(socket, bytes, length, 0); }
 
-int udt_shim_receive(int socket, char *bytes, int length) { return UDT::recv(socket, bytes, length, 0); }
+int receive_bytes(int socket, char *bytes, int length) { return UDT::recv(socket, bytes, length, 0); }
 
-int udt_shim_facts_of(int socket, struct udt_shim_facts *facts) {
+int facts_of(int socket, struct shim_facts *facts) {
     UDT::TRACEINFO told;
     if (UDT::perfmon(socket, &told, false) == UDT::ERROR) {
         return -1;
@@ -122,10 +120,18 @@ int udt_shim_facts_of(int socket, struct udt_shim_facts *facts) {
     return 0;
 }
 
-void udt_shim_close(int socket) { UDT::close(socket); }
+void close_socket(int socket) { UDT::close(socket); }
 
-int udt_shim_error(char *text, int length) {
+int last_error(char *text, int length) {
     UDT::ERRORINFO &error = UDT::getlasterror();
     snprintf(text, static_cast<size_t>(length), "%s", error.getErrorMessage());
     return error.getErrorCode();
 }
+
+} // namespace
+
+// In the order of struct shim.
+extern const struct shim udt_shim = {
+    startup,  open_socket, set,       get,        bind_socket,   listen_at, accept_socket, connect_socket,
+    state_of, local_of,    remote_of, send_bytes, receive_bytes, facts_of,  close_socket,  last_error,
+};

@@ -1,0 +1,94 @@
+//! What carries datagrams: a socket of the kernel, or a QUIC connection (RFC 9221).
+//!
+//! QUIC's are held back by its congestion control: what it does not let go waits in a small buffer, and the
+//! sender with it. The connection's own thread drives the engine whenever it waits for something.
+
+use quic::Line;
+use socket2::Socket;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::control::Control;
+use crate::thread::sleep_until;
+
+/// How long the engine waits before it is looked whether the load is over.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+/// How long what is unsent may take to leave when the sender has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a flow's datagrams go over.
+pub(crate) enum Way {
+    /// A connected UDP socket.
+    Socket(Arc<Socket>),
+    /// A QUIC connection.
+    Quic(Box<Line>),
+}
+
+impl Way {
+    /// Sends datagrams of `size` bytes, the last one perhaps shorter; returns how many bytes were taken.
+    pub fn send(&mut self, datagrams: &[u8], size: usize) -> io::Result<usize> {
+        let line = match self {
+            Self::Socket(socket) => return socket.send_with_flags(datagrams, libc::MSG_NOSIGNAL).map(|_| datagrams.len()),
+            Self::Quic(line) => line,
+        };
+        let mut taken = 0;
+        for datagram in datagrams.chunks(size) {
+            match line.write_datagram(datagram) {
+                Ok(()) => taken += datagram.len(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if taken == 0 {
+            line.turn(TICK)?;
+            return Err(ErrorKind::Interrupted.into());
+        }
+        line.flush()?;
+        // What has come meanwhile makes room; it would wait for as long as the buffer takes more.
+        line.turn(Duration::ZERO)?;
+        Ok(taken)
+    }
+
+    /// Waits until an instant of `CLOCK_MONOTONIC`.
+    pub fn pause_until(&mut self, mono_ns: u64) {
+        match self {
+            Self::Socket(_) => sleep_until(mono_ns),
+            Self::Quic(line) => loop {
+                let left = mono_ns.saturating_sub(probe::clock::mono_ns());
+                if left == 0 || line.turn(Duration::from_nanos(left)).is_err() {
+                    return;
+                }
+            },
+        }
+    }
+
+    /// Waits until everything that was taken has left, but not for ever.
+    pub fn drain(&mut self, control: &Control) -> io::Result<()> {
+        let Self::Quic(line) = self else { return Ok(()) };
+        let end = Instant::now() + DRAIN_TIMEOUT;
+        while !line.has_sent_datagrams() && control.cut().is_none() && Instant::now() < end {
+            line.turn(TICK)?;
+        }
+        Ok(())
+    }
+
+    /// Waits a while for something else; the engine goes on.
+    pub fn attend(&mut self, longest: Duration) -> io::Result<()> {
+        match self {
+            Self::Socket(_) => {
+                std::thread::sleep(longest);
+                Ok(())
+            }
+            Self::Quic(line) => line.turn(longest),
+        }
+    }
+
+    /// Says that nothing more comes.
+    pub fn close(&mut self) {
+        if let Self::Quic(line) = self {
+            line.show(true);
+            line.close();
+        }
+    }
+}

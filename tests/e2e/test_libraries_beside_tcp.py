@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -45,7 +46,12 @@ def test_the_same_bytes_arrive_and_their_price_stands_beside_tcps(tmp_path: Path
 def test_datagrams_over_quic_are_counted_where_they_arrive(tmp_path: Path) -> None:
     # Less than the socket's buffer holds, so that a slow host loses none on the way.
     sent_bytes = 1400 * 1000
-    levels = {"workload": "udp-stream", "transport": "quic", "transfer_bytes": sent_bytes, "datagram_batch": 16}
+    levels: dict[str, Any] = {
+        "workload": "udp-stream",
+        "transport": "quic",
+        "transfer_bytes": sent_bytes,
+        "datagram_batch": 16,
+    }
     record = measure(tmp_path, write_rate_bps=50_000_000, **levels)
     assert record.only.status == "complete", record.only.reason
     rows = record.table("datagrams").group_by("host").agg(pl.col("sent_count", "received_count", "late_count").sum())

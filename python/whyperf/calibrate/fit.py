@@ -23,6 +23,8 @@ Ask = Callable[[Sequence[tuple[Mapping[str, float], Point]]], list[Answer | None
 MEMBERS = 30
 #: What is kept may have this much more of the loss than the best.
 NEAR_BEST = 0.25
+#: Where those are too few, because the search was short, up to this much.
+STILL_KEPT = 1.0
 #: Weights of what a point says beside its goodput, and of how far costs are from their priors.
 BUSY_WEIGHT = 0.15
 ACK_WEIGHT = 0.1
@@ -151,7 +153,7 @@ def _ensemble(
     ordered = sorted(tried, key=lambda one: one[1])
     near = [one for one in ordered if one[1] <= best * (1 + NEAR_BEST)] or ordered[:1]
     if len(near) < members:
-        near = list(ordered[:members])
+        near = [one for one in ordered[:members] if one[1] <= best * (1 + STILL_KEPT)]
     places = np.array([place for place, _ in near])
     kept = [0]
     distance = np.linalg.norm(places - places[0], axis=1)

@@ -1,5 +1,6 @@
 """A calibration in words and tables."""
 
+import sys
 from pathlib import Path
 
 from rich import box
@@ -10,6 +11,9 @@ from whyperf.analyze.quantity import significant
 from whyperf.calibrate import Calibration, Steps
 from whyperf.calibrate.steps import QUANTITIES
 from whyperf.calibrate.words import point_row, told_by_data, told_verdict
+
+#: Width of tables where standard output is no terminal.
+PLAIN_WIDTH = 160
 
 
 def print_steps(steps: Steps) -> None:
@@ -38,7 +42,7 @@ def print_calibration(calibration: Calibration, out: Path, html: Path | None) ->
     console.print(points)
     console.print()
     for line in told_verdict(calibration):
-        console.print(line)
+        console.print(line, soft_wrap=not sys.stdout.isatty())
     console.print(f"\nCalibrated host: {out}" + (f"\nPage: {html}" if html else ""))
 
 
@@ -50,4 +54,4 @@ def _table(*headings: str) -> Table:
 
 
 def _console() -> Console:
-    return Console(highlight=False, markup=False)
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)

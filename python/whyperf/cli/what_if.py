@@ -2,6 +2,7 @@
 
 import json
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,17 +12,27 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from whyperf.analyze.quantity import bit_rate, percent
+from whyperf.analyze.quantity import percent, significant
 from whyperf.calibrate import CalibratedHost, CalibrationError, Range, WhatIf, ask_what_if, changes, model, read_host
+from whyperf.cli.calibrated import PLAIN_WIDTH
 from whyperf.cli.exits import DONE, UsageError, say
 from whyperf.cli.question import understand
 from whyperf.plan import build
+from whyperf.profile import Factors
 
 #: Beyond, a table says less than a report.
 MOST_CELLS = 400
 
 
-def what_if(question: str | None, hosts: str | None, change: str, only: Sequence[str] = (), *, as_json: bool) -> int:
+def what_if(
+    question: str,
+    hosts: str | None,
+    change: str,
+    *,
+    only: Sequence[str] = (),
+    overrides: Factors | None = None,
+    as_json: bool = False,
+) -> int:
     """Answers a what-if for every cell of a profile; returns the exit code."""
     if hosts is None:
         raise UsageError("--what-if needs a calibrated host: --hosts my-host.toml (whyperf calibrate makes one)")
@@ -34,7 +45,7 @@ def what_if(question: str | None, hosts: str | None, change: str, only: Sequence
     host = read_host(Path(hosts))
     if host.kernel != platform.release():
         say(f"Calibrated on kernel {host.kernel}; this one is {platform.release()}: calibrate here for its costs")
-    cells = _cells(question, only, host)
+    cells = _cells(question, only, overrides or {}, host)
     with model() as simulator:
         answers = ask_what_if(host, simulator, cells, changed)
     if as_json:
@@ -44,12 +55,12 @@ def what_if(question: str | None, hosts: str | None, change: str, only: Sequence
     return DONE
 
 
-def _cells(question: str | None, only: Sequence[str], host: CalibratedHost) -> list[Mapping[str, Any]]:
+def _cells(question: str, only: Sequence[str], overrides: Factors, host: CalibratedHost) -> list[Mapping[str, Any]]:
     """The factors of the profile's cells, with a window where the profile leaves it to the kernel."""
     profile, named = understand(question, None)
     if named is not None:
         raise UsageError(f"{named} is no profile; the model needs no host but --hosts")
-    plan = build(profile, only=tuple(only))
+    plan = build(profile, only=tuple(only), overrides=overrides)
     if len(plan.cells) > MOST_CELLS:
         raise UsageError(f"{profile.name} has {len(plan.cells):,} cells; take a part of them with --only")
     largest = max((one for one in host.levels.get("window_bytes", ()) if isinstance(one, int)), default=4 << 20)
@@ -79,12 +90,12 @@ def _plain(one: WhatIf) -> dict[str, Any]:
 
 
 def _print(host: CalibratedHost, answers: Sequence[WhatIf], changed: Mapping[str, Any]) -> None:
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     varied = [name for name in answers[0].factors if len({str(one.factors[name]) for one in answers}) > 1]
     told = ", ".join(f"{name}={level}" for name, level in changed.items())
     console.print(f"What if {told}, by {len(host.sets)} sets of costs that fit this host about equally well:\n")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for heading in (*varied, "As it is", "Changed", "Gain", "Sender CPU", "Receiver CPU", ""):
+    for heading in (*varied, "Gbit/s as it is", "Changed", "Gain", "Sender CPU", "Receiver CPU", ""):
         table.add_column(heading, justify="right" if heading else "left")
     for one in answers:
         table.add_row(
@@ -106,7 +117,8 @@ def _print(host: CalibratedHost, answers: Sequence[WhatIf], changed: Mapping[str
 
 
 def _rates(found: Range) -> str:
-    return f"{bit_rate(found.median)} ({bit_rate(found.low)} to {bit_rate(found.high)})"
+    low, median, high = (significant(bps / 1e9) for bps in (found.low, found.median, found.high))
+    return f"{median} ({low} to {high})"
 
 
 def _gain(found: Range) -> str:

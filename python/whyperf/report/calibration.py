@@ -17,6 +17,8 @@ from whyperf.report.assets import asset, together
 from whyperf.report.bokehjs import bokeh_script
 from whyperf.report.paint import ENDS
 
+#: Labels of write sizes closer than this, as a factor, would touch on a small screen.
+_APART = 4
 _MEASURED, _MODEL = ENDS["sender"], ENDS["receiver"]
 
 
@@ -55,9 +57,9 @@ def page(calibration: Calibration) -> str:
             )
             for one in calibration.found
         ],
-        step_headings=("Step", "What", "Median", "95 %"),
+        step_headings=("What", "Step", "Median", "95 %"),
         steps=[
-            (name, QUANTITIES[name][0], significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
+            (QUANTITIES[name][0], name, significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
             for name, one in calibration.steps.measured.items()
         ],
         bokeh=bokeh_script(),
@@ -77,6 +79,7 @@ def _chart(judged: Sequence[Judged]) -> figures.Figure:
         (_MEASURED, [one.point.goodput_bps for one in ordered]),
     ):
         figures.add_line(made, ColumnDataSource({"x": sizes, "y": [rate / 1e9 for rate in rates]}), paint)
-    made.xaxis.ticker = FixedTicker(ticks=sizes, minor_ticks=[])
-    figures.label(made, {size: f"{size // 1024} Ki" if size >= 1024 else str(size) for size in sizes})
+    ticks = [size for size in sizes if all(other >= size or other * _APART <= size for other in sizes)]
+    made.xaxis.ticker = FixedTicker(ticks=ticks, minor_ticks=[])
+    figures.label(made, {size: f"{size // 1024} Ki" if size >= 1024 else str(size) for size in ticks})
     return made

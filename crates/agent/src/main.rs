@@ -49,11 +49,7 @@ enum Verb {
     },
     /// Run trials on the model of two hosts: one a line of JSON on standard input, an answer a line on standard output.
     #[command(after_help = simulate::EXAMPLE)]
-    Simulate {
-        /// Trials at the same time; as many as there are CPUs unless given.
-        #[arg(long)]
-        threads: Option<std::num::NonZero<usize>>,
-    },
+    Simulate(simulate::Options),
     /// Say in JSON what connections can be carried by here: congestion controls and transports.
     Transports,
     /// Time the single steps of sending and receiving in a testbed of its own, and say in JSON what they took.
@@ -103,7 +99,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Verb::Schema { out: None } => schema_files::print(),
         Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
         Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
-        Verb::Simulate { threads } => simulate::simulate_stdio(threads),
+        Verb::Simulate(options) => simulate::simulate_stdio(&options),
         Verb::Steps { rounds, mtu } => print_json(&timed::steps(rounds, mtu)?),
         Verb::Transports => print_json(&carriers::list()),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),

@@ -51,6 +51,10 @@ pub enum RecordError {
 pub struct TableBuilder {
     table: &'static Table,
     columns: Vec<ColumnBuilder>,
+    /// Of a table of the model: any column may be absent.
+    is_simulated: bool,
+    /// The trial of each row, where the table is of several.
+    trials: Option<StringBuilder>,
 }
 
 enum ColumnBuilder {
@@ -86,6 +90,15 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::U32(builder) => builder.is_empty(),
+            Self::U64(builder) => builder.is_empty(),
+            Self::Bool(builder) => builder.is_empty(),
+            Self::Text(builder) => builder.is_empty(),
+        }
+    }
+
     fn finish(&mut self) -> ArrayRef {
         match self {
             Self::U32(builder) => ArrayBuilder::finish(builder),
@@ -99,7 +112,25 @@ impl ColumnBuilder {
 impl TableBuilder {
     /// An empty table.
     pub fn new(table: &'static Table) -> Self {
-        Self { table, columns: table.columns.iter().map(ColumnBuilder::new).collect() }
+        Self { table, columns: table.columns.iter().map(ColumnBuilder::new).collect(), is_simulated: false, trials: None }
+    }
+
+    /// An empty table of the model, which has no value for some columns; with a column for the trial in front
+    /// where it is of several.
+    pub fn simulated(table: &'static Table, is_of_several: bool) -> Self {
+        Self { is_simulated: true, trials: is_of_several.then(StringBuilder::new), ..Self::new(table) }
+    }
+
+    /// Appends a row of a trial; only a table of several trials keeps its name.
+    ///
+    /// # Errors
+    /// The row does not fit the table.
+    pub fn push_of(&mut self, trial: &str, row: Vec<Value>) -> Result<(), RecordError> {
+        self.push(row)?;
+        if let Some(trials) = &mut self.trials {
+            trials.append_value(trial);
+        }
+        Ok(())
     }
 
     /// Appends a row.
@@ -112,7 +143,7 @@ impl TableBuilder {
             return Err(RecordError::Cells { table, have: row.len(), want: self.columns.len() });
         }
         for ((builder, column), value) in self.columns.iter_mut().zip(self.table.columns).zip(row) {
-            if value == Value::None && !column.optional {
+            if value == Value::None && !column.optional && !self.is_simulated {
                 return Err(RecordError::Type { table, column: column.name, value });
             }
             builder.push(value).map_err(|value| RecordError::Type { table, column: column.name, value })?;
@@ -125,8 +156,17 @@ impl TableBuilder {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(mut self) -> Result<Vec<u8>, RecordError> {
-        let arrays = self.columns.iter_mut().map(ColumnBuilder::finish).collect();
-        let schema = Arc::new(arrow_schema(self.table));
+        let mut arrays: Vec<ArrayRef> = self.columns.iter_mut().map(ColumnBuilder::finish).collect();
+        let plain = arrow_schema(self.table);
+        let mut fields: Vec<Field> = plain.fields().iter().map(|field| field.as_ref().clone()).collect();
+        if self.is_simulated {
+            fields = fields.into_iter().map(|field| field.with_nullable(true)).collect();
+        }
+        if let Some(trials) = &mut self.trials {
+            arrays.insert(0, ArrayBuilder::finish(trials));
+            fields.insert(0, Field::new("trial", DataType::Utf8, false));
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, plain.metadata().clone()));
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default())).build();
         let mut bytes = Vec::new();
@@ -134,6 +174,11 @@ impl TableBuilder {
         writer.write(&batch)?;
         writer.close()?;
         Ok(bytes)
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.columns.first().is_none_or(ColumnBuilder::is_empty)
     }
 
     /// Name of the table.

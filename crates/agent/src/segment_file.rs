@@ -11,7 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use probe::evidence::Record;
 use schema::table::{ACK_REASONS, CONTEXTS, ColumnType, RETRANSMISSIONS, SEGMENTS};
-use schema::trial::TrialSpec;
+use schema::trial::Role;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -50,11 +50,11 @@ struct Columns {
 }
 
 impl SegmentFile {
-    /// An empty file in the folder for temporary files, `TMPDIR` or /var/tmp.
+    /// An empty file of an end in the folder for temporary files, `TMPDIR` or /var/tmp.
     ///
     /// # Errors
     /// It cannot be made there.
-    pub fn create(spec: &TrialSpec) -> Result<Self, RecordError> {
+    pub fn create(host: &str, role: Role) -> Result<Self, RecordError> {
         let schema = Arc::new(arrow_schema());
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -70,7 +70,7 @@ impl SegmentFile {
             .filter(|column| column.column_type == ColumnType::Text)
             .fold(properties, |properties, column| properties.set_column_dictionary_enabled(ColumnPath::from(column.name), true));
         let writer = ArrowWriter::try_new(nameless_file()?, Arc::clone(&schema), Some(properties.build()))?;
-        Ok(Self { writer, schema, host: spec.host.clone(), role: spec.role.name(), columns: Columns::default() })
+        Ok(Self { writer, schema, host: host.to_owned(), role: role.name(), columns: Columns::default() })
     }
 
     /// Appends a segment of a connection.
@@ -78,7 +78,15 @@ impl SegmentFile {
     /// # Errors
     /// The file cannot grow.
     pub fn push(&mut self, connection: u32, cpu: u32, record: &Record) -> Result<(), RecordError> {
-        self.columns.push(connection, cpu, record);
+        self.push_row(&Row::logged(connection, cpu, record))
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// The file cannot grow.
+    pub fn push_row(&mut self, row: &Row) -> Result<(), RecordError> {
+        self.columns.push(row);
         if self.columns.rows == BATCH_ROWS { self.write_batch() } else { Ok(()) }
     }
 
@@ -98,38 +106,75 @@ impl SegmentFile {
     }
 }
 
-impl Columns {
-    fn push(&mut self, connection: u32, cpu: u32, record: &Record) {
+/// A segment as a row; words by their position in the lists of the table.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Row {
+    /// When.
+    pub mono_ns: u64,
+    /// 0 out, 1 in.
+    pub direction: u8,
+    /// Who sent it.
+    pub context: u8,
+    /// Whether that ran in ksoftirqd.
+    pub is_ksoftirqd: bool,
+    /// Kind of retransmission.
+    pub retransmission: Option<u8>,
+    /// Reason of a pure ACK.
+    pub reason: Option<u8>,
+    /// Pacing rate in bytes a second.
+    pub pacing_rate: Option<u64>,
+    /// The other numbers in the order of the table: connection, sequence, acknowledgment, payload, GSO size, wire
+    /// segments, flags, window field, window, unacknowledged, unsent, cwnd, ssthresh, srtt, send window, receive
+    /// queue, CPU.
+    pub numbers: [Option<u32>; 17],
+}
+
+impl Row {
+    fn logged(connection: u32, cpu: u32, record: &Record) -> Self {
         let state = |value: u32| (record.has_state != 0).then_some(value);
         let coded = |code: u8, words: usize| (usize::from(code) < words).then_some(code);
-        self.direction.append_value(record.direction.min(1));
-        self.mono_ns.append_value(record.mono_ns);
-        self.pacing_rate.append_option((record.has_state != 0).then_some(record.pacing_rate));
-        self.context.append_value(record.context);
-        self.ksoftirqd.append_value(record.ksoftirqd != 0);
-        self.retransmission.append_option(coded(record.retransmission, RETRANSMISSIONS.len()));
-        self.reason.append_option(coded(record.reason, ACK_REASONS.len()));
-        let numbers = [
-            Some(connection),
-            Some(record.sequence),
-            Some(record.acknowledgment),
-            Some(record.payload_bytes),
-            Some(u32::from(record.gso_size)),
-            Some(u32::from(record.wire_segments)),
-            Some(u32::from(record.flags)),
-            Some(u32::from(record.window_field)),
-            Some(record.window_bytes),
-            state(record.unacked_bytes),
-            state(record.unsent_bytes),
-            state(record.cwnd),
-            state(record.ssthresh),
-            // From eighths of a microsecond.
-            state(record.srtt.saturating_mul(125)),
-            state(record.send_window_bytes),
-            state(record.receive_queue_bytes),
-            Some(cpu),
-        ];
-        for (builder, number) in self.numbers.iter_mut().zip(numbers) {
+        Self {
+            mono_ns: record.mono_ns,
+            direction: record.direction.min(1),
+            context: record.context,
+            is_ksoftirqd: record.ksoftirqd != 0,
+            retransmission: coded(record.retransmission, RETRANSMISSIONS.len()),
+            reason: coded(record.reason, ACK_REASONS.len()),
+            pacing_rate: (record.has_state != 0).then_some(record.pacing_rate),
+            numbers: [
+                Some(connection),
+                Some(record.sequence),
+                Some(record.acknowledgment),
+                Some(record.payload_bytes),
+                Some(u32::from(record.gso_size)),
+                Some(u32::from(record.wire_segments)),
+                Some(u32::from(record.flags)),
+                Some(u32::from(record.window_field)),
+                Some(record.window_bytes),
+                state(record.unacked_bytes),
+                state(record.unsent_bytes),
+                state(record.cwnd),
+                state(record.ssthresh),
+                // From eighths of a microsecond.
+                state(record.srtt.saturating_mul(125)),
+                state(record.send_window_bytes),
+                state(record.receive_queue_bytes),
+                Some(cpu),
+            ],
+        }
+    }
+}
+
+impl Columns {
+    fn push(&mut self, row: &Row) {
+        self.direction.append_value(row.direction);
+        self.mono_ns.append_value(row.mono_ns);
+        self.pacing_rate.append_option(row.pacing_rate);
+        self.context.append_value(row.context);
+        self.ksoftirqd.append_value(row.is_ksoftirqd);
+        self.retransmission.append_option(row.retransmission);
+        self.reason.append_option(row.reason);
+        for (builder, number) in self.numbers.iter_mut().zip(row.numbers) {
             builder.append_option(number);
         }
         self.rows += 1;

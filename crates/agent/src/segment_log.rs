@@ -97,7 +97,7 @@ fn broken(reason: String) -> Written {
 
 fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
-    let written = SegmentFile::create(spec).and_then(|mut file| {
+    let written = SegmentFile::create(&spec.host, spec.role).and_then(|mut file| {
         loop {
             // Looked at before the log: what comes after is still taken.
             let is_last = ended.load(Ordering::SeqCst);

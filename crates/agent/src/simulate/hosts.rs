@@ -14,17 +14,18 @@ const SEEDS: [u64; 2] = [0x57, 0x52];
 /// IPv4 and TCP without options (RFC 791, RFC 9293).
 const HEADERS_BYTES: u32 = 40;
 
-/// The near and the far end system, and what joins them.
+/// The near and the far end system, what joins them, and the hosts' rules and numbers.
 ///
 /// # Errors
 /// What cannot be, in a sentence.
-pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([Machine; 2], LinkSpec), String> {
+pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([Machine; 2], LinkSpec, [Sheet; 2]), String> {
     if asked.connections_count != 1 {
         return Err(format!("connections_count is {}: a host of the model has one connection", asked.connections_count));
     }
+    let sheets = [sheet(asked, 0)?, sheet(asked, 1)?];
     let [near, far] = processes;
-    let (near, near_link) = end_system(asked, 0, near)?;
-    let (far, far_link) = end_system(asked, 1, far)?;
+    let (near, near_link) = end_system(asked, 0, &sheets[0], near)?;
+    let (far, far_link) = end_system(asked, 1, &sheets[1], far)?;
     let link = match &asked.link {
         Some(name) => LinkSpec::usual(media::named(name).ok_or_else(|| no_link(name))?, near_link.propagation),
         None if near_link == far_link => near_link,
@@ -33,7 +34,7 @@ pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([
             return Err(format!("hosts: one has an adapter for {}, the other for {}; name the link (link)", names[0], names[1]));
         }
     };
-    Ok(([near, far], link))
+    Ok(([near, far], link, sheets))
 }
 
 fn no_link(name: &str) -> String {
@@ -41,13 +42,12 @@ fn no_link(name: &str) -> String {
     format!("link: there is none of the name '{name}'; known: {known}")
 }
 
-fn end_system(asked: &Simulation, who: usize, process: Application) -> Result<(Machine, LinkSpec), String> {
-    let sheet = sheet(asked, who)?;
-    machine::build_with(&sheet, &buffers(asked, who), process, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
+fn end_system(asked: &Simulation, who: usize, sheet: &Sheet, process: Application) -> Result<(Machine, LinkSpec), String> {
+    machine::build_with(sheet, &buffers(asked, who), process, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
 }
 
 /// The host's rules and numbers, with what is asked of its sockets.
-pub fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
+fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
     let refused = |refusal: sim::profile::Refusal| format!("hosts: {refusal}");
     let mut sheet = resolved(&asked.hosts[who])?;
     if asked.socket.no_delay {

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,17 +10,17 @@ use std::thread;
 /// Lines that are read ahead of the threads: a few, so that memory does not grow with the input.
 const AHEAD_LINES: usize = 64;
 
-/// Answers every line of `input` by `answer`, in order and as soon as those before it are answered: whoever
+/// Answers every line of `input` by `answer`, and gives the answers to `take`, in order and as soon as those before it are answered: whoever
 /// asks one at a time gets each answer before the next question. An empty line has no answer.
-pub fn answer_each(
+pub fn answer_each<T: Send>(
     input: &mut dyn BufRead,
-    output: &mut (dyn Write + Send),
     threads: usize,
-    answer: impl Fn(&str) -> String + Sync,
+    answer: impl Fn(&str) -> T + Sync,
+    take: &mut (dyn FnMut(T) -> anyhow::Result<()> + Send),
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let (work, taken) = mpsc::sync_channel::<(u64, String)>(AHEAD_LINES);
-        let (done, answers) = mpsc::channel::<(u64, String)>();
+        let (done, answers) = mpsc::channel::<(u64, T)>();
         // Gone with the last thread, so that nobody waits for room behind a thread that has ended.
         let taken = Arc::new(Mutex::new(taken));
         let answer = &answer;
@@ -37,7 +37,7 @@ pub fn answer_each(
             });
         }
         drop((done, taken));
-        let writer = scope.spawn(move || write_in_order(&answers, output));
+        let writer = scope.spawn(move || take_in_order(&answers, take));
         let mut number = 0;
         let mut line = String::new();
         while !writer.is_finished() && input.read_line(&mut line).context("reading standard input")? > 0 {
@@ -55,16 +55,15 @@ pub fn answer_each(
 }
 
 /// Answers that came before those of earlier lines wait for them.
-fn write_in_order(answers: &Receiver<(u64, String)>, output: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+fn take_in_order<T>(answers: &Receiver<(u64, T)>, take: &mut dyn FnMut(T) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut waiting = BTreeMap::new();
     let mut next = 0;
     for (number, answer) in answers {
         waiting.insert(number, answer);
         while let Some(answer) = waiting.remove(&next) {
-            writeln!(output, "{answer}").context("writing the answer")?;
+            take(answer)?;
             next += 1;
         }
-        output.flush().context("writing the answer")?;
     }
     Ok(())
 }
@@ -76,15 +75,18 @@ mod tests {
     #[test]
     fn answers_come_in_the_order_of_the_lines() {
         let input: String = (0..500).map(|number| format!("{number}\n\n")).collect::<Vec<_>>().concat();
-        let mut output = Vec::new();
+        let mut taken = Vec::new();
         let slow = |line: &str| {
             if line.trim().ends_with('0') {
                 thread::yield_now();
             }
-            line.trim().to_owned()
+            line.trim().parse::<u32>().expect("a number")
         };
-        answer_each(&mut input.as_bytes(), &mut output, 4, slow).expect("no failure");
-        let lines: Vec<u32> = String::from_utf8(output).expect("text").lines().map(|line| line.parse().expect("a number")).collect();
-        assert_eq!(lines, (0..500).collect::<Vec<_>>());
+        let mut take = |number| -> anyhow::Result<()> {
+            taken.push(number);
+            Ok(())
+        };
+        answer_each(&mut input.as_bytes(), 4, slow, &mut take).expect("no failure");
+        assert_eq!(taken, (0..500).collect::<Vec<_>>());
     }
 }

@@ -2,35 +2,104 @@
 //!
 //! - [`lines`]: lines in, answers out, on all CPUs. [`trial`]: one trial.
 //! - [`hosts`]: the end systems that are asked for. [`processes`]: what runs on them.
+//! - [`recorded`]: the record's tables. [`rows`], [`executions`], [`log`]: what stands in them.
 
+mod executions;
 mod hosts;
 mod lines;
+mod log;
 mod processes;
+mod recorded;
+mod rows;
 mod trial;
 
+use anyhow::Context;
+use schema::evidence::Evidence;
 use schema::simulation::{SimulatedEnd, SimulatedTrial, Simulation};
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZero;
+use std::path::PathBuf;
+
+use self::recorded::{Folder, Rows};
+use self::rows::Seen;
+use self::trial::Ran;
 
 /// Shown by `--help`.
 pub const EXAMPLE: &str = r#"Example: echo '{"hosts": [{"host": "sparc2+sba-100@2.2.6"}, {"host": "sparc2+sba-100@2.2.6"}], "socket": {"window_bytes": 8192}, "stop": {"by": "bytes", "payload_bytes": 1048576}}' | whyperf-agent simulate"#;
 
-/// Answers every line of standard input.
-pub fn simulate_stdio(threads: Option<NonZero<usize>>) -> anyhow::Result<()> {
-    let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
-    lines::answer_each(&mut io::stdin().lock(), &mut io::stdout(), threads, answer)
+/// What to do with the lines.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Trials at the same time; as many as there are CPUs unless given.
+    #[arg(long)]
+    threads: Option<NonZero<usize>>,
+    /// Say which trials the model cannot run, and run none.
+    #[arg(long, conflicts_with = "tables")]
+    check: bool,
+    /// Write the record's tables into this folder.
+    #[arg(long)]
+    tables: Option<PathBuf>,
+    /// The tables are of several trials, which have a column of their own.
+    #[arg(long, requires = "tables")]
+    several: bool,
 }
 
-/// The answer to a line, as a line.
-fn answer(line: &str) -> String {
-    let answer = match serde_json::from_str::<Simulation>(line) {
-        Ok(simulation) => match trial::run(&simulation) {
-            Ok(ran) => ran.answer,
-            Err(reason) => refused(simulation.trial, reason),
-        },
-        Err(error) => refused(String::new(), format!("this is no trial: {error}")),
+/// A line that was answered: the trial, its answer, and the rows it has in the record.
+struct Answered {
+    answer: SimulatedTrial,
+    rows: Vec<Rows>,
+    logged: Option<(Simulation, Ran)>,
+}
+
+/// Answers every line of standard input.
+pub fn simulate_stdio(options: &Options) -> anyhow::Result<()> {
+    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    let mut folder = options.tables.as_deref().map(|path| Folder::new(path, options.several));
+    let has_tables = folder.is_some();
+    let mut output = io::stdout();
+    let mut take = |answered: Answered| -> anyhow::Result<()> {
+        if let Some(folder) = &mut folder {
+            folder.push(&answered.answer.trial, answered.rows)?;
+            if let Some((asked, ran)) = &answered.logged {
+                log::write(asked, &ran.outcome, folder)?;
+            }
+        }
+        writeln!(output, "{}", serde_json::to_string(&answered.answer)?).context("writing the answer")?;
+        output.flush().context("writing the answer")
     };
-    serde_json::to_string(&answer).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))
+    lines::answer_each(&mut io::stdin().lock(), threads, |line| answer(line, options.check, has_tables), &mut take)?;
+    folder.map_or(Ok(()), Folder::finish)
+}
+
+/// The answer to a line.
+fn answer(line: &str, is_check: bool, has_tables: bool) -> Answered {
+    let asked = match serde_json::from_str::<Simulation>(line) {
+        Ok(asked) => asked,
+        Err(error) => return Answered::without_rows(refused(String::new(), format!("this is no trial: {error}"))),
+    };
+    if is_check {
+        let answer = match trial::check(&asked) {
+            Ok(()) => SimulatedTrial { end: SimulatedEnd::Complete, reason: None, ..refused(asked.trial, String::new()) },
+            Err(reason) => refused(asked.trial, reason),
+        };
+        return Answered::without_rows(answer);
+    }
+    match trial::run(&asked) {
+        Ok(ran) if has_tables => {
+            let Ran { sheets, names, outcome, samples, answer } = &ran;
+            let rows = Seen { asked: &asked, sheets, names, outcome, samples, end: answer.end }.rows();
+            let logged = asked.evidence == Evidence::Segments;
+            Answered { answer: answer.clone(), rows, logged: logged.then_some((asked, ran)) }
+        }
+        Ok(ran) => Answered::without_rows(ran.answer),
+        Err(reason) => Answered::without_rows(refused(asked.trial, reason)),
+    }
+}
+
+impl Answered {
+    fn without_rows(answer: SimulatedTrial) -> Self {
+        Self { answer, rows: Vec::new(), logged: None }
+    }
 }
 
 fn refused(trial: String, reason: String) -> SimulatedTrial {
@@ -59,7 +128,7 @@ mod tests {
     }
 
     fn answered(line: &str) -> SimulatedTrial {
-        serde_json::from_str(&answer(line)).expect("an answer")
+        answer(line, false, false).answer
     }
 
     #[test]

@@ -3,17 +3,35 @@
 use schema::evidence::Evidence;
 use schema::simulation::{SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
 use schema::trial::{Role, Stop};
+use sim::application::Application;
 use sim::end_system::EndState;
+use sim::profile::Sheet;
 use sim::time::{NS, Ps};
 use sim::world::{self, End, Outcome, Sample, WorldSpec};
 use workload::phases::Intervals;
 
 use super::{hosts, processes};
 
-/// A trial that ran: what is answered, and what a record is made of.
+/// A trial that ran, with all that it saw.
 pub struct Ran {
     /// The answer.
     pub answer: SimulatedTrial,
+    /// The hosts' rules and numbers.
+    pub sheets: [Sheet; 2],
+    /// Names of groups and transactions; empty of a stream.
+    pub names: Vec<(String, String)>,
+    /// What came out.
+    pub outcome: Outcome,
+    /// The end systems at the ends of intervals.
+    pub samples: Vec<Sample>,
+}
+
+/// Whether a trial could be run.
+///
+/// # Errors
+/// What cannot be asked of the model, in a sentence.
+pub fn check(asked: &Simulation) -> Result<(), String> {
+    hosts::end_systems(asked, processes::processes(asked)?).map(|_| ())
 }
 
 /// Runs a trial.
@@ -22,7 +40,11 @@ pub struct Ran {
 /// What cannot be asked of the model, in a sentence.
 pub fn run(asked: &Simulation) -> Result<Ran, String> {
     let processes = processes::processes(asked)?;
-    let (ends, link) = hosts::end_systems(asked, processes)?;
+    let names = match &processes[0] {
+        Application::Scripted(scripted) => scripted.names().into_iter().map(|(group, name)| (group.to_owned(), name.to_owned())).collect(),
+        Application::Writer { .. } | Application::Reader { .. } => Vec::new(),
+    };
+    let (ends, link, sheets) = hosts::end_systems(asked, processes)?;
     let phases_end = match asked.stop {
         Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
         Stop::Bytes { .. } | Stop::Workload => None,
@@ -50,7 +72,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         transactions_count: window.transactions_count(&outcome),
         ends: (0..2).map(|who| window.end_system(&outcome, who)).collect(),
     };
-    Ok(Ran { answer })
+    Ok(Ran { answer, sheets, names, outcome, samples })
 }
 
 fn ps(ns: u64) -> Ps {

@@ -167,6 +167,8 @@ pub struct SimulatedEndSystem {
     pub lost_segments: u64,
     /// Retransmission timeouts.
     pub timeouts_count: u64,
+    /// Rows of its segment log; 0 where none was written.
+    pub logged_events_count: u64,
 }
 
 fn sends() -> Role {

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from whyperf import __version__
-from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, transports
+from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, simulate, transports
 from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
 from whyperf.cli.habits import hint
 
@@ -26,7 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-VERBS = {verb.NAME: verb for verb in (run, show, flow, report, list_, overhead, calibrate, doctor, transports)}
+VERBS = {
+    verb.NAME: verb
+    for verb in (run, simulate, show, flow, report, list_, overhead, calibrate, doctor, transports)
+}
 for name, verb in VERBS.items():
     app.command(name=name, epilog=verb.EXAMPLE)(verb.command)
 

@@ -75,7 +75,7 @@ def measure(order: Order) -> int:
         try:
             _make_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
-            _say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
+            say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
             return FAILED
         except BaseException:
             experiment.discard_if_empty()
@@ -195,7 +195,7 @@ def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: boo
             run_plan(session, experiment, watcher, goodputs.of)
 
 
-def _say_how_to_resume(experiment: Experiment, *, named: bool) -> None:
+def say_how_to_resume(experiment: Experiment, *, named: bool) -> None:
     """After an interruption. The same command finds a `named` folder again; a quick one has a time in its name."""
     if experiment.discard_if_empty():
         say("whyperf: stopped before the first trial was done; nothing is left behind")

@@ -5,6 +5,7 @@ from whyperf.plan.estimate import Estimate, TimeLeft, estimate, trial_seconds
 from whyperf.plan.model import (
     LOCAL,
     LOG_PREFIX,
+    MODEL,
     Cell,
     Level,
     Plan,
@@ -19,6 +20,7 @@ __all__ = [
     "COMMAND_LINE",
     "LOCAL",
     "LOG_PREFIX",
+    "MODEL",
     "Cell",
     "Estimate",
     "Level",

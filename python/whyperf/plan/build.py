@@ -1,12 +1,14 @@
 """Decides: from a profile and the options of a run to a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final, Literal
 
 from whyperf.plan.blocks import randomized_blocks
 from whyperf.plan.cells import expand, without_testbed_factors
 from whyperf.plan.far_hosts import far_host_notes
-from whyperf.plan.model import LOCAL, Cell, Level, Plan, PlannedWorkload, StopRule, Testbed, identify
+from whyperf.plan.model import LOCAL, MODEL, Cell, Level, Plan, PlannedWorkload, StopRule, Testbed, identify
+from whyperf.plan.on_model import for_model
 from whyperf.plan.only import kept
 from whyperf.plan.schedules import with_schedules
 from whyperf.plan.workloads import with_workloads
@@ -15,6 +17,11 @@ from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 #: More planned trials than this is taken for a mistake.
 MOST_TRIALS = 2_000_000
 LARGEST_SEED = 2**63 - 1
+_KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
+    "testbed": "veth",
+    "loopback": "loopback",
+    MODEL: "model",
+}
 #: Where an error is that only the options of a run make.
 COMMAND_LINE = "the command line"
 
@@ -54,10 +61,12 @@ def build(
     if not 0 <= seed <= LARGEST_SEED:
         raise ProfileError("--seed", "", f"{seed} is not from 0 to {LARGEST_SEED}")
     warnings: tuple[str, ...] = ()
-    if target != "testbed":
+    if target == MODEL:
+        profile, warnings = for_model(profile)
+    elif target != "testbed":
         profile, warnings = without_testbed_factors(profile, target)
     warnings = (*profile.notes, *far_host_notes(profile.far_hosts, target), *warnings)
-    all_cells, workloads = _planned_cells(profile, asked, testbed=target == "testbed")
+    all_cells, workloads = _planned_cells(profile, asked, target)
     all_cells = with_schedules(profile, all_cells)
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
@@ -76,7 +85,7 @@ def build(
         seed=seed,
         target=target,
         near=near,
-        testbed=Testbed(kind="veth" if target == "testbed" else "loopback" if target == "loopback" else "network"),
+        testbed=Testbed(kind=_KINDS.get(target, "network")),
         cells=cells,
         workloads={key: workloads[key] for cell in cells if (key := cell.workload) is not None},
         varied=_varied(profile, cells),
@@ -96,7 +105,7 @@ def build(
 
 
 def _planned_cells(
-    profile: Profile, asked: Profile, *, testbed: bool
+    profile: Profile, asked: Profile, target: str
 ) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
     """The cells of `profile` with their workloads; an error names what is at fault.
 
@@ -105,7 +114,7 @@ def _planned_cells(
     """
 
     def planned(one: Profile) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
-        return with_workloads(one, expand(one, testbed=testbed))
+        return with_workloads(one, expand(one, testbed=target == "testbed", model=target == MODEL))
 
     try:
         return planned(profile)

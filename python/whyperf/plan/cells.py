@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 MOST_CELLS = 100_000
 
 
-def expand(profile: Profile, *, testbed: bool) -> tuple[Cell, ...]:
+def expand(profile: Profile, *, testbed: bool, model: bool = False) -> tuple[Cell, ...]:
     """All cells of all sweeps, in a stable order: sweeps as written, factors as in their table.
 
     Cells of a sweep that become identical when references are resolved are one.
@@ -30,7 +30,7 @@ def expand(profile: Profile, *, testbed: bool) -> tuple[Cell, ...]:
     found: list[tuple[str, Factors]] = []
     for sweep in profile.sweeps:
         try:
-            factors = list(_sweep_cells(profile, sweep, testbed=testbed))
+            factors = list(_sweep_cells(profile, sweep, testbed=testbed, model=model))
         except ProfileError as error:
             raise error.at(profile.where, f"sweep.{sweep.name}") from None
         found.extend((sweep.name, cell) for cell in factors)
@@ -80,14 +80,14 @@ def without_testbed_factors(profile: Profile, target: str) -> tuple[Profile, tup
     return kept, tuple(warnings)
 
 
-def _sweep_cells(profile: Profile, sweep: Sweep, *, testbed: bool) -> Iterator[Factors]:
+def _sweep_cells(profile: Profile, sweep: Sweep, *, testbed: bool, model: bool) -> Iterator[Factors]:
     varied = [factor.name for factor in FACTORS if factor.name in sweep.levels]
     fixed = profile.fixed | sweep.fixed
     seen: set[str] = set()
     excluded_by: set[int] = set()
     for combination in product(*(sweep.levels[name] for name in varied)):
         given = fixed | dict(zip(varied, combination, strict=True))
-        factors = resolve(given, testbed=testbed, own=profile.workloads, schedules=profile.schedules)
+        factors = resolve(given, testbed=testbed, model=model, own=profile.workloads, schedules=profile.schedules)
         matching = {number for number, entry in enumerate(sweep.exclude) if _matches(factors, entry)}
         excluded_by |= matching
         key = json.dumps(factors)

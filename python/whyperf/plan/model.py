@@ -79,6 +79,8 @@ class PlannedWorkload(Table):
 
 #: Names this host among those of near ends.
 LOCAL = "local"
+#: The target of a plan that is simulated.
+MODEL = "model"
 #: How a trial with the segment log is named: its figures are never a throughput.
 LOG_PREFIX = "log"
 
@@ -103,9 +105,9 @@ class PlannedTrial(NamedTuple):
 
 
 class Testbed(Table):
-    """Where it is measured: `veth` (the embedded testbed), `loopback`, or `network`."""
+    """Where it is measured: `veth` (the embedded testbed), `loopback`, `network`, or `model`: simulated."""
 
-    kind: Literal["veth", "loopback", "network"]
+    kind: Literal["veth", "loopback", "network", "model"]
 
 
 class Plan(Table):

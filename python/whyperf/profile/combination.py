@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from whyperf.profile.applies import BY_LIBRARY, applies, refusal
 from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
@@ -64,6 +65,7 @@ def resolve(
     given: Mapping[str, Level],
     *,
     testbed: bool,
+    model: bool = False,
     own: Mapping[str, Workload] | None = None,
     schedules: Mapping[str, Schedule] | None = None,
 ) -> Factors:
@@ -72,7 +74,8 @@ def resolve(
     `given` are the levels a profile or the command line states, single values or references; `own` are the
     profile's workloads, `schedules` its schedules. Testbed factors are there only on the embedded testbed
     (`testbed`), the phases' lengths only in cells without `transfer_bytes`, where a schedule decides them, and the
-    others only where they have a meaning (`Factor.scope`).
+    others only where they have a meaning (`Factor.scope`). On the model of two hosts (`model`) there are its own
+    factors, and the MTU where it is given.
 
     Raises:
         ProfileError: with the factor as key, when they contradict each other.
@@ -105,7 +108,7 @@ def resolve(
     path = {factor.name: _resolved(factor.name, everything) for factor in PATH_FACTORS} if asks_path else {}
     everything |= {name: level for name, level in defaults_beside(path).items() if name not in given}
     for factor in FACTORS:
-        if (factor.testbed and not testbed) or (factor.timed and not timed):
+        if (factor.timed and not timed) or not _has_place(factor, given, testbed=testbed, model=model):
             continue
         if factor.scope == "path":
             levels |= _path_level(factor.name, path, given) if asks_path else {}
@@ -129,6 +132,15 @@ def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
     if transport == "quic" and "datagram_size_bytes" not in given:
         return {"datagram_size_bytes": QUIC_DATAGRAM_BYTES}
     return {}
+
+
+def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, model: bool) -> bool:
+    """Whether the factor has a meaning where the cell is run."""
+    if factor.model and not model and factor.name in given:
+        raise ProfileError("", factor.name, "only hosts of the model can be chosen so; use whyperf simulate")
+    if model and factor.name == "mtu_bytes":
+        return factor.name in given
+    return (testbed or not factor.testbed) and (model or not factor.model)
 
 
 def _path_level(name: str, path: Factors, given: Mapping[str, Level]) -> Factors:

@@ -18,11 +18,12 @@ TEXT_PHRASES = {
     "schedule": "a schedule's name",
     "queue": QUEUE_FORMS,
     "loss": LOSS_FORMS,
+    "hosts": "a host of the model such as sparc2+sba-100@2.2.6, or the writer's and the reader's with a comma between",
 }
 KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 Level = bool | int | float | str
-Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss"]
+Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss", "hosts"]
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
 #: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; where a window can be
@@ -68,6 +69,8 @@ class Factor:
     testbed: bool = False
     #: Only in cells that run for a time, not in those that transfer a number of bytes.
     timed: bool = False
+    #: Only on the model of two hosts.
+    model: bool = False
     scope: Scope = "all"
     #: Not part of a plan's identifier while at its default, because plans were made before there was this factor.
     later: bool = False
@@ -164,8 +167,16 @@ CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
 WORKLOAD_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+#: Machine, adapter and driver, or the path of a host's own TOML file; two with a comma between them.
+HOSTS = re.compile(r"[^\s,=]+(,[^\s,=]+)?")
 #: Kinds of text that one expression describes, and those that have a reader.
-FORMS = {"cpus": CPU_LIST, "name": CONGESTION_NAME, "workload": WORKLOAD_NAME, "schedule": WORKLOAD_NAME}
+FORMS = {
+    "cpus": CPU_LIST,
+    "name": CONGESTION_NAME,
+    "workload": WORKLOAD_NAME,
+    "schedule": WORKLOAD_NAME,
+    "hosts": HOSTS,
+}
 FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": loss_of}
 
 

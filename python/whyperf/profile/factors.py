@@ -15,6 +15,16 @@ LISTED_BY = "whyperf list --factors"
 
 FACTORS: tuple[Factor, ...] = (
     Factor(
+        "hosts", "hosts", "none", "",
+        "Hosts of the model (whyperf simulate): one for both ends, or the writer and the reader.",
+        words=("none",), model=True, later=True,
+    ),
+    Factor(
+        "link", "name", "default", "",
+        "Link between the hosts of the model; default: what their adapters are made for.",
+        words=("default",), model=True, later=True,
+    ),
+    Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
         low=1, high=LARGEST_WINDOW_BYTES, words=("default",), scope="window",

@@ -18,6 +18,7 @@ from whyperf.record.durable import write_file
 from whyperf.record.errors import RecordError, told
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import LOST, MOST_RERUNS, Damaged, Manifest
+from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.writer import TrialWriter
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
@@ -165,6 +166,18 @@ class Experiment:
 
         return TrialWriter(trials / f".{trial}.partial", trials / trial, clear_final)
 
+    def begin_pack(self) -> PackWriter:
+        """A writer for many simulated trials of the plan.
+
+        Raises:
+            RecordError: the experiment was opened for reading, or the disk refuses.
+        """
+        if self._lock is None:
+            raise RecordError(f"{self.folder} is open for reading only")
+        trials = self.folder / "trials"
+        name = next_pack(trials)
+        return PackWriter(trials / f".{name}.partial", trials / name)
+
     def trials(self) -> Trials:
         """Reads every manifest and checks that its tables are there; takes about 0.1 ms a trial."""
         manifests: dict[str, Manifest] = {}
@@ -179,11 +192,20 @@ class Experiment:
                 manifests[name] = found
             else:
                 damaged.append(found)
-        return Trials(manifests, damaged)
+        for pack in packs(self.folder / "trials"):
+            for found in read_pack(pack):
+                if isinstance(found, Manifest):
+                    manifests[found.trial] = found
+                else:
+                    damaged.append(found)
+        return Trials(dict(sorted(manifests.items())), damaged)
 
     def trial(self, name: str) -> Manifest | Damaged:
         """Reads one trial's manifest."""
-        return _read_trial(self.folder / "trials" / name)
+        trials = self.folder / "trials"
+        if not (trials / name).exists() and (found := manifest_in_packs(trials, name)) is not None:
+            return found
+        return _read_trial(trials / name)
 
     def write_host(self, host: str, facts: Mapping[str, Any]) -> None:
         """Keeps what a host is: `hosts/near.json` or `hosts/far.json`."""

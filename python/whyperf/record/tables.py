@@ -14,6 +14,7 @@ import polars as pl
 
 from whyperf.record.experiment import TRIAL_NAME, Experiment, Trials
 from whyperf.record.manifest import Damaged
+from whyperf.record.pack import packs
 
 #: Files read at once. Larger batches are no faster and hold more footers in memory.
 BATCH = 4096
@@ -56,6 +57,7 @@ def read_table(
         except (pl.exceptions.PolarsError, OSError):
             # One file is damaged, or of a version with other columns: find out which.
             _read_singly(batch, columns, frames, damaged)
+    frames += _read_packs(experiment.folder / "trials", name, columns, trials, damaged)
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
     return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
@@ -131,6 +133,34 @@ def _read(files: Sequence[str], columns: Sequence[str] | None) -> pl.DataFrame:
     frame = scanned.select(trial, *(columns if columns is not None else [pl.all().exclude(PATH)])).collect()
     number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
     return frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), pl.all().exclude("trial"))
+
+
+def _read_packs(
+    folder: Path,
+    name: str,
+    columns: Sequence[str] | None,
+    trials: Collection[str] | None,
+    damaged: list[Damaged],
+) -> list[pl.DataFrame]:
+    """The rows of simulated trials, which lie together."""
+    frames = []
+    for pack in packs(folder):
+        for host in ("far", "near"):
+            path = pack / f"{name}.{host}.parquet"
+            if not path.exists():
+                continue
+            try:
+                frame = pl.read_parquet(path)
+            except (pl.exceptions.PolarsError, OSError) as error:
+                reason = str(error).partition("\n")[0]
+                damaged.append(Damaged(pack.name, f"its table {path.name} cannot be read: {reason}"))
+                continue
+            if trials is not None:
+                frame = frame.filter(pl.col("trial").is_in(list(trials)))
+            number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
+            own = pl.all().exclude("trial") if columns is None else pl.col(*columns)
+            frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
+    return frames
 
 
 def _read_singly(

@@ -70,6 +70,11 @@ class TrialWriter:
                 shutil.rmtree(partial)
             partial.mkdir()
 
+    @property
+    def folder(self) -> Path:
+        """Where what is written lies until it is committed."""
+        return self._partial
+
     def open_table(self, name: str, host: str) -> TableFile:
         """A new table of that host (`near` or `far`), to be written and closed."""
         for part in (name, host):

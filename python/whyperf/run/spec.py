@@ -70,7 +70,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "read_wait": levels["read_wait"],
         "reply_size_bytes": levels["reply_size_bytes"],
         "write_rate_bps": _number(levels["write_rate_bps"]) or 0,
-        "stop": _stop(factors),
+        "stop": stop_of(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),
         "socket": _socket(factors),
@@ -120,13 +120,18 @@ def _workload(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Sp
     """What a cell does beside a plain stream."""
     if workload.workload is None:
         return {"datagrams": workload.datagrams}
-    # 63 bits, which every reader of JSON keeps.
+    return {"workload": workload_with_seed(workload, planned, seed), "connections_count": workload.strands_count}
+
+
+def workload_with_seed(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> dict[str, Any]:
+    """What a trial does, with the seed of everything random in it: 63 bits, which every reader of JSON keeps."""
     digest = hashlib.sha256(f"workload of {planned.id}, seed {seed}".encode()).digest()
     drawn = int.from_bytes(digest[:8], "big") >> 1
-    return {"workload": workload.workload | {"seed": drawn}, "connections_count": workload.strands_count}
+    return (workload.workload or {}) | {"seed": drawn}
 
 
-def _stop(factors: Mapping[str, Any]) -> dict[str, Any]:
+def stop_of(factors: Mapping[str, Any]) -> dict[str, Any]:
+    """When the load of a cell ends (Stop in crates/schema/src/trial.rs)."""
     transfer = _number(factors["transfer_bytes"])
     if transfer is not None:
         return {"by": "bytes", "payload_bytes": transfer}

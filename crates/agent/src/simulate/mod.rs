@@ -57,11 +57,14 @@ pub fn simulate_stdio(options: &Options) -> anyhow::Result<()> {
     let mut folder = options.tables.as_deref().map(|path| Folder::new(path, options.several));
     let has_tables = folder.is_some();
     let mut output = io::stdout();
-    let mut take = |answered: Answered| -> anyhow::Result<()> {
+    let mut take = |mut answered: Answered| -> anyhow::Result<()> {
         if let Some(folder) = &mut folder {
             folder.push(&answered.answer.trial, answered.rows)?;
             if let Some((asked, ran)) = &answered.logged {
-                log::write(asked, &ran.outcome, folder)?;
+                let counts = log::write(asked, &ran.outcome, folder)?;
+                for (end, count) in answered.answer.ends.iter_mut().zip(counts) {
+                    end.logged_events_count = count;
+                }
             }
         }
         writeln!(output, "{}", serde_json::to_string(&answered.answer)?).context("writing the answer")?;

@@ -133,6 +133,7 @@ impl Window {
             retransmitted_segments: whole.retransmitted_segments,
             lost_segments: whole.lost_segments,
             timeouts_count: whole.timeouts,
+            logged_events_count: 0,
         }
     }
 }

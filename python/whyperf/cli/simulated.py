@@ -1,0 +1,88 @@
+"""The way of a simulation: understand, plan, ask the model, record, judge, tell."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from whyperf.cli import dry_run, interrupts
+from whyperf.cli.exits import FAILED, say
+from whyperf.cli.formats import Format, Telling
+from whyperf.cli.goodput import Goodputs
+from whyperf.cli.measure import say_how_to_resume
+from whyperf.cli.question import understand
+from whyperf.plan import MODEL, build
+from whyperf.profile import Factors
+from whyperf.record import Experiment, planned_folder
+from whyperf.run import RunError
+from whyperf.run.errors import Fault
+from whyperf.simulate import Known, hosts_facts, refuse_unknown, simulate_plan
+from whyperf.simulate.request import user_profiles
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything the command line asked of `whyperf simulate`."""
+
+    question: str
+    overrides: Factors
+    only: tuple[str, ...]
+    trials: int | None
+    wants_log: bool
+    seed: int | None
+    dry_run: bool
+    out: Path | None
+    telling: Telling
+
+
+def simulate(order: Order) -> int:
+    """Does what was ordered; returns the exit code."""
+    profile, host = understand(order.question, None)
+    if host is not None:
+        problem = f'there is no profile or workload "{order.question}"; `whyperf list` names them'
+        raise RunError(problem, Fault.USAGE)
+    plan = build(
+        profile,
+        only=order.only,
+        seed=order.seed,
+        trials=order.trials,
+        evidence="segments" if order.wants_log else None,
+        target=MODEL,
+        overrides=order.overrides,
+    )
+    try:
+        refuse_unknown(plan)
+    except OSError as error:
+        raise RunError(f"cannot read the host {error.filename}: {error.strerror}", Fault.USAGE) from None
+    if order.dry_run:
+        return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
+    for warning in plan.warnings:
+        say(warning)
+    folder = order.out or planned_folder(plan)
+    with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
+        try:
+            _make_missing_trials(experiment, as_json=order.telling.is_for_programs)
+        except KeyboardInterrupt:
+            say_how_to_resume(experiment, named=True)
+            return FAILED
+        except BaseException:
+            experiment.discard_if_empty()
+            raise
+        # Imported here: judging needs libraries that load for a second; a mistake is answered before.
+        from whyperf.cli import result  # noqa: PLC0415
+
+        return result.tell(experiment, order.telling)
+
+
+def _make_missing_trials(experiment: Experiment, *, as_json: bool) -> None:
+    plan = experiment.plan
+    missing = experiment.missing_trials()
+    if len(missing) < plan.trials_count:
+        say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
+    to_make = {planned.id for planned in missing}
+    known = Known(plan, Goodputs(experiment).of, [one for one in plan.trials() if one.id not in to_make])
+    # Imported here, as above.
+    from whyperf.cli.watch import watcher_for  # noqa: PLC0415
+
+    for end, facts in hosts_facts(plan, user_profiles(plan)).items():
+        experiment.write_host(end, facts)
+    with watcher_for(plan, missing, as_json=as_json) as watcher:
+        simulate_plan(experiment, watcher, known, missing)

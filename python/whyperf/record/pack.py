@@ -1,0 +1,104 @@
+"""Packs: many simulated trials in one folder, `trials/pack-<number>`.
+
+A measured trial has a folder of its own, written before the next begins, because it can never be had again. A
+simulated one can, from its line in the plan and its seed, and takes milliseconds: a folder of its own, its files and
+their way to the disk would take longer than the trial. A pack has `manifests.jsonl`, a line a trial, and each table
+once an end, with the trial's name in a column of its own. It is written beside and renamed like a trial.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from whyperf.record.durable import sync
+from whyperf.record.errors import failure, told
+from whyperf.record.manifest import Damaged, Manifest
+
+PACK_NAME = re.compile(r"pack-\d{5,}")
+MANIFESTS = "manifests.jsonl"
+SIZES = "pack.json"
+
+
+class PackWriter:
+    """Collects a pack in a hidden folder; `commit` renames it.
+
+    As a context manager it removes what was not committed.
+    """
+
+    def __init__(self, partial: Path, final: Path) -> None:
+        """Starts an empty one; tables are written into `folder` by whoever has them."""
+        self.folder = partial
+        self._final = final
+        with told("create", partial):
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+
+    def commit(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Writes the manifests and moves the pack into place.
+
+        Raises:
+            RecordError: the disk refuses; the pack is gone then.
+        """
+        lines = [json.dumps(manifest, ensure_ascii=False) for manifest in manifests]
+        try:
+            tables = {path.name: path.stat().st_size for path in sorted(self.folder.iterdir())}
+            (self.folder / MANIFESTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            (self.folder / SIZES).write_text(
+                json.dumps({"trials": len(lines), "tables": tables}) + "\n", encoding="utf-8"
+            )
+            for path in self.folder.iterdir():
+                sync(path)
+            sync(self.folder)
+            self.folder.rename(self._final)
+            sync(self._final.parent)
+        except OSError as error:
+            raise failure("write", self._final, error) from error
+
+    def __enter__(self) -> "PackWriter":
+        """The writer itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Removes the partial folder unless it was moved into place."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def packs(trials: Path) -> list[Path]:
+    """The packs among an experiment's trials, in order."""
+    with told("read", trials):
+        return sorted(path for path in trials.iterdir() if PACK_NAME.fullmatch(path.name))
+
+
+def next_pack(trials: Path) -> str:
+    """The name of the pack that comes next."""
+    numbers = [int(path.name.removeprefix("pack-")) for path in packs(trials)]
+    return f"pack-{max(numbers, default=0) + 1:05d}"
+
+
+def read_pack(folder: Path) -> Iterator[Manifest | Damaged]:
+    """The manifests of a pack; one that is not whole is told once."""
+    try:
+        sizes = json.loads((folder / SIZES).read_bytes())
+        lines = (folder / MANIFESTS).read_bytes().splitlines()
+        wrong = [name for name, size in sizes["tables"].items() if (folder / name).stat().st_size != size]
+        if wrong or sizes["trials"] != len(lines):
+            yield Damaged(folder.name, f"{wrong[0] if wrong else MANIFESTS} is not whole")
+            return
+        for line in lines:
+            yield Manifest.model_validate_json(line)
+    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        yield Damaged(folder.name, f"it cannot be read: {str(error).partition(chr(10))[0]}")
+
+
+def manifest_in_packs(trials: Path, name: str) -> Manifest | None:
+    """The manifest of one trial, where a pack has it."""
+    for folder in packs(trials):
+        for found in read_pack(folder):
+            if isinstance(found, Manifest) and found.trial == name:
+                return found
+    return None

@@ -1,0 +1,66 @@
+"""What a simulated trial's manifest says; the same keys as a measured one's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from whyperf import __version__
+from whyperf.plan import Cell, PlannedTrial
+from whyperf.record import RECORD_VERSION
+
+Document = Mapping[str, Any]
+
+#: The model has one clock, which begins at 0.
+CLOCK = {"offset_ns": 0, "uncertainty_ns": 0, "drift_ns": 0, "pairs": [{"mono_ns": 0, "realtime_ns": 0}]}
+STATUS = {"complete": "complete", "deadline": "deadline", "stuck": "failed", "refused": "failed"}
+
+
+def manifest(planned: PlannedTrial, cell: Cell, asked: Document, answer: Document, started: str) -> dict[str, Any]:
+    """The manifest of a trial, from what was asked and answered."""
+    status = STATUS[answer["end"]]
+    roles = {"near": asked["near_role"]}
+    roles["far"] = "receiver" if roles["near"] == "sender" else "sender"
+    reason = answer["reason"]
+    if status == "deadline":
+        reason = "the load was cut at its deadline; what had moved until then is the result"
+    return {
+        "record_version": RECORD_VERSION,
+        "trial": planned.id,
+        "cell": planned.cell,
+        "block": planned.block,
+        "status": status,
+        "reason": reason,
+        "origin": "sim",
+        "testbed": "model",
+        "started_realtime": started,
+        "versions": {"controller": __version__, "agent": __version__},
+        "factors": dict(cell.factors),
+        "evidence_asked": "segments" if planned.is_log else "user",
+        "start_mono_ns": 0,
+        "seed": asked["seed"],
+        "hosts": {
+            label: _end(number, roles[label], asked, answer) for number, label in enumerate(("near", "far"))
+        },
+        "warnings": [],
+    }  # fmt: skip
+
+
+def _end(number: int, role: str, asked: Document, answer: Document) -> dict[str, Any]:
+    counted = answer["ends"][number] if answer["ends"] else None
+    moved = 0 if counted is None else counted["written_bytes" if role == "sender" else "read_bytes"]
+    return {
+        "role": role,
+        "outcome": {"ended": answer["end"]},
+        "payload_bytes": moved,
+        "notes": [],
+        "clock": CLOCK,
+        "own_cpus": [0],
+        "own_cpus_exclusive": True,
+        "tsc_hz": None,
+        "spec": {"host": asked["hosts"][number]["host"]},
+        "evidence": {
+            "asked": asked["evidence"],
+            "got": asked["evidence"],
+            "missing": [],
+            "logged_events_count": 0 if counted is None else counted["logged_events_count"],
+        },
+    }

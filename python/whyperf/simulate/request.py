@@ -1,0 +1,76 @@
+"""From a cell's factors to a line for `whyperf-agent simulate` (Simulation in crates/schema/src/simulation.rs)."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whyperf.plan import Cell, Plan, PlannedTrial
+from whyperf.profile import Level
+from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, stop_of, workload_with_seed
+
+Line = dict[str, Any]
+
+_NUMBERS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes")
+
+
+def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Line:
+    """What the model is asked for a trial; `texts` are users' host profiles by the path that names them."""
+    factors = cell.factors
+    role = roles(factors)["near"]
+    workload = plan.workload(cell.id)
+    asked: Line = {
+        "trial": planned.id,
+        "hosts": [_host(name, texts) for name in ends_of(factors)],
+        "seed": seed_of(plan, planned),
+        "near_role": role,
+        "connections_count": int(factors.get("connections", 1)),
+        "stop": stop_of(factors),
+        "interval_ns": int(factors["interval_ms"]) * NS_PER_MS,
+        "deadline_ns": round(float(factors["deadline_s"]) * NS_PER_S),
+        "socket": _socket(factors),
+        "evidence": "segments" if planned.is_log else "user",
+    }
+    asked |= {
+        name: factors[name]
+        for name in ("write_size_bytes", "read_size_bytes", "mtu_bytes")
+        if isinstance(factors.get(name), int)
+    }
+    if factors.get("link", "default") != "default":
+        asked["link"] = factors["link"]
+    if workload is not None and workload.workload is not None:
+        asked["workload"] = workload_with_seed(workload, planned, plan.seed)
+    return asked
+
+
+def ends_of(factors: Mapping[str, Level]) -> list[str]:
+    """The near and the far host: the writer is near, unless the near end receives."""
+    writer, _, reader = str(factors["hosts"]).partition(",")
+    ends = [writer, reader or writer]
+    return ends if roles(factors)["near"] == "sender" else ends[::-1]
+
+
+def seed_of(plan: Plan, planned: PlannedTrial) -> int:
+    """The trial's own seed: the same plan and seed give the same record. 63 bits, which every reader of JSON keeps."""
+    digest = hashlib.sha256(f"model of {planned.id}, seed {plan.seed}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def user_profiles(plan: Plan) -> dict[str, str]:
+    """The texts of the host profiles that are users' own files.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    names = {name for cell in plan.cells for name in ends_of(cell.factors)}
+    return {name: Path(name).read_text(encoding="utf-8") for name in sorted(names) if name.endswith(".toml")}
+
+
+def _host(name: str, texts: Mapping[str, str]) -> dict[str, str]:
+    return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+
+
+def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:
+    socket: dict[str, Any] = {name: factors[name] for name in _NUMBERS if isinstance(factors.get(name), int)}
+    socket |= {name: bool(factors.get(name, False)) for name in ("no_delay", "quick_ack")}
+    return socket

@@ -93,13 +93,13 @@ def _schedules() -> list[dict[str, Any]]:
 
 def _profiles() -> list[dict[str, Any]]:
     from whyperf.cli.progress import duration  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.plan import build, estimate  # noqa: PLC0415
+    from whyperf.plan import MODEL, build, estimate  # noqa: PLC0415
     from whyperf.profile import find, shipped_names  # noqa: PLC0415
 
     rows = []
     for name in shipped_names():
         profile = find(name)
-        size = estimate(build(profile))
+        size = estimate(build(profile, target=MODEL if profile.is_of_model else "testbed"))
         rows.append(
             {
                 "name": name,

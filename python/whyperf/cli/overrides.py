@@ -16,6 +16,8 @@ OPTIONS: dict[str, str] = {
     "congestion_control": "--congestion",
     "ip_version": "--ipv6",
     "no_delay": "--no-delay",
+    "hosts": "--hosts",
+    "link": "--link",
 }
 
 

@@ -54,11 +54,23 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool, typer.Option("--log", help="Log every segment in a trial of its own of each cell, for whyperf flow.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the order, of timers' phases and of deviations.")] = None,
+    change: Annotated[
+        str | None,
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE,…",
+            help="What a change would bring on a calibrated host (whyperf calibrate), such as window=256k,offload=off.",
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, do nothing.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
 ) -> int:
     """Simulates and reports; started again after an interruption, it resumes."""
+    if change is not None:
+        from whyperf.cli.what_if import what_if  # noqa: PLC0415 - as below
+
+        return what_if(question, hosts, change, only or (), as_json=json)
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.simulated import Order, simulate  # noqa: PLC0415
 

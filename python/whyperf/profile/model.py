@@ -136,6 +136,12 @@ class Profile:
     #: Variables of the environment that it took values from.
     variables: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_of_model(self) -> bool:
+        """Whether it names hosts of the model, so that it cannot be measured."""
+        named = [*self.fixed, *(name for sweep in self.sweeps for name in (*sweep.fixed, *sweep.levels))]
+        return "hosts" in named
+
     def with_workload(self, workload: Workload) -> "Profile":
         """The same question asked of another workload, which may be none of the shipped ones.
 

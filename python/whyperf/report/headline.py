@@ -13,6 +13,7 @@ from whyperf.report.words import ENDS, setting
 
 WHERE = {
     "veth": "on the embedded testbed",
+    "model": "on the model",
     "loopback": "over loopback",
     "network": "over the network",
 }

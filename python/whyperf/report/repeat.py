@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from whyperf.plan import LOCAL, Plan
+from whyperf.plan import LOCAL, MODEL, Plan
 from whyperf.profile import find, shipped_names
 from whyperf.record import kept_profile
 
@@ -13,16 +13,17 @@ def command(plan: Plan, folder: str) -> str:
 
     `folder` is the experiment's; it keeps the profile it was made of.
     """
-    words = ["whyperf", "run", _profile(plan, folder), "--seed", str(plan.seed)]
+    verb = "simulate" if plan.target == MODEL else "run"
+    words = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed)]
     if plan.target == "loopback":
         words += ["--testbed", "loopback"]
-    elif plan.target != "testbed":
+    elif plan.target not in {"testbed", MODEL}:
         words += ["--host", plan.target]
     if plan.near != (LOCAL,):
         words += ["--from", ",".join(plan.near)]
     if plan.asked_trials is not None:
         words += ["--trials", str(plan.asked_trials)]
-    words += _evidence(plan)
+    words += _evidence(plan) if plan.target != MODEL else _log(plan)
     for part in plan.only:
         words += ["--only", part]
     for factor, level in plan.overrides.items():
@@ -38,6 +39,12 @@ def _profile(plan: Plan, folder: str) -> str:
     if kept.is_file() and not (shipped and find(plan.profile).text == kept.read_text(encoding="utf-8")):
         return str(kept)
     return plan.profile
+
+
+def _log(plan: Plan) -> list[str]:
+    """The option of a simulation that logs every cell; none where the profile says which."""
+    logged = {cell for block in plan.log_blocks for cell in block}
+    return ["--log"] if len(logged) == len(plan.cells) else []
 
 
 def _evidence(plan: Plan) -> list[str]:

@@ -14,6 +14,7 @@ from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 from whyperf.report.blocks import Section
+from whyperf.report.first_study import first_study_section
 from whyperf.report.flow.section import flow_section
 from whyperf.report.latency import Histograms
 from whyperf.report.page import Found, render
@@ -38,6 +39,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     flow = flow_section(experiment, summary)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
     study = study_section(experiment.plan.profile, summary, *of_log)
+    study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
         *_transports(experiment, summary, board),
         *_sections(experiment, summary, board),

@@ -27,7 +27,7 @@ def refuse_unknown(plan: Plan) -> None:
     """
     bare = next((cell for cell in plan.cells if cell.factors["hosts"] == "none"), None)
     if bare is not None:
-        problem = "no host is chosen; name one with --hosts, such as sparc2+sba-100@2.2.6 (whyperf list --hosts)"
+        problem = "no host is chosen; name one with --hosts, such as sparc2+sba-100@2.2.6"
         raise ProfileError("", "hosts", problem)
     scheduled = next((cell for cell in plan.cells if cell.schedule), None)
     if scheduled is not None:

@@ -1,0 +1,86 @@
+"""`whyperf simulate`: the same record, verdicts and pages as of a measured run, from the model."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.e2e.whyperf_command import Done, whyperf
+
+HOSTS = "sparc2+sba-100@2.2.6"
+PROFILE = """
+about = "The study's flows, small"
+[fixed]
+transfer_bytes = 1048576
+interval_ms = 200
+read_wait = "block"
+window_bytes = 8192
+read_size_bytes = "=write_size_bytes"
+[[sweep]]
+name = "flow"
+trials = 2
+log_trials = 1
+[sweep.factors]
+write_size_bytes = [7168, 8192]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulate")
+    (folder / "flow.toml").write_text(PROFILE)
+    return folder
+
+
+def simulated(folder: Path, out: str, *more: str) -> Done:
+    return whyperf("simulate", "flow.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder)
+
+
+def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: Path) -> None:
+    done = simulated(folder, "result")
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
+    assert (result["origin"], result["testbed"]) == ("sim", "model")
+    goodputs = {cell["factors"]["write_size_bytes"]: cell["goodput_bps"]["median"] for cell in result["cells"]}
+    # Stop-and-go: 1024 + 6144 between acknowledgments, against two segments of 4096.
+    assert goodputs[7168] < 0.95 * goodputs[8192]
+    for cell in result["cells"]:
+        log = folder / "result" / "trials" / f"log01-{cell['id']}"
+        segments = pl.read_parquet(log / "segments.near.parquet").filter(direction="out", payload_bytes=None)
+        assert segments.is_empty()
+        sent = pl.read_parquet(log / "segments.near.parquet").filter(pl.col("direction") == "out")
+        assert sent["payload_bytes"].sum() == 1048576
+        sizes = set(sent["payload_bytes"].unique().to_list())
+        assert sizes <= ({1024, 6144, 7168, 2048} if cell["factors"]["write_size_bytes"] == 7168 else {4096})
+    flow = whyperf("flow", "result", "--json", folder=folder)
+    assert flow.status == 0, flow.err
+    assert '"complete"' in flow.out or "complete" in flow.out
+    assert (folder / "result" / "report.html").stat().st_size > 100_000
+
+
+def test_the_same_seed_makes_the_same_tables_and_a_rerun_makes_none(folder: Path) -> None:
+    again = simulated(folder, "again")
+    resumed = simulated(folder, "again")
+    assert again.status == resumed.status == 0
+    first, second = (sorted((folder / name / "trials").glob("pack-*/*.parquet")) for name in ("result", "again"))
+    assert len(first) == len(second) > 0
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("flow.toml",), "--hosts"),
+        (("flow.toml", "--hosts", "sparc3+sba-100"), "sparc3"),
+        (("flow.toml", "--hosts", HOSTS, "--set", "connections=2"), "connections"),
+        (("rr", "--hosts", HOSTS, "--set", "outstanding=4"), "outstanding"),
+    ],
+)
+def test_what_the_model_cannot_run_is_named_before_anything_runs(
+    folder: Path, words: tuple[str, ...], named: str
+) -> None:
+    done = whyperf("simulate", *words, "--out", "refused", folder=folder)
+    assert done.status == 2
+    assert named in done.sentence
+    assert not (folder / "refused").exists()

@@ -1,0 +1,64 @@
+"""From a plan to what the model is asked, and what it is never asked."""
+
+import pytest
+
+from whyperf.plan import MODEL, Plan, build
+from whyperf.profile import Level, ProfileError, find, parse
+from whyperf.simulate.request import line
+
+HOSTS = "sparc10+sba-200,sparc2+sba-100@2.2.6"
+
+
+def planned(profile: str, **overrides: Level) -> Plan:
+    return build(find(profile), target=MODEL, trials=1, overrides={"hosts": HOSTS, **overrides})
+
+
+def lines(plan: Plan) -> list[dict[str, object]]:
+    return [line(plan, one, plan.cell(one.cell), {}) for one in plan.trials()]
+
+
+def test_the_writer_is_the_first_host_whichever_end_it_is() -> None:
+    sent = lines(planned("read-size"))[0]
+    received = lines(planned("read-size", direction="receive"))[0]
+    names = [[end["host"] for end in one["hosts"]] for one in (sent, received)]  # type: ignore[attr-defined]
+    assert names == [HOSTS.split(","), HOSTS.split(",")[::-1]]
+    assert (sent["near_role"], received["near_role"]) == ("sender", "receiver")
+
+
+def test_every_trial_has_a_seed_of_its_own_that_the_plan_decides() -> None:
+    plan = build(find("read-size"), target=MODEL, trials=2, overrides={"hosts": HOSTS})
+    seeds = [one["seed"] for one in lines(plan)]
+    assert len(set(seeds)) == len(seeds)
+    assert seeds == [one["seed"] for one in lines(plan)]
+
+
+def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:
+    stated, silent = (lines(planned(name))[0] for name in ("read-size", "rr-ack"))
+    assert stated["mtu_bytes"] == 9188
+    assert "mtu_bytes" not in silent
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("tso = false", "tso = false"),
+        ("path_loss = 0.01\npath_rate_bps = 1000000", "path_loss"),
+        ('transport = "udp"\nworkload = "udp-stream"', "udp"),
+        ('near_cpus = "0"', "near_cpus"),
+    ],
+)
+def test_a_factor_that_the_model_does_not_know_is_named_with_the_way_out(table: str, named: str) -> None:
+    profile = parse(
+        f'about = "x"\n[fixed]\nhosts = "{HOSTS}"\n{table}\n[[sweep]]\nname = "one"\n[sweep.fixed]\nduration_s = 1\n',
+        name="mine",
+        where="mine.toml",
+    )
+    with pytest.raises(ProfileError) as caught:
+        build(profile, target=MODEL)
+    assert named in str(caught.value)
+    assert "leave it out" in str(caught.value)
+
+
+def test_hosts_of_the_model_are_never_measured() -> None:
+    with pytest.raises(ProfileError, match="whyperf simulate"):
+        build(find("first-study"), trials=1)

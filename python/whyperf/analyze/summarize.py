@@ -352,7 +352,8 @@ def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:
 
 def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:
     """What the levels in use cost, told in every result that used one."""
-    if evidence is None:
+    # The model looks for nothing.
+    if evidence is None or inputs.origin == "sim":
         return []
     used = {end.level for end in evidence.ends.values()} | ({"segments"} if evidence.log_trials else set())
     used.discard("user")

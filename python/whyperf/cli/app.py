@@ -27,8 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 VERBS = {
-    verb.NAME: verb
-    for verb in (run, simulate, show, flow, report, list_, overhead, calibrate, doctor, transports)
+    verb.NAME: verb for verb in (run, simulate, show, flow, report, list_, overhead, calibrate, doctor, transports)
 }
 for name, verb in VERBS.items():
     app.command(name=name, epilog=verb.EXAMPLE)(verb.command)

@@ -51,7 +51,7 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
         log = pl.read_parquet(folder / "result" / "trials" / f"log01-{cell['id']}" / "segments.near.parquet")
         sent = log.filter(pl.col("direction") == "out")
         assert sent["payload_bytes"].sum() == 1048576
-        # Of 7168 bytes the socket layer copies 4096, less what the segment before left: 1024 and 6144 between two ACKs.
+        # Between two ACKs, as the study shows.
         usual = {1024, 6144} if cell["factors"]["write_size_bytes"] == 7168 else {4096}
         share = sent.filter(pl.col("payload_bytes").is_in(usual)).height / sent.height
         assert share > 0.9

@@ -13,6 +13,23 @@ __all__ = ["BY_NAME", "FACTORS", "LISTED_BY", "Factor", "Kind", "Level", "factor
 #: What lists the factors: too many for a message.
 LISTED_BY = "whyperf list --factors"
 
+#: The lines that crates/sim knows by name (link/media.rs).
+LINKS_OF_MODEL = (
+    "ethernet-10M",
+    "ethernet-100M",
+    "ethernet-1G",
+    "ethernet-2.5G",
+    "ethernet-10G",
+    "ethernet-25G",
+    "ethernet-40G",
+    "ethernet-100G",
+    "atm-25",
+    "atm-taxi-100",
+    "atm-taxi-140",
+    "atm-oc3",
+    "atm-oc12",
+)
+
 FACTORS: tuple[Factor, ...] = (
     Factor(
         "hosts", "hosts", "none", "",
@@ -20,9 +37,9 @@ FACTORS: tuple[Factor, ...] = (
         words=("none",), model=True, later=True,
     ),
     Factor(
-        "link", "name", "default", "",
+        "link", "choice", "default", "",
         "Link between the hosts of the model; default: what their adapters are made for.",
-        words=("default",), model=True, later=True,
+        choices=("default", *LINKS_OF_MODEL), model=True, later=True,
     ),
     Factor(
         "window_bytes", "int", "default", "bytes",

@@ -61,6 +61,8 @@ RECIPES: Sequence[_Recipe] = (
     _Recipe("wake_up_us", "hop_here_us", share=0.3, factor=SHARED, usual=1.0),
     _Recipe("switch_us", "hop_here_us", share=0.4, factor=SHARED, usual=1.0),
     _Recipe("idle_exit_us", "hop_across_us", less="hop_here_us", factor=UNTIMED, usual=5.0),
+    _Recipe("propagation_us", "", factor=UNTIMED, usual=8.0),
+    _Recipe("interrupt_us", "", factor=UNTIMED, usual=1.0),
     _Recipe("read_call_us", "read_call_us", usual=0.4),
     _Recipe("copy_out_us", "", usual=0.05, factor=UNTIMED),
     _Recipe("copy_out_ns_per_byte", "read_ns_per_byte", usual=0.1),

@@ -70,7 +70,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
     if change is not None:
         from whyperf.cli.what_if import what_if  # noqa: PLC0415 - as below
 
-        return what_if(question, hosts, change, only or (), as_json=json)
+        levels = overrides({}, assignments or ())
+        return what_if(question, hosts, change, only=only or (), overrides=levels, as_json=json)
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.simulated import Order, simulate  # noqa: PLC0415
 

@@ -10,7 +10,6 @@ from tests.e2e.experiments import measure
 from tests.kernels.guest import Guest
 from tests.kernels.test_controls_of_kernels import can, refusal
 from whyperf.run import RunError
-from whyperf.run.emulated import EmulatedPath
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -35,17 +34,11 @@ TOLERANCE = 0.1
 
 @pytest.mark.usefixtures("agents_in_guest")
 @pytest.mark.parametrize("name", NATIVE)
-def test_windows_are_those_of_the_kernels_own(
-    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_windows_are_those_of_the_kernels_own(guest: Guest, tmp_path: Path, name: str) -> None:
     if not can(guest):
         with pytest.raises(RunError, match=refusal(guest)):
             measure(tmp_path, **LEVELS, congestion_control=f"wp_{name}")
         return
-    # The guest's clock is not the controller's, which counts on one clock on one machine.
-    monkeypatch.setattr(
-        EmulatedPath, "begin", lambda path, _: path.holder.call({"request": "begin_path", "at_mono_ns": 0})
-    )
     lost = NATIVE[name]
     script = "segments:" + "+".join(str(segment) for segment in lost)
     record = measure(tmp_path, **LEVELS, path_loss=script, congestion_control=[name, f"wp_{name}"])

@@ -9,9 +9,8 @@ import pytest
 from tests.e2e.experiments import Record, measure, numbers
 from tests.kernels.guest import Guest
 from whyperf.record import Manifest
-from whyperf.run.emulated import EmulatedPath
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("agents_in_guest", "path_by_guests_clock")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("agents_in_guest")]
 
 RATE_BPS = 10_000_000
 RTT_MS = 20.0
@@ -25,14 +24,6 @@ PATH: dict[str, Any] = {
 }
 #: netem takes a seed from here on.
 SEEDED = (6, 6)
-
-
-@pytest.fixture
-def path_by_guests_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begins at once: the guest's clock is not the controller's, which counts on one clock on one machine."""
-    monkeypatch.setattr(
-        EmulatedPath, "begin", lambda path, _: path.holder.call({"request": "begin_path", "at_mono_ns": 0})
-    )
 
 
 def over(tmp_path: Path, **levels: Any) -> tuple[Record, dict[str, int], int]:
@@ -92,7 +83,8 @@ def test_what_is_lost_at_random_is_sent_again(guest: Guest, tmp_path: Path, loss
 def test_disciplines_drop_early_or_mark(tmp_path: Path, discipline: str, levels: dict[str, Any]) -> None:
     _, dropping, again = over(tmp_path / "drop", path_discipline=discipline, **levels)
     dropped = dropping["dropped_early_packets"]
-    assert 0 < dropped <= again <= dropped + 3
+    # RED drops many in a row, and a sender that times out sends again what had come.
+    assert 0 < dropped <= again
     assert dropping["dropped_full_packets"] == dropping["marked_packets"] == 0
     _, marking, _ = over(tmp_path / "mark", path_discipline=discipline, path_ecn=True, **levels)
     assert marking["marked_packets"] > 0

@@ -175,10 +175,13 @@ class Session:
 
     def _check_paths(self) -> None:
         """Refuse now the emulated paths that this host cannot carry."""
-        with_path = [cell for cell in self.plan.cells if self.path_for(cell, "") is not None]
-        for number, cell in enumerate(with_path):
-            if number == 0:
+        built_for = None
+        for cell in self.plan.cells:
+            if self.path_for(cell, "") is None:
+                continue
+            if cell.factors["path_implementation"] != built_for:
                 self._build_testbed(cell)
+                built_for = cell.factors["path_implementation"]
             if (path := self.path_for(cell, "")) is not None:
                 path.carry()
 

@@ -1,0 +1,130 @@
+//! Conformance: one test body, two worlds. What is said of segments here holds on the model and in the kernel that the
+//! tests run on, for the same calls of the same application.
+
+mod kernel;
+mod model;
+
+/// What the near process does, and the far one its mirror: exchanges of a message each, so that both ends see a dialog
+/// and wait with their acknowledgments; then several messages without a reply between them, and a reply to all.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// Exchanges.
+    pub exchanges: u32,
+    /// Bytes of each message and of each reply.
+    pub message_bytes: u32,
+    /// Messages of the burst.
+    pub burst: u32,
+    /// `TCP_NODELAY` at both ends.
+    pub no_delay: bool,
+}
+
+impl Scenario {
+    /// Number of the burst's first byte.
+    fn burst_from(&self) -> u64 {
+        u64::from(self.exchanges * self.message_bytes)
+    }
+}
+
+/// A segment as it left, behind the handshake; numbers begin at 0 in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The near end sent it.
+    pub is_near: bool,
+    /// Number of its first byte.
+    pub sequence: u64,
+    /// Its payload.
+    pub bytes: u32,
+    /// The next byte that its sender expects.
+    pub acknowledgment: u64,
+}
+
+/// A world in which a scenario can be played: its name and its segments.
+type World = (&'static str, fn(&Scenario) -> Vec<Seen>);
+
+fn worlds() -> Vec<World> {
+    let mut worlds: Vec<World> = vec![("model", model::segments)];
+    if kernel::is_allowed() {
+        worlds.push(("kernel", kernel::segments));
+    }
+    worlds
+}
+
+fn scenario(no_delay: bool) -> Scenario {
+    Scenario { exchanges: 5, message_bytes: 100, burst: 3, no_delay }
+}
+
+/// Payloads of the burst.
+fn burst(scenario: &Scenario, seen: &[Seen]) -> Vec<u32> {
+    let sent = seen.iter().filter(|one| one.is_near && one.bytes > 0 && one.sequence >= scenario.burst_from());
+    sent.map(|one| one.bytes).collect()
+}
+
+/// The most small segments of the burst that were under way together.
+fn together(scenario: &Scenario, seen: &[Seen]) -> usize {
+    let (mut under_way, mut most) = (Vec::new(), 0);
+    for one in seen {
+        if one.is_near && one.bytes > 0 && one.sequence >= scenario.burst_from() {
+            under_way.push(one.sequence + u64::from(one.bytes));
+        } else if !one.is_near {
+            under_way.retain(|&end| end > one.acknowledgment);
+        }
+        most = most.max(under_way.len());
+    }
+    most
+}
+
+/// Whether the far end acknowledged the burst's first message alone, without data.
+fn is_first_acknowledged_alone(scenario: &Scenario, seen: &[Seen]) -> bool {
+    let first = scenario.burst_from() + u64::from(scenario.message_bytes);
+    seen.iter().any(|one| !one.is_near && one.bytes == 0 && one.acknowledgment == first)
+}
+
+#[test]
+fn nagle_lets_one_small_segment_be_under_way() {
+    for (world, segments) in worlds() {
+        let scenario = scenario(false);
+        let seen = segments(&scenario);
+        assert_eq!(burst(&scenario, &seen), [100, 200], "{world}: {seen:?}");
+        assert_eq!(together(&scenario, &seen), 1, "{world}: {seen:?}");
+    }
+}
+
+#[test]
+fn without_delay_every_message_leaves_at_once() {
+    for (world, segments) in worlds() {
+        let scenario = scenario(true);
+        let seen = segments(&scenario);
+        assert_eq!(burst(&scenario, &seen), [100, 100, 100], "{world}: {seen:?}");
+        // The reader acknowledges what it read when more than a segment waits: the third may come behind that.
+        assert!(together(&scenario, &seen) >= 2, "{world}: {seen:?}");
+    }
+}
+
+#[test]
+fn an_acknowledgment_waits_for_data_or_for_its_timer() {
+    for (world, segments) in worlds() {
+        // In the dialog replies carry all acknowledgments but the first, when nobody knows yet that it is one.
+        let held = scenario(false);
+        let seen = segments(&held);
+        let pure = seen.iter().filter(|one| !one.is_near && one.bytes == 0 && one.acknowledgment <= held.burst_from());
+        assert!(pure.filter(|one| one.acknowledgment > u64::from(held.message_bytes)).count() == 0, "{world}: {seen:?}");
+        // The first message of the burst has no reply, and the others wait for its acknowledgment: the timer's.
+        assert!(is_first_acknowledged_alone(&held, &seen), "{world}: {seen:?}");
+        // Where the others come at once, the first alone is not worth an acknowledgment.
+        let free = scenario(true);
+        let seen = segments(&free);
+        assert!(!is_first_acknowledged_alone(&free, &seen), "{world}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_read_acknowledges_more_than_a_segment() {
+    for (world, segments) in worlds() {
+        // 200 bytes come as one, twice what a segment ever had: who reads them answers before the reply.
+        let held = scenario(false);
+        let seen = segments(&held);
+        let all = held.burst_from() + u64::from(held.burst * held.message_bytes);
+        let answers: Vec<u32> = seen.iter().filter(|one| !one.is_near && one.acknowledgment == all).map(|one| one.bytes).collect();
+        assert_eq!(answers, [0, held.message_bytes], "{world}: {seen:?}");
+    }
+}

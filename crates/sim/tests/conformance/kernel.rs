@@ -3,10 +3,12 @@
 use super::{Scenario, Seen};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, socket};
+use socket2::{SockFilter, SockRef};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 const OUTGOING: u8 = 4;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
+/// `BPF_RET | BPF_K`: as many bytes as the constant says, and of 0 the packet is dropped.
+const RETURN: u16 = 6;
 
 /// Whether network namespaces can be made; says so where they cannot.
 pub fn is_allowed() -> bool {
@@ -44,15 +48,17 @@ fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     let copy = *scenario;
-    let far = thread::spawn(move || serve(&copy, listener.accept().expect("the near end comes").0));
+    let (deaf, is_deaf) = mpsc::channel();
+    let (written, is_written) = mpsc::channel();
+    let far = thread::spawn(move || serve(&copy, listener.accept().expect("the near end comes").0, &deaf, &is_written));
     let near = TcpStream::connect(address).expect("the far end listens");
-    let burst = ask(scenario, near);
+    let burst = ask(scenario, near, &is_deaf, &written);
     far.join().expect("the far end ends");
     (burst, read_tap(&tap, address.port()))
 }
 
 /// Returns how long the writes of the burst took.
-fn ask(scenario: &Scenario, mut stream: TcpStream) -> Duration {
+fn ask(scenario: &Scenario, mut stream: TcpStream, is_deaf: &Receiver<()>, written: &Sender<()>) -> Duration {
     stream.set_nodelay(scenario.no_delay).expect("an option");
     let message = vec![0; scenario.message_bytes as usize];
     let mut reply = message.clone();
@@ -60,21 +66,32 @@ fn ask(scenario: &Scenario, mut stream: TcpStream) -> Duration {
         stream.write_all(&message).expect("a write");
         stream.read_exact(&mut reply).expect("a reply");
     }
+    is_deaf.recv().expect("the far end goes on");
     let begun = Instant::now();
     for _ in 0..scenario.burst {
         stream.write_all(&message).expect("a write");
     }
     let burst = begun.elapsed();
+    written.send(()).expect("the far end waits");
     stream.read_exact(&mut reply).expect("a reply");
     burst
 }
 
-fn serve(scenario: &Scenario, mut stream: TcpStream) {
+fn serve(scenario: &Scenario, mut stream: TcpStream, deaf: &Sender<()>, is_written: &Receiver<()>) {
     stream.set_nodelay(scenario.no_delay).expect("an option");
     let mut message = vec![0; scenario.message_bytes as usize];
     for _ in 0..scenario.exchanges {
         stream.read_exact(&mut message).expect("a message");
         stream.write_all(&message).expect("a write");
+    }
+    if scenario.is_first_lost {
+        // A filter that takes nothing, before TCP: over the loopback device a segment arrives within its write.
+        SockRef::from(&stream).attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]).expect("a filter");
+    }
+    deaf.send(()).expect("the near end waits");
+    if scenario.is_first_lost {
+        is_written.recv().expect("the near end goes on");
+        SockRef::from(&stream).detach_filter().expect("no filter");
     }
     for _ in 0..scenario.burst {
         stream.read_exact(&mut message).expect("a message");

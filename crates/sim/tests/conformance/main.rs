@@ -16,6 +16,8 @@ pub struct Scenario {
     pub burst: u32,
     /// `TCP_NODELAY` at both ends.
     pub no_delay: bool,
+    /// What first leaves of the burst does not arrive.
+    pub is_first_lost: bool,
 }
 
 impl Scenario {
@@ -50,7 +52,7 @@ fn worlds() -> Vec<World> {
 }
 
 fn scenario(no_delay: bool) -> Scenario {
-    Scenario { exchanges: 5, message_bytes: 100, burst: 3, no_delay }
+    Scenario { exchanges: 5, message_bytes: 100, burst: 3, no_delay, is_first_lost: false }
 }
 
 /// Payloads of the burst.
@@ -126,5 +128,20 @@ fn a_read_acknowledges_more_than_a_segment() {
         let all = held.burst_from() + u64::from(held.burst * held.message_bytes);
         let answers: Vec<u32> = seen.iter().filter(|one| !one.is_near && one.acknowledgment == all).map(|one| one.bytes).collect();
         assert_eq!(answers, [0, held.message_bytes], "{world}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_was_lost_leaves_again_as_it_was() {
+    for (world, segments) in worlds() {
+        let lost = Scenario { burst: 1, is_first_lost: true, ..scenario(false) };
+        let seen = segments(&lost);
+        let sent = seen.iter().filter(|one| one.is_near && one.bytes > 0 && one.sequence >= lost.burst_from());
+        let sent: Vec<(u64, u32)> = sent.map(|one| (one.sequence, one.bytes)).collect();
+        assert_eq!(sent, [(lost.burst_from(), lost.message_bytes); 2], "{world}: {seen:?}");
+        // Nothing of it is acknowledged before it has left again.
+        let again = seen.iter().rposition(|one| one.is_near && one.bytes > 0).expect("it left");
+        let first_answer = seen.iter().position(|one| !one.is_near && one.acknowledgment > lost.burst_from());
+        assert!(first_answer.expect("it is answered") > again, "{world}: {seen:?}");
     }
 }

@@ -3,6 +3,8 @@
 use super::{Scenario, Seen};
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, Workload};
 use sim::application::{Application, Scripted};
+use sim::link::LinkSpec;
+use sim::link::loss::Losses;
 use sim::machine;
 use sim::profile::Library;
 use sim::profile::part::Value;
@@ -37,6 +39,16 @@ fn workload(scenario: &Scenario) -> Workload {
 
 /// Every segment as it left.
 pub fn segments(scenario: &Scenario) -> Vec<Seen> {
+    let clean = play(scenario, Losses::NONE);
+    if !scenario.is_first_lost {
+        return clean;
+    }
+    let near: Vec<&Seen> = clean.iter().filter(|one| one.is_near).collect();
+    let first = near.iter().position(|one| one.bytes > 0 && one.sequence == scenario.burst_from()).expect("the burst leaves");
+    play(scenario, Losses { scripted: [first as u64 + 1, 0, 0, 0, 0, 0, 0, 0], ..Losses::NONE })
+}
+
+fn play(scenario: &Scenario, losses: Losses) -> Vec<Seen> {
     let workload = workload(scenario);
     let mut sheet = Library::shipped().expect("the shipped parts").resolve("linux-6.18+veth").expect("a shipped host");
     if scenario.no_delay {
@@ -47,6 +59,7 @@ pub fn segments(scenario: &Scenario) -> Vec<Seen> {
         machine::build(&sheet, 65_536, Application::Scripted(Box::new(process)), seed).expect("the profile is right")
     };
     let ((near, link), (far, _)) = (build(true, 1), build(false, 2));
+    let link = LinkSpec { losses: [losses, Losses::NONE], ..link };
     let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [near, far]);
     assert_eq!(outcome.end, End::Complete);
     let seen = |entry: &sim::log::Entry| Seen {

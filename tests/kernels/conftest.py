@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.guest import BY_HOST, HERE, QEMU, Guest, boot
+from tests.kernels.guest import HERE, QEMU, Guest, boot
 from whyperf.run import session
 from whyperf.run.agent import Agent
 from whyperf.run.emulated import EmulatedPath
@@ -36,7 +36,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @contextmanager
-def booted(series: str, tmp_path_factory: pytest.TempPathFactory, clock: tuple[str, ...] = BY_HOST) -> Iterator[Guest]:
+def booted(series: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """Boots a series; what is missing for it skips the test."""
     if shutil.which(QEMU) is None:
         pytest.skip(f"needs {QEMU}, of the package qemu-system-x86")
@@ -46,7 +46,7 @@ def booted(series: str, tmp_path_factory: pytest.TempPathFactory, clock: tuple[s
     if not (kernels / series / "package").exists():
         pytest.skip(f"needs Debian's kernel {series}, which scripts/kernels could not fetch; it says why")
     (busybox,) = kernels.glob("busybox/**/bin/busybox")
-    with boot(series, kernels / series, busybox, tmp_path_factory.mktemp("guest"), clock) as found:
+    with boot(series, kernels / series, busybox, tmp_path_factory.mktemp("guest")) as found:
         yield found
 
 

@@ -16,11 +16,6 @@ QEMU = "qemu-system-x86_64"
 #: Without the instruction cmpxchg16b, whose flags qemu 7.2 sets wrong at times: Linux 6.12 dies of it. With rdrand, or
 #: whoever asks for random bytes waits until the guest has gathered some.
 CPU = "Nehalem,-cx16,+rdrand"
-#: Time as a guest has it by default: its host's. A starved guest is late for its own timers.
-BY_HOST = ("-smp", "2")
-#: Time by instructions, a nanosecond each: a guest with little of its host's CPU has slow time, and is never late.
-#: While it idles its time is its host's.
-BY_INSTRUCTIONS = ("-smp", "1", "-icount", "shift=0,sleep=on")
 HERE = Path(__file__).parent
 _READY = b"guest is ready"
 _BOOT_S = 300.0
@@ -48,7 +43,7 @@ class Guest:
 
 
 @contextmanager
-def boot(series: str, kernel: Path, busybox: Path, folder: Path, clock: tuple[str, ...] = BY_HOST) -> Iterator[Guest]:
+def boot(series: str, kernel: Path, busybox: Path, folder: Path) -> Iterator[Guest]:
     """Boots the kernel unpacked in a folder, and ends it again."""
     files = folder / "initramfs"
     files.write_bytes(archive(_files(kernel, busybox)))
@@ -57,7 +52,7 @@ def boot(series: str, kernel: Path, busybox: Path, folder: Path, clock: tuple[st
     log.unlink(missing_ok=True)
     machine = subprocess.Popen(
         [
-            *(QEMU, "-accel", "tcg", "-cpu", CPU, *clock, "-m", "1G"),
+            *(QEMU, "-accel", "tcg", "-cpu", CPU, "-smp", "2", "-m", "1G"),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", f"file:{log}"),
             *("-kernel", str(image), "-initrd", str(files), "-append", "console=ttyS0 panic=-1 mitigations=off"),
             # Nothing but this port: the guest reaches neither the host nor the world.

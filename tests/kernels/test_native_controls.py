@@ -28,6 +28,8 @@ LEVELS: dict[str, Any] = {
 }
 #: Those that the guests have, too.
 NATIVE = {"scalable": LOST, "highspeed": LOST_EARLY, "bic": LOST, "htcp": LOST}
+#: How often a guest may stall.
+ATTEMPTS = 4
 #: By how much windows may differ.
 TOLERANCE = 0.1
 
@@ -40,14 +42,26 @@ def test_windows_are_those_of_the_kernels_own(guest: Guest, tmp_path: Path, name
             measure(tmp_path, **LEVELS, congestion_control=f"wp_{name}")
         return
     lost = NATIVE[name]
+    for attempt in range(ATTEMPTS):
+        windows, sent_again = after_losses(tmp_path / str(attempt), name, lost)
+        # A starved guest may take a segment for lost that nobody lost, and slow down for it.
+        if all(count == len(lost) for count in sent_again.values()):
+            break
+    assert sent_again == dict.fromkeys((name, f"wp_{name}"), len(lost)), "other segments were sent again each time"
+    assert windows[f"wp_{name}"] == pytest.approx(windows[name], rel=TOLERANCE)
+
+
+def after_losses(folder: Path, name: str, lost: tuple[int, ...]) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+    """Threshold and window at the end, and the segments that were sent again, of the kernel's own and of ours."""
     script = "segments:" + "+".join(str(segment) for segment in lost)
-    record = measure(tmp_path, **LEVELS, path_loss=script, congestion_control=[name, f"wp_{name}"])
+    record = measure(folder, **LEVELS, path_loss=script, congestion_control=[name, f"wp_{name}"])
     last = record.table("tcp_info").filter(pl.col("final") & (pl.col("role") == "sender"))
-    windows = {}
+    windows, sent_again = {}, {}
     for trial, manifest in record.trials.items():
-        (row,) = last.filter(pl.col("trial") == trial).iter_rows(named=True)
         # A guest is too slow for the path's lateness budget; what was lost and when is exact all the same.
         assert manifest.status in {"complete", "void"}, manifest.reason
-        assert row["retransmitted_segments"] >= len(lost)
-        windows[record.factors(manifest.cell)["congestion_control"]] = row["ssthresh_segments"], row["cwnd_segments"]
-    assert windows[f"wp_{name}"] == pytest.approx(windows[name], rel=TOLERANCE)
+        (row,) = last.filter(pl.col("trial") == trial).iter_rows(named=True)
+        control = str(record.factors(manifest.cell)["congestion_control"])
+        windows[control] = row["ssthresh_segments"], row["cwnd_segments"]
+        sent_again[control] = row["retransmitted_segments"]
+    return windows, sent_again

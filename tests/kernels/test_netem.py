@@ -55,8 +55,7 @@ def test_it_is_never_shorter_nor_faster_than_asked_for(tmp_path: Path) -> None:
     samples = record.table("tcp_info").filter(pl.col("role") == "sender")
     # The kernel counts in microseconds.
     assert min(numbers(samples, "rtt_ns_min")) >= RTT_MS * 1e6 - 1_000
-    # While packets wait, the bottleneck sends without a pause; a starved guest may make it slower, nothing faster. How
-    # near it comes to its rate, tests/oracle tells.
+    # While packets wait, the bottleneck sends without a pause; a starved guest may make it slower, nothing faster.
     rows = record.table("path").filter(pl.col("direction") == "forward").sort("interval")
     busy = rows.filter(pl.col("queue_bytes_min") > 3028)
     assert busy.height > 20

@@ -47,7 +47,7 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 	scripts/check-scripts
 
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), packets modeled a second
-	cargo bench --locked -p whyperf-emulate
+	cargo bench --locked -p whyperf-emulate -p whyperf-path
 	$(BIN)/python -m bench $(BENCH)
 
 bench-model: prerequisites    ## segments that the model simulates in a second of one processor; wants a quiet machine

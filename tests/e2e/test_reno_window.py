@@ -1,6 +1,7 @@
 """Reno on an emulated path: in congestion avoidance its window grows until path and queue are full."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -31,7 +32,7 @@ def peaks(samples: pl.DataFrame) -> list[int]:
 
 
 def test_its_peak_window_is_what_path_and_queue_hold(tmp_path: Path) -> None:
-    levels = {"path_rtt_ms": RTT_MS, "path_rate_bps": RATE_BPS, "path_queue": f"{QUEUE_PACKETS}p"}
+    levels: dict[str, Any] = {"path_rtt_ms": RTT_MS, "path_rate_bps": RATE_BPS, "path_queue": f"{QUEUE_PACKETS}p"}
     # A window grows by one segment a round trip, which is 20 ms here: samples as often miss nothing.
     record = measure(tmp_path, **levels, congestion_control="reno", duration_s=5.0, warmup_s=0.0, interval_ms=10)
     samples = record.table("tcp_info").filter(pl.col("role") == "sender")

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use load::Load;
 use nix::time::{ClockId, clock_gettime};
-use path::{Testbed, build};
+use path::{Carried, Testbed, build};
 use reference::Reference;
 use schema::path::{DirectionSpec, PathImplementation, PathSpec};
 use schema::testbed::TestbedSpec;
@@ -56,7 +56,7 @@ fn measure(mbit: u64, is_full: bool) {
         is_over.store(true, Ordering::Relaxed);
         (carried, seen.map(|seen| seen.join().expect("tap")))
     });
-    let carried = testbed.end_path().expect("end");
+    let Carried::Routed(carried) = testbed.end_path().expect("end") else { panic!("the router was asked for") };
     let reference = Reference::new(&sent, rate_bps, DELAY_NS);
     let errors = reference.errors_ns(&came);
     let sizes: Vec<i64> = errors.iter().map(|error| error.abs()).collect();

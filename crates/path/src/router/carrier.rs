@@ -5,6 +5,7 @@
 //! model; it only lets go late, and says so. A packet waits in the kernel until the thread comes
 //! by, which it does in time for the shorter of both delays.
 
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +27,11 @@ use super::socket::{BATCH, Inbox, PacketSocket, Received};
 
 /// What is due within this time leaves together, in ns: half of it before the thread wakes, half after.
 const QUANTUM_NS: u64 = 60_000;
-/// The same on a path that is faster than [`FAST_BPS`]. Half of what such a router costs is waking itself and, by an
+/// The same on a path of a rate in [`FAST_BPS`]. Nearly half of what the router costs there is waking itself and, by an
 /// interrupt for each frame, the CPU that processes for the receiving end.
 const FAST_QUANTUM_NS: u64 = 120_000;
-/// Up to this rate the shorter quantum costs about a third of a CPU, in bit/s.
-const FAST_BPS: u64 = 1_000_000_000;
+/// Below, the shorter quantum costs a third of a CPU; above, the longer one was not seen to save anything. In bit/s.
+const FAST_BPS: RangeInclusive<u64> = 1_000_000_001..=5_000_000_000;
 /// The thread comes by at least this often while anything is under way, in ns.
 const LONGEST_SLEEP_NS: u64 = 2_000_000;
 /// With a shorter way than this through the path the thread is woken by each arrival, in ns.
@@ -321,7 +322,7 @@ fn next_due_ns(path: &Path) -> Option<u64> {
 /// How much of a path leaves together, in ns.
 fn quantum_ns(spec: &PathSpec) -> u64 {
     let fastest_bps = spec.forward.rate_bps.max(spec.backward.rate_bps);
-    if fastest_bps.is_some_and(|rate_bps| rate_bps > FAST_BPS) { FAST_QUANTUM_NS } else { QUANTUM_NS }
+    if fastest_bps.is_some_and(|rate_bps| FAST_BPS.contains(&rate_bps)) { FAST_QUANTUM_NS } else { QUANTUM_NS }
 }
 
 /// The path between two trials: everything passes at once.

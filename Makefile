@@ -46,7 +46,7 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 	scripts/check-schemas
 	scripts/check-scripts
 
-bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), packets modeled a second
+bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), and what emulated paths cost
 	cargo bench --locked -p whyperf-emulate -p whyperf-path
 	$(BIN)/python -m bench $(BENCH)
 

@@ -55,10 +55,17 @@ fn scenario(no_delay: bool) -> Scenario {
     Scenario { exchanges: 5, message_bytes: 100, burst: 3, no_delay, is_first_lost: false }
 }
 
-/// Payloads of the burst.
+/// Payloads of the burst; a busy host may answer so late that a probe sends the last one again, which is left out.
 fn burst(scenario: &Scenario, seen: &[Seen]) -> Vec<u32> {
-    let sent = seen.iter().filter(|one| one.is_near && one.bytes > 0 && one.sequence >= scenario.burst_from());
-    sent.map(|one| one.bytes).collect()
+    let mut next = scenario.burst_from();
+    let mut payloads = Vec::new();
+    for one in seen.iter().filter(|one| one.is_near && one.bytes > 0) {
+        if one.sequence >= next {
+            payloads.push(one.bytes);
+            next = one.sequence + u64::from(one.bytes);
+        }
+    }
+    payloads
 }
 
 /// The most small segments of the burst that were under way together.
@@ -138,9 +145,11 @@ fn what_was_lost_leaves_again_as_it_was() {
         let seen = segments(&lost);
         let sent = seen.iter().filter(|one| one.is_near && one.bytes > 0 && one.sequence >= lost.burst_from());
         let sent: Vec<(u64, u32)> = sent.map(|one| (one.sequence, one.bytes)).collect();
-        assert_eq!(sent, [(lost.burst_from(), lost.message_bytes); 2], "{world}: {seen:?}");
+        assert!(sent.len() >= 2, "{world}: {seen:?}");
+        assert!(sent.iter().all(|one| *one == (lost.burst_from(), lost.message_bytes)), "{world}: {seen:?}");
         // Nothing of it is acknowledged before it has left again.
-        let again = seen.iter().rposition(|one| one.is_near && one.bytes > 0).expect("it left");
+        let mut left = (0..seen.len()).filter(|&at| seen[at].is_near && seen[at].bytes > 0 && seen[at].sequence >= lost.burst_from());
+        let again = left.nth(1).expect("it left twice");
         let first_answer = seen.iter().position(|one| !one.is_near && one.acknowledgment > lost.burst_from());
         assert!(first_answer.expect("it is answered") > again, "{world}: {seen:?}");
     }

@@ -44,6 +44,19 @@ def test_a_host_is_calibrated(
     host = read_host(Path("host.toml"))
     assert len(host.sets) == told["members"]
     assert list(host.levels["window_bytes"]) == [32_768, 262_144]
+    asked = "simulate grid.toml --hosts host.toml --only write_size_bytes=8192 --json --what-if"
+    assert main([*asked.split(), "window=64k"]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [one["factors"]["window_bytes"] for one in answers] == [32_768, 262_144]
+    for one in answers:
+        assert one["changed"] == {"window_bytes": 65_536}
+        assert one["extrapolates"] == []
+        assert one["gain_ratio"]["low"] <= one["gain_ratio"]["median"] <= one["gain_ratio"]["high"]
+    assert answers[0]["gain_ratio"]["median"] > 0
+    assert main([*asked.split(), "offload=off,window=4M"]) == 0
+    reasons = json.loads(capsys.readouterr().out)[0]["extrapolates"]
+    assert "tso was never varied, always True" in reasons
+    assert any("outside of the grid" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +64,9 @@ def test_a_host_is_calibrated(
     [
         ("calibrate --out missing/host.toml", "no folder"),
         ("calibrate grid.tml", "grid.tml"),
+        ("simulate quick --what-if window=256k", "needs a calibrated host"),
+        ("simulate quick --hosts sparc2+sba-100@2.2.6 --what-if window=256k", "is not calibrated"),
+        ("simulate quick --hosts no.toml --what-if window=256k", "there is no calibrated host no.toml"),
     ],
 )
 def test_what_cannot_be_calibrated_is_one_sentence(

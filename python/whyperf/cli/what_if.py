@@ -40,9 +40,9 @@ def what_if(
         raise UsageError(f"--what-if: {hosts} is not calibrated; name the file that whyperf calibrate wrote")
     try:
         changed = changes(change)
+        host = read_host(Path(hosts))
     except CalibrationError as error:
         raise UsageError(str(error)) from None
-    host = read_host(Path(hosts))
     if host.kernel != platform.release():
         say(f"Calibrated on kernel {host.kernel}; this one is {platform.release()}: calibrate here for its costs")
     cells = _cells(question, only, overrides or {}, host)

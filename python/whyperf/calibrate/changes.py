@@ -16,7 +16,7 @@ _SHORT = {
     "read_size": "read_size_bytes",
     "mtu": "mtu_bytes",
     "cc": "congestion_control",
-    "rtt": "rtt_ms",
+    "rtt": "path_rtt_ms",
 }
 _SWITCHES = {"on": True, "off": False, "true": True, "false": False}
 #: Switches that stand for several factors, or for the opposite of one.
@@ -24,7 +24,7 @@ _OFFLOADS = ("tso", "gso", "gro")
 #: Factors that the model of a calibrated host takes.
 TAKEN = (
     "window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "write_size_bytes", "read_size_bytes", "no_delay",
-    "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections", "direction", "rtt_ms", *_OFFLOADS,
+    "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections", "direction", "path_rtt_ms", *_OFFLOADS,
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def _one(name: str, level: str) -> Mapping[str, Any]:
         raise CalibrationError(f"--what-if: {name} {what}{suggestion(name, known)}")
     if level in _SWITCHES and BY_NAME[factor].kind == "bool":
         return {factor: _SWITCHES[level]}
-    text = level[:-2] if factor == "rtt_ms" and level.endswith("ms") else level
+    text = level[:-2] if factor == "path_rtt_ms" and level.endswith("ms") else level
     try:
         return {factor: BY_NAME[factor].parse(text)}
     except ProfileError as error:

@@ -15,12 +15,15 @@ Document = dict[str, Any]
 
 #: Options of sockets that the model takes, and what of a host's rules a factor is.
 _OPTIONS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "mss_bytes")
-_RULES = {"congestion_control": "congestion_control", "quick_ack": "quick_ack", "tso": "tso"}
+_RULES = {"congestion_control": "congestion_control", "quick_ack": "quick_ack"}
 Costs = Mapping[str, float]
 
 #: Of a trial on the model, in ns: what is seen settles within a few windows, and a fit asks thousands.
 WARMUP_NS = 6_000_000
 MEASURE_NS = 8_000_000
+#: And so many round trips more where the path has a delay: windows have to open.
+WARMUP_ROUND_TRIPS = 30
+MEASURE_ROUND_TRIPS = 10
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,18 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
 
     See crates/schema/src/simulation.rs; rules and links of a Linux host are in crates/sim/hosts.
     """
-    given = {name: level for name, level in factors.items() if level not in {"default", None}}
+    given = {name: level for name, level in factors.items() if level not in {"default", "none", None}}
     rules = {key: given[factor] for factor, key in _RULES.items() if factor in given}
-    if "rtt_ms" in given:
-        rules["propagation_us"] = given["rtt_ms"] * 500
+    round_trip_ns = round(given.get("path_rtt_ms", 0) * 1_000_000)
+    if round_trip_ns:
+        # Beside the way between the processors.
+        rules["propagation_us"] = costs.get("propagation_us", 0.0) + round_trip_ns / 2000
+    if not (given.get("tso", True) and given.get("gso", True)):
+        # Only what the host cuts up can the other end merge again (crates/sim/hosts/veth.toml).
+        rules |= {"tso": False, "gro": given.get("gro", True)}
     machine = {"host": "calibrated", "profile": profile, "set": {**costs, **rules}}
+    warmup_ns = WARMUP_NS + WARMUP_ROUND_TRIPS * round_trip_ns
+    measure_ns = MEASURE_NS + MEASURE_ROUND_TRIPS * round_trip_ns
     socket = {name: given[name] for name in _OPTIONS if name in given}
     return {
         "hosts": [machine, machine],
@@ -93,7 +103,7 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
         "connections_count": given.get("connections", 1),
         "write_size_bytes": given["write_size_bytes"],
         "read_size_bytes": given.get("read_size_bytes", 131_072),
-        "stop": {"by": "duration", "warmup_ns": WARMUP_NS, "measure_ns": MEASURE_NS, "cooldown_ns": 0},
+        "stop": {"by": "duration", "warmup_ns": warmup_ns, "measure_ns": measure_ns, "cooldown_ns": 0},
         "socket": socket,
     }
 

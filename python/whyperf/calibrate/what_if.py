@@ -80,13 +80,15 @@ def extrapolates(host: CalibratedHost, factors: Mapping[str, Any]) -> tuple[str,
             reasons.append(f"{name}={level} was not measured")
         elif varied is None and name in host.fixed and host.fixed[name] != level:
             reasons.append(f"{name} was never varied, always {host.fixed[name]}")
+        elif varied is None and name not in host.fixed and level not in {"default", "none"}:
+            reasons.append(f"{name} was never set")
     return tuple(reasons)
 
 
 #: Factors without which the same costs may do other work.
 _MATTERS = frozenset({
     "read_size_bytes", "no_delay", "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections",
-    "tso", "gso", "gro", "rtt_ms", "send_buffer_bytes", "receive_buffer_bytes",
+    "tso", "gso", "gro", "path_rtt_ms", "send_buffer_bytes", "receive_buffer_bytes",
 })  # fmt: skip
 
 

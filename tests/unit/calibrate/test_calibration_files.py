@@ -98,6 +98,8 @@ def test_what_was_not_measured_is_extrapolated(kept: Path) -> None:
     assert "outside" in extrapolates(host, usual | {"write_size_bytes": 8192})[0]
     assert "outside" in extrapolates(host, usual | {"window_bytes": 32_768})[0]
     assert extrapolates(host, usual | {"tso": False}) == ("tso was never varied, always True",)
+    assert extrapolates(host, usual | {"path_rtt_ms": 10.0}) == ("path_rtt_ms was never set",)
+    assert extrapolates(host, usual | {"path_rtt_ms": "none"}) == ()
     assert extrapolates(host, usual | {"window_bytes": "default"}) == ("window_bytes=default was not measured",)
     varied = replace(host, levels={**host.levels, "connections": [1, 4]}, fixed={"tso": True, "window_bytes": 16_384})
     assert extrapolates(varied, usual | {"connections": 4}) == ()
@@ -111,6 +113,7 @@ def test_what_was_not_measured_is_extrapolated(kept: Path) -> None:
         ("window=256k,offload=off", {"window_bytes": 262_144, "tso": False, "gso": False, "gro": False}),
         ("nagle=off, write=8K", {"no_delay": True, "write_size_bytes": 8192}),
         ("quick_ack=on", {"quick_ack": True}),
+        ("rtt=10ms", {"path_rtt_ms": 10.0}),
         ("connections=4,mtu=9000", {"connections": 4, "mtu_bytes": 9000}),
     ],
 )

@@ -5,6 +5,7 @@ timed may be off by a factor, because caches are warmer in a loop than in a prog
 bounds an order of magnitude wide and is what the fit has to find.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ class _Recipe:
     less: str = ""
     factor: float = TIMED
     usual: float = 0.5
+    #: What is above this was other work of the host.
+    most: float = math.inf
 
 
 #: In the order of the data: sender first.
@@ -60,7 +63,7 @@ RECIPES: Sequence[_Recipe] = (
     _Recipe("free_buffer_us", "", usual=0.2, factor=UNTIMED),
     _Recipe("wake_up_us", "hop_here_us", share=0.3, factor=SHARED, usual=1.0),
     _Recipe("switch_us", "hop_here_us", share=0.4, factor=SHARED, usual=1.0),
-    _Recipe("idle_exit_us", "hop_across_us", less="hop_here_us", factor=UNTIMED, usual=5.0),
+    _Recipe("idle_exit_us", "hop_across_us", less="hop_here_us", factor=UNTIMED, usual=5.0, most=20.0),
     _Recipe("propagation_us", "", factor=UNTIMED, usual=8.0),
     _Recipe("interrupt_us", "", factor=UNTIMED, usual=1.0),
     _Recipe("read_call_us", "read_call_us", usual=0.4),
@@ -92,6 +95,7 @@ def _prior(recipe: _Recipe, measured: Mapping[str, Measured]) -> Prior:
     if value <= 0:
         return _around(recipe.key, recipe.usual, UNTIMED, f"usual; {recipe.timed} was lost in the noise")
     words = f"{recipe.share:.0%} of {recipe.timed}" if recipe.share < 1 else recipe.timed
+    value = min(value, recipe.most)
     return _around(recipe.key, value, recipe.factor, f"timed: {words}" + (f" less {recipe.less}" if less else ""))
 
 

@@ -70,7 +70,8 @@ fn values_that_cannot_be_are_refused_by_name() {
         ("copy_limit_bytes", Value::Number(0.5), "a whole number"),
         ("copy_limit_bytes", Value::Number(0.0), "of 0 bytes lets nothing through"),
         ("nagle", Value::Word("sometimes".to_owned()), "one of off, below-segment, below-half-window"),
-        ("slow_start", Value::Number(1.0), "true or false"),
+        ("slow_start", Value::Number(1.0), "one of never, after-loss, always"),
+        ("keeps_out_of_order", Value::Number(1.0), "true or false"),
         ("update_percent", Value::Switch(true), "a number"),
     ] {
         let mut sheet = sparc2();

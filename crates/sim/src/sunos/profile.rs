@@ -2,7 +2,7 @@
 
 use super::socket::Pieces;
 use super::spec::{Adapter, Costs, HostSpec, Rules, WriteRule};
-use super::tcp::{Nagle, TcpRules};
+use super::tcp::{Nagle, SlowStart, TcpRules};
 use crate::link::framing::Aal;
 use crate::link::{LinkSpec, media};
 use crate::profile::sheet::Reader;
@@ -14,6 +14,9 @@ pub const WRITE_RULES: &[(&str, WriteRule)] = &[("whole-pieces", WriteRule::Whol
 pub const NAGLE_RULES: &[(&str, Nagle)] =
     &[("off", Nagle::Off), ("below-segment", Nagle::BelowSegment), ("below-half-window", Nagle::BelowHalfWindow)];
 
+/// Names of the rule `slow_start`.
+pub const SLOW_START: &[(&str, SlowStart)] =
+    &[("never", SlowStart::Never), ("after-loss", SlowStart::AfterLoss), ("always", SlowStart::Always)];
 /// Names of the adaptation layers.
 const AALS: &[(&str, Aal)] = &[("aal3/4", Aal::Aal34), ("aal5", Aal::Aal5)];
 
@@ -69,7 +72,7 @@ fn rules(reader: &mut Reader<'_>) -> Result<Rules, Refusal> {
             nagle: reader.rule("nagle", NAGLE_RULES)?,
             update_percent: reader.whole("update_percent")?,
             update_segments: reader.whole("update_segments")?,
-            has_slow_start: reader.switch("slow_start")?,
+            slow_start: reader.rule("slow_start", SLOW_START)?,
             duplicate_acks: reader.whole("duplicate_acks")?,
             keeps_out_of_order: reader.switch("keeps_out_of_order")?,
             least_retransmission_ticks: reader.whole("least_retransmission_ticks")?.max(1),

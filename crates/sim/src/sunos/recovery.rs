@@ -1,7 +1,7 @@
 //! What TCP of 4.3BSD-Tahoe does about loss: timers in ticks of 500 ms, slow start, fast retransmit, and
 //! what the receiver keeps (Stevens 25.7 to 25.11, 27.8, 27.9, 29.4).
 
-use super::tcp::TcpRules;
+use super::tcp::{SlowStart, TcpRules};
 use crate::segment::Segment;
 
 /// Most ticks until a segment is sent again: 64 s (`TCPTV_REXMTMAX`).
@@ -48,7 +48,11 @@ pub enum Due {
 impl Recovery {
     /// The handshake took one round trip, below a tick (Stevens 25.10).
     pub fn new(rules: &TcpRules, mss: u32) -> Self {
-        let cwnd = if rules.has_slow_start { u64::from(mss) } else { UNLIMITED };
+        let cwnd = match rules.slow_start {
+            SlowStart::Never => UNLIMITED,
+            SlowStart::AfterLoss => LARGEST_WINDOW,
+            SlowStart::Always => u64::from(mss),
+        };
         Self {
             mss: u64::from(mss),
             cwnd,
@@ -70,9 +74,9 @@ impl Recovery {
         (ticks.max(rules.least_retransmission_ticks) << self.backoff.min(6)).min(MOST_TICKS)
     }
 
-    /// A segment leaves: one at a time is timed.
+    /// Bytes leave for the first time: one segment at a time is timed (Karn's rule).
     pub(super) fn on_output(&mut self, sequence: u64, bytes: u32) {
-        if bytes > 0 && self.timed.is_none() && self.backoff == 0 {
+        if bytes > 0 && self.timed.is_none() {
             self.timed = Some((sequence, 1));
         }
     }
@@ -101,12 +105,11 @@ impl Recovery {
             self.measure(ticks);
         }
         if una == highest {
-            self.backoff = 0;
             self.retransmission_ticks = 0;
         } else {
             self.retransmission_ticks = self.timeout_ticks(rules);
         }
-        if rules.has_slow_start {
+        if rules.slow_start != SlowStart::Never {
             let grows = if self.cwnd > self.ssthresh { (self.mss * self.mss / self.cwnd).max(1) } else { self.mss };
             self.cwnd = (self.cwnd + grows).min(LARGEST_WINDOW);
         }
@@ -141,7 +144,7 @@ impl Recovery {
     }
 
     fn reduce(&mut self, rules: &TcpRules, send_window: u32) {
-        if rules.has_slow_start {
+        if rules.slow_start != SlowStart::Never {
             let half = (u64::from(send_window).min(self.cwnd) / 2 / self.mss).max(2);
             self.ssthresh = half * self.mss;
             self.cwnd = self.mss;

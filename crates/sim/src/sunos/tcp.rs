@@ -19,6 +19,17 @@ pub enum Nagle {
     BelowHalfWindow,
 }
 
+/// Where the congestion window limits what is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlowStart {
+    /// Nowhere.
+    Never,
+    /// Behind a loss alone: a connection on the local subnet begins with the whole window.
+    AfterLoss,
+    /// From the first segment on.
+    Always,
+}
+
 /// The rules of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpRules {
@@ -28,8 +39,8 @@ pub struct TcpRules {
     pub update_percent: u32,
     /// Segments by which it must have opened to be worth one where the receive buffer is empty; 0: however many.
     pub update_segments: u32,
-    /// The congestion window limits what is sent; on a local subnet it does not (study 1).
-    pub has_slow_start: bool,
+    /// Where the congestion window limits what is sent.
+    pub slow_start: SlowStart,
     /// Duplicate acknowledgments after which a segment is sent again; 0: however many.
     pub duplicate_acks: u32,
     /// What arrives out of order is kept.
@@ -46,7 +57,7 @@ impl TcpRules {
         nagle: Nagle::BelowHalfWindow,
         update_percent: 35,
         update_segments: 2,
-        has_slow_start: false,
+        slow_start: SlowStart::AfterLoss,
         duplicate_acks: 3,
         keeps_out_of_order: true,
         least_retransmission_ticks: 2,
@@ -138,7 +149,9 @@ impl Tcp {
             return None;
         }
         let window = self.window(buffers);
-        self.recovery.on_output(self.next, bytes);
+        if self.next >= self.highest {
+            self.recovery.on_output(self.next, bytes);
+        }
         let mut segment = Segment { acknowledgment: self.expected, window, ..Segment::data(self.next, bytes) };
         segment.flags.is_push = bytes > 0 && sent + u64::from(bytes) == buffers.send_bytes;
         segment.flags.is_retransmission = bytes > 0 && self.next < self.highest;

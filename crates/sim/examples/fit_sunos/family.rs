@@ -1,0 +1,179 @@
+//! The hosts of a machine: their free numbers, and how well a set of them does.
+
+use crate::claims;
+use crate::study::{self, Configuration};
+use crate::trial::Kind;
+use sim::profile::{Library, Sheet};
+use std::collections::BTreeMap;
+use std::error::Error;
+
+/// How a set is tried.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// Runs of a point, of which the mean is taken.
+    pub seeds: u64,
+    /// Bytes of a run.
+    pub bytes: u64,
+}
+
+/// While searching: less than the study's 25 runs of 16 MB, but several periods of the timer.
+pub const SEARCH: Effort = Effort { seeds: 3, bytes: 4 << 20 };
+/// Before a set is accepted.
+pub const ACCEPT: Effort = Effort { seeds: 6, bytes: 4 << 20 };
+
+/// Mean error that a set of each machine must not exceed to be accepted, so that any two are below 6 % over all
+/// 15 points, and the largest error.
+const ACCEPTED: [(&str, f64); 2] = [("sparc2", 0.035), ("sparc10", 0.078)];
+const LARGEST: f64 = 0.112;
+
+/// The hosts of a machine.
+pub struct Family {
+    /// `sparc2` or `sparc10`.
+    pub name: &'static str,
+    /// What the free numbers are called: `PART/KEY`.
+    pub names: Vec<String>,
+    /// Between what they are plausible.
+    pub bounds: Vec<(f64, f64)>,
+    /// Those of the profiles.
+    pub start: Vec<f64>,
+    hosts: Vec<Free>,
+}
+
+/// A configuration, its profile, and which number of a set stands under which key.
+type Free = (&'static Configuration, Sheet, Vec<(String, usize)>);
+
+/// How well a set does.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict {
+    /// What is made small.
+    pub loss: f64,
+    /// Mean and largest error of the points.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+    /// What is missing to the claims, 0 where they hold.
+    pub missing: f64,
+}
+
+impl Verdict {
+    /// A set that cannot be.
+    const IMPOSSIBLE: Self = Self { loss: 1e9, mean: 1.0, max: 1.0, missing: 1e9 };
+
+    /// Whether the set belongs to the ensemble of a family.
+    pub fn is_accepted(&self, family: &str) -> bool {
+        let is_near = ACCEPTED.iter().any(|&(of, mean)| of == family && self.mean <= mean);
+        is_near && self.max <= LARGEST && self.missing <= 0.0
+    }
+}
+
+impl Family {
+    /// With the free numbers of the shipped profiles: those with bounds.
+    pub fn new(name: &str) -> Result<Self, Box<dyn Error>> {
+        let (name, configurations) = match name {
+            "sparc2" => ("sparc2", study::SPARC2),
+            "sparc10" => ("sparc10", study::SPARC10),
+            _ => return Err("a family is sparc2 or sparc10".into()),
+        };
+        let library = Library::shipped()?;
+        let mut free = BTreeMap::new();
+        let mut hosts = Vec::new();
+        for configuration in configurations {
+            let sheet = library.resolve(configuration.host)?;
+            let mut keys = Vec::new();
+            for (key, entry) in &sheet.values {
+                if let (Some(low), Some(high), sim::profile::part::Value::Number(value)) = (entry.low, entry.high, &entry.value) {
+                    let name = format!("{}/{key}", part_of(configuration.host, key));
+                    free.insert(name.clone(), (low, high, *value));
+                    keys.push((key.clone(), name));
+                }
+            }
+            hosts.push((configuration, sheet, keys));
+        }
+        let names: Vec<String> = free.keys().cloned().collect();
+        let place = |name: &String| names.iter().position(|known| known == name).unwrap_or(0);
+        let hosts = hosts
+            .into_iter()
+            .map(|(configuration, sheet, keys)| {
+                let places = keys.into_iter().map(|(key, name)| (key, place(&name))).collect();
+                (configuration, sheet, places)
+            })
+            .collect();
+        let bounds = free.values().map(|&(low, high, _)| (low, high)).collect();
+        let start = free.values().map(|&(_, _, value)| value).collect();
+        Ok(Self { name, names, bounds, start, hosts })
+    }
+
+    fn kinds(&self, values: &[f64]) -> Option<Vec<(&'static Configuration, Kind)>> {
+        self.hosts
+            .iter()
+            .map(|(configuration, sheet, places)| {
+                let mut sheet = sheet.clone();
+                for (key, place) in places {
+                    sheet.set_number(key, values[*place]).ok()?;
+                }
+                Some((*configuration, Kind::new(&sheet)?))
+            })
+            .collect()
+    }
+
+    /// How well a set does.
+    pub fn judge(&self, values: &[f64], effort: Effort) -> Verdict {
+        let Some(kinds) = self.kinds(values) else { return Verdict::IMPOSSIBLE };
+        let missing = claims::of_costs(&kinds);
+        if missing > 1.0 {
+            // Not worth a run, but on its way.
+            return Verdict { loss: 1e3 + missing, missing, ..Verdict::IMPOSSIBLE };
+        }
+        let mut errors = Vec::new();
+        for (configuration, kind) in &kinds {
+            for &(window, mbps) in configuration.points {
+                errors.push((kind.rate(window, 8192, effort.bytes, effort.seeds) / mbps - 1.0).abs());
+            }
+        }
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let max = errors.iter().copied().fold(0.0, f64::max);
+        let missing = missing + claims::of_runs(self.name, &kinds, Effort { bytes: effort.bytes / 2, ..effort });
+        let squares: f64 = errors.iter().map(|error| (error / 0.05).powi(2) + (error - 0.095).max(0.0) * 200.0).sum();
+        Verdict { loss: squares / errors.len() as f64 + 20.0 * missing, mean, max, missing }
+    }
+
+    /// Whether a set shows in detail what the study saw.
+    pub fn holds_in_detail(&self, values: &[f64]) -> bool {
+        self.kinds(values).is_some_and(|kinds| claims::hold_in_detail(self.name, &kinds))
+    }
+
+    /// Host, window, reported and modeled throughput, those windows that were left out of the fit too.
+    pub fn table(&self, values: &[f64]) -> Vec<(&'static str, u32, Option<f64>, f64)> {
+        let mut rows = Vec::new();
+        for (configuration, kind) in self.kinds(values).unwrap_or_default() {
+            for window in [4096, 8192, 16384, 24576, 32768, 40960, 52428] {
+                let reported = configuration.points.iter().find(|(of, _)| *of == window).map(|&(_, mbps)| mbps);
+                rows.push((configuration.host, window, reported, kind.rate(window, 8192, ACCEPT.bytes, ACCEPT.seeds)));
+            }
+        }
+        rows
+    }
+
+    /// What a set gives, for the eye.
+    pub fn print(&self, values: &[f64]) {
+        let Some(kinds) = self.kinds(values) else { return };
+        for (host, window, reported, modeled) in self.table(values) {
+            let beside = reported.map_or(String::new(), |mbps| format!("{mbps:6.1} {:+6.1} %", 100.0 * (modeled / mbps - 1.0)));
+            println!("{host:24} {window:6} {modeled:6.1} {beside}");
+        }
+        claims::print(self.name, &kinds);
+        println!("{:?}", self.judge(values, ACCEPT));
+    }
+}
+
+/// The part of a host that holds a key.
+fn part_of(host: &str, key: &str) -> String {
+    let (machine, rest) = host.split_once('+').unwrap_or((host, ""));
+    if key.starts_with("driver_") {
+        format!("{rest}/{machine}")
+    } else if key.starts_with("board_") || key == "sent_interrupt_us" {
+        rest.split('@').next().unwrap_or(rest).to_owned()
+    } else {
+        machine.to_owned()
+    }
+}

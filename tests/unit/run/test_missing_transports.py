@@ -23,7 +23,7 @@ class Without:
     "levels", [{"transport": "udt"}, {"schedule": "mixed", "schedule_scale": 0.05, "competitor": "udt"}]
 )
 def test_it_is_refused_with_the_reason(levels: dict[str, Any]) -> None:
-    hosts = {"near": ({}, cast("Agent", Without()))}
+    hosts: dict[str, tuple[dict[str, Any], Agent]] = {"near": ({}, cast("Agent", Without()))}
     with pytest.raises(RunError, match="transport udt is not available on the near host: built without the UDT"):
         refuse_missing_transports(plan_of(**levels).cells, hosts)
 

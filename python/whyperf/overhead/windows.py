@@ -8,13 +8,12 @@ Where a measurement is slower than this, a timer is what it waits for.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import lcm
+from itertools import count
 
-#: The pattern of frames and acknowledgments repeats after a window's worth, or settles sooner. That many frames and
-#: windows pass before the rate is taken, and as many again while it is.
-_FRAMES = 1_000
-_WINDOWS = 10
+#: Frames after which the rate is taken although nothing has repeated.
 _MOST_FRAMES = 200_000
+#: Two instants are the same if they differ by less than this share of the shortest frame: sums of floats.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,15 @@ class Sent:
     seconds: float
 
 
+@dataclass(frozen=True)
+class _Standing:
+    """Where a sender is in its pattern: data under way, and what each acknowledgment opens how soon, in s."""
+
+    counts: tuple[int, int, int]
+    opened: tuple[int, ...]
+    waits_s: tuple[float, ...]
+
+
 @dataclass
 class _Sender:
     """A sender, its line, and the acknowledgments on their way to it."""
@@ -52,8 +60,8 @@ class _Sender:
     frames_unacknowledged: int = 0
     acknowledgments: deque[tuple[float, int]] = field(default_factory=deque)
 
-    def send(self, weight: int, seconds: float) -> float:
-        """Sends a frame as soon as line and window allow; returns when it began, in s."""
+    def send(self, weight: int, seconds: float) -> None:
+        """Sends a frame as soon as line and window allow."""
         begin_s = self.free_s
         while self.outstanding + weight > self.limit:
             if not self.acknowledgments:
@@ -67,7 +75,24 @@ class _Sender:
         self.frames_unacknowledged += 1
         if self.frames_unacknowledged >= self.window.acknowledged_every:
             self._acknowledge()
-        return begin_s
+
+    def stands(self) -> _Standing:
+        """What decides of all that comes."""
+        waits_s = tuple(max(0.0, arrival_s - self.free_s) for arrival_s, _ in self.acknowledgments)
+        opened = tuple(opened for _, opened in self.acknowledgments)
+        return _Standing((self.outstanding, self.unacknowledged, self.frames_unacknowledged), opened, waits_s)
+
+    def stands_as(self, before: _Standing, tolerance_s: float) -> bool:
+        """Whether all that comes is what came after `before`."""
+        counts = (self.outstanding, self.unacknowledged, self.frames_unacknowledged)
+        if counts != before.counts or len(self.acknowledgments) != len(before.opened):
+            return False
+        return all(
+            opened == opened_before and abs(max(0.0, arrival_s - self.free_s) - wait_s) <= tolerance_s
+            for (arrival_s, opened), opened_before, wait_s in zip(
+                self.acknowledgments, before.opened, before.waits_s, strict=True
+            )
+        )
 
     def _acknowledge(self) -> None:
         """The receiver has the frame that ended last and answers. On a shared line the answer takes its turn."""
@@ -85,15 +110,19 @@ def windowed_rate(frames: Sequence[Sent], acknowledgment_s: float, window: Windo
     through, as a sender would cut it to the window before it stopped for ever.
     """
     weights = [1 if window.counts_frames else frame.user_bytes for frame in frames]
-    limit = max(window.limit, *weights)
-    rounds_in_a_window = max(1, limit // sum(weights))
-    # Whole windows and whole acknowledgments: the rate is taken from one place of the pattern to the same place later.
-    pattern = lcm(rounds_in_a_window, window.acknowledged_every)
-    least = -(-max(_FRAMES, _WINDOWS * rounds_in_a_window * len(frames)) // len(frames))
-    rounds = min(_MOST_FRAMES // len(frames) + 1, -(-least // pattern) * pattern)
-    sender = _Sender(window, acknowledgment_s, shared, limit)
-    begins_s = []
-    for _ in range(2 * rounds + 1):
-        sent = [sender.send(weight, frame.seconds) for weight, frame in zip(weights, frames, strict=True)]
-        begins_s.append(sent[0])
-    return rounds * sum(frame.user_bytes for frame in frames) / (begins_s[2 * rounds] - begins_s[rounds])
+    sender = _Sender(window, acknowledgment_s, shared, max(window.limit, *weights))
+    user_bytes = sum(frame.user_bytes for frame in frames)
+    tolerance_s = _SAME * min(frame.seconds for frame in frames)
+    # Rounds of the frames repeat in a pattern of unknown length, after a start of unknown length: each round is held
+    # against the one at the last power of two (R. P. Brent, "An improved Monte Carlo factorization algorithm", BIT 20,
+    # 1980, section 2).
+    anchor, anchor_round, anchor_s = None, 0, 0.0
+    for number in count(1):
+        for weight, frame in zip(weights, frames, strict=True):
+            sender.send(weight, frame.seconds)
+        repeats = anchor is not None and sender.stands_as(anchor, tolerance_s)
+        if repeats or number * len(frames) > _MOST_FRAMES:
+            return (number - anchor_round) * user_bytes / (sender.free_s - anchor_s)
+        if number == 2 * anchor_round or anchor is None:
+            anchor, anchor_round, anchor_s = sender.stands(), number, sender.free_s
+    raise AssertionError("count() ends")

@@ -29,7 +29,7 @@ def test_equal_values_have_an_interval_of_no_width() -> None:
     assert median_intervals([[2.0] * 5], seed=1) == [(2.0, 2.0)]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.floats(1, 1e12), min_size=3, max_size=9), min_size=1, max_size=6), st.integers(0, 2**32))
 def test_an_interval_is_inside_the_range_and_around_the_median(samples: list[list[float]], seed: int) -> None:
     for sample, (low, high) in zip(samples, median_intervals(samples, seed), strict=True):

@@ -112,7 +112,7 @@ def test_a_trial_without_rows_is_listed_without_goodput() -> None:
 SPANS = st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SPANS, st.integers(-(10**9), 10**10), st.integers(1, 10**10))
 def test_octets_inside_and_outside_a_window_are_all_octets(
     spans: list[tuple[int, int]], start: int, length: int
@@ -127,7 +127,7 @@ def test_octets_inside_and_outside_a_window_are_all_octets(
     assert all(-1e-6 <= part <= total + 1e-6 for part in sums)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SPANS, st.integers(0, 10**9), st.integers(1, 10**9), st.integers(0, 10**9))
 def test_a_wider_window_never_has_fewer_octets(
     spans: list[tuple[int, int]], start: int, length: int, more: int

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.overhead import (
@@ -118,7 +118,6 @@ def test_tags_make_frames_longer() -> None:
     assert tagged.layers[Layer.MAC] == plain.layers[Layer.MAC] + 8
 
 
-@settings(deadline=None)
 @given(
     link=st.sampled_from(LINKS),
     protocol=st.sampled_from(PROTOCOLS),

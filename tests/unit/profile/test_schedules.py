@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.plan import Plan, PlannedTrial, build
@@ -54,7 +54,6 @@ def test_the_other_shipped_schedules() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-@settings(deadline=None)
 @given(scale=st.floats(0.05, 20))
 def test_a_scaled_schedule_has_the_same_regions_and_the_cell_its_length(name: str, scale: float) -> None:
     plain, scaled = with_schedule(name), with_schedule(name, schedule_scale=scale)
@@ -64,7 +63,6 @@ def test_a_scaled_schedule_has_the_same_regions_and_the_cell_its_length(name: st
     assert scaled.cells[0].factors["warmup_s"] == 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=6))
 def test_regions_tile_the_time_and_know_who_is_at_work(spans: list[tuple[int, int]]) -> None:
     turns = [(start, start + length) for start, length in spans]

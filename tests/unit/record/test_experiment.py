@@ -23,7 +23,7 @@ def created(folder: Path, **options: bool) -> Experiment:
     return Experiment.create(folder, PLAN, PROFILE_TEXT, **options)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sets(st.sampled_from(TRIALS)))
 def test_missing_is_planned_minus_made(tmp_path_factory: pytest.TempPathFactory, made: set[str]) -> None:
     folder = tmp_path_factory.mktemp("resume") / "sample"

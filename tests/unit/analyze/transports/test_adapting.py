@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze.transports.scheduled import Flow, constant, course_of, step
@@ -61,7 +61,6 @@ def sawtooth(peak: float, low: float, growth: float, count: int) -> "tuple[list[
     return cwnd, again
 
 
-@settings(deadline=None)
 @given(st.integers(20, 200), st.integers(1, 5))
 def test_a_sawtooth_recovers_in_the_time_its_slope_takes(low: int, growth: int) -> None:
     """From low back to 0.9 of the peak, one sample a second."""

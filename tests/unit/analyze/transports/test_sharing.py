@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -11,7 +11,6 @@ from whyperf.analyze.transports.sharing import fairness, goodput_harm, rtt_harm,
 GOODPUTS = st.lists(st.floats(1e3, 1e10), min_size=2, max_size=30).map(np.array)
 
 
-@settings(deadline=None)
 @given(GOODPUTS)
 def test_stability_is_the_coefficient_of_variation(bps: "np.typing.NDArray[np.float64]") -> None:
     assert stability(bps) == pytest.approx(float(stats.variation(bps, ddof=1)), rel=1e-9, abs=1e-12)
@@ -34,7 +33,6 @@ def test_fairness_by_hand() -> None:
     assert fairness(np.zeros(2)) is None
 
 
-@settings(deadline=None)
 @given(GOODPUTS, st.floats(1e-3, 1e3))
 def test_fairness_knows_no_unit_and_no_order(bps: "np.typing.NDArray[np.float64]", factor: float) -> None:
     index = fairness(bps)

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from whyperf.analyze.transports.adapting import Wait
@@ -23,7 +23,6 @@ def product_limit_median(waits: list[Wait]) -> float | None:
     return None
 
 
-@settings(deadline=None)
 @given(WAITS)
 def test_the_median_is_that_of_the_product_limit_estimator(waits: list[Wait]) -> None:
     found = duration(waits)
@@ -31,7 +30,6 @@ def test_the_median_is_that_of_the_product_limit_estimator(waits: list[Wait]) ->
     assert (found.count, found.cut_count) == (len(waits), sum(not wait.reached for wait in waits))
 
 
-@settings(deadline=None)
 @given(WAITS)
 def test_the_interval_holds_the_median(waits: list[Wait]) -> None:
     found = duration(waits)

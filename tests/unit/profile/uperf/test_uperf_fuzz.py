@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.profile.uperf.test_uperf_translate import assert_of_the_schema
@@ -61,19 +61,16 @@ def assert_read_or_refused(text: str, environment: Mapping[str, str] = VARIABLES
     assert refused.isprintable()
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS, max_size=40), st.sampled_from([" ", "\n", "", "\t"]))
 def test_soups_of_words(words: list[str], between: str) -> None:
     assert_read_or_refused(between.join(words))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     assert_read_or_refused(text)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_good_profiles_with_something_changed(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(sorted(SHAPES.values())))
@@ -84,7 +81,6 @@ def test_good_profiles_with_something_changed(data: st.DataObject) -> None:
     assert_read_or_refused(text)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_good_profiles_with_other_variables(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(sorted(SHAPES.values())))
@@ -98,7 +94,6 @@ def test_a_profile_cut_off_anywhere(shape: str) -> None:
         assert_read_or_refused(SHAPES[shape][:end])
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_words_are_short_lower_case_and_without_separators_outside_quotes(text: str) -> None:
     try:
@@ -113,20 +108,17 @@ def test_words_are_short_lower_case_and_without_separators_outside_quotes(text: 
             assert len(token.text) <= 2 * LONGEST_WORD or "=" in token.text
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**31 - 1))
 def test_whole_numbers_are_read_as_written(value: int) -> None:
     assert integer(str(value)) == value
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**9), st.sampled_from([("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)]))
 def test_times_are_exact(value: int, unit: tuple[str, int]) -> None:
     name, length_ns = unit
     assert time_ns(f"{value}{name}") == value * length_ns
 
 
-@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_numbers_are_read_or_refused_in_words(text: str) -> None:
     for read in (integer, time_ns):

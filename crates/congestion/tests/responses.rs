@@ -167,7 +167,7 @@ fn hslp_after(delays: &[u32]) -> Hslp {
     for &delay in delays {
         for _ in 0..10 {
             // Clocks that differ by a little less than what they can count.
-            hslp_on_delay(&mut hslp, delay.wrapping_sub(3));
+            hslp_on_delay(&mut hslp, delay.wrapping_sub(3), 2);
         }
     }
     hslp
@@ -182,8 +182,9 @@ fn hslp_gives_way_to_a_queue_before_a_loss() {
     let mut queued = hslp_after(&[0, 40, 20]);
     let answers = [1_000_000, 1_005_000, 1_011_000].map(|now_us| hslp_on_ack(&mut queued, now_us, rtt_us));
     assert_eq!(answers, [Answer::Halve, Answer::Wait, Answer::Yield]);
+    // It has given way to one segment: such a segment's ACK, 40 ticks late, is no queue.
     for _ in 0..100 {
-        hslp_on_delay(&mut queued, 0_u32.wrapping_sub(3));
+        hslp_on_delay(&mut queued, 40_u32.wrapping_sub(3), 1);
     }
     // Three rounds of inference after the last indication.
     let answers = [1_040_000, 1_041_001].map(|now_us| hslp_on_ack(&mut queued, now_us, rtt_us));

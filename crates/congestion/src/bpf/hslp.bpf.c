@@ -28,7 +28,7 @@ void BPF_PROG(hslp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	struct tcp_sock *tp = tcp_of(sk);
 
 	if (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) && tp->rx_opt.rcv_tsecr)
-		hslp_on_delay(kept_of(sk), tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr);
+		hslp_on_delay(kept_of(sk), tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr, sample->pkts_acked);
 }
 
 SEC("struct_ops")

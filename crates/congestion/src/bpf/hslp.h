@@ -43,11 +43,15 @@ enum hslp_answer {
 	HSLP_YIELD,
 };
 
-/* `delay` is the peer's time stamp less the echoed one of ours, in ticks. */
-static inline void hslp_on_delay(struct hslp *hslp, __u32 delay)
+/* `delay` is the peer's time stamp less the echoed one of ours, in ticks. The ACK of a single segment tells
+ * nothing: the peer may have kept it back for 40 ms and more (RFC 1122 section 4.2.3.2), which a window
+ * of one segment would for ever take for a queue. */
+static inline void hslp_on_delay(struct hslp *hslp, __u32 delay, __u32 acked)
 {
 	__s32 relative;
 
+	if (acked < 2)
+		return;
 	if (!hslp->has_delay) {
 		hslp->has_delay = 1;
 		hslp->delay_first = delay;
@@ -79,5 +83,9 @@ static inline enum hslp_answer hslp_on_ack(struct hslp *hslp, __u64 now_us, __u3
 		return is_inferring ? HSLP_WAIT : HSLP_GROW;
 	hslp->indicated_us = now_us;
 	hslp->inference_end_us = now_us + HSLP_INFERENCE_ROUNDS * (__u64)rtt_us;
-	return is_inferring ? HSLP_YIELD : HSLP_HALVE;
+	if (!is_inferring)
+		return HSLP_HALVE;
+	/* Nothing of its own is queued from here on, and a window of one segment measures no delay. */
+	hslp->delay_smoothed = hslp->delay_min;
+	return HSLP_YIELD;
 }

@@ -75,7 +75,7 @@ pure! {
     fn fast_alpha as test_fast_alpha(alpha: u32, bytes_per_s: u64) -> u32;
     fn fast_on_rtt as test_fast_on_rtt(fast: &mut Fast, rtt_us: u32) -> ();
     fn fast_on_round as test_fast_on_round(fast: &mut Fast, cwnd: u32, mss_bytes: u32) -> u32;
-    fn hslp_on_delay as test_hslp_on_delay(hslp: &mut Hslp, delay: u32) -> ();
+    fn hslp_on_delay as test_hslp_on_delay(hslp: &mut Hslp, delay: u32, acked: u32) -> ();
     fn hslp_on_ack as test_hslp_on_ack(hslp: &mut Hslp, now_us: u64, rtt_us: u32) -> Answer;
 }
 

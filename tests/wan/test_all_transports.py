@@ -16,7 +16,6 @@ from tests.wan.conftest import RESULTS
 pytestmark = pytest.mark.timeout(3600)
 
 RATE_BPS = 20_000_000
-RTTS_MS = (10, 80, 180)
 Cells = dict[tuple[str, int], dict[str, Any]]
 
 
@@ -77,7 +76,9 @@ def test_reno_leaves_the_slack_of_a_long_path(cells: Cells) -> None:
     assert median(far, "goodput_bps") < median(near, "goodput_bps")
 
 
-@pytest.mark.parametrize("rtt_ms", RTTS_MS)
+# At 10 ms the queue, one bandwidth-delay product, has room for 17 packets, fewer than FAST wants to keep there of each
+# flow: it fills it as the others do.
+@pytest.mark.parametrize("rtt_ms", [80, 180])
 def test_fast_keeps_the_round_trip_low(cells: Cells, rtt_ms: int) -> None:
     fast = of(cells, "fast", rtt_ms)
     for other in ("cubic", "scalable"):

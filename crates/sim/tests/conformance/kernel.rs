@@ -28,17 +28,17 @@ pub fn is_allowed() -> bool {
     allowed.is_ok()
 }
 
-/// Half of the kernel's shortest delay of an acknowledgment: a burst that took longer was no burst.
+/// Half of the kernel's shortest delay of an acknowledgment: a dialog or burst that took longer was held up by the host.
 const STALLED: Duration = Duration::from_millis(20);
 const ATTEMPTS: usize = 10;
 
-/// Every segment as it left, in a try in which the host did not hold up the burst.
+/// Every segment as it left, in a try that the host did not hold up.
 pub fn segments(scenario: &Scenario) -> Vec<Seen> {
     let play = || {
         let scenario = *scenario;
         thread::spawn(move || in_namespace(&scenario)).join().expect("the scenario ends")
     };
-    (0..ATTEMPTS).map(|_| play()).find(|(burst, _)| *burst < STALLED).expect("a burst that the host does not hold up").1
+    (0..ATTEMPTS).map(|_| play()).find(|(longest, _)| *longest < STALLED).expect("a try that the host does not hold up").1
 }
 
 fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Seen>) {
@@ -52,29 +52,33 @@ fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Seen>) {
     let (written, is_written) = mpsc::channel();
     let far = thread::spawn(move || serve(&copy, listener.accept().expect("the near end comes").0, &deaf, &is_written));
     let near = TcpStream::connect(address).expect("the far end listens");
-    let burst = ask(scenario, near, &is_deaf, &written);
+    let longest = ask(scenario, near, &is_deaf, &written);
     far.join().expect("the far end ends");
-    (burst, read_tap(&tap, address.port()))
+    (longest, read_tap(&tap, address.port()))
 }
 
-/// Returns how long the writes of the burst took.
+/// Returns how long the dialog took or the writes of the burst, whichever was longer.
 fn ask(scenario: &Scenario, mut stream: TcpStream, is_deaf: &Receiver<()>, written: &Sender<()>) -> Duration {
     stream.set_nodelay(scenario.no_delay).expect("an option");
     let message = vec![0; scenario.message_bytes as usize];
     let mut reply = message.clone();
+    let begun = Instant::now();
     for _ in 0..scenario.exchanges {
         stream.write_all(&message).expect("a write");
         stream.read_exact(&mut reply).expect("a reply");
     }
+    let dialog = begun.elapsed();
     is_deaf.recv().expect("the far end goes on");
     let begun = Instant::now();
     for _ in 0..scenario.burst {
         stream.write_all(&message).expect("a write");
     }
-    let burst = begun.elapsed();
-    written.send(()).expect("the far end waits");
+    let longest = begun.elapsed().max(dialog);
+    if scenario.is_first_lost {
+        written.send(()).expect("the far end waits");
+    }
     stream.read_exact(&mut reply).expect("a reply");
-    burst
+    longest
 }
 
 fn serve(scenario: &Scenario, mut stream: TcpStream, deaf: &Sender<()>, is_written: &Receiver<()>) {

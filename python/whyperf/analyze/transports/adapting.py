@@ -32,6 +32,10 @@ class Wait:
     reached: bool
 
 
+#: Part of the goodput before that the flows which left must have had; of less, the others' own swings say nothing.
+LEAST_FREED_RATIO = 0.01
+
+
 @dataclass(frozen=True)
 class Slack:
     """What became of a flow's part of the path after it left.
@@ -73,7 +77,7 @@ def slack_taken_up(course: FlowCourse) -> Iterator[Slack]:
         freed = sum(course.mean_bps(position - 1, flow) for flow in left)
         had = sum(course.mean_bps(position - 1, flow) for flow in now.flows)
         have = sum(course.mean_bps(position, flow) for flow in now.flows)
-        if freed > 0:
+        if freed > LEAST_FREED_RATIO * (freed + had):
             together = course.bps[list(now.flows)].sum(axis=0)
             wait = _until(course, position, together, TAKEN_UP_RATIO * (freed + had))
             yield Slack(position, (have - had) / freed, wait)

@@ -57,7 +57,7 @@ def course_group(courses: Courses, board: Switchboard) -> Group:
 def _note(trials: Sequence[Indicators]) -> str:
     at_work = ", ".join(str(len(region.flows)) for region in trials[0].course.regions)
     sources = {trial.rtt_samples.source for trial in trials}
-    smoothed = " Round-trip times are those that the senders smoothed." if SENDER in sources else ""
+    smoothed = " Where no probe ran, round-trip times are those that the senders smoothed." if SENDER in sources else ""
     bands = f"Bands are the schedule's regions, with {at_work} flows." if _same_regions(trials) else ""
     return f"{bands} The first trial of each cell.{smoothed}".strip()
 

@@ -76,7 +76,9 @@ KINDS: Mapping[str, Kind] = {
         "when you quote the result, or choose a smaller MSS (mss_bytes, mtu_bytes).",
         {
             "network": "The kernel rounds windows to the segment size and adds what its buffers allow. Name the "
-            "announced window when you quote the result, or choose a smaller MSS (mss_bytes)."
+            "announced window when you quote the result, or choose a smaller MSS (mss_bytes).",
+            "model": "The host's rules round windows to the segment size. Name the announced window when you quote the "
+            "result, or choose a smaller MSS (mss_bytes, mtu_bytes).",
         },
     ),
     "buffer_cut": Kind(

@@ -105,8 +105,8 @@ def evidence(row: Row) -> str:
             return f"goodput was still moving half-way through, from {levels}."
 
 
-def of_cpu(ends: Mapping[str, Row]) -> Iterator[Caution]:
-    """Cautions about CPU figures: rows of `cpu.cell_cpu` by role."""
+def of_cpu(ends: Mapping[str, Row], *, counts_ticks: bool = True) -> Iterator[Caution]:
+    """Cautions about CPU figures: rows of `cpu.cell_cpu` by role. A kernel counts ticks, the model every picosecond."""
     for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
@@ -116,7 +116,7 @@ def of_cpu(ends: Mapping[str, Row]) -> Iterator[Caution]:
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield Caution("shared_cpus")
     alone = [row["pooled_s"] for row in ends.values() if row["busy_ratio"] is not None]
-    if alone and min(alone) < CPU_POOL_SHORT_S:
+    if counts_ticks and alone and min(alone) < CPU_POOL_SHORT_S:
         yield Caution("cpu_ticks", {"pooled": seconds(min(alone) * 1e9)})
 
 

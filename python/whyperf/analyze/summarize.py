@@ -132,7 +132,7 @@ class _Tables:
             *doubts.of_window(_first(self._windows.get(cell.id))),
             *self._lost_segments(cell),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
-            *doubts.of_cpu(rows),
+            *doubts.of_cpu(rows, counts_ticks=self._testbed != "model"),
             *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),

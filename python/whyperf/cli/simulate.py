@@ -12,7 +12,7 @@ from whyperf.cli.overrides import overrides
 NAME = "simulate"
 EXAMPLE = (
     "Examples: whyperf simulate window-sweep --hosts sparc2+sba-100@2.2.6 --only sweep=throughput --trials 3 · "
-    "whyperf simulate rr --hosts sparc10+sba-200,sparc2+sba-100@2.2.6 · whyperf simulate first-study"
+    "whyperf simulate rr --hosts sparc10+sba-100@2.2.6,sparc2+sba-100@2.2.6 · whyperf simulate first-study"
 )
 
 

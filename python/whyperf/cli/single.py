@@ -164,7 +164,8 @@ def _cpu(cpu: EndCpu) -> str:
     split = ", ".join(
         f"{name} {percent(ratio)}" for name, ratio in parts.items() if ratio is not None and ratio >= SMALLEST_RATIO
     )
-    return f"{percent(cpu.busy_ratio)} of {where} ({split}); {threads}"
+    shown = f"{percent(cpu.busy_ratio)} of {where}" + (f" ({split})" if split else "")
+    return f"{shown}; {threads}" if threads else shown
 
 
 def _window(cell: CellResult) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.plan import Cell, Plan, PlannedTrial
-from whyperf.profile import Level
+from whyperf.profile import Level, ProfileError
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, stop_of, workload_with_seed
 
 Line = dict[str, Any]
@@ -61,9 +61,17 @@ def user_profiles(plan: Plan) -> dict[str, str]:
 
     Raises:
         OSError: a file cannot be read.
+        ProfileError: a file is no text.
     """
     names = {name for cell in plan.cells for name in ends_of(cell.factors)}
-    return {name: Path(name).read_text(encoding="utf-8") for name in sorted(names) if name.endswith(".toml")}
+    return {name: _text(name) for name in sorted(names) if name.endswith(".toml")}
+
+
+def _text(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 
 
 def _host(name: str, texts: Mapping[str, str]) -> dict[str, str]:
@@ -73,4 +81,6 @@ def _host(name: str, texts: Mapping[str, str]) -> dict[str, str]:
 def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:
     socket: dict[str, Any] = {name: factors[name] for name in _NUMBERS if isinstance(factors.get(name), int)}
     socket |= {name: bool(factors.get(name, False)) for name in ("no_delay", "quick_ack")}
+    if "congestion_control" in factors:
+        socket["congestion_control"] = str(factors["congestion_control"])
     return socket

@@ -32,6 +32,12 @@ def refuse_unknown(plan: Plan) -> None:
     scheduled = next((cell for cell in plan.cells if cell.schedule), None)
     if scheduled is not None:
         raise ProfileError("", "schedule", "the model does not know flows that start and stop; leave it out")
+    other = next((cell for cell in plan.cells if cell.factors.get("transport", "tcp") != "tcp"), None)
+    if other is not None:
+        problem = (
+            f"the model has TCP only, not {other.factors['transport']}; choose another profile, or set transport=tcp"
+        )
+        raise ProfileError("", "transport", problem)
     texts = user_profiles(plan)
     lines = [line(plan, PlannedTrial(cell.id, 1, cell.id), cell, texts) for cell in plan.cells]
     for answer in ask(lines, "--check"):

@@ -170,7 +170,7 @@ def test_every_kind_has_advice_for_every_testbed() -> None:
     for kind in KINDS.values():
         assert kind.text.endswith((".", "}"))
         assert kind.advice
-        assert set(kind.advice_on) <= {"veth", "loopback", "network"}
+        assert set(kind.advice_on) <= {"veth", "loopback", "network", "model"}
 
 
 def test_connections_are_summarized() -> None:

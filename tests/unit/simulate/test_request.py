@@ -1,10 +1,13 @@
 """From a plan to what the model is asked, and what it is never asked."""
 
+from pathlib import Path
+
 import pytest
 
 from whyperf.plan import MODEL, Plan, build
 from whyperf.profile import Level, ProfileError, find, parse
-from whyperf.simulate.request import line
+from whyperf.simulate.request import line, user_profiles
+from whyperf.simulate.run import refuse_unknown
 
 HOSTS = "sparc10+sba-200,sparc2+sba-100@2.2.6"
 
@@ -57,6 +60,25 @@ def test_a_factor_that_the_model_does_not_know_is_named_with_the_way_out(table: 
         build(profile, target=MODEL)
     assert named in str(caught.value)
     assert "leave it out" in str(caught.value)
+
+
+def test_a_profile_whose_workload_is_not_tcps_is_refused() -> None:
+    """Its transport is a level that nobody stated."""
+    with pytest.raises(ProfileError, match=r"transport: the model has TCP only, not udp"):
+        refuse_unknown(planned("quick", workload="udp-stream"))
+
+
+def test_the_congestion_control_is_asked_for() -> None:
+    asked = lines(planned("read-size", congestion_control="reno"))[0]["socket"]
+    assert isinstance(asked, dict)
+    assert asked["congestion_control"] == "reno"
+
+
+def test_a_host_profile_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ProfileError, match=r"mine\.toml is not UTF-8 text"):
+        user_profiles(planned("read-size", hosts=str(path)))
 
 
 def test_hosts_of_the_model_are_never_measured() -> None:

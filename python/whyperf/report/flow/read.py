@@ -49,7 +49,7 @@ def _ordered(log: pl.LazyFrame) -> tuple[dict[str, npt.NDArray[Any]], list[tuple
     if order is not None:
         connection = connection[order]
     starts = [0, *(np.flatnonzero(connection[1:] != connection[:-1]) + 1).tolist()] if len(connection) else []
-    stops = [*starts[1:], len(connection)]
+    stops = [*starts[1:], len(connection)] if starts else []
     bounds = [(int(connection[start]), slice(start, stop)) for start, stop in zip(starts, stops, strict=True)]
     del connection, time
     for name, expression in _EXPRESSIONS.items():

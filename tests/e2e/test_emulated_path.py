@@ -22,6 +22,8 @@ PATH: dict[str, Any] = {
     "congestion_control": "reno",
     "transfer_bytes": 4_000_000,
 }
+#: Packets that may be between arriving and leaving when counting begins, before the load does.
+UNDER_WAY_PACKETS = 2
 
 
 def has_token_bucket() -> bool:
@@ -63,8 +65,9 @@ def test_the_sender_sends_again_what_the_queue_dropped(tmp_path: Path, direction
     # On a host that stalls the sender probes a loss that was none (RFC 8985 section 7).
     assert 0 < dropped <= sent_again(record) <= dropped + 3
     # What is still under way at the end is not released; the ends wait for all payload, so that is an ACK or a FIN.
+    # What is under way when counting begins is released, and arrived before: an ACK of the preamble.
     arrived = data["arrived_packets"] + acks["arrived_packets"]
-    assert 0 <= arrived - dropped - audit["released_packets"] <= 4
+    assert -UNDER_WAY_PACKETS <= arrived - dropped - audit["released_packets"] <= 4
     assert max(numbers(record.table("path"), "queue_packets_max")) == 20
     assert sum(numbers(record.table("path_lateness"), "released_packets")) == audit["released_packets"]
 
@@ -117,7 +120,7 @@ def test_the_kernels_own_disciplines_are_a_path_too(tmp_path: Path) -> None:
         assert dropped > 0
         # A probe for a loss that was none may be dropped, too.
         assert abs(sum(numbers(last, "retransmitted_segments")) - dropped) <= 3
-        assert data["arrived_packets"] == data["passed_packets"] + dropped
+        assert abs(data["arrived_packets"] - data["passed_packets"] - dropped) <= UNDER_WAY_PACKETS
         assert (rows["lateness_ns_max"].null_count() == rows.height) == by_netem
         assert (audit["late_packets"] is None) == by_netem
 

@@ -19,7 +19,7 @@ def registered_as() -> dict[str, str]:
     offers = {offer["name"]: offer for offer in list_offers(None) if offer["kind"] == "congestion_control"}
     refused = [offers[name] for name in OURS if offers[name]["state"] == "refused"]
     if refused:
-        pytest.skip(f"needs a kernel that takes congestion controls of whyperf's own; this one: {refused[0]['reason']}")
+        pytest.skip(f"needs a kernel that takes TCP struct_ops of BPF (Linux 6.1); this one: {refused[0]['reason']}")
     return {name: offers[name]["registered_as"] for name in (*OURS, "reno")}
 
 

@@ -23,7 +23,7 @@ INITIAL_WINDOW = 10
 def _registered() -> None:
     offers = [offer for offer in list_offers(None) if offer["source"] == "whyperf" and offer["state"] == "refused"]
     if offers:
-        pytest.skip(f"needs a kernel that takes congestion controls of whyperf's own; this one: {offers[0]['reason']}")
+        pytest.skip(f"needs a kernel that takes TCP struct_ops of BPF (Linux 6.1); this one: {offers[0]['reason']}")
 
 
 def last_samples(record: Record) -> dict[str, dict[str, Any]]:

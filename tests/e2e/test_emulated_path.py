@@ -105,7 +105,10 @@ def test_the_sender_hears_of_the_marks_of_the_queue(tmp_path: Path) -> None:
         assert max(numbers(samples, "cwnd_segments")) > last["ssthresh_segments"]
 
 
-@pytest.mark.skipif(not has_token_bucket(), reason="needs tbf in the kernel, and tc to ask for it")
+@pytest.mark.skipif(
+    not has_token_bucket(),
+    reason="needs a kernel with the queueing discipline tbf (sch_tbf), and tc of the package iproute2 to ask for it",
+)
 def test_the_kernels_own_disciplines_are_a_path_too(tmp_path: Path) -> None:
     """Without a delay it takes no netem, only tbf; with all of it, see tests/kernels."""
     bottleneck: dict[str, Any] = {"path_rate_bps": 48_000_000, "path_queue": 60_000, "congestion_control": "reno"}

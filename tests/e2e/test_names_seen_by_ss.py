@@ -30,7 +30,7 @@ def words_of_ss() -> set[str]:
 
 def test_ss_sees_every_control_in_the_run_that_asked_for_it(tmp_path: Path) -> None:
     if shutil.which("ss") is None:
-        pytest.skip("there is no ss")
+        pytest.skip("needs ss, of the package iproute2, to ask the kernel for the names")
     offers = {offer["name"]: offer for offer in list_offers(None) if offer["kind"] == "congestion_control"}
     names = [name for name in WANTED if offers.get(name, {"state": "refused"})["state"] != "refused"]
     assert {"reno", "cubic"} <= set(names)

@@ -48,7 +48,9 @@ def missing(sent: list[Packet], came: list[Packet]) -> list[int]:
     return lost
 
 
-@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump")
+@pytest.mark.skipif(
+    shutil.which("tcpdump") is None, reason="needs tcpdump (package tcpdump), to see what is on both sides of the path"
+)
 def test_what_is_missing_at_the_far_end_is_what_the_path_lost(tmp_path: Path) -> None:
     levels: dict[str, Any] = {"path_rtt_ms": 10.0, "path_rate_bps": 20_000_000, "path_queue": "10p"}
     levels |= {"path_loss": "segments:200+201+400", "congestion_control": "reno", "transfer_bytes": 1_500_000}
@@ -74,7 +76,9 @@ def test_what_is_missing_at_the_far_end_is_what_the_path_lost(tmp_path: Path) ->
     assert {first + 199, first + 200, first + 399} <= set(lost)
 
 
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@pytest.mark.skipif(
+    shutil.which("ping") is None, reason="needs ping (package iputils-ping), a second opinion of the round trip"
+)
 def test_ping_sees_the_round_trip_that_was_asked_for(tmp_path: Path) -> None:
     rtt_ms = 80.0
     plan = plan_of(path_rtt_ms=rtt_ms, path_rate_bps=1_000_000_000, transfer_bytes=100_000)

@@ -39,7 +39,9 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def booted(series: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """Boots a series; what is missing for it skips the test."""
     if shutil.which(QEMU) is None:
-        pytest.skip(f"needs {QEMU}, of the package qemu-system-x86")
+        pytest.skip(
+            f"needs {QEMU}, of the package qemu-system-x86, to boot other kernels; make test-kernels installs it"
+        )
     if platform.machine() != "x86_64":
         pytest.skip(f"the kernels are for x86_64; the agent here is for {platform.machine()}")
     kernels = Path(os.environ[FOLDER])

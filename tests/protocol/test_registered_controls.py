@@ -29,7 +29,7 @@ def running(talk: StartTalk) -> tuple[Talk, Talk, int]:
     offers = far.ask("list_transports")["offers"]
     refused = [one["reason"] for one in offers if one["registered_as"] == WANTED and one["state"] == "refused"]
     if refused:
-        pytest.skip(f"needs a kernel that takes congestion controls of whyperf's own; this one: {refused[0]}")
+        pytest.skip(f"needs a kernel that takes TCP struct_ops of BPF (Linux 6.1); this one: {refused[0]}")
     asked = forever(socket={"congestion_control": WANTED})
     port = int(far.ask("prepare", **trial(**asked))["port"])
     assert near.ask("prepare", **trial("connect", "sender", **asked))["reply"] == "prepared"

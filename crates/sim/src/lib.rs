@@ -7,7 +7,7 @@
 //! - [`sunos`]: the end system with `SunOS` 4.1. [`solaris`]: with Solaris 8. [`linux`]: with Linux. [`machine`]: one
 //!   of any kind.
 //! - [`profile`]: host profiles as data.
-//! - [`application`]: what a process does next. [`segment`]: what travels. [`link`]: the line.
+//! - [`application`]: what a process does next. [`process`]: what it is at. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
 //! - [`log`]: what was sent.
 
@@ -22,6 +22,7 @@ pub mod link;
 pub mod linux;
 pub mod log;
 pub mod machine;
+pub mod process;
 pub mod profile;
 pub mod segment;
 pub mod solaris;

@@ -14,6 +14,7 @@ use crate::chance::Chance;
 use crate::coalescing::Moderator;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, Outbox};
+pub(super) use crate::process::Process;
 use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
@@ -69,29 +70,6 @@ pub(super) struct Run {
     pub left: u64,
     /// The segment that is being made.
     pub segment: Segment,
-}
-
-/// What the process is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Process {
-    /// In a write call.
-    Writing {
-        /// Bytes of the call that are not copied.
-        remaining: u32,
-        /// Whether the stream is full.
-        is_asleep: bool,
-    },
-    /// In a read call.
-    Reading {
-        /// Room in the user's buffer.
-        room: u32,
-        /// Whether it waits for data.
-        is_asleep: bool,
-    },
-    /// In none, until then.
-    Waiting(Ps),
-    /// Done.
-    Over,
 }
 
 /// The processor of processes.
@@ -288,15 +266,9 @@ impl EndSystem for Host {
     }
 
     fn waits_for(&self) -> String {
-        let process = match self.process {
-            Process::Writing { remaining, is_asleep: true } => format!("the writer sleeps with {remaining} bytes of its call left"),
-            Process::Writing { remaining, .. } => format!("the writer has {remaining} bytes of its call left"),
-            Process::Reading { .. } => "the reader waits for data".to_owned(),
-            Process::Waiting(_) => "the process waits for its time".to_owned(),
-            Process::Over => "the process is done".to_owned(),
-        };
         format!(
-            "{process}, {} bytes are unsent and {} unacknowledged, the other end's window is {} bytes, {} bytes are unread",
+            "{}, {} bytes are unsent and {} unacknowledged, the other end's window is {} bytes, {} bytes are unread",
+            self.process,
             self.sender.unsent.bytes,
             self.sender.outstanding(),
             self.sender.window,

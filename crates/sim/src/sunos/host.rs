@@ -4,6 +4,7 @@ use crate::application::{Application, Executed};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
+pub(super) use crate::process::Process;
 use crate::segment::Segment;
 use crate::sunos::recovery::Due;
 use crate::sunos::socket::Received;
@@ -69,29 +70,6 @@ pub(super) struct Output {
     pub was_idle: bool,
     /// Whether there may be another segment.
     pub is_more: bool,
-}
-
-/// What the process is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Process {
-    /// In a write call with so many bytes left.
-    Writing {
-        /// Bytes of the call that are not copied.
-        remaining: u32,
-        /// Whether it waits for room.
-        is_asleep: bool,
-    },
-    /// In a read call.
-    Reading {
-        /// Room that is left in the user's buffer.
-        room: u32,
-        /// Whether it waits for data.
-        is_asleep: bool,
-    },
-    /// In none, until then.
-    Waiting(Ps),
-    /// Done.
-    Over,
 }
 
 /// One host as it stands.
@@ -293,15 +271,9 @@ impl EndSystem for Host {
     }
 
     fn waits_for(&self) -> String {
-        let process = match self.process {
-            Process::Writing { remaining, is_asleep: true } => format!("the writer sleeps with {remaining} bytes of its call left"),
-            Process::Writing { remaining, .. } => format!("the writer has {remaining} bytes of its call left"),
-            Process::Reading { .. } => "the reader waits for data".to_owned(),
-            Process::Waiting(_) => "the process waits for its time".to_owned(),
-            Process::Over => "the process is done".to_owned(),
-        };
         format!(
-            "{process}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, {} bytes are unread",
+            "{}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, {} bytes are unread",
+            self.process,
             self.queued,
             self.tcp.next - self.tcp.una,
             self.tcp.send_window,

@@ -40,10 +40,10 @@ def sums(record: Record, direction: str) -> dict[str, int]:
     return record.table("path").filter(pl.col("direction") == direction).sum().row(0, named=True)
 
 
-def carried(manifest: Manifest) -> dict[str, int]:
+def carried(manifest: Manifest) -> dict[str, Any]:
     """How well the path was carried. A busy host may void the trial for its lateness; its counts hold all the same."""
     assert manifest.status in {"complete", "void"}, manifest.reason
-    audit: dict[str, int] = manifest.path["audit"]
+    audit: dict[str, Any] = manifest.path["audit"]
     for lost in ("socket_dropped_frames", "device_dropped_packets", "refused_frames", "unstamped_frames"):
         assert audit[lost] == 0, lost
     return audit
@@ -123,7 +123,9 @@ def test_the_kernels_own_disciplines_are_a_path_too(tmp_path: Path) -> None:
         assert dropped > 0
         # A probe for a loss that was none may be dropped, too.
         assert abs(sum(numbers(last, "retransmitted_segments")) - dropped) <= 3
-        assert abs(data["arrived_packets"] - data["passed_packets"] - dropped) <= UNDER_WAY_PACKETS
+        # Where the host let the counting begin late, that is told.
+        if not any("counting begin late" in sentence for sentence in audit["unaudited"]):
+            assert abs(data["arrived_packets"] - data["passed_packets"] - dropped) <= UNDER_WAY_PACKETS
         assert (rows["lateness_ns_max"].null_count() == rows.height) == by_netem
         assert (audit["late_packets"] is None) == by_netem
 

@@ -56,7 +56,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits for `at_mono_ns`, sets what happens whatever the load, and counts from there on.
+    /// Sets what happens whatever the load shortly before `at_mono_ns`, when the load begins, and counts from there on.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -89,6 +89,10 @@ impl Drop for Watch {
     }
 }
 
+/// How long before the load counting begins: a thread that wakes up late is in time all the same.
+/// Nothing is sent then, because the ends wait for the begin, too.
+const AHEAD_NS: u64 = 8_000_000;
+
 /// The thread's belongings.
 struct Watched {
     places: Arc<[Places; 2]>,
@@ -101,15 +105,19 @@ type Seen = [[Counts; 3]; 2];
 
 impl Watched {
     fn run(&self, at_mono_ns: u64, interval_ns: u64, budget_ns: u64) -> io::Result<Counted> {
-        let is_over = self.is_stopped_by(at_mono_ns);
+        let is_over = self.is_stopped_by(at_mono_ns.saturating_sub(AHEAD_NS));
         for (way, [edge, ..]) in self.plan.0.iter().zip(self.places.iter()) {
             if let Some(qdisc) = &way.edge {
                 edge.talk.add(edge.index, qdisc)?;
             }
         }
-        let unaudited = self.unaudited()?;
+        let mut unaudited = self.unaudited()?;
         let (mut from_ns, mut before, cpu_from_ns) = (mono_ns(), self.see()?, thread_cpu_ns());
         let begin_ns = from_ns;
+        if begin_ns > at_mono_ns {
+            let late_us = (begin_ns - at_mono_ns) / 1000;
+            unaudited.push(format!("what the path did in the first {late_us} us: this host let its counting begin late"));
+        }
         let mut intervals = [Vec::new(), Vec::new()];
         let mut is_over = is_over;
         while !is_over {

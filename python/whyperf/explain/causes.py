@@ -1,0 +1,55 @@
+"""The causes that a verdict may name.
+
+Each has a truth experiment (`whyperf truth`) that puts it there on purpose. A cause is something
+that can be changed; CAPACITY is none: an end or the line does what it can.
+"""
+
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a rate is what it is."""
+
+    RECEIVE_BUFFER = "receive_buffer"
+    SEND_BUFFER = "send_buffer"
+    SLOW_READER = "slow_reader"
+    READ_SIZE = "read_size"
+    """Read calls so large, or so small, that they hold up the window or cost a CPU."""
+    SLOW_WRITER = "slow_writer"
+    THINK_TIME = "think_time"
+    """The application waits for an answer, or pauses, between what it writes."""
+    TINY_WRITES = "tiny_writes"
+    NAGLE_DELAYED_ACK = "nagle_delayed_ack"
+    WRITE_WINDOW_MISMATCH = "write_window_mismatch"
+    """The write size does not fit the window: stop-and-go."""
+    DELAYED_ACK = "delayed_ack"
+    """The receiver holds back acknowledgments that the sender's window or congestion window waits for."""
+    QUICK_ACK = "quick_ack"
+    """An acknowledgment for each segment costs an end's CPU."""
+    PACING_RATE = "pacing_rate"
+    SLOW_START = "slow_start"
+    BOTTLENECK = "bottleneck"
+    """A queue on the path is full or grows: its rate is the limit."""
+    SMALL_QUEUE = "small_queue"
+    """A queue on the path is too small to keep its bottleneck busy (Appenzeller et al., SIGCOMM 2004)."""
+    RANDOM_LOSS = "random_loss"
+    BURST_LOSS = "burst_loss"
+    REORDERING = "reordering"
+    ACK_THINNING = "ack_thinning"
+    """Acknowledgments are lost or merged on their way back."""
+    ROUND_TRIP = "round_trip"
+    """One window in a round trip, with nothing to blame but the path's length."""
+    SMALL_MTU = "small_mtu"
+    OFFLOADS_OFF = "offloads_off"
+    SENDER_CPU = "sender_cpu"
+    RECEIVER_CPU = "receiver_cpu"
+    SHARED_CPU = "shared_cpu"
+    """Both ends, or an end and its receive processing, share one CPU."""
+    OTHER_LOAD = "other_load"
+    """Other programs take the CPU of an end."""
+    MANY_CONNECTIONS = "many_connections"
+    RECEIVER_LOSS = "receiver_loss"
+    """The receiving host drops what has arrived: an adapter's FIFO or a backlog runs over."""
+    CAPACITY = "capacity"
+    """Nothing to blame: an end's CPU or the line is at its limit."""
+    NOT_KNOWN = "not_known"

@@ -1,0 +1,191 @@
+"""What an explanation holds: the JSON of `whyperf explain --json` and of the record's explain.json.
+
+Fields are only ever added. Times are ns after the start of the load on the controller's clock,
+ratios lie between 0 and 1 unless they are called gains; null means not known.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from whyperf.analyze.spread import Part
+from whyperf.explain.causes import Cause
+
+FORMAT = 1
+
+Level = str | int | float | bool
+
+
+class StateShare(Part):
+    """How much of a connection's life at one end was in a state; `spells` is how often it was entered."""
+
+    state: str
+    ns: int
+    ratio: float
+    spells: int
+
+
+class Chronograph(Part):
+    """A clock of the kernel (tcp_info: busy, rwnd_limited, sndbuf_limited) beside the states that say the same.
+
+    `agrees` is whether they differ by at most 3 % of the connection's life or 8 ms, whichever is more: the kernel
+    counts in jiffies.
+    """
+
+    name: Literal["busy", "rwnd_limited", "sndbuf_limited"]
+    kernel_ns: int
+    budget_ns: int
+    agrees: bool
+
+
+class Budget(Part):
+    """Where the time of one connection went at one end. `shares` add up to the life, largest first."""
+
+    trial: str
+    host: str
+    role: Literal["sender", "receiver"]
+    connection: int
+    begin_ns: int
+    end_ns: int
+    shares: list[StateShare]
+    chronographs: list[Chronograph] = Field(default_factory=list)
+
+    @property
+    def life_ns(self) -> int:
+        """From the first to the last byte."""
+        return self.end_ns - self.begin_ns
+
+    def ratio(self, *states: str) -> float:
+        """What these states have of the life together."""
+        return sum(share.ratio for share in self.shares if share.state in states)
+
+
+class Phase(Part):
+    """A stretch of a connection in which one cycle repeats, and what changed it into that."""
+
+    begin_ns: int
+    end_ns: int
+    payloads: list[tuple[int, int]]
+    """One turn as (bytes, how often in a row)."""
+    acks_per_turn: float
+    waits: str
+    """Who waits for whom in a turn, in words."""
+    ratio: float
+    changed_by: str = ""
+    words: str
+
+
+class Pattern(Part):
+    """The segment flow of one connection as a person would say it."""
+
+    trial: str
+    connection: int
+    phases: list[Phase]
+    words: str
+
+
+class Evidence(Part):
+    """A fact that a verdict stands on: a sentence, and where to look it up.
+
+    `table`, `host`, `connection` and the times tell the rows; `value` and `unit` the figure, if it is one.
+    """
+
+    words: str
+    table: str = ""
+    host: str = ""
+    connection: int | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    value: float | None = None
+    unit: str = ""
+
+
+class Change(Part):
+    """What to change: factors of whyperf with their new levels, and what a user of the hosts would do.
+
+    `factors` is empty where no factor can make the change; `by_hand` then is all there is.
+    """
+
+    factors: dict[str, Level] = Field(default_factory=dict)
+    by_hand: str = ""
+    command: str = ""
+
+
+class Verification(Part):
+    """The change was made and measured, interleaved with the original.
+
+    Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval are
+    bootstrapped over the pairs.
+    """
+
+    outcome: Literal["confirmed", "refuted", "undecided"]
+    predicted_gain: float | None
+    measured_gain: float | None
+    low: float | None
+    high: float | None
+    pairs: int
+    words: str
+    experiment: str = ""
+
+
+class Verdict(Part):
+    """A cause, what it costs, the evidence for it, and what would refute it.
+
+    `lost_ratio` is the part of the time (or of the rate that was possible) that the cause took. `confidence` is high,
+    medium or low: whether the evidence leaves another cause that would look the same.
+    """
+
+    cause: Cause
+    claim: str
+    lost_ratio: float | None = Field(default=None, ge=0, le=1)
+    confidence: Literal["high", "medium", "low"]
+    evidence: list[Evidence]
+    refuted_by: str
+    change: Change | None = None
+    predicted_gain: float | None = None
+    verification: Verification | None = None
+
+
+class Anomaly(Part):
+    """A point of a sweep that stands out from its neighbors by 10 % and more beyond the noise, or where a curve bends.
+
+    `ratio` is its rate over what its neighbors foretell. `differences` are what the evidence has otherwise there.
+    """
+
+    kind: Literal["peak", "drop", "knee", "plateau"]
+    cell: str
+    sweep: str
+    factor: str
+    level: Level
+    ratio: float | None
+    neighbors: list[str]
+    differences: list[Evidence]
+    cause: Cause
+    words: str
+
+
+class CellExplanation(Part):
+    """Why a cell is as fast as it is: its explained trial, and the verdicts, the strongest first."""
+
+    cell: str
+    trial: str | None
+    rate_bps: float | None
+    dominant_state: str | None
+    """The sender's largest state, over all connections."""
+    missing: list[str]
+    """What evidence there is none of, said first."""
+    budgets: list[Budget]
+    patterns: list[Pattern]
+    verdicts: list[Verdict]
+    headline: str
+
+
+class Explanation(Part):
+    """An experiment, explained."""
+
+    format: int = FORMAT
+    experiment: str
+    cells: list[CellExplanation]
+    anomalies: list[Anomaly] = Field(default_factory=list)
+    missing: list[str] = Field(default_factory=list)
+    headline: str

@@ -12,7 +12,9 @@ mod transport_info;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use evidence::{ACK_REASONS, CONTEXTS, COUNTERS, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS};
+pub use evidence::{
+    ACK_REASONS, CALL_WORDS, CALLS, CONTEXTS, COUNTERS, OUTCOMES, RETRANSMISSIONS, SEGMENTS, SIZED, SIZES, SOFTIRQS, VECTORS,
+};
 pub use path::{PATH, PATH_DIRECTIONS, PATH_LATENESS};
 pub use round_trips::ROUND_TRIPS;
 pub use transactions::{DATAGRAMS, LATENCIES, LATENCY_KINDS, TRANSACTIONS};
@@ -69,7 +71,7 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 17] = [
+pub const TABLES: [&Table; 18] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
@@ -80,6 +82,7 @@ pub const TABLES: [&Table; 17] = [
     &SIZES,
     &SOFTIRQS,
     &SEGMENTS,
+    &CALLS,
     &TRANSACTIONS,
     &LATENCIES,
     &DATAGRAMS,

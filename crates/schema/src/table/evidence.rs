@@ -80,6 +80,64 @@ pub const SEGMENTS: Table = Table {
     ],
 };
 
+/// Words of a call's direction.
+pub const CALL_WORDS: [&str; 2] = ["write", "read"];
+
+/// Words of how a call ended.
+pub const OUTCOMES: [&str; 3] = ["done", "would_block", "failed"];
+
+const fn call_ns(name: &'static str, meaning: &'static str, source: &'static str) -> Column {
+    optional(name, U64, "ns", meaning, source)
+}
+
+/// One row a read or write call.
+pub const CALLS: Table = Table {
+    name: "calls",
+    row: "a call that moved payload into a connection's socket or out of it, or tried to; rows of a CPU are in the order of their ends",
+    columns: &[
+        HOST,
+        CONNECTION,
+        ROLE,
+        column(
+            "thread",
+            U32,
+            "",
+            "The thread that called, by its number in the whole system, which is that of `threads` where processes have no namespace of their own.",
+            "task",
+        ),
+        column("call", Text, "", "write or read, whichever system call it was.", "hook"),
+        call_ns(
+            "start_mono_ns",
+            "When the thread entered the system call, or the end of the call before it in the same one; absent of a thread not seen before.",
+            "raw_syscalls:sys_enter, CLOCK_MONOTONIC",
+        ),
+        column("end_mono_ns", U64, "ns", "When the socket was done.", "sock:sock_send_length, sock:sock_recv_length"),
+        column("moved_bytes", U32, "bytes", "Payload taken or given; 0 when none was.", "the same"),
+        column(
+            "outcome",
+            Text,
+            "",
+            "done (a read of 0 bytes: the peer's end), would_block (nothing moved, and it was not to wait) or failed.",
+            "the same",
+        ),
+        call_ns("blocked_ns", "Of the call, time asleep.", "sched:sched_switch, sched:sched_waking"),
+        call_ns(
+            "preempted_ns",
+            "Of the call, time runnable and not running: preempted, or woken and waiting for a CPU.",
+            "sched:sched_switch, sched:sched_waking",
+        ),
+        call_ns("softirq_ns", "Of the call, time of softirqs on top of it, on its CPU.", "irq:softirq_entry, irq:softirq_exit"),
+        call_ns(
+            "waited_before_ns",
+            "Time the thread was asleep between the call of it before, on whatever connection, and this one.",
+            "sched:sched_switch, sched:sched_waking",
+        ),
+        call_ns("runnable_before_ns", "Between the two, time runnable and not running.", "sched:sched_switch, sched:sched_waking"),
+        call_ns("softirq_before_ns", "Between the two, time of softirqs on top of the thread.", "irq:softirq_entry, irq:softirq_exit"),
+        column("cpu", U32, "", "CPU it ended on.", "hook"),
+    ],
+};
+
 /// One row a connection, end and interval.
 pub const COUNTERS: Table = Table {
     name: "counters",

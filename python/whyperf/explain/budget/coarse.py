@@ -1,0 +1,54 @@
+"""The sender's budget from the kernel's chronographs alone, where there is no segment log.
+
+`tcp_chrono_start` and `tcp_chrono_stop` (net/ipv4/tcp_output.c) split a connection's life into idle,
+busy, limited by the receive window and limited by the send buffer. What busy time waited for, and when
+anything was, they do not tell.
+"""
+
+import polars as pl
+
+from whyperf.explain.budget.shares import budget_of_sums
+from whyperf.explain.model import Budget
+from whyperf.explain.states import SenderState
+
+
+def coarse_budgets(trial: str, host: str, samples: pl.DataFrame) -> list[Budget]:
+    """A budget for each connection of a sending end.
+
+    `samples` is of `chronographs.read_samples`. The rest of the busy time is UNKNOWN: congestion window, pacing,
+    device and CPU look alike. A full receive window is taken for a small buffer, since the reader was not watched.
+    """
+    return [
+        budget
+        for (connection,), rows in samples.group_by("connection", maintain_order=True)
+        if (budget := _coarse(trial, host, int(str(connection)), rows)) is not None
+    ]
+
+
+def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budget | None:
+    first, last = rows.row(0, named=True), rows.row(-1, named=True)
+    begin, end = first["sample_ns"], last["sample_ns"]
+    if end <= begin:
+        return None
+    # The kernel counts in jiffies, so its sums may pass the time between two samples by a little.
+    left = end - begin
+    sums: dict[str, int] = {}
+    window, buffer = (last[name] - first[name] for name in ("rwnd_limited_ns", "send_buffer_limited_ns"))
+    busy = last["busy_ns"] - first["busy_ns"] - window - buffer
+    for state, ns in (
+        (SenderState.RECEIVE_WINDOW_BUFFER, window),
+        (SenderState.SEND_BUFFER, buffer),
+        (SenderState.UNKNOWN, busy),
+        (SenderState.NOT_WRITING, left),
+    ):
+        sums[state] = min(max(ns, 0), left)
+        left -= sums[state]
+    return budget_of_sums(
+        trial=trial,
+        host=host,
+        role="sender",
+        connection=connection,
+        begin_ns=begin,
+        end_ns=end,
+        sums={state: (ns, 1) for state, ns in sums.items() if ns},
+    )

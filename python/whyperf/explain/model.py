@@ -60,28 +60,79 @@ class Budget(Part):
         return sum(share.ratio for share in self.shares if share.state in states)
 
 
+class TurnSegment(Part):
+    """One place of a turn: a payload that left TCP at once, `times` in a row, and what let the first of them go.
+
+    `payload_bytes` holds all of a super-segment. `released_by` says who sent it in most turns (`ratio` of them):
+    `ack`, taken in just then; `woken`, a write call that an acknowledgment had made room for; `write`, a write call
+    that nothing held; `pacing`, `timer` and `worker`, the kernel on its own. `held_by` is what it waited for till then:
+    the announced `window`; `small`, less than a full segment while something was unacknowledged though the window had
+    room (RFC 896); `send_room`, less room than the write wanted; "" where nothing held it or it is not known.
+    `ack_reason` is why the receiver sent that acknowledgment. `wait_ns` is the median time after what was sent before.
+    """
+
+    payload_bytes: int
+    times: int = 1
+    released_by: Literal["ack", "woken", "write", "pacing", "timer", "worker", "unknown"] = "unknown"
+    held_by: Literal["", "window", "congestion_window", "small", "send_room"] = ""
+    ack_reason: str = ""
+    ratio: float = 0.0
+    wait_ns: int | None = None
+
+
 class Phase(Part):
-    """A stretch of a connection in which one cycle repeats, and what changed it into that."""
+    """A stretch of a connection in which one cycle repeats, and what changed it into that.
+
+    `ratio` is its part of the connection's time. `ack_reasons` are pure ACKs a turn by why the receiver sent them.
+    `stop_and_go_ratio` is how often an acknowledgment that let something go left nothing outstanding: near 1 sender and
+    receiver work by turns, near 0 at the same time. `outstanding_bytes` is the median of what was unacknowledged when
+    acknowledgments came, `window_bytes` of the announced window.
+    """
 
     begin_ns: int
     end_ns: int
     payloads: list[tuple[int, int]]
     """One turn as (bytes, how often in a row)."""
-    acks_per_turn: float
+    acks_per_turn: float | None
     waits: str
     """Who waits for whom in a turn, in words."""
     ratio: float
     changed_by: str = ""
     words: str
+    turn: list[TurnSegment] = Field(default_factory=list)
+    turns: int = 0
+    turn_ns: int | None = None
+    ack_reasons: dict[str, float] = Field(default_factory=dict)
+    stop_and_go_ratio: float | None = None
+    outstanding_bytes: int | None = None
+    window_bytes: int | None = None
+
+
+class Losses(Part):
+    """What a connection sent again, and where it had been lost.
+
+    `kinds` counts retransmissions as the record's column does (timeout, fast, probe, other). `timeout_wait_ns` is the
+    silence that retransmission timers ended. `lost_in_receiver` are those of which an earlier copy had arrived at the
+    receiving host without ever being acknowledged before, `lost_on_path` those of which none had; both are null
+    without both logs.
+    """
+
+    kinds: dict[str, int]
+    timeout_wait_ns: int
+    lost_in_receiver: int | None = None
+    lost_on_path: int | None = None
 
 
 class Pattern(Part):
-    """The segment flow of one connection as a person would say it."""
+    """The segment flow of one connection as a person would say it. Without a cycle `phases` is empty."""
 
     trial: str
     connection: int
     phases: list[Phase]
     words: str
+    losses: Losses | None = None
+    missing: list[str] = Field(default_factory=list)
+    """What of the log there is none of, said first."""
 
 
 class Evidence(Part):

@@ -1,0 +1,104 @@
+"""Which verdict an experiment verifies: `verifies.json` in its folder, beside the explained experiment.
+
+With it an explanation can be made anew from the records alone, verifications included.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from whyperf.analyze import read_inputs
+from whyperf.analyze.spread import Part
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
+from whyperf.explain.verify.judgement import judge
+from whyperf.explain.verify.pairs import pairs_of
+from whyperf.explain.verify.words import change_words
+from whyperf.plan import Plan
+from whyperf.record import Experiment, RecordError
+from whyperf.record.durable import write_file
+from whyperf.record.errors import told
+
+FILE = "verifies.json"
+
+
+class Verified(Part):
+    """The verdict that was tried: on which cell, its cause, its change and what it foretold."""
+
+    experiment: str
+    cell: str
+    cause: Cause
+    factors: dict[str, Level] = Field(min_length=1)
+    predicted_gain: float | None
+
+    def is_of(self, cell: CellExplanation, verdict: Verdict) -> bool:
+        """Whether it was this verdict of this cell; a change to other levels is another claim."""
+        factors = verdict.change.factors if verdict.change is not None else {}
+        return (self.cell, self.cause, self.factors) == (cell.cell, verdict.cause, factors)
+
+
+def folder_of(experiment: Experiment, plan: Plan) -> Path:
+    """Where the verification of `experiment` with this plan is kept: the same command finds it again."""
+    return experiment.folder.absolute().parent / f"{experiment.name}-{plan.profile}-{plan.id[:6]}"
+
+
+def keep(folder: Path, verified: Verified) -> None:
+    """Writes it into the verification's folder.
+
+    Raises:
+        RecordError: the disk refuses.
+    """
+    path = folder / FILE
+    with told("write", path):
+        write_file(path, (verified.model_dump_json(indent=1) + "\n").encode())
+
+
+def verification_of(experiment: Experiment, verified: Verified) -> Verification:
+    """The judgement, from the record of a verification, finished or not.
+
+    Raises:
+        RecordError: it cannot be read.
+    """
+    plan = experiment.plan
+    return judge(
+        pairs_of(read_inputs(experiment), plan),
+        verified.predicted_gain,
+        asked=len(plan.blocks),
+        seed=plan.seed,
+        change=change_words(verified.factors),
+        experiment=experiment.name,
+    )
+
+
+def with_verifications(explanation: Explanation, experiment: Experiment) -> Explanation:
+    """The explanation, each verdict with its verification where one is kept beside; of several the one of most pairs.
+
+    What cannot be read is left out: a verification never keeps an explanation from being told.
+    """
+    found = list(_kept(experiment))
+    if not found:
+        return explanation
+    cells = []
+    for cell in explanation.cells:
+        verdicts = [_verified(cell, verdict, found) for verdict in cell.verdicts]
+        cells.append(cell.model_copy(update={"verdicts": verdicts}))
+    return explanation.model_copy(update={"cells": cells})
+
+
+def _verified(cell: CellExplanation, verdict: Verdict, found: list[tuple[Verified, Verification]]) -> Verdict:
+    of_verdict = [verification for verified, verification in found if verified.is_of(cell, verdict)]
+    if not of_verdict:
+        return verdict
+    return verdict.model_copy(update={"verification": max(of_verdict, key=lambda one: one.pairs)})
+
+
+def _kept(experiment: Experiment) -> Iterator[tuple[Verified, Verification]]:
+    folder = experiment.folder.absolute()
+    for path in sorted(folder.parent.glob(f"{folder.name}-*/{FILE}")):
+        try:
+            verified = Verified.model_validate_json(path.read_text(encoding="utf-8"))
+            if verified.experiment == experiment.name:
+                yield verified, verification_of(Experiment.open(path.parent), verified)
+        except (RecordError, ValidationError, OSError):
+            continue

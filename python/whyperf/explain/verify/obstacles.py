@@ -1,0 +1,40 @@
+"""Which verdicts can be tried at all, and from here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from whyperf.explain.model import Verdict
+from whyperf.explain.verify.words import Obstacle
+from whyperf.plan import LOCAL, Plan
+
+#: What makes two hosts the same one.
+SAME = ("hostname", "cpu_model")
+
+
+def refuse_untriable(verdict: Verdict, number: int) -> None:
+    """Refuses a verdict whose change no plan can make.
+
+    Raises:
+        Obstacle: saying what to do instead.
+    """
+    change = verdict.change
+    if change is not None and change.factors:
+        return
+    named = f"Verdict {number} ({verdict.cause.value})"
+    if change is None or not change.by_hand:
+        raise Obstacle(f"{named} names nothing to change, so there is nothing to try; choose another with --verdict.")
+    by_hand = change.by_hand.rstrip(".")
+    raise Obstacle(f"{named} cannot be tried in a plan; change it by hand ({by_hand}) and measure again.")
+
+
+def refuse_other_host(plan: Plan, kept: Mapping[str, Any] | None, here: Mapping[str, Any]) -> None:
+    """Refuses what has to be measured on another host: `kept` are the record's facts of the near host, `here` ours.
+
+    Raises:
+        Obstacle: naming the host.
+    """
+    if plan.testbed.kind == "model" or LOCAL not in plan.near or not kept:
+        return
+    if any(kept.get(name) != here.get(name) for name in SAME):
+        host = f"{kept.get('hostname')} ({kept.get('cpu_model')})"
+        raise Obstacle(f"It was measured on {host}, not on this host; run the same command there.")

@@ -1,0 +1,136 @@
+"""The experiment that tries a verdict's change: the cell as it was and as changed, interleaved in randomized blocks.
+
+Both cells go through the planner like any other, so that what cannot be measured is refused before anything runs,
+and the record that comes of it can be read, resumed and repeated like any other.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from whyperf.explain.verify.words import Obstacle, change_words
+from whyperf.plan import Cell, Plan, build
+from whyperf.profile import BY_NAME, Factors, Level, Profile, ProfileError, parse, resolve
+
+NAME = "verify"
+ORIGINAL = "original"
+CHANGED = "changed"
+#: What a schedule decides itself.
+PHASES = ("warmup_s", "duration_s", "cooldown_s")
+
+
+def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Level], pairs: int) -> Profile:
+    """The profile of the verification: two sweeps of a cell each, `original` and `changed`, `pairs` blocks.
+
+    Args:
+        asked: the profile of the explained experiment, for workloads and schedules of its own.
+        plan: the explained experiment's.
+        cell: the cell of the verdict, whose factors the plan resolved.
+        change: factors with their new levels.
+        pairs: blocks, each with both cells in random order.
+
+    Raises:
+        Obstacle: the cell has the change already, or the factors do not allow it.
+    """
+    before = dict(cell.factors)
+    if cell.schedule is not None:
+        before = {name: level for name, level in before.items() if name not in PHASES}
+    change = _checked(change)
+    before, after = _stated(before, {}, asked, plan), _stated(before | change, change, asked, plan)
+    differ = {name for name in (*before, *after) if before.get(name) != after.get(name)}
+    if not differ:
+        raise Obstacle(f"The cell has {change_words(change)} already; there is nothing to change.")
+    document: dict[str, Any] = {
+        "about": f"Whether {change_words(change)} does what a verdict on {plan.experiment} foretold.",
+        "seed": plan.seed,
+        "fixed": {name: level for name, level in before.items() if name not in differ},
+        "design": {"trials": pairs, "pause_ms": plan.pause_ms},
+    }
+    if plan.testbed.kind in {"veth", "loopback"}:
+        document["testbed"] = {"kind": plan.testbed.kind}
+    sweeps = [
+        {"name": name, "fixed": {factor: level for factor, level in factors.items() if factor in differ}}
+        for name, factors in ((ORIGINAL, before), (CHANGED, after))
+    ]
+    text = toml_of(document | _own_tables(asked), sweeps)
+    try:
+        profile = parse(text, name=NAME, where=NAME)
+    except ProfileError as error:
+        raise Obstacle(f"{change_words(change)} cannot be planned: {error.problem}.") from None
+    return replace(profile, workloads=dict(asked.workloads), schedules=dict(asked.schedules))
+
+
+def plan_of(question: Profile, plan: Plan) -> Plan:
+    """The plan of a verification: where the explained experiment was measured, with the evidence of its throughputs.
+
+    Raises:
+        Obstacle: the changed cell cannot be measured there, and why.
+    """
+    try:
+        return build(question, target=plan.target, near=plan.near, evidence=plan.evidence or "counters")
+    except ProfileError as error:
+        raise Obstacle(f"The change cannot be made in a plan: {error.key or error.where}: {error.problem}.") from None
+
+
+def _stated(factors: Factors, change: Mapping[str, Level], asked: Profile, plan: Plan) -> Factors:
+    """The factors to state for a cell that shall have them.
+
+    The plan resolved those of a cell, and some may not be stated though they have a level: what tells of a probe that
+    is not there, or, beside a change, of a path that is no longer there. They follow from the others.
+    """
+    stated = dict(factors)
+    while True:
+        try:
+            resolve(
+                stated,
+                testbed=plan.testbed.kind == "veth",
+                model=plan.testbed.kind == "model",
+                own=asked.workloads,
+                schedules=asked.schedules,
+            )
+        except ProfileError as error:
+            if error.key not in stated or error.key in change:
+                raise Obstacle(f"{change_words(change)} is not possible here: {error.problem}.") from None
+            del stated[error.key]
+        else:
+            return stated
+
+
+def _checked(change: Mapping[str, Level]) -> Factors:
+    unknown = next((name for name in change if name not in BY_NAME), None)
+    if unknown is not None:
+        raise Obstacle(f"There is no factor {unknown}; the change has to be made by hand.")
+    try:
+        return {name: BY_NAME[name].check(level) for name, level in change.items()}
+    except ProfileError as error:
+        raise Obstacle(f"{change_words(change)} is not possible: {error.problem}.") from None
+
+
+def _own_tables(asked: Profile) -> dict[str, Any]:
+    """The workload and the schedule that the profile carries, so that the kept profile is whole."""
+    try:
+        written = tomllib.loads(asked.text)
+    except tomllib.TOMLDecodeError:
+        # A profile of uperf; what it does is in the plan.
+        return {}
+    return {name: written[name] for name in ("workload", "schedule") if name in written}
+
+
+def toml_of(document: Mapping[str, Any], sweeps: list[dict[str, Any]]) -> str:
+    """A profile as TOML; tables within tables are inline."""
+    plain = [f"{name} = {_inline(value)}" for name, value in document.items() if not isinstance(value, dict)]
+    tables = [(f"[{name}]", value) for name, value in document.items() if isinstance(value, dict)]
+    tables += [("[[sweep]]", sweep) for sweep in sweeps]
+    blocks = [[head, *(f"{key} = {_inline(value)}" for key, value in table.items())] for head, table in tables]
+    return "\n\n".join("\n".join(lines) for lines in (plain, *blocks) if lines) + "\n"
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_inline(inner) for inner in value) + "]"
+    # TOML takes strings, numbers and booleans as JSON writes them (toml.io, v1.0.0).
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,118 @@
+"""The experiment that tries a change: two cells, interleaved, the original as it was to the last factor."""
+
+import pytest
+
+from whyperf.explain.verify import Obstacle, plan_of, question_of
+from whyperf.explain.verify.question import CHANGED, ORIGINAL
+from whyperf.plan import MODEL, Cell, Plan, build
+from whyperf.profile import Profile, find, parse, shipped_names
+
+SAMPLE = """
+about = "A question."
+[fixed]
+duration_s = 1
+read_size_bytes = "=write_size_bytes"
+[[sweep]]
+name = "windows"
+[sweep.factors]
+window_bytes = [4096, 8192]
+write_size_bytes = [512, 1024]
+"""
+OWN_WORKLOAD = """
+about = "A question of its own."
+[fixed]
+duration_s = 1
+request_size_bytes = 100
+[workload]
+name = "mine"
+about = "Requests."
+[[workload.group]]
+name = "clients"
+[[workload.group.transaction]]
+name = "ask"
+steps = [{ op = "write", size = "=request_size_bytes" }, { op = "read", size = 1 }]
+"""
+
+
+def planned(text: str, target: str = "testbed") -> tuple[Profile, Plan]:
+    profile = parse(text, name="sample", where="sample.toml")
+    return profile, build(profile, target=target)
+
+
+def cell_named(plan: Plan, sweep: str) -> Cell:
+    return next(cell for cell in plan.cells if cell.sweep == sweep)
+
+
+def test_a_block_has_both_cells_in_an_order_drawn_from_the_seed() -> None:
+    profile, plan = planned(SAMPLE)
+    verification = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 65536}, 8), plan)
+    assert len(verification.blocks) == 8
+    assert {frozenset(block) for block in verification.blocks} == {frozenset({"c0001", "c0002"})}
+    assert len(set(verification.blocks)) == 2, "eight blocks of a fixed seed come in both orders"
+    again = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 65536}, 8), plan)
+    assert again.id == verification.id, "the same question resumes"
+
+
+def test_the_change_alone_differs_even_where_the_profile_ties_factors_together() -> None:
+    profile, plan = planned(SAMPLE)
+    verification = plan_of(question_of(profile, plan, plan.cells[0], {"write_size_bytes": 4096}, 3), plan)
+    before, after = (cell_named(verification, name).factors for name in (ORIGINAL, CHANGED))
+    assert before == plan.cells[0].factors
+    assert {name for name in before if before[name] != after[name]} == {"write_size_bytes"}
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_names() if not find(name).is_of_model])
+def test_the_original_of_every_shipped_profile_is_the_cell_as_it_was(name: str) -> None:
+    profile = find(name)
+    plan = build(profile)
+    for cell in {cell.sweep: cell for cell in plan.cells}.values():
+        other = 50 if cell.factors["interval_ms"] != 50 else 60
+        verification = plan_of(question_of(profile, plan, cell, {"interval_ms": other}, 3), plan)
+        original, changed = (cell_named(verification, sweep) for sweep in (ORIGINAL, CHANGED))
+        assert original.factors == cell.factors
+        assert changed.factors == cell.factors | {"interval_ms": other}
+        assert original.schedule == cell.schedule
+        if cell.workload is not None:
+            assert verification.workload(original.id) == plan.workload(cell.id)
+
+
+def test_a_cell_of_the_model_is_tried_on_the_model() -> None:
+    profile = find("window-sweep")
+    plan = build(profile, target=MODEL, overrides={"hosts": "sparc10+sba-200"}, only=("write_size_bytes=4096",))
+    verification = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 52428}, 3), plan)
+    assert (verification.target, verification.testbed.kind) == (MODEL, "model")
+    assert cell_named(verification, ORIGINAL).factors == plan.cells[0].factors
+
+
+def test_what_belongs_to_a_bottleneck_goes_with_it() -> None:
+    text = 'about = "Slow."\n[fixed]\nduration_s = 1\npath_rtt_ms = 10\npath_rate_bps = 100000000\npath_queue = 20000\n'
+    profile, plan = planned(text)
+    question = question_of(profile, plan, plan.cells[0], {"path_rate_bps": "none"}, 3)
+    cells = plan_of(question, plan)
+    assert cell_named(cells, ORIGINAL).factors == plan.cells[0].factors
+    changed = cell_named(cells, CHANGED).factors
+    assert changed["path_rtt_ms"] == 10
+    assert "path_queue" not in changed
+
+
+def test_a_profile_keeps_its_own_workload_in_the_text_of_its_verification() -> None:
+    profile, plan = planned(OWN_WORKLOAD)
+    question = question_of(profile, plan, plan.cells[0], {"request_size_bytes": 10}, 3)
+    again = parse(question.text, name="verify", where="verify")
+    assert plan_of(again, plan).id == plan_of(question, plan).id
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"window_bytes": 4096}, "already"),
+        ({"turbo": True}, "by hand"),
+        ({"window_bytes": 0}, "not a level"),
+        ({"gso": False}, "segmentation offload"),
+    ],
+)
+def test_what_cannot_be_changed_is_said_in_a_sentence(change: dict[str, int | bool], said: str) -> None:
+    profile, plan = planned(SAMPLE)
+    with pytest.raises(Obstacle, match=said) as told:
+        plan_of(question_of(profile, plan, plan.cells[0], change, 3), plan)
+    assert "\n" not in str(told.value)

@@ -22,7 +22,8 @@ demo: setup-run    ## a small window sweep on the embedded testbed, with a table
 
 test: setup-test    ## all tests
 	cargo test --workspace --locked
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadscope tests/unit
+	$(BIN)/pytest --ignore tests/unit
 
 test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not a part of test
 	@scripts/packages kernels

@@ -5,24 +5,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from whyperf.analyze.quantity import count
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, UsageError, say
 from whyperf.cli.formats import Format, Telling
-from whyperf.cli.goodput import Goodputs
+from whyperf.cli.making import measure_missing_trials, say_how_to_resume
 from whyperf.cli.missing import without_missing
 from whyperf.cli.overrides import in_words_of
-from whyperf.cli.progress import duration
 from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.cli.uperf import refuse_streams
-from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, TimeLeft, build
+from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
 from whyperf.profile import BY_NAME, Factors, Profile, ProfileError
-from whyperf.record import Experiment, known_cost, planned_folder, quick_folder
-from whyperf.run import Kind, Session, Target, allowed_kind, describe_host, named_cpus, run_plan
+from whyperf.record import Experiment, planned_folder, quick_folder
+from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 
 CONGESTION_CONTROL = "congestion_control"
-#: A measurement that lasts so long says so before it begins.
-WORTH_TELLING_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def measure(order: Order) -> int:
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
     ):
         try:
-            _make_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
+            measure_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
             say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
             return FAILED
@@ -162,45 +158,3 @@ def _with_allowed_congestion_control(overrides: Factors, profile: Profile, targe
     other = "reno" if "reno" in allowed else allowed[0]
     say(f"Congestion control is {other}: this host does not let you choose {usual}")
     return overrides | {CONGESTION_CONTROL: other}
-
-
-def _make_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> None:
-    """Measures what the record lacks."""
-    total = experiment.plan.trials_count
-    not_made = experiment.missing_trials()
-    goodputs = Goodputs(experiment)
-    missing = goodputs.wanted(not_made)
-    if len(not_made) < total:
-        to_go = f"{len(missing)} to go" if missing else "nothing is missing"
-        say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
-    if not missing:
-        return
-    seconds = TimeLeft(experiment.plan).seconds(trial.cell for trial in missing)
-    if seconds >= WORTH_TELLING_S:
-        number = count(len(missing), "trial")
-        say(f"{number} to make, about {duration(seconds)}; stopped at any time, the same command resumes")
-    # Imported here, as above.
-    from whyperf.cli.watch import watcher_for  # noqa: PLC0415
-
-    with Session(experiment.plan, target) as session:
-        for host, facts in session.facts.items():
-            experiment.write_host(host, facts)
-        near = session.facts["near"]
-        cost = known_cost(near["hostname"], near["kernel"])
-        if cost is not None:
-            experiment.write_probe_cost(cost)
-        if session.testbed is not None:
-            experiment.write_testbed(session.testbed)
-        with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
-            run_plan(session, experiment, watcher, goodputs.of)
-
-
-def say_how_to_resume(experiment: Experiment, *, named: bool) -> None:
-    """After an interruption. The same command finds a `named` folder again; a quick one has a time in its name."""
-    if experiment.discard_if_empty():
-        say("whyperf: stopped before the first trial was done; nothing is left behind")
-        return
-    made, total, folder = len(experiment.trials().manifests), experiment.plan.trials_count, experiment.folder
-    how = "the same command resumes" if named else f"the same command with --out {folder} resumes"
-    shows = f"`whyperf show {folder}` shows what there is"
-    say(f"whyperf: stopped; {made} of {total} trials are in {folder}; {how}, {shows}")

@@ -6,16 +6,14 @@ from pathlib import Path
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import FAILED, say
 from whyperf.cli.formats import Format, Telling
-from whyperf.cli.goodput import Goodputs
-from whyperf.cli.measure import say_how_to_resume
+from whyperf.cli.making import say_how_to_resume, simulate_missing_trials
 from whyperf.cli.question import understand
 from whyperf.plan import MODEL, build
 from whyperf.profile import Factors
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import RunError
 from whyperf.run.errors import Fault
-from whyperf.simulate import Known, hosts_facts, refuse_unknown, simulate_plan
-from whyperf.simulate.request import user_profiles
+from whyperf.simulate import refuse_unknown
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def simulate(order: Order) -> int:
     folder = order.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
-            _make_missing_trials(experiment, as_json=order.telling.is_for_programs)
+            simulate_missing_trials(experiment, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
             say_how_to_resume(experiment, named=True)
             return FAILED
@@ -70,19 +68,3 @@ def simulate(order: Order) -> int:
         from whyperf.cli import result  # noqa: PLC0415
 
         return result.tell(experiment, order.telling)
-
-
-def _make_missing_trials(experiment: Experiment, *, as_json: bool) -> None:
-    plan = experiment.plan
-    missing = experiment.missing_trials()
-    if len(missing) < plan.trials_count:
-        say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
-    to_make = {planned.id for planned in missing}
-    known = Known(plan, Goodputs(experiment).of, [one for one in plan.trials() if one.id not in to_make])
-    # Imported here, as above.
-    from whyperf.cli.watch import watcher_for  # noqa: PLC0415
-
-    for end, facts in hosts_facts(plan, user_profiles(plan)).items():
-        experiment.write_host(end, facts)
-    with watcher_for(plan, missing, as_json=as_json) as watcher:
-        simulate_plan(experiment, watcher, known, missing)

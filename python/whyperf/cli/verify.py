@@ -1,0 +1,130 @@
+"""`whyperf explain … --verify`: makes a verdict's change in a plan, measures and judges it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from whyperf.analyze.quantity import count
+from whyperf.cli import interrupts
+from whyperf.cli.exits import UsageError, say
+from whyperf.cli.making import measure_missing_trials, say_how_to_resume, simulate_missing_trials
+from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
+from whyperf.explain.verify import (
+    Obstacle,
+    Verified,
+    change_words,
+    folder_of,
+    keep,
+    plan_of,
+    question_of,
+    refuse_other_host,
+    refuse_untriable,
+    verification_of,
+)
+from whyperf.plan import Plan
+from whyperf.profile import Profile, parse
+from whyperf.record import Experiment
+from whyperf.run import Kind, Target, allowed_kind, describe_host
+from whyperf.simulate import refuse_unknown
+
+#: Six pairs are the fewest whose interval of the median can reach 95 % (see analyze.intervals).
+PAIRS = 6
+KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is to be tried: a verdict of a cell, by its number there."""
+
+    cell: CellExplanation
+    number: int
+    verdict: Verdict
+
+
+def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Trial:
+    """The verdict to try: of `cell`, or of the only one; by its number from 1, or the first that a plan can change.
+
+    Raises:
+        UsageError: there is none such, or no cell is named among several.
+    """
+    cells = [one for one in explanation.cells if cell in {None, one.cell}]
+    if not cells:
+        raise UsageError(f"{explanation.experiment} has no explained cell{f' {cell}' if cell else ''}")
+    if len(cells) > 1:
+        known = next((one.trial for one in cells if one.trial is not None), cells[0].cell)
+        raise UsageError(f"{explanation.experiment} has {len(cells)} cells; name a trial of one, such as {known}")
+    verdicts = cells[0].verdicts
+    if not verdicts:
+        raise UsageError(f"cell {cells[0].cell} has no verdict to try")
+    if number is None:
+        number = next((at for at, one in enumerate(verdicts, 1) if one.change and one.change.factors), 1)
+    if not 1 <= number <= len(verdicts):
+        raise UsageError(f"--verdict {number}: cell {cells[0].cell} has {count(len(verdicts), 'verdict')}")
+    return Trial(cells[0], number, verdicts[number - 1])
+
+
+def verify(experiment: Experiment, trial: Trial, pairs: int, *, as_json: bool) -> Verification | None:
+    """Makes the pairs that are missing, and judges; None when it was interrupted.
+
+    Raises:
+        UsageError: the change cannot be tried from here, and the way out.
+        RunError: a host cannot be reached, or nothing works; what was measured stays.
+    """
+    try:
+        question, plan = _planned(experiment, trial, pairs)
+    except Obstacle as obstacle:
+        raise UsageError(str(obstacle)) from None
+    assert trial.verdict.change is not None
+    factors = trial.verdict.change.factors
+    folder = _shown(folder_of(experiment, plan))
+    what = f"verdict {trial.number} ({trial.verdict.cause.value}) of cell {trial.cell.cell}"
+    say(f"Trying {what} with {change_words(factors)}, in {count(pairs, 'pair')}; kept in {folder}")
+    with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
+        verified = Verified(
+            experiment=experiment.name,
+            cell=trial.cell.cell,
+            cause=trial.verdict.cause,
+            factors=factors,
+            predicted_gain=trial.verdict.predicted_gain,
+        )
+        keep(folder, verified)
+        try:
+            _make(verification, as_json=as_json)
+        except KeyboardInterrupt:
+            say_how_to_resume(verification, named=True)
+            return None
+        except BaseException:
+            verification.discard_if_empty()
+            raise
+        return verification_of(verification, verified)
+
+
+def _planned(experiment: Experiment, trial: Trial, pairs: int) -> tuple[Profile, Plan]:
+    """The question and the plan; what cannot be tried is refused before anything runs."""
+    refuse_untriable(trial.verdict, trial.number)
+    assert trial.verdict.change is not None
+    plan = experiment.plan
+    if plan.testbed.kind != "model":
+        refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
+    asked = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
+    question = question_of(asked, plan, plan.cell(trial.cell.cell), trial.verdict.change.factors, pairs)
+    verification = plan_of(question, plan)
+    if verification.testbed.kind == "model":
+        refuse_unknown(verification)
+    return question, verification
+
+
+def _make(verification: Experiment, *, as_json: bool) -> None:
+    plan = verification.plan
+    if plan.testbed.kind == "model":
+        simulate_missing_trials(verification, as_json=as_json)
+        return
+    kind = KINDS[plan.testbed.kind]
+    if kind is Kind.VETH:
+        allowed_kind(kind)
+    host = plan.target if kind is Kind.NETWORK else None
+    measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json)
+
+
+def _shown(folder: Path) -> Path:
+    """As a user would name it: relative where it lies below the working directory."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -1,29 +1,44 @@
 """The kernel's own clocks of what limits a sender, beside the states that say the same.
 
-`tcp_get_info_chrono_stats` (net/ipv4/tcp.c) gives three sums, in jiffies: busy (anything unacknowledged or
-unsent), of it limited by the receive window, and limited by the send buffer.
+`tcp_get_info_chrono_stats` (net/ipv4/tcp.c) gives three sums: busy (anything unacknowledged or unsent), and of it
+limited by the receive window (`tcp_write_xmit` could not send for want of window) and by the send buffer
+(`tcp_cwnd_validate`: all is sent, the congestion window is not full, and the application waits for room).
 """
 
+from collections.abc import Collection, Mapping
+
+import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.explain.budget.events import Bools
+from whyperf.explain.budget.gaps import Gaps
+from whyperf.explain.model import Chronograph
 
 CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
+TOLERANCE_NS = 8_000_000
+"""Two jiffies at 250 Hz: the kernel counts in jiffies."""
+TOLERANCE_RATIO = 0.03
 
 
-def read_samples(trial: FlowTrial, host: str) -> pl.DataFrame:
-    """The chronographs of the end at `host`: connection, sample_ns, and `CLOCKS`, by connection and time; or no row."""
-    schema = {"connection": pl.UInt32(), "sample_ns": pl.Int64(), **dict.fromkeys(CLOCKS, pl.Int64())}
+def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | None = None) -> dict[int, pl.DataFrame]:
+    """The chronographs of each connection at `host`, by time: sample_ns, and `CLOCKS`.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
     path = trial.file("tcp_info", host)
     if path is None:
-        return pl.DataFrame(schema=schema)
+        return {}
     shift = trial.zero_mono_ns + trial.ends[host].offset_ns
     with told_unreadable(path):
         table = pl.scan_parquet(path)
         if not {"connection", "sample_mono_ns", *CLOCKS} <= set(table.collect_schema()):
-            return pl.DataFrame(schema=schema)
-        return (
+            return {}
+        if connections is not None:
+            table = table.filter(pl.col("connection").is_in(list(connections)))
+        samples = (
             table.select(
                 "connection",
                 (pl.col("sample_mono_ns").cast(pl.Int64) - shift).alias("sample_ns"),
@@ -33,3 +48,24 @@ def read_samples(trial: FlowTrial, host: str) -> pl.DataFrame:
             .sort("connection", "sample_ns")
             .collect()
         )
+    parts = samples.partition_by("connection", as_dict=True, include_key=False)
+    return {int(number): rows for (number,), rows in parts.items()}
+
+
+def compared(samples: pl.DataFrame | None, gaps: Gaps, clocks: Mapping[str, Bools]) -> list[Chronograph]:
+    """Each clock beside the gaps that it counts, between the first and the last of one connection's `samples`."""
+    if samples is None or samples.height < 2:
+        return []
+    first, last = samples.row(0, named=True), samples.row(-1, named=True)
+    begin, end = first["sample_ns"], last["sample_ns"]
+    inside = np.maximum(np.minimum(gaps.end, end) - np.maximum(gaps.begin, begin), 0)
+    allowed = max(TOLERANCE_RATIO * (end - begin), TOLERANCE_NS)
+    found = []
+    for name, column in (("busy", "busy_ns"), ("rwnd_limited", "rwnd_limited_ns"), ("sndbuf_limited", CLOCKS[2])):
+        kernel, budget = last[column] - first[column], int(inside[clocks[column]].sum())
+        found.append(
+            Chronograph.model_validate(
+                {"name": name, "kernel_ns": kernel, "budget_ns": budget, "agrees": abs(kernel - budget) <= allowed}
+            )
+        )
+    return found

@@ -5,6 +5,8 @@ busy, limited by the receive window and limited by the send buffer. What busy ti
 anything was, they do not tell.
 """
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from whyperf.explain.budget.shares import budget_of_sums
@@ -12,17 +14,14 @@ from whyperf.explain.model import Budget
 from whyperf.explain.states import SenderState
 
 
-def coarse_budgets(trial: str, host: str, samples: pl.DataFrame) -> list[Budget]:
-    """A budget for each connection of a sending end.
+def coarse_budgets(trial: str, host: str, samples: Mapping[int, pl.DataFrame]) -> list[Budget]:
+    """A budget for each connection of a sending end; `samples` is of `chronographs.read_samples`.
 
-    `samples` is of `chronographs.read_samples`. The rest of the busy time is UNKNOWN: congestion window, pacing,
-    device and CPU look alike. A full receive window is taken for a small buffer, since the reader was not watched.
+    The rest of the busy time is UNKNOWN: congestion window, pacing, device and CPU look alike. A full receive window
+    is taken for a small buffer, since the reader was not watched.
     """
-    return [
-        budget
-        for (connection,), rows in samples.group_by("connection", maintain_order=True)
-        if (budget := _coarse(trial, host, int(str(connection)), rows)) is not None
-    ]
+    found = [_coarse(trial, host, connection, rows) for connection, rows in samples.items()]
+    return [budget for budget in found if budget is not None]
 
 
 def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budget | None:

@@ -8,17 +8,11 @@ import polars as pl
 from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.budget.chronographs import read_samples
 from whyperf.explain.budget.coarse import coarse_budgets
+from whyperf.explain.budget.end import Evidence, Explained, explain_receiver, explain_sender, read_evidence
+from whyperf.explain.budget.life import sender_life
+from whyperf.explain.budget.merge import SPAN_COLUMNS
+from whyperf.explain.budget.missing import missing_evidence
 from whyperf.explain.model import Budget
-
-SPAN_COLUMNS = {
-    "host": pl.String(),
-    "role": pl.String(),
-    "connection": pl.UInt32(),
-    "begin_ns": pl.Int64(),
-    "end_ns": pl.Int64(),
-    "state": pl.String(),
-}
-"""Columns of `TrialBudgets.spans`."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +39,28 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
     Raises:
         RecordError: a table cannot be read.
     """
-    budgets: list[Budget] = []
-    missing: list[str] = []
-    for end in trial.ends.values():
-        missing.append(f"There is no segment log of the {end.host} end ({end.role}).")
-        if end.role == "sender":
-            samples = read_samples(trial, end.host)
-            if connections is not None:
-                samples = samples.filter(pl.col("connection").is_in(list(connections)))
-            budgets += coarse_budgets(trial.trial, end.host, samples)
-    return TrialBudgets(budgets, pl.DataFrame(schema=SPAN_COLUMNS), missing)
+    ends = {end.role: end for end in trial.ends.values()}
+    logged = {role: read_evidence(trial, end, connections) for role, end in ends.items()}
+    sender, receiver = logged.get("sender"), logged.get("receiver")
+    received = Explained() if receiver is None else explain_receiver(receiver, _begins(sender))
+    if sender is not None:
+        sent = explain_sender(sender, received.holds)
+    else:
+        sent = Explained()
+        if "sender" in ends:
+            samples = read_samples(trial, ends["sender"].host, connections)
+            sent.budgets = coarse_budgets(trial.trial, ends["sender"].host, samples)
+    spans = [*sent.spans, *received.spans]
+    return TrialBudgets(
+        budgets=[*sent.budgets, *received.budgets],
+        spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
+        missing=missing_evidence(trial, ends, logged),
+    )
+
+
+def _begins(sender: Evidence | None) -> dict[int, int]:
+    """When each connection's first byte was written."""
+    if sender is None:
+        return {}
+    lives = {number: sender_life(segments, sender.calls_on(number)) for number, segments in sender.segments.items()}
+    return {number: life[0] for number, life in lives.items() if life is not None}

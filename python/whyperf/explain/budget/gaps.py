@@ -1,0 +1,165 @@
+"""The life of a connection at one end cut at everything that happened: between two cuts nothing did.
+
+Within a call the table tells how long the thread slept, was runnable or lay under softirqs, and not when. Sleep is
+put into the call's longest gaps, first into those that no work of the thread ended: what wakes a thread is a
+segment that arrived.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from whyperf.explain.budget.calls import Calls
+from whyperf.explain.budget.events import PROCESS, Bools, Ints, Segments
+
+
+class Activity(IntEnum):
+    """What the application's thread did in a gap, as far as this connection goes."""
+
+    NOT_LOGGED = 0
+    """There is no table of calls."""
+    AWAY = 1
+    """Not in a call on this connection."""
+    AFTER_WOULD_BLOCK = 2
+    """Its last call on this connection would have had to wait."""
+    SERVING = 3
+    """Awake since its last call, and serving other connections."""
+    TURNING = 4
+    """Between two calls that follow each other at once: the way out of the kernel and in again."""
+    RUNNABLE = 5
+    BLOCKED = 6
+    SOFTIRQ = 7
+    ON_CPU = 8
+    """In the call and at work."""
+
+
+TURN_NS = 10_000
+"""Two calls with no sleep between them and no more than this follow each other at once: a system call's way out and
+in and the loop around it take a tenth of it, a cold one on a slow CPU no more."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Gaps by time, shape (n,) each: `segment` is the last row before, -1 if none; `call` the last call begun."""
+
+    begin: Ints
+    end: Ints
+    segment: Ints
+    call: Ints
+    activity: Ints
+
+    @property
+    def length(self) -> Ints:
+        """In ns."""
+        return self.end - self.begin
+
+
+def cut(segments: Segments, calls: Calls | None, life: tuple[int, int], more: Ints | None = None) -> Gaps:
+    """The life, from its begin to its end (ns), cut at each segment, wherever the thread did something else, and at
+    the instants `more`.
+    """
+    begin_ns, end_ns = life
+    marks = [segments.at] if more is None else [segments.at, more]
+    if calls is not None:
+        marks += [calls.start, calls.end, calls.slept_to, calls.served_to, calls.woken]
+    times = np.concatenate([[begin_ns], *(mark[(mark > begin_ns) & (mark < end_ns)] for mark in marks), [end_ns]])
+    times = np.sort(times, kind="stable")
+    times = times[np.concatenate(([True], times[1:] != times[:-1]))]
+    begin, end = times[:-1], times[1:]
+    segment = np.searchsorted(segments.at, begin, side="right") - 1
+    if calls is None:
+        nothing = np.full(begin.size, -1)
+        return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED)))
+    call = np.searchsorted(calls.start, begin, side="right") - 1
+    gaps = Gaps(begin, end, segment, call, _outside(calls, begin, call))
+    return _split_calls(gaps, segments, calls)
+
+
+def _outside(calls: Calls, begin: Ints, call: Ints) -> Ints:
+    """The activity of each gap, all of a call being ON_CPU."""
+    size = calls.start.size
+    activity = np.full(begin.size, int(Activity.AWAY))
+    if size == 0:
+        return activity
+    last, following = np.maximum(call, 0), np.minimum(call + 1, size - 1)
+    has_last, has_next = call >= 0, call + 1 < size
+    waits = has_last & calls.would_block[last]
+    activity[waits] = Activity.AFTER_WOULD_BLOCK
+    between = has_last & has_next
+    serves = between & (begin >= calls.slept_to[following]) & (begin < calls.served_to[following])
+    activity[serves & (waits | ~calls.rested[following])] = Activity.SERVING
+    pause = calls.start[following] - calls.end[last]
+    activity[between & ~calls.rested[following] & (pause <= TURN_NS)] = Activity.TURNING
+    activity[has_next & (begin >= calls.woken[following])] = Activity.RUNNABLE
+    activity[has_last & (begin < calls.end[last])] = Activity.ON_CPU
+    return activity
+
+
+def _split_calls(gaps: Gaps, segments: Segments, calls: Calls) -> Gaps:
+    """Cuts the gaps within calls at what the thread did there."""
+    inside = np.flatnonzero(gaps.activity == Activity.ON_CPU)
+    partly = (calls.blocked + calls.preempted + calls.softirq) > 0
+    inside = inside[partly[gaps.call[inside]]]
+    if inside.size == 0:
+        return gaps
+    call, length = gaps.call[inside], gaps.length[inside]
+    worked = _ended_by_thread(gaps, segments, calls, inside)
+    order = np.lexsort((-length, worked, call))
+    parts = {}
+    left = length
+    for activity, amount in (
+        (Activity.BLOCKED, calls.blocked),
+        (Activity.RUNNABLE, calls.preempted),
+        (Activity.SOFTIRQ, calls.softirq),
+    ):
+        parts[activity] = _filled(left, amount, call, order)
+        left = left - parts[activity]
+    parts[Activity.ON_CPU] = left
+    return _with_parts(gaps, inside, worked, parts)
+
+
+def _ended_by_thread(gaps: Gaps, segments: Segments, calls: Calls, inside: Ints) -> Bools:
+    """Whether a gap of a call ended by what the thread itself did: it sent a segment, or the call was done."""
+    end = gaps.end[inside]
+    by_thread = segments.is_out & (segments.context == PROCESS)
+    own = np.concatenate((segments.at[by_thread], calls.end))
+    own.sort(kind="stable")
+    place = np.minimum(np.searchsorted(own, end), own.size - 1)
+    ended: Bools = own[place] == end
+    return ended
+
+
+def _filled(room: Ints, amount: Ints, call: Ints, order: Ints) -> Ints:
+    """Of each gap, what of its call's `amount` it takes, the gaps of a call being filled in `order`."""
+    sorted_room, sorted_call = room[order], call[order]
+    total = np.cumsum(sorted_room)
+    first = np.concatenate(([True], sorted_call[1:] != sorted_call[:-1]))
+    base = np.maximum.accumulate(np.where(first, total - sorted_room, 0))
+    filled = np.empty_like(room)
+    filled[order] = np.clip(amount[sorted_call] - (total - sorted_room - base), 0, sorted_room)
+    return filled
+
+
+_WAKES = (Activity.BLOCKED, Activity.RUNNABLE, Activity.SOFTIRQ, Activity.ON_CPU)
+"""The order of the parts of a gap that the thread's work ended: it was woken, got a CPU and worked."""
+_SLEEPS = (Activity.RUNNABLE, Activity.ON_CPU, Activity.SOFTIRQ, Activity.BLOCKED)
+"""Of one that a segment ended: the thread worked, and went to sleep."""
+
+
+def _with_parts(gaps: Gaps, inside: Ints, worked: Bools, parts: dict[Activity, Ints]) -> Gaps:
+    """The gaps at `inside` replaced by their parts that are longer than nothing."""
+    count = len(_WAKES)
+    repeats = np.ones(gaps.begin.size, dtype=np.int64)
+    repeats[inside] = count
+    rows = np.repeat(np.arange(gaps.begin.size), repeats)
+    length, activity = gaps.length[rows], gaps.activity[rows]
+    slots = (np.cumsum(repeats) - repeats)[inside]
+    for place in range(count):
+        woken, slept = _WAKES[place], _SLEEPS[place]
+        length[slots + place] = np.where(worked, parts[woken], parts[slept])
+        activity[slots + place] = np.where(worked, int(woken), int(slept))
+    kept = length > 0
+    length, rows = length[kept], rows[kept]
+    end = gaps.begin[0] + np.cumsum(length)
+    return Gaps(end - length, end, gaps.segment[rows], gaps.call[rows], activity[kept])

@@ -1,0 +1,138 @@
+"""A sender's TCP at each row of its log: what is written, sent and acknowledged, and what may go.
+
+All of it follows from the headers and from three columns of the socket. Where the columns of a row were
+read before the kernel took in what the row brought, the row after it tells what was in force between them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from whyperf.analyze.flow.log import SYN
+from whyperf.explain.budget.calls import Calls
+from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
+
+_NO_DATA = -1
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Shape (n,) each, after row i of the log.
+
+    `sent` and `acked` are one past the last octet sent, and acknowledged; `written` one past the last that the
+    application had written as far as the rows tell; `edge` one past the last octet the peer's window allows;
+    `window` that window. `cwnd` and `ssthresh` are in force from the row on. `flight` is how many segments are
+    outstanding. `released` is the next row that carries new payload, n if none.
+    """
+
+    mss: int
+    sent: Ints
+    acked: Ints
+    written: Ints
+    edge: Ints
+    window: Ints
+    cwnd: Ints
+    ssthresh: Ints
+    flight: Ints
+    released: Ints
+    in_recovery: Bools
+
+
+def stream_of(segments: Segments) -> Stream:
+    """The state of the sending TCP after each row."""
+    size = segments.at.size
+    mss = _mss(segments)
+    carries = segments.is_out & (segments.payload > 0)
+    is_new = carries & (segments.again == UNKNOWN_NUMBER)
+    sent = _highest(np.where(segments.is_out, segments.end, 0))
+    answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
+    # A FIN counts in the peer's acknowledgment and carries nothing.
+    acked = np.minimum(_highest(np.where(answers, segments.acknowledgment, 0)), sent)
+    unsent = np.where(segments.unsent == UNKNOWN_NUMBER, 0, segments.unsent)
+    written = _highest(sent + unsent)
+    # An acknowledgment that others overtook announces an old window (RFC 9293 section 3.10.7.4, SND.WL2).
+    opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
+    window = _filled_on(segments.window, opens)
+    edge = _filled_on(segments.acknowledgment + segments.window, opens)
+    flight = _flight(segments, is_new, acked, mss)
+    released = np.searchsorted(np.flatnonzero(is_new), np.arange(size), side="right")
+    return Stream(
+        mss=mss,
+        sent=sent,
+        acked=acked,
+        written=written,
+        edge=edge,
+        window=window,
+        cwnd=_in_force(segments.cwnd),
+        ssthresh=_in_force(segments.ssthresh),
+        flight=flight,
+        released=np.concatenate((np.flatnonzero(is_new), [size]))[released],
+        in_recovery=_in_recovery(segments, carries, sent, acked),
+    )
+
+
+def written_by_calls(calls: Calls, stream: Stream) -> Ints:
+    """One past the last octet that each call had written when it ended, shape (calls,).
+
+    What went before the first logged call is told by the end: what all calls wrote together is then sent or waits.
+    """
+    total = np.cumsum(calls.moved)
+    if total.size == 0 or stream.written.size == 0:
+        return total
+    before = int(stream.written[-1]) - int(total[-1])
+    return total + before
+
+
+def _mss(segments: Segments) -> int:
+    """The largest segment that went out on the wire, bytes."""
+    single = np.where(segments.is_out & (segments.wire <= 1), segments.payload, 0)
+    parts = np.where(segments.is_out, segments.gso, 0)
+    largest = max(int(single.max(initial=0)), int(parts.max(initial=0)))
+    return max(largest, 1)
+
+
+def _highest(values: Ints) -> Ints:
+    return np.maximum.accumulate(values) if values.size else values
+
+
+def _filled_on(values: Ints, known: Bools) -> Ints:
+    """Each row's value, or that of the last row known before it; `_NO_DATA` before the first."""
+    place = _highest(np.where(known, np.arange(values.size), -1))
+    return np.where(place >= 0, values[np.maximum(place, 0)], _NO_DATA)
+
+
+def _in_force(column: Ints) -> Ints:
+    """What the next row of the socket says: it was read before the row after changed it."""
+    known = column != UNKNOWN_NUMBER
+    if not known.any():
+        return np.full(column.size, _NO_DATA)
+    filled = _filled_on(column[::-1], known[::-1])[::-1]
+    following = np.concatenate((filled[1:], filled[-1:]))
+    return np.where(following == _NO_DATA, _filled_on(column, known), following)
+
+
+def _flight(segments: Segments, is_new: Bools, acked: Ints, mss: int) -> Ints:
+    """Segments sent and not acknowledged. What SACK says of them is not in the log (tcp_packets_in_flight)."""
+    end, wire = segments.end[is_new], np.maximum(segments.wire[is_new], 1)
+    total = np.cumsum(wire)
+    whole = np.searchsorted(end, acked, side="right")
+    before = np.concatenate(([0], total))
+    # An acknowledgment may cut through a super-segment, whose segments are full ones but for the last.
+    start = np.concatenate((segments.sequence[is_new], [np.iinfo(np.int64).max]))
+    part = np.maximum(acked - start[whole], 0) // mss
+    out: Ints = np.cumsum(np.where(is_new, np.maximum(segments.wire, 1), 0))
+    flight: Ints = out - before[whole] - part
+    return flight
+
+
+def _in_recovery(segments: Segments, carries: Bools, sent: Ints, acked: Ints) -> Bools:
+    """From a retransmission until what was outstanding then is acknowledged (the recovery point of RFC 6675)."""
+    recovers = np.zeros(segments.at.size, dtype=np.bool_)
+    again = np.flatnonzero(carries & (segments.again != UNKNOWN_NUMBER))
+    place = 0
+    while place < again.size:
+        begin = int(again[place])
+        end = max(int(np.searchsorted(acked, sent[begin])), begin + 1)
+        recovers[begin:end] = True
+        place = int(np.searchsorted(again, end))
+    return recovers

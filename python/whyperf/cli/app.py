@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from whyperf import __version__
-from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, simulate, transports
+from whyperf.cli import calibrate, doctor, explain as explain_verb, flow, list_, overhead, report, run, show, simulate, transports
 from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
 from whyperf.cli.habits import hint
 

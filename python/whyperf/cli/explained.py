@@ -1,0 +1,168 @@
+"""Tells an explanation: verdicts in words or JSON on standard output, explain.json beside, the exit code."""
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from rich.console import Console
+
+from whyperf.analyze import Summary, summarize
+from whyperf.analyze.quantity import bit_rate, percent, significant
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError
+from whyperf.explain.causes import Cause
+from whyperf.explain.experiment import explain_experiment, explain_trial
+from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.store import write_explanation
+from whyperf.plan import LOG_PREFIX
+from whyperf.record import Experiment, RecordError
+
+#: Width where standard output is no terminal.
+PLAIN_WIDTH = 120
+#: Shares of a budget that are told.
+LEAST_SHARE = 0.01
+#: Connections whose budget is told in the terminal; --json has all.
+MOST_BUDGETS = 4
+
+
+def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
+    """Explains and tells it; returns the exit code: 3 when evidence is missing, 1 when nothing is known of any cell.
+
+    Raises:
+        UsageError: there is no such trial or cell.
+        RecordError: the record cannot be read.
+    """
+    known = [one.id for one in experiment.plan.cells]
+    if trial is not None:
+        found = _of_trial(experiment, trial, cell)
+    else:
+        if cell is not None and cell not in known:
+            raise UsageError(_unknown(experiment.name, "cell", cell, known))
+        found = explain_experiment(experiment, cells=None if cell is None else {cell}, rates=_rates(experiment))
+        if cell is None:
+            write_explanation(experiment, found)
+    if as_json:
+        print(found.model_dump_json(indent=1))  # noqa: T201
+    else:
+        _print(found)
+    return exit_code(found)
+
+
+def exit_code(found: Explanation) -> int:
+    """3 when a cell lacks evidence or a trial is damaged, 1 when no cell has a trial."""
+    if all(cell.trial is None for cell in found.cells):
+        return FAILED
+    return DOUBTFUL if found.missing or any(cell.missing for cell in found.cells) else DONE
+
+
+def why(experiment: Experiment, summary: Summary) -> str:
+    """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` ends with."""
+    rates = _rates_of(summary)
+    measured = {cell: rate for cell, rate in rates.items() if rate is not None}
+    if not measured:
+        return "no trial has a result, so there is nothing to explain"
+    fastest = max(measured, key=lambda cell: measured[cell])
+    told = explain_experiment(experiment, cells={fastest}, rates=rates).cells[0]
+    of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
+    return f"{of}{told.headline}"
+
+
+def _rates(experiment: Experiment) -> dict[str, float | None]:
+    """Goodput by cell; nothing where the record cannot be judged."""
+    try:
+        return _rates_of(summarize(experiment))
+    except RecordError:
+        return {}
+
+
+def _rates_of(summary: Summary) -> dict[str, float | None]:
+    return {cell.id: cell.goodput_bps.median for cell in summary.cells}
+
+
+def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanation:
+    trials = experiment.trials()
+    damaged = {one.trial: one.reason for one in trials.damaged}
+    if trial not in trials.manifests and trial not in damaged:
+        raise UsageError(_unknown(experiment.name, "trial", trial, sorted(trials.manifests)))
+    own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
+    if cell is not None and cell != own:
+        raise UsageError(f"trial {trial} is of cell {own}, not {cell}; leave --cell away")
+    found = explain_trial(experiment, own, trial)
+    reasons = [f"Trial {trial} is damaged: {damaged[trial]}."] if trial in damaged else []
+    return Explanation(experiment=experiment.name, cells=[found], missing=reasons, headline=found.headline)
+
+
+def _unknown(experiment: str, what: str, wanted: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"{experiment} has no {what} yet; `whyperf run` measures some"
+    near = get_close_matches(wanted, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {names[0]} to {names[-1]}"
+    return f"{experiment} has no {what} {wanted}; {hint}"
+
+
+def _print(found: Explanation) -> None:
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+    def say(text: str, indent: str = "") -> None:
+        for line in textwrap.wrap(text, max(40, console.width - 1), initial_indent=indent, subsequent_indent=indent):
+            console.print(line, soft_wrap=True)
+
+    for reason in found.missing:
+        say(f"Missing: {reason}")
+    if len(found.cells) == 1:
+        for text, indent in _cell(found.cells[0]):
+            say(text, indent) if text else console.print()
+        return
+    say(found.headline)
+    console.print()
+    for cell in found.cells:
+        rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
+        say(f"{cell.cell} ({rate}): {cell.headline}")
+
+
+def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
+    """Lines with their indent: what is missing first, then verdicts, then budgets."""
+    for reason in cell.missing:
+        yield f"Missing: {reason}", ""
+    named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
+    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {bit_rate(cell.rate_bps)}"), ""
+    for number, verdict in enumerate(cell.verdicts, start=1):
+        yield "", ""
+        yield f"{number}. {verdict.claim}", ""
+        yield from ((line, "   ") for line in _verdict(verdict))
+    sides = [budget for budget in cell.budgets if budget.shares][: 2 * MOST_BUDGETS]
+    if sides:
+        yield "", ""
+        yield "Where the time went:", ""
+    for budget in sides:
+        shares = ", ".join(
+            f"{share.state.replace('_', ' ')} {percent(share.ratio)}"
+            for share in budget.shares
+            if share.ratio >= LEAST_SHARE
+        )
+        yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
+    if len(cell.budgets) > len(sides) > 0:
+        yield f"{len(cell.budgets) - len(sides):,} more budgets are in --json.", "   "
+    for pattern in cell.patterns[:MOST_BUDGETS]:
+        yield f"Connection {pattern.connection}: {pattern.words}", "   "
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    for one in verdict.evidence:
+        where = " ".join(part for part in (one.host, one.table) if part)
+        yield f"- {one.words}" + (f" [{where}]" if where else "")
+    if verdict.change is not None:
+        levels = " ".join(f"--set {name}={level}" for name, level in verdict.change.factors.items())
+        if levels:
+            yield f"Change: {levels}"
+        if verdict.change.by_hand:
+            yield f"By hand: {verdict.change.by_hand}"
+        if verdict.change.command:
+            yield f"         {verdict.change.command}"
+    if verdict.predicted_gain is not None:
+        yield f"Predicted: about {significant(verdict.predicted_gain, 2)} times the rate"
+    if verdict.refuted_by:
+        yield f"Refuted if: {verdict.refuted_by}"
+    if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:
+        lost = "" if verdict.lost_ratio is None else f", {percent(verdict.lost_ratio)} of the time"
+        yield f"Confidence: {verdict.confidence}{lost}"

@@ -1,0 +1,135 @@
+"""Explains an experiment: each cell by its trial with the most evidence."""
+
+from collections.abc import Collection, Mapping
+
+from whyperf.analyze.flow import FlowTrial, open_trial
+from whyperf.explain.budget import budgets_of
+from whyperf.explain.causes import Cause
+from whyperf.explain.gather import gather_facts
+from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.model import Anomaly, CellExplanation, Explanation, Pattern, Verdict
+from whyperf.explain.rules import judge
+from whyperf.explain.states import SenderState
+from whyperf.plan import LOG_PREFIX
+from whyperf.record import LOST, Experiment, Manifest, RecordError
+
+NO_TRIAL = "No trial of this cell can be read yet; `whyperf run` measures it."
+
+
+def explain_experiment(
+    experiment: Experiment,
+    *,
+    cells: Collection[str] | None = None,
+    rates: Mapping[str, float | None] | None = None,
+    anomalies: Collection[Anomaly] = (),
+) -> Explanation:
+    """Why the cells of an experiment are as fast as they are.
+
+    Args:
+        experiment: finished or not.
+        cells: identifiers of those wanted; all when absent.
+        rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
+        anomalies: points of its sweeps that stand out.
+
+    Raises:
+        RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
+    """
+    trials = experiment.trials()
+    best = best_trials(trials.manifests)
+    wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
+    one_machine = _on_one_machine(experiment)
+    explained = [
+        explain_trial(experiment, cell.id, best.get(cell.id), rate=(rates or {}).get(cell.id), one_machine=one_machine)
+        for cell in wanted
+    ]
+    missing = [f"Trial {one.trial} is left out: {one.reason}." for one in trials.damaged]
+    return Explanation(
+        experiment=experiment.name,
+        cells=explained,
+        anomalies=list(anomalies),
+        missing=missing,
+        headline=experiment_headline(explained),
+    )
+
+
+def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
+    """The trial of each cell that tells most: one with a log, then one that was measured, then any."""
+    chosen: dict[str, tuple[int, str]] = {}
+    for name, manifest in manifests.items():
+        is_whole = manifest.status not in LOST
+        worth = 2 * is_whole + (name.startswith(LOG_PREFIX) and not manifest.lacks_log)
+        if manifest.cell not in chosen or worth > chosen[manifest.cell][0]:
+            chosen[manifest.cell] = (worth, name)
+    return {cell: name for cell, (_, name) in chosen.items()}
+
+
+def explain_trial(
+    experiment: Experiment,
+    cell: str,
+    trial: str | None,
+    *,
+    rate: float | None = None,
+    one_machine: bool | None = None,
+) -> CellExplanation:
+    """Why one trial is as fast as it is; a cell's explanation. `rate` is the cell's goodput, where it was measured."""
+    if trial is None:
+        return _unexplained(cell, None, rate, NO_TRIAL)
+    folder = experiment.folder / "trials" / trial
+    if not folder.exists():
+        text = "This simulated trial was kept without what happened in it; `--log` keeps it."
+        return _unexplained(cell, trial, rate, text)
+    try:
+        return _explained(experiment, cell, open_trial(folder), rate, one_machine)
+    except RecordError as error:
+        return _unexplained(cell, trial, rate, f"Trial {trial} cannot be read: {error}.")
+
+
+def _explained(
+    experiment: Experiment, cell: str, trial: FlowTrial, rate: float | None, one_machine: bool | None
+) -> CellExplanation:
+    budgets = budgets_of(trial)
+    same = _on_one_machine(experiment) if one_machine is None else one_machine
+    facts = gather_facts(trial, budgets, one_machine=same)
+    factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
+    verdicts = judge(facts, factors)
+    shares = facts.sender.shares
+    told = facts.rate_bps if rate is None else rate
+    patterns: list[Pattern] = []
+    return CellExplanation(
+        cell=cell,
+        trial=trial.trial,
+        rate_bps=told,
+        dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
+        missing=list(facts.missing),
+        budgets=budgets.budgets,
+        patterns=patterns,
+        verdicts=verdicts,
+        headline=cell_headline(verdicts, facts.level),
+    )
+
+
+def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) -> CellExplanation:
+    verdict = Verdict(
+        cause=Cause.NOT_KNOWN,
+        claim=f"Not known: {reason[:1].lower()}{reason[1:]}",
+        confidence="low",
+        evidence=[],
+        refuted_by="",
+    )
+    return CellExplanation(
+        cell=cell,
+        trial=trial,
+        rate_bps=rate,
+        dominant_state=SenderState.UNKNOWN.value,
+        missing=[reason],
+        budgets=[],
+        patterns=[],
+        verdicts=[verdict],
+        headline=verdict.claim,
+    )
+
+
+def _on_one_machine(experiment: Experiment) -> bool:
+    """Whether both ends run on one machine: the testbed, the loopback, or hosts of one name."""
+    names = {facts.get("hostname") for facts in experiment.hosts().values()}
+    return len(names) == 1 and None not in names

@@ -1,0 +1,203 @@
+"""What the rules look at: plain figures of one trial, gathered once.
+
+A rule sees what a user of two real hosts has: segments, calls, counters, TCP_INFO, CPUs, devices, buffers as the kernel
+reports them. The factors of a trial and the emulated path's own counters are not here, so no rule can peep at the
+answer. None is not known; times are ns, ratios are of the load's time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from whyperf.explain.model import Budget
+from whyperf.explain.states import ReceiverState, SenderState
+
+State = SenderState | ReceiverState
+
+
+@dataclass(frozen=True)
+class EndFacts:
+    """One end of all connections together.
+
+    Attributes:
+        host: near or far.
+        shares: part of the connections' lives in each limit state.
+        thread_ratio: CPU time of the busiest of the load's threads.
+        run_queue_ratio: how long the thread that waited most for a CPU did so.
+        busy_ratio: of the busiest of the CPUs that are this end's alone.
+        softirq_ratio: softirqs on the CPU that had most of them.
+        other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
+        cpus: where the load's threads ran.
+        buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
+        clamp_bytes: upper bound of the announced window.
+        calls_count: write or read calls.
+        call_bytes_mean: payload of a call.
+        call_ns_mean: time in a call that moved something, waiting left out.
+        in_call_ratio: the threads' time in read and write calls, on a CPU.
+        asleep_ratio: their time asleep between the calls that move this end's payload.
+        asleep_other_ratio: asleep before calls of the other kind: an answer is waited for.
+        computing_ratio: running, but in no call.
+        runnable_ratio: wanting a CPU and not having one.
+        dropped_packets: dropped by the host's devices after they had arrived, or before they left.
+        no_delay: Nagle is off.
+        mss_bytes: largest segment.
+    """
+
+    host: str = ""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    thread_ratio: float | None = None
+    run_queue_ratio: float | None = None
+    busy_ratio: float | None = None
+    softirq_ratio: float | None = None
+    other_ratio: float | None = None
+    cpus: frozenset[int] = frozenset()
+    buffer_bytes: int | None = None
+    clamp_bytes: int | None = None
+    calls_count: int | None = None
+    call_bytes_mean: float | None = None
+    call_ns_mean: float | None = None
+    in_call_ratio: float | None = None
+    asleep_ratio: float | None = None
+    asleep_other_ratio: float | None = None
+    computing_ratio: float | None = None
+    runnable_ratio: float | None = None
+    dropped_packets: int | None = None
+    no_delay: bool | None = None
+    mss_bytes: int | None = None
+
+    def ratio(self, *states: State) -> float:
+        """What these states have of the time together."""
+        return sum(self.shares.get(state.value, 0.0) for state in states)
+
+    @property
+    def on_cpu_ratio(self) -> float | None:
+        """How much of its busiest CPU the end itself takes: threads and softirqs, other programs left out."""
+        own = None if self.busy_ratio is None else max(0.0, self.busy_ratio - (self.other_ratio or 0.0))
+        known = [value for value in (self.thread_ratio, own, self.softirq_ratio) if value is not None]
+        return min(1.0, max(known)) if known else None
+
+
+@dataclass(frozen=True)
+class WindowFacts:
+    """Windows and round trips, of all samples or segments of the sender.
+
+    Attributes:
+        announced_bytes_max: largest window the receiver announced.
+        announced_bytes_median: the middle one, of segments that arrived at the sender.
+        flight_bytes_max: most bytes unacknowledged.
+        flight_bytes_median: the middle one when data left.
+        rtt_ns_min: smallest round-trip time.
+        rtt_ns_median: middle smoothed round-trip time.
+        rtt_ns_high: the 95th percentile of the smoothed round-trip time.
+        cwnd_segments_median: middle congestion window.
+        leaves_slow_start: whether the slow-start threshold was ever set.
+    """
+
+    announced_bytes_max: int | None = None
+    announced_bytes_median: int | None = None
+    flight_bytes_max: int | None = None
+    flight_bytes_median: int | None = None
+    rtt_ns_min: int | None = None
+    rtt_ns_median: int | None = None
+    rtt_ns_high: int | None = None
+    cwnd_segments_median: int | None = None
+    leaves_slow_start: bool | None = None
+
+    @property
+    def rtt_growth(self) -> float | None:
+        """The middle round trip over the smallest."""
+        if not self.rtt_ns_min or self.rtt_ns_median is None:
+            return None
+        return self.rtt_ns_median / self.rtt_ns_min
+
+
+@dataclass(frozen=True)
+class SegmentFacts:
+    """What went over the wire; only both ends' logs tell losses and their order.
+
+    Attributes:
+        data_segments: data segments sent, as on the wire.
+        data_packets: data packets that left TCP, a super-segment counting once.
+        segment_bytes_mean: payload of a segment on the wire.
+        sent_segments_per_packet: segments of a packet as it left TCP; 1 without segmentation offload.
+        taken_segments_per_packet: the same as it arrived at the receiver's TCP; 1 without receive offload.
+        retransmitted_ratio: segments sent again over all.
+        lost_ratio: bytes that left the sender and never arrived, over all.
+        loss_events: holes that losses made in what arrived.
+        lost_segments_per_event: how many segments such a hole had.
+        timeouts: segments sent again after a timeout.
+        out_of_order_ratio: data packets that arrived out of order over all.
+        spurious_ratio: of what was sent again, the part that had not been lost.
+        loss_backlog_rank: where lost segments stand among all by the backlog before the line: 0.5 is anywhere, 1 at
+            the fullest only.
+        acks_arrived_ratio: pure ACKs that arrived over those the receiver sent.
+        acks_per_segment: pure ACKs sent over data segments arrived.
+        ack_reasons: part of the receiver's pure ACKs by reason.
+        data_back_packets: data packets from the receiver to the sender: answers.
+        pacing_bps: the pacing rate that most segments saw.
+        pacing_constant_ratio: part of the segments that saw just this rate.
+        answer_ratio: part of the time from the last data sent to the answer; None where no data comes back.
+        think_ratio: part of the time from the answer to the next data sent.
+        line_bps: the most frequent rate of pairs of segments that arrived, headers included.
+        line_steadiness: part of the pairs that have about this rate.
+        line_use_ratio: all that arrived over what a line of this rate could have carried.
+    """
+
+    data_segments: int | None = None
+    data_packets: int | None = None
+    segment_bytes_mean: float | None = None
+    sent_segments_per_packet: float | None = None
+    taken_segments_per_packet: float | None = None
+    retransmitted_ratio: float | None = None
+    lost_ratio: float | None = None
+    loss_events: int | None = None
+    lost_segments_per_event: float | None = None
+    timeouts: int | None = None
+    out_of_order_ratio: float | None = None
+    spurious_ratio: float | None = None
+    loss_backlog_rank: float | None = None
+    acks_arrived_ratio: float | None = None
+    acks_per_segment: float | None = None
+    ack_reasons: Mapping[str, float] = field(default_factory=dict)
+    data_back_packets: int | None = None
+    pacing_bps: float | None = None
+    pacing_constant_ratio: float | None = None
+    answer_ratio: float | None = None
+    think_ratio: float | None = None
+    line_bps: float | None = None
+    line_steadiness: float | None = None
+    line_use_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All of it.
+
+    Attributes:
+        trial: whose.
+        level: what the states are from: segments (the log), counters or user (the kernel's own clocks).
+        life_ns: from the first to the last byte of all connections.
+        rate_bps: payload over that.
+        connections: how many carried payload.
+        one_machine: both ends run on the same machine, so that they can share a CPU.
+        budgets: where the time of each connection and end went, if there is a log.
+        missing: what evidence there is none of, in sentences.
+    """
+
+    trial: str
+    level: str = "segments"
+    life_ns: int = 0
+    rate_bps: float | None = None
+    connections: int = 1
+    one_machine: bool = False
+    sender: EndFacts = field(default_factory=EndFacts)
+    receiver: EndFacts = field(default_factory=EndFacts)
+    windows: WindowFacts = field(default_factory=WindowFacts)
+    segments: SegmentFacts = field(default_factory=SegmentFacts)
+    budgets: tuple[Budget, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def busiest_ratio(self) -> float | None:
+        """How busy the busier of the two ends is: what its CPU leaves is what there is to gain."""
+        known = [end.on_cpu_ratio for end in (self.sender, self.receiver) if end.on_cpu_ratio is not None]
+        return max(known) if known else None

@@ -1,0 +1,5 @@
+"""From a trial's tables to the facts that rules look at, a module a kind of evidence."""
+
+from whyperf.explain.gather.whole import gather_facts
+
+__all__ = ["gather_facts"]

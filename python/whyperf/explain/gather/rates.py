@@ -1,0 +1,59 @@
+"""The rate of the line's narrowest part, by how far apart segments arrive that queued before it.
+
+Segments that follow one another closely leave a bottleneck one serialization time apart, and keep that distance
+(packet pairs: Keshav, SIGCOMM 1991). The most frequent rate of pairs is therefore the line's, whatever the mean rate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+PAIR_SEGMENTS = 2
+LEAST_PAIRS = 50
+"""Fewer say nothing of what is most frequent."""
+STEP_RATIO = 1.05
+"""Width of the classes of rates that are counted."""
+NEAR_RATIO = 1.12
+"""Rates up to this apart are alike: a host that wakes up some microseconds late spreads them so."""
+HEADERS_BYTES = 66
+"""Ethernet, IP version 4 and TCP with time stamps."""
+
+
+@dataclass(frozen=True)
+class LineRate:
+    """`bps`: the most frequent rate of pairs of segments; `steadiness`: the part of the pairs that have about it;
+    `use_ratio`: all that arrived over what the line could have carried. None where too little arrived.
+    """
+
+    bps: float | None = None
+    steadiness: float | None = None
+    use_ratio: float | None = None
+
+
+def line_rate(arrived: pl.DataFrame) -> LineRate:
+    """Of data packets in the order of arrival: time_ns, payload_bytes, wire_segments; all connections share a line."""
+    time = arrived["time_ns"].to_numpy()
+    counts = arrived["wire_segments"].cast(pl.Int64).to_numpy()
+    sizes = arrived["payload_bytes"].cast(pl.Int64).to_numpy() + HEADERS_BYTES * counts
+    upto, number = np.cumsum(sizes), np.cumsum(counts)
+    last = np.searchsorted(number, number + PAIR_SEGMENTS)
+    begins = np.flatnonzero(last < time.size)
+    spans = time[last[begins]] - time[begins]
+    kept = spans > 0
+    if int(kept.sum()) < LEAST_PAIRS:
+        return LineRate()
+    rates = (upto[last[begins]] - upto[begins])[kept] * 8e9 / spans[kept]
+    life = int(time[-1] - time[0])
+    # Pauses between bursts are no rate of a line: it carries more than what came in all.
+    mean = float(upto[-1] - upto[0]) * 8e9 / max(1, life)
+    rates = rates[rates > mean / NEAR_RATIO]
+    if rates.size < LEAST_PAIRS:
+        return LineRate()
+    classes = np.floor(np.log(rates) / np.log(STEP_RATIO)).astype(np.int64)
+    classes -= classes.min()
+    smooth = np.convolve(np.bincount(classes), (1, 1, 1), mode="same")
+    found = rates[np.abs(classes - int(smooth.argmax())) <= 1]
+    line = float(np.median(found))
+    near = (rates > line / NEAR_RATIO) & (rates < line * NEAR_RATIO)
+    return LineRate(line, float(near.mean()), mean / line)

@@ -1,0 +1,182 @@
+"""What went over the wire, by the segment logs of both ends."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial, read_log
+from whyperf.explain.facts import SegmentFacts, WindowFacts
+from whyperf.explain.gather.losses import losses, on_wire
+from whyperf.explain.gather.rates import line_rate
+from whyperf.explain.gather.table import first
+
+_SENT = (
+    *("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "retransmission"),
+    *("srtt_ns", "cwnd_segments", "ssthresh_segments", "unacked_bytes", "send_window_bytes"),
+    "pacing_rate_bytes_per_second",
+)
+_TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "ack_reason", "flags")
+
+NO_THRESHOLD = 2**31 - 1
+"""ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
+SYN_OR_FIN = 3
+UNLIMITED = 2**63
+"""Pacing rates from here on mean none (~0UL in the kernel)."""
+MOST_CONNECTIONS = 16
+"""Connections whose losses are told segment by segment: the ones that sent most."""
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Both ends' logs in the order of time; `taken` is None where the receiver has none."""
+
+    sent: pl.DataFrame
+    taken: pl.DataFrame | None
+
+
+def read_logs(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd | None) -> Logs | None:
+    """The logs, as far as they are there; None without the sender's."""
+    sent = read_log(trial, sender.host, columns=_SENT)
+    if sent is None or sent.is_empty():
+        return None
+    taken = None if receiver is None else read_log(trial, receiver.host, columns=_TAKEN)
+    return Logs(sent, None if taken is None or taken.is_empty() else taken)
+
+
+_OUT, _IN = pl.col("direction") == "out", pl.col("direction") == "in"
+_HAS_DATA = pl.col("payload_bytes") > 0
+_WIRE = pl.col("wire_segments").cast(pl.Int64)
+_BYTES = pl.col("payload_bytes").cast(pl.Int64)
+
+
+def logged_windows(sent: pl.DataFrame, sampled: WindowFacts) -> WindowFacts:
+    """Windows and round trips of every segment; the smallest round trip is the kernel's own (tcpi_min_rtt)."""
+    data = sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
+    timed = data.filter(pl.col("srtt_ns") > 0)
+    least = [value for value in (sampled.rtt_ns_min, _whole(first(timed, pl.col("srtt_ns").min()))) if value]
+    threshold = (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8)
+    return replace(
+        sampled,
+        announced_bytes_max=_whole(first(data, pl.col("send_window_bytes").max())) or sampled.announced_bytes_max,
+        announced_bytes_median=_whole(first(data, pl.col("send_window_bytes").median())),
+        flight_bytes_max=_whole(first(data, pl.col("unacked_bytes").max())),
+        flight_bytes_median=_whole(first(data, pl.col("unacked_bytes").median())),
+        rtt_ns_min=min(least, default=None),
+        rtt_ns_median=_whole(first(timed, pl.col("srtt_ns").median())),
+        rtt_ns_high=_whole(first(timed, pl.col("srtt_ns").quantile(0.95))),
+        cwnd_segments_median=_whole(first(data, pl.col("cwnd_segments").median())),
+        leaves_slow_start=bool(first(data, threshold)),
+    )
+
+
+def segment_facts(logs: Logs) -> SegmentFacts:
+    """Everything that the two logs tell of segments and ACKs."""
+    data = logs.sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
+    if data.is_empty():
+        return SegmentFacts()
+    again = data.filter(pl.col("retransmission").is_not_null())
+    segments, packets = int(data.select(_WIRE.sum()).item()), data.height
+    pacing, constant = _pacing(data)
+    answers, thinks = _turns(logs.sent)
+    facts = SegmentFacts(
+        data_segments=segments,
+        data_packets=packets,
+        segment_bytes_mean=float(data.select(_BYTES.sum()).item()) / max(1, segments),
+        sent_segments_per_packet=segments / packets,
+        retransmitted_ratio=float(again.select(_WIRE.sum()).item()) / max(1, segments),
+        timeouts=again.filter(pl.col("retransmission") == "timeout").height,
+        data_back_packets=logs.sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
+        pacing_bps=pacing,
+        pacing_constant_ratio=constant,
+        answer_ratio=answers,
+        think_ratio=thinks,
+    )
+    return facts if logs.taken is None else _of_both(facts, logs.sent, data, logs.taken)
+
+
+def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame) -> SegmentFacts:
+    arrived = taken.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0))
+    pure = (pl.col("payload_bytes") == 0) & (pl.col("time_ns") >= 0)
+    acks = taken.filter(_OUT & pure & pl.col("ack_reason").is_not_null())
+    came_back = sent.filter(_IN & pure).height
+    segments = int(arrived.select(_WIRE.sum()).item()) if not arrived.is_empty() else 0
+    sent_bytes, arrived_bytes = (float(frame.select(_BYTES.sum()).item() or 0) for frame in (data, arrived))
+    again_bytes = float(data.filter(pl.col("retransmission").is_not_null()).select(_BYTES.sum()).item() or 0)
+    reasons = acks.group_by(pl.col("ack_reason").cast(pl.String)).len()
+    # A log with gaps at the receiver looks like loss; what was not sent again was not lost.
+    lost_bytes = min(again_bytes, max(0.0, sent_bytes - arrived_bytes))
+    facts = replace(
+        facts,
+        taken_segments_per_packet=segments / arrived.height if arrived.height else None,
+        lost_ratio=lost_bytes / sent_bytes if sent_bytes else None,
+        out_of_order_ratio=_out_of_order(arrived),
+        spurious_ratio=max(0.0, 1 - lost_bytes / again_bytes) if again_bytes else None,
+        acks_arrived_ratio=came_back / acks.height if acks.height else None,
+        acks_per_segment=acks.height / segments if segments else None,
+        ack_reasons={reason: number / acks.height for reason, number in reasons.iter_rows()},
+    )
+    line = line_rate(arrived)
+    facts = replace(facts, line_bps=line.bps, line_steadiness=line.steadiness, line_use_ratio=line.use_ratio)
+    return facts if not again_bytes else _with_losses(facts, data, arrived)
+
+
+def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame) -> SegmentFacts:
+    """The losses of the connections that sent most."""
+    most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
+    rate = None if facts.line_bps is None else facts.line_bps / 8e9
+    found = []
+    for connection in most["connection"].to_list()[:MOST_CONNECTIONS]:
+        one = pl.col("connection") == connection
+        found.append(losses(on_wire(data.filter(one)), on_wire(arrived.filter(one)), rate))
+    runs = sum(one.runs for one in found)
+    ranked = [(one.backlog_rank, one.lost) for one in found if one.backlog_rank is not None]
+    weight = sum(lost for _, lost in ranked)
+    return replace(
+        facts,
+        loss_events=runs,
+        lost_segments_per_event=sum(one.lost for one in found) / runs if runs else None,
+        loss_backlog_rank=sum(rank * lost for rank, lost in ranked) / weight if weight else None,
+    )
+
+
+def _out_of_order(arrived: pl.DataFrame) -> float | None:
+    """Part of the data packets that came behind one of a higher number (RFC 4737 section 3.3)."""
+    if arrived.is_empty():
+        return None
+    reach = (pl.col("sequence") + _BYTES).cum_max().shift(1).over("connection")
+    return float(arrived.select((pl.col("sequence") < reach).fill_null(value=False).mean()).item() or 0.0)
+
+
+def _pacing(data: pl.DataFrame) -> tuple[float | None, float | None]:
+    """The pacing rate that most segments saw, in bit/s, and the part of the segments that saw it."""
+    rates = data.filter(pl.col("pacing_rate_bytes_per_second") < UNLIMITED)["pacing_rate_bytes_per_second"]
+    if rates.is_empty():
+        return None, None
+    counts = rates.value_counts(sort=True)
+    value, number = counts.row(0)
+    return float(value) * 8, float(number) / data.height
+
+
+def _turns(sent: pl.DataFrame) -> tuple[float | None, float | None]:
+    """Where data goes both ways in turns: the part of the time from the last data out to the answer in, and from the
+    answer to the next data out. None where no answers come.
+    """
+    both = sent.filter(_HAS_DATA & (pl.col("time_ns") >= 0)).select("time_ns", "connection", "direction")
+    if both.filter(_IN).is_empty():
+        return None, None
+    turns = both.with_columns(
+        pl.col("direction").shift(1).over("connection").alias("before"),
+        (pl.col("time_ns") - pl.col("time_ns").shift(1).over("connection")).alias("gap_ns"),
+    )
+    span = turns.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
+    life = int(span["time_ns"].sum())
+    if life <= 0:
+        return None, None
+    waits = turns.filter((pl.col("before") == "out") & _IN)["gap_ns"].sum()
+    thinks = turns.filter((pl.col("before") == "in") & _OUT)["gap_ns"].sum()
+    return float(waits) / life, float(thinks) / life
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None or np.isnan(value) else round(value)

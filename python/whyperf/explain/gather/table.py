@@ -1,0 +1,33 @@
+"""Reads few columns of one of a trial's tables, whatever agent wrote it."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from whyperf.analyze.flow import FlowTrial
+from whyperf.analyze.flow.trial import told_unreadable
+
+
+def read_columns(trial: FlowTrial, table: str, host: str, columns: Sequence[str]) -> pl.DataFrame | None:
+    """The table of the end at `host`; None when that end wrote none.
+
+    A column that an older agent did not write is null. Instants stay on the end's own clock.
+
+    Raises:
+        RecordError: the file cannot be read.
+    """
+    path = trial.file(table, host)
+    if path is None:
+        return None
+    with told_unreadable(path):
+        there = pl.scan_parquet(path).collect_schema().names()
+        known = [pl.col(name) if name in there else pl.lit(None).alias(name) for name in columns]
+        return pl.scan_parquet(path).select(known).collect()
+
+
+def first(frame: pl.DataFrame | None, expression: pl.Expr) -> float | None:
+    """One figure of a frame; None without a frame, or where it is null."""
+    if frame is None or frame.is_empty():
+        return None
+    value = frame.select(expression).item()
+    return None if value is None else float(value)

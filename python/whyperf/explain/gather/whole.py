@@ -1,0 +1,166 @@
+"""All facts of a trial."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
+from whyperf.explain.budget import TrialBudgets
+from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
+from whyperf.explain.gather.calls import calls
+from whyperf.explain.gather.processors import processors
+from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
+from whyperf.explain.gather.sockets import Sockets, sampled, sockets
+from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.model import Budget
+
+
+def gather_facts(trial: FlowTrial, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
+    """What `trial` tells, from the best evidence that there is; what there is none of stands in `missing`.
+
+    Args:
+        trial: whose.
+        budgets: where its time went.
+        one_machine: both ends run on the same machine.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    sender, receiver = trial.end("sender"), trial.end("receiver")
+    missing = [*_of_status(trial), *budgets.missing]
+    if sender is None:
+        return Facts(trial.trial, "user", missing=(*missing, "The trial ended before either end was known."))
+    sent = sockets(trial, sender)
+    taken = Sockets() if receiver is None else sockets(trial, receiver)
+    windows, again = sampled(trial, sender)
+    logs = read_logs(trial, sender, receiver)
+    segments = _counted(trial, again) if logs is None else segment_facts(logs)
+    life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
+    payload = taken.payload_bytes or sent.payload_bytes
+    return Facts(
+        trial=trial.trial,
+        level=_level(sender, has_log=logs is not None),
+        life_ns=life,
+        rate_bps=payload * 8e9 / life if life > 0 and payload else None,
+        connections=max(1, sent.connections),
+        one_machine=one_machine,
+        sender=_end(trial, sender, sent, budgets.budgets),
+        receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets.budgets),
+        windows=windows if logs is None else logged_windows(logs.sent, windows),
+        segments=segments,
+        budgets=tuple(budgets.budgets),
+        missing=tuple(dict.fromkeys((*missing, *_incomplete(trial)))),
+    )
+
+
+def _level(sender: FlowEnd, *, has_log: bool) -> str:
+    if has_log:
+        return "segments"
+    return "counters" if sender.evidence.got == "counters" else "user"
+
+
+def _of_status(trial: FlowTrial) -> list[str]:
+    """What is wrong with the trial itself."""
+    words = {
+        "deadline": "The trial was cut at its deadline; what it did until then is explained.",
+        "failed": "The trial failed; what it did before is explained as far as its tables go.",
+        "void": "The trial is void: its emulated path was not carried as it should be.",
+    }
+    found = [words[trial.status]] if trial.status in words else []
+    return [*found, *_not_read(trial.folder / "manifest.json")]
+
+
+def _not_read(manifest: Any) -> list[str]:
+    """A record of another version may mean other things by the same names."""
+    content: Mapping[str, Any] = json.loads(manifest.read_bytes())
+    version = content.get("record_version", 1)
+    return [] if version == 1 else [f"The record is of version {version}, this is whyperf for version 1."]
+
+
+def _incomplete(trial: FlowTrial) -> list[str]:
+    """Logs that lack events."""
+    found = []
+    for end in trial.ends.values():
+        told = completeness(trial, end.host)
+        if told is not None and not told.complete:
+            found.append(f"The segment log of the {end.host} end is not complete: {told.reason}.")
+    return found
+
+
+def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) -> EndFacts:
+    busy = processors(trial, end)
+    called = calls(trial, end)
+    devices = read_columns(trial, "devices", end.host, ("tx_dropped_packets", "rx_dropped_packets"))
+    dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
+    count = own.calls_count if called.count is None else called.count
+    mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
+    return EndFacts(
+        host=end.host,
+        shares=shares_of([budget for budget in budgets if budget.host == end.host]),
+        thread_ratio=busy.thread_ratio,
+        run_queue_ratio=busy.run_queue_ratio,
+        busy_ratio=busy.busy_ratio,
+        softirq_ratio=busy.softirq_ratio,
+        other_ratio=busy.other_ratio,
+        cpus=busy.cpus,
+        buffer_bytes=own.buffer_bytes,
+        clamp_bytes=own.clamp_bytes,
+        calls_count=count,
+        call_bytes_mean=mean,
+        call_ns_mean=called.ns_mean,
+        in_call_ratio=called.in_call_ratio,
+        asleep_ratio=called.asleep_ratio,
+        asleep_other_ratio=called.asleep_other_ratio,
+        computing_ratio=called.computing_ratio,
+        runnable_ratio=called.runnable_ratio,
+        dropped_packets=None if dropped is None else round(dropped),
+        no_delay=own.no_delay,
+        mss_bytes=own.mss_bytes,
+    )
+
+
+def shares_of(budgets: list[Budget]) -> dict[str, float]:
+    """Part of the connections' lives in each state, all of an end's budgets together."""
+    life = sum(budget.life_ns for budget in budgets)
+    sums: dict[str, int] = {}
+    for budget in budgets:
+        for share in budget.shares:
+            sums[share.state] = sums.get(share.state, 0) + share.ns
+    return {state: ns / life for state, ns in sums.items()} if life > 0 else {}
+
+
+def _counted(trial: FlowTrial, again: float | None) -> SegmentFacts:
+    """Below the log: what counters and TCP_INFO know of segments."""
+    found = flow_facts(trial, whole_life=True)
+
+    def of(role: str, name: str) -> float | None:
+        return next((fact.value for fact in found.facts if fact.role == role and fact.quantity.name == name), None)
+
+    sent, packets = of("sender", "data_segments"), of("sender", "data_packets")
+    taken, merged = of("receiver", "data_segments"), of("receiver", "data_packets")
+    acks, came = of("receiver", "acks_count"), of("sender", "acks_count")
+    late = of("receiver", "out_of_order_packets")
+    reasons = {
+        fact.quantity.name.removeprefix("ack_").removesuffix("_count"): fact.value
+        for fact in found.facts
+        if fact.role == "receiver" and fact.quantity.name.startswith("ack_") and fact.value is not None
+    }
+    return SegmentFacts(
+        data_segments=None if sent is None else round(sent),
+        data_packets=None if packets is None else round(packets),
+        segment_bytes_mean=of("sender", "segment_bytes_mean"),
+        sent_segments_per_packet=_over(sent, packets),
+        taken_segments_per_packet=_over(taken, merged),
+        retransmitted_ratio=again,
+        timeouts=None,
+        out_of_order_ratio=_over(late, merged or taken),
+        acks_arrived_ratio=None if came is None else _over(came, acks),
+        acks_per_segment=_over(acks, taken),
+        ack_reasons={name: value / acks for name, value in reasons.items()} if acks else {},
+    )
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole

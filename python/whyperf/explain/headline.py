@@ -1,0 +1,42 @@
+"""The sentence that says most."""
+
+from collections.abc import Sequence
+
+from whyperf.analyze.quantity import significant
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, Verdict
+
+_WORTH_TELLING = 1.05
+"""Predicted gains below are within what repeating a trial changes."""
+
+
+def cell_headline(verdicts: Sequence[Verdict], level: str) -> str:
+    """The strongest verdict in a sentence, and what would tell more where there was no log."""
+    first = verdicts[0]
+    more = "" if level == "segments" or first.cause is Cause.NOT_KNOWN else (
+        " That is from counters alone; --evidence segments tells more."
+    )  # fmt: skip
+    return f"{first.claim}{_gain(first)}{more}"
+
+
+def _gain(verdict: Verdict) -> str:
+    gain, change = verdict.predicted_gain, verdict.change
+    if gain is None or gain < _WORTH_TELLING or change is None:
+        return ""
+    levels = ", ".join(f"{name}={level}" for name, level in change.factors.items())
+    return f" Without it: about {significant(gain, 2)} times the rate{f' ({levels})' if levels else ''}."
+
+
+def experiment_headline(cells: Sequence[CellExplanation]) -> str:
+    """What limits most cells; of a single one its own sentence."""
+    if not cells:
+        return "There is no cell to explain."
+    if len(cells) == 1:
+        return cells[0].headline
+    counts: dict[str, int] = {}
+    for cell in cells:
+        cause = cell.verdicts[0].cause.value.replace("_", " ")
+        counts[cause] = counts.get(cause, 0) + 1
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    told = ", ".join(f"{cause} in {number}" for cause, number in ranked[:4])
+    return f"Of {len(cells):,} cells the limit is {told}."

@@ -1,0 +1,10 @@
+"""The rules: each looks at the facts of a trial and says whether one cause speaks from them.
+
+A rule has a truth experiment that puts its cause there on purpose (docs/accuracy.md), and says what would refute it.
+`judge` asks them all.
+"""
+
+from whyperf.explain.rules.finding import Finding, Rule
+from whyperf.explain.rules.judge import RULES, judge
+
+__all__ = ["RULES", "Finding", "Rule", "judge"]

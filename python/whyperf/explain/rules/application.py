@@ -1,0 +1,208 @@
+"""What the applications do: writing, reading, pausing, answering."""
+
+from whyperf.analyze.quantity import octets, percent, seconds
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import Facts
+from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, state_evidence
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.states import SenderState as S
+
+MOST_SEGMENT_BYTES = 1024
+"""Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""
+HUGE_READ_BYTES = 1 << 20
+READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
+
+
+def _answers(facts: Facts) -> bool:
+    """Whether the sender gets answers, and waits for them."""
+    back, sent = facts.segments.data_back_packets, facts.segments.data_packets
+    return bool(back and sent and back >= 5 and back * 200 >= sent)
+
+
+def _pausing(facts: Facts) -> float:
+    """Part of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
+    idle = facts.sender.ratio(S.NOT_WRITING)
+    if facts.sender.computing_ratio is not None:
+        idle = max(0.0, idle - facts.sender.computing_ratio)
+    elif facts.sender.thread_ratio is not None:
+        idle = min(idle, 1 - facts.sender.thread_ratio)
+    return idle
+
+
+def slow_writer(facts: Facts) -> Finding | None:
+    """Nothing waits to be sent: the application sleeps between its writes, and no answer is due."""
+    lost = _pausing(facts)
+    if lost < 0.1 or _answers(facts):
+        return None
+    evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
+    if facts.sender.asleep_ratio is not None:
+        asleep = facts.sender.asleep_ratio
+        words = f"Its threads slept {percent(asleep)} of the time before writes."
+        evidence.append(figure(words, "calls", facts.sender, asleep, "ratio"))
+    return Finding(
+        Cause.SLOW_WRITER,
+        f"The sending application is the limit: for {percent(lost)} of the time it had written nothing more to "
+        "send, and "
+        "did not wait for an answer.",
+        lost,
+        0.9,
+        tuple(evidence),
+        "Data waits in the send buffer while the rate is as low.",
+        gain_without(facts, lost),
+    )
+
+
+def think_time(facts: Facts) -> Finding | None:
+    """The application pauses after an answer before it asks again."""
+    thinks = facts.segments.think_ratio
+    if not _answers(facts) or thinks is None or thinks < 0.1:
+        return None
+    computing = facts.sender.computing_ratio or 0.0
+    lost = clipped(min(thinks - computing, facts.sender.ratio(S.NOT_WRITING) or thinks))
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.THINK_TIME,
+        f"The sending application pauses after each answer, {percent(lost)} of the time.",
+        lost,
+        0.9,
+        (
+            state_evidence(facts.sender, "sender", S.NOT_WRITING),
+            figure(
+                f"From answer to next request: {percent(thinks)} of the time.",
+                "segments",
+                facts.sender,
+                thinks,
+                "ratio",
+            ),
+        ),
+        "The next request leaves as soon as an answer has come.",
+        gain_without(facts, lost),
+    )
+
+
+def round_trip(facts: Facts) -> Finding | None:
+    """Request, answer, request: one exchange in a round trip."""
+    waits, trip = facts.segments.answer_ratio, facts.windows.rtt_ns_min
+    back = facts.segments.data_back_packets
+    if not _answers(facts) or waits is None or waits < 0.1 or not trip or not back:
+        return None
+    each = waits * facts.life_ns / back
+    # Beyond a few round trips it is the other application that takes its time.
+    certainty = 0.9 if trip >= 200_000 and each <= 4 * trip else 0.3
+    return Finding(
+        Cause.ROUND_TRIP,
+        f"One exchange at a time: the sender waits {percent(waits)} of the time for answers, {seconds(each)} "
+        "each, over a "
+        f"path whose round trip is {seconds(trip)}.",
+        waits,
+        certainty,
+        (
+            figure(f"From request to answer: {percent(waits)} of the time.", "segments", facts.sender, waits, "ratio"),
+            figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
+        ),
+        "Several requests under way at once leave the rate as it is.",
+        gain_without(facts, waits),
+    )
+
+
+def slow_reader(facts: Facts) -> Finding | None:
+    """Payload waits, the application sleeps, and the window closes."""
+    idle = facts.receiver.ratio(R.NOT_READING)
+    if facts.receiver.computing_ratio is not None:
+        idle = clipped(idle - facts.receiver.computing_ratio)
+    elif facts.receiver.thread_ratio is not None:
+        idle = min(idle, 1 - facts.receiver.thread_ratio)
+    waits = facts.sender.ratio(*READER_STATES)
+    lost = idle
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.SLOW_READER,
+        f"The receiving application is the limit: for {percent(lost)} of the time payload lay unread and it "
+        "did nothing, "
+        f"while the sender waited for the window {percent(waits)} of the time.",
+        lost,
+        0.9 if waits >= 0.1 else 0.6,
+        (
+            state_evidence(facts.receiver, "receiver", R.NOT_READING),
+            state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
+        ),
+        "The receive queue is empty while the rate is as low.",
+        gain_without(facts, lost),
+    )
+
+
+def tiny_writes(facts: Facts) -> Finding | None:
+    """So little a call that the call itself is what the sender's CPU does."""
+    size = facts.sender.call_bytes_mean
+    if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "sender"):
+        return None
+    return _tiny(facts, Cause.TINY_WRITES, "sender", "write", size)
+
+
+def tiny_reads(facts: Facts) -> Finding | None:
+    """So little a call that the call itself is what the receiver's CPU does."""
+    size = facts.receiver.call_bytes_mean
+    if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "receiver"):
+        return None
+    sent = facts.sender.call_bytes_mean
+    # A reader that keeps up gets what was written: then the writes are small.
+    if sent is not None and size >= 0.5 * sent:
+        return None
+    return _tiny(facts, Cause.READ_SIZE, "receiver", "read", size)
+
+
+def _is_calling(facts: Facts, role: str) -> bool:
+    """Whether that end's CPU is the limit, in its calls."""
+    end = facts.sender if role == "sender" else facts.receiver
+    share = end.ratio(S.WRITE_CALL) if role == "sender" else end.ratio(R.READ_CALL)
+    return max(share, end.in_call_ratio or 0.0, end.thread_ratio or 0.0) >= 0.4
+
+
+def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Finding:
+    end = facts.sender if role == "sender" else facts.receiver
+    # Copying takes a fraction of a ns a byte; a call some hundred ns at least.
+    each = end.call_ns_mean or (1e9 * facts.life_ns / 1e9) / max(1, end.calls_count or 1)
+    lost = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.98)
+    return Finding(
+        cause,
+        f"{call.capitalize()} calls of {octets(round(size))}: the {role}'s CPU makes calls instead of moving payload, "
+        f"{seconds(each)} for each.",
+        lost,
+        0.95,
+        (
+            figure(f"{end.calls_count or 0:,} {call} calls of {octets(round(size))}.", "flows", end, size, "bytes"),
+            figure(
+                f"Its thread was on a CPU {percent(end.thread_ratio or 0)} of the time.",
+                "threads",
+                end,
+                end.thread_ratio,
+                "ratio",
+            ),
+        ),
+        f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
+        gain_without(facts, lost, saved=role),
+    )
+
+
+COPY_NS_PER_BYTE = 0.3
+"""What a large call takes for a byte, about: 3 GB/s."""
+
+
+def huge_reads(facts: Facts) -> Finding | None:
+    """Read calls so large that what they copy no longer fits the CPU's caches."""
+    size = facts.receiver.call_bytes_mean
+    if size is None or size < HUGE_READ_BYTES or not _is_calling(facts, "receiver"):
+        return None
+    return Finding(
+        Cause.READ_SIZE,
+        f"Read calls of {octets(round(size))} each: more than the CPU's caches hold, so that every byte is "
+        "fetched from "
+        "memory twice, and the window opens late.",
+        0.3,
+        0.9,
+        (figure(f"A read call takes {octets(round(size))}.", "flows", facts.receiver, size, "bytes"),),
+        "Read calls of 128 KiB leave the rate as it is.",
+        gain_without(facts, 0.3, saved="receiver"),
+    )

@@ -1,0 +1,154 @@
+"""Buffers and windows: what may be unacknowledged at once."""
+
+from whyperf.analyze.quantity import octets, percent, seconds
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import Facts
+from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, state_evidence
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.states import SenderState as S
+
+LEAST_WRITES = 2
+"""Writes that a window must hold, or they go one at a time: stop-and-go."""
+
+
+def receive_buffer(facts: Facts) -> Finding | None:
+    """The window that the receiver grants is full though it has read everything."""
+    lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
+    window = facts.windows.announced_bytes_max
+    if lost < 0.05:
+        return None
+    size = "" if window is None else f" of {octets(window)}"
+    trip = facts.windows.rtt_ns_median
+    evidence = [state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER)]
+    if window is not None:
+        words = f"The receiver never announced more than {octets(window)}."
+        evidence.append(figure(words, "segments", facts.sender, window, "bytes"))
+    if facts.receiver.buffer_bytes is not None:
+        words = f"Its receive buffer is {octets(facts.receiver.buffer_bytes)}, as the kernel reports it."
+        evidence.append(figure(words, "flows", facts.receiver, facts.receiver.buffer_bytes, "bytes"))
+    if trip is not None:
+        words = f"A round trip takes {seconds(trip)}."
+        evidence.append(figure(words, "segments", facts.sender, trip, "ns"))
+    return Finding(
+        Cause.RECEIVE_BUFFER,
+        f"The receive buffer is too small: the sender waited {percent(lost)} of the time with the window{size} full, "
+        "while the receiver had read everything.",
+        lost,
+        0.9 if facts.level == "segments" else 0.7,
+        tuple(evidence),
+        "A larger receive buffer leaves the rate as it is, or payload lies unread while the window is full.",
+        gain_without(facts, lost),
+        {} if window is None else {"window_bytes": window / max(0.05, 1 - lost)},
+    )
+
+
+def send_buffer(facts: Facts) -> Finding | None:
+    """All that the send buffer holds is on its way, and the application waits for room."""
+    lost = facts.sender.ratio(S.SEND_BUFFER)
+    if lost < 0.05:
+        return None
+    buffer, flight = facts.sender.buffer_bytes, facts.windows.flight_bytes_max
+    evidence = [state_evidence(facts.sender, "sender", S.SEND_BUFFER)]
+    if buffer is not None:
+        evidence.append(
+            figure(
+                f"Its send buffer is {octets(buffer)}, as the kernel reports it.",
+                "flows",
+                facts.sender,
+                buffer,
+                "bytes",
+            )
+        )
+    if flight is not None:
+        words = f"Never more than {octets(flight)} were unacknowledged."
+        evidence.append(figure(words, "segments", facts.sender, flight, "bytes"))
+    return Finding(
+        Cause.SEND_BUFFER,
+        f"The send buffer is too small: for {percent(lost)} of the time all it holds was on its way, and the "
+        "application waited for room.",
+        lost,
+        0.9,
+        tuple(evidence),
+        "A larger send buffer leaves the rate as it is, or data waits unsent while the application is blocked.",
+        gain_without(facts, lost),
+        {} if buffer is None else {"buffer_bytes": buffer / max(0.05, 1 - lost)},
+    )
+
+
+def write_window_mismatch(facts: Facts) -> Finding | None:
+    """A window that holds less than two writes, or two segments: each waits for the acknowledgment of the one "
+    "before."""
+    lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.NAGLE, S.ZERO_WINDOW, S.RECEIVE_WINDOW_READER)
+    window, write, mss = facts.windows.announced_bytes_max, facts.sender.call_bytes_mean, facts.sender.mss_bytes
+    if lost < 0.1 or window is None or write is None or not mss:
+        return None
+    # Writes much larger than the window are cut to fit it: that is a small buffer, not a mismatch.
+    fits = window / write
+    if not 0.9 <= fits < LEAST_WRITES or window >= 4 * mss:
+        return None
+    late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
+    return Finding(
+        Cause.WRITE_WINDOW_MISMATCH,
+        f"Writes of {octets(round(write))} do not fit the window of {octets(window)}: a write and what is left of the "
+        f"window go out, then everything waits for the acknowledgment, {percent(lost)} of the time.",
+        lost,
+        0.95,
+        (
+            state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER, S.NAGLE, S.SEND_BUFFER),
+            figure(f"The window holds {fits:.2f} writes.", "segments", facts.sender, fits, "ratio"),
+            figure(f"{percent(late)} of the ACKs left by the timer.", "segments", facts.receiver, late, "ratio"),
+        ),
+        "Writes of half the window, or a window of four writes, leave the rate as it is.",
+        gain_without(facts, lost),
+        {"write_size_bytes": write, "window_bytes": 4 * max(write, mss)},
+    )
+
+
+def delayed_ack(facts: Facts) -> Finding | None:
+    """The sender may not go on until the receiver's timer lets its acknowledgment go (RFC 1122 section 4.2.3.2)."""
+    held = facts.receiver.ratio(R.DELAYED_ACK)
+    late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
+    waits = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW)
+    lost = min(held, waits) if held else 0.0
+    if lost < 0.1 or facts.sender.ratio(S.NAGLE) > waits:
+        return None
+    return Finding(
+        Cause.DELAYED_ACK,
+        f"The receiver holds back acknowledgments that the sender waits for, {percent(lost)} of the time: too little "
+        "arrives at once to make it acknowledge before its timer.",
+        lost,
+        clipped(0.6 + late),
+        (
+            state_evidence(facts.receiver, "receiver", R.DELAYED_ACK),
+            figure(
+                f"{percent(late)} of the ACKs left by the delayed-ACK timer.", "segments", facts.receiver, late, "ratio"
+            ),
+        ),
+        "With an acknowledgment for every segment (quick ACK) the rate stays as it is.",
+        gain_without(facts, lost),
+    )
+
+
+def nagle_delayed_ack(facts: Facts) -> Finding | None:
+    """Nagle's rule waits for an acknowledgment that the receiver delays (RFC 896, RFC 9293 section 3.7.4)."""
+    lost = facts.sender.ratio(S.NAGLE)
+    if lost < 0.05:
+        return None
+    held = facts.receiver.ratio(R.DELAYED_ACK)
+    late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
+    return Finding(
+        Cause.NAGLE_DELAYED_ACK,
+        f"Nagle's rule holds back a short rest of {percent(lost)} of the time, until the acknowledgment that "
+        "the receiver "
+        "delays.",
+        lost,
+        0.95 if late >= 0.1 or held >= 0.1 else 0.8,
+        (
+            state_evidence(facts.sender, "sender", S.NAGLE),
+            figure(
+                f"{percent(late)} of the ACKs left by the delayed-ACK timer.", "segments", facts.receiver, late, "ratio"
+            ),
+        ),
+        "With TCP_NODELAY the rate stays as it is.",
+        gain_without(facts, lost),
+    )

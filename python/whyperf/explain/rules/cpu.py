@@ -1,0 +1,241 @@
+"""Whose CPU is the limit, and what it is spent on."""
+
+from whyperf.analyze.quantity import octets, percent, significant
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import EndFacts, Facts
+from whyperf.explain.rules.finding import BUSY, Finding, clipped, figure, gain_without, is_on_cpu, state_evidence
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.states import SenderState as S
+
+MANY = 32
+"""Connections from which on changing between them costs more than what each has to do."""
+SMALL_SEGMENT_BYTES = 1300
+"""Below an Ethernet packet's usual payload, headers of tunnels taken off."""
+
+
+def computing_sender(facts: Facts) -> Finding | None:
+    """The sending application computes between its writes."""
+    return _computing(facts, Cause.SENDER_CPU, "sender", facts.sender, facts.sender.ratio(S.NOT_WRITING))
+
+
+def computing_receiver(facts: Facts) -> Finding | None:
+    """The receiving application computes between its reads."""
+    return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
+
+
+def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float) -> Finding | None:
+    computing = end.computing_ratio
+    if computing is None and end.thread_ratio is not None:
+        computing = min(idle, end.thread_ratio) if end.thread_ratio >= 0.5 else 0.0
+    lost = clipped(min(computing or 0.0, 1.0))
+    if lost < 0.15:
+        return None
+    what = "write" if role == "sender" else "read"
+    return Finding(
+        cause,
+        f"The {role}'s application computes {percent(lost)} of the time, on a CPU but in no {what} call: its "
+        "own work is "
+        "the limit.",
+        lost,
+        0.9,
+        (
+            figure(f"Its threads ran outside of calls {percent(lost)} of the time.", "calls", end, lost, "ratio"),
+            state_evidence(end, role, S.NOT_WRITING if role == "sender" else R.NOT_READING),
+        ),
+        f"The {role}'s thread sleeps between its calls.",
+        gain_without(facts, lost, saved=role),
+    )
+
+
+def shared_cpu(facts: Facts) -> Finding | None:
+    """Both ends' threads run on one CPU of one machine."""
+    both = facts.sender.cpus & facts.receiver.cpus
+    if not facts.one_machine or not both or len(facts.sender.cpus | facts.receiver.cpus) > 1:
+        return None
+    used = (facts.sender.thread_ratio or 0.0) + (facts.receiver.thread_ratio or 0.0)
+    waited = max(facts.sender.run_queue_ratio or 0.0, facts.receiver.run_queue_ratio or 0.0)
+    if used + max(facts.sender.softirq_ratio or 0.0, facts.receiver.softirq_ratio or 0.0) < 0.6:
+        return None
+    number = min(both)
+    lost = clipped(max(waited, 0.5))
+    return Finding(
+        Cause.SHARED_CPU,
+        f"Sender and receiver share CPU {number}: while one runs the other waits, {percent(waited)} of the time.",
+        lost,
+        0.97,
+        (
+            figure(f"The sender ran on CPU {number}.", "threads", facts.sender, facts.sender.thread_ratio, "ratio"),
+            figure("So did the receiver.", "threads", facts.receiver, facts.receiver.thread_ratio, "ratio"),
+        ),
+        "The rate stays as it is with each on a CPU of its own.",
+        clipped(2 * BUSY, 1.0, 2.0),
+    )  # fmt: skip
+
+
+def other_load(facts: Facts) -> Finding | None:
+    """Threads want a CPU that others have."""
+    role, end = max(
+        (("sender", facts.sender), ("receiver", facts.receiver)),
+        key=lambda one: min(one[1].run_queue_ratio or 0.0, one[1].other_ratio or 0.0),
+    )
+    waited, other = end.run_queue_ratio, end.other_ratio
+    if waited is None or other is None or waited < 0.1 or other < 0.2:
+        return None
+    if shared_cpu(facts) is not None:
+        return None
+    lost = clipped(max(waited, end.ratio(S.WAITS_FOR_CPU)))
+    return Finding(
+        Cause.OTHER_LOAD,
+        f"Other programs take {percent(other)} of the {role}'s CPU; its thread wanted to run and could not "
+        f"{percent(waited)} of the time.",
+        lost,
+        0.9,
+        (
+            figure(f"Run queue: {percent(waited)} of the time.", "threads", end, waited, "ratio"),
+            figure(f"Neither the load nor softirqs: {percent(other)} of the CPU.", "cpu", end, other, "ratio"),
+        ),
+        "The CPU is idle, or its time is the load's own.",
+        gain_without(facts, lost, saved=role),
+    )
+
+
+def many_connections(facts: Facts) -> Finding | None:
+    """So many connections that a CPU changes between them more than it moves payload."""
+    if facts.connections < MANY or not is_on_cpu(facts):
+        return None
+    busy = facts.busiest_ratio or 0.0
+    lost = clipped(0.3 + 0.1 * (facts.connections / 1000))
+    return Finding(
+        Cause.MANY_CONNECTIONS,
+        f"{facts.connections:,} connections share CPUs that are {percent(busy)} busy: each has little to send "
+        "at a time, "
+        "and what is done once for a packet, a wake-up or a call is done more often.",
+        lost,
+        0.8,
+        (
+            figure(
+                f"{facts.connections:,} connections carried payload.", "flows", facts.sender, facts.connections, "count"
+            ),
+            figure(f"The busiest CPU is {percent(busy)} busy.", "cpu", facts.receiver, busy, "ratio"),
+        ),
+        "A few connections have the same rate.",
+        gain_without(facts, lost, saved="sender"),
+    )
+
+
+def small_mtu(facts: Facts) -> Finding | None:
+    """Small segments, each of which costs a CPU as much as a large one."""
+    size, mss = facts.segments.segment_bytes_mean, facts.sender.mss_bytes
+    if mss is None or mss > SMALL_SEGMENT_BYTES or not is_on_cpu(facts):
+        return None
+    if size is not None and size < 0.7 * mss:
+        return None
+    lost = clipped(1 - mss / 8948, 0.0, 0.9)
+    return Finding(
+        Cause.SMALL_MTU,
+        f"Segments of at most {octets(mss)}: the CPUs handle packets instead of moving payload.",
+        lost,
+        0.9,
+        (
+            figure(f"The largest segment is {octets(mss)}.", "flows", facts.sender, mss, "bytes"),
+            figure(
+                f"The busiest CPU is {percent(facts.busiest_ratio or 0)} busy.",
+                "cpu",
+                facts.receiver,
+                facts.busiest_ratio,
+                "ratio",
+            ),
+        ),
+        "An MTU of 9000 bytes leaves the rate as it is.",
+        gain_without(facts, lost, saved="receiver") if lost < 0.5 else None,
+    )
+
+
+def offloads_off(facts: Facts) -> Finding | None:
+    """Every segment goes through the stack by itself."""
+    told = facts.segments
+    sent, taken = told.sent_segments_per_packet, told.taken_segments_per_packet
+    if not is_on_cpu(facts) or sent is None or taken is None or min(sent, taken) >= 1.5:
+        return None
+    size, mss = facts.sender.call_bytes_mean, facts.sender.mss_bytes
+    # Writes that fit a segment, or windows that hold few, leave nothing to put together.
+    window = facts.windows.flight_bytes_median
+    if mss is None or (size is not None and size < 2 * mss) or (window is not None and window < 4 * mss):
+        return None
+    where = "both ways" if max(sent, taken) < 1.5 else ("at the sender" if sent < taken else "at the receiver")
+    lost = 0.6 if max(sent, taken) < 1.5 else 0.4
+    return Finding(
+        Cause.OFFLOADS_OFF,
+        f"Segmentation offload is missing {where}: each segment of {octets(mss)} goes through the stack by "
+        "itself, and a "
+        "CPU is the limit.",
+        lost,
+        0.85,
+        (
+            figure(
+                f"{significant(sent)} segments in a packet that leaves TCP.", "segments", facts.sender, sent, "ratio"
+            ),
+            figure(f"{significant(taken)} in one that reaches TCP.", "segments", facts.receiver, taken, "ratio"),
+            figure(
+                f"The busiest CPU is {percent(facts.busiest_ratio or 0)} busy.",
+                "cpu",
+                facts.receiver,
+                facts.busiest_ratio,
+                "ratio",
+            ),
+        ),
+        "Packets are as large with the offloads on.",
+        1 / (1 - lost),
+    )
+
+
+def quick_ack(facts: Facts) -> Finding | None:
+    """An acknowledgment for every segment."""
+    told = facts.segments
+    quick = told.ack_reasons.get("quick", 0.0)
+    if told.acks_per_segment is None or told.acks_per_segment < 0.7 or quick < 0.5 or not is_on_cpu(facts):
+        return None
+    lost = 0.3
+    return Finding(
+        Cause.QUICK_ACK,
+        f"The receiver acknowledges every segment at once ({percent(quick)} of its ACKs): making and taking "
+        "them in costs "
+        "the CPUs that are the limit.",
+        lost,
+        0.97,
+        (
+            figure(
+                f"{significant(told.acks_per_segment)} ACKs for a segment.",
+                "segments",
+                facts.receiver,
+                told.acks_per_segment,
+                "ratio",
+            ),
+            figure(f"{percent(quick)} of them in quick-ACK mode.", "segments", facts.receiver, quick, "ratio"),
+        ),
+        "With delayed ACKs the rate stays as it is.",
+        1 / (1 - lost),
+    )
+
+
+def receiver_loss(facts: Facts) -> Finding | None:
+    """The receiving host drops what has arrived."""
+    dropped, sent = facts.receiver.dropped_packets, facts.segments.data_packets
+    again = facts.segments.retransmitted_ratio or 0.0
+    if not dropped or not sent or again <= 0:
+        return None
+    lost = facts.sender.ratio(S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.RECEIVER_LOSS,
+        f"The receiving host drops packets that had arrived ({dropped:,}): its adapter or its backlog runs over.",
+        lost,
+        0.9,
+        (
+            figure(f"Its devices dropped {dropped:,} packets.", "devices", facts.receiver, dropped, "packets"),
+            state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT),
+        ),
+        "The device's drop counters stay where they are while segments are sent again.",
+        gain_without(facts, lost),
+    )

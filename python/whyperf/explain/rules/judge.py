@@ -1,0 +1,126 @@
+"""Asks every rule, ranks what they found, and says what is not known."""
+
+from collections.abc import Mapping
+
+from whyperf.analyze.quantity import bit_rate, percent
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import Facts
+from whyperf.explain.model import Verdict
+from whyperf.explain.rules import application, buffers, cpu, path
+from whyperf.explain.rules.changes import change_for
+from whyperf.explain.rules.finding import Finding, Rule, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.states import ReceiverState as R
+from whyperf.explain.states import SenderState as S
+
+RULES: tuple[Rule, ...] = (
+    buffers.receive_buffer,
+    buffers.send_buffer,
+    buffers.write_window_mismatch,
+    buffers.delayed_ack,
+    buffers.nagle_delayed_ack,
+    application.slow_writer,
+    application.think_time,
+    application.round_trip,
+    application.slow_reader,
+    application.tiny_writes,
+    application.tiny_reads,
+    application.huge_reads,
+    path.bottleneck,
+    path.small_queue,
+    path.random_loss,
+    path.burst_loss,
+    path.reordering,
+    path.ack_thinning,
+    path.slow_start,
+    path.pacing_rate,
+    cpu.computing_sender,
+    cpu.computing_receiver,
+    cpu.shared_cpu,
+    cpu.other_load,
+    cpu.many_connections,
+    cpu.small_mtu,
+    cpu.offloads_off,
+    cpu.quick_ack,
+    cpu.receiver_loss,
+)
+"""All rules. Their order says nothing: what they find is ranked by strength."""
+
+LEAST_STRENGTH = 0.12
+"""Weaker findings are left out: that little is within what repeating a trial changes."""
+LEAST_CERTAINTY = 0.5
+"""Below, "not known" stands first."""
+_HIGH, _MEDIUM = 0.85, 0.6
+
+
+def judge(facts: Facts, factors: Mapping[str, object] | None = None) -> list[Verdict]:
+    """The verdicts on a trial, the strongest first; never none.
+
+    Args:
+        facts: what the rules look at.
+        factors: of the cell, to name what to change; no verdict depends on them.
+    """
+    found = [finding for rule in RULES if (finding := rule(facts)) is not None]
+    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=lambda one: -one.strength)
+    if not found:
+        found = [_capacity(facts) or _not_known(facts)]
+    elif found[0].certainty < LEAST_CERTAINTY:
+        found.insert(0, _capacity(facts) or _not_known(facts))
+    return [_verdict(finding, facts, factors or {}) for finding in found]
+
+
+def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:
+    certainty = finding.certainty if facts.level == "segments" else finding.certainty - 0.25
+    return Verdict(
+        cause=finding.cause,
+        claim=finding.claim,
+        lost_ratio=round(clipped(finding.lost), 4),
+        confidence="high" if certainty >= _HIGH else "medium" if certainty >= _MEDIUM else "low",
+        evidence=list(finding.evidence),
+        refuted_by=finding.refuted_by,
+        change=change_for(finding, facts, factors),
+        predicted_gain=None if finding.gain is None else round(finding.gain, 3),
+    )
+
+
+def _capacity(facts: Facts) -> Finding | None:
+    """An end's CPU is busy moving payload: nothing to blame."""
+    busy = facts.busiest_ratio
+    if busy is None or not is_on_cpu(facts):
+        return None
+    ends = (("sender", facts.sender), ("receiver", facts.receiver))
+    role, end = max(ends, key=lambda one: one[1].on_cpu_ratio or 0.0)
+    rate = "" if facts.rate_bps is None else f", and {bit_rate(facts.rate_bps)} is what it can do"
+    states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
+    return Finding(
+        Cause.CAPACITY,
+        f"Nothing to blame: the {role}'s CPU is {percent(busy)} busy with moving payload{rate}.",
+        0.0,
+        0.9,
+        (
+            figure(f"The {role}'s CPU was busy {percent(busy)} of the time.", "cpu", end, busy, "ratio"),
+            state_evidence(end, role, *states),
+        ),
+        "A faster or less busy CPU at that end leaves the rate as it is.",
+    )
+
+
+def _not_known(facts: Facts) -> Finding:
+    """What there is does not tell."""
+    more = {
+        "segments": "The states that it spent the time in are in the budgets.",
+        "counters": "A trial with the segment log tells more (--evidence segments).",
+        "user": "Kernel counters, and more so the segment log, tell more (--evidence segments).",
+    }
+    named = [(state, ratio) for state, ratio in facts.sender.shares.items() if ratio >= 0.1]
+    told = ", ".join(
+        f"{state.replace('_', ' ')} {percent(ratio)}" for state, ratio in sorted(named, key=lambda one: -one[1])
+    )
+    return Finding(
+        Cause.NOT_KNOWN,
+        f"Not known: the evidence does not tell what limits the rate{f' (sender: {told})' if told else ''}. "
+        f"{more[facts.level]}",
+        0.0,
+        0.0,
+        (),
+        "",
+    )

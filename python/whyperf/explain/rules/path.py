@@ -1,0 +1,265 @@
+"""What the path does: its rate, its queue, losses, order, acknowledgments on their way back."""
+
+from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import Facts
+from whyperf.explain.model import Evidence
+from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, is_line_seen, state_evidence
+from whyperf.explain.states import SenderState as S
+
+WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
+"""States in which the path, or the congestion control for its sake, holds the sender."""
+OVERRUN_RANK = 0.75
+"""Losses where the backlog is so high are of a queue that runs over; those without regard to it come to 0.5."""
+LEAST_USE = 0.85
+"""A line used so far is full: the rest is gaps between the measured phases of a burst."""
+LEAST_LOSSES = 3
+
+
+def _path_wait(facts: Facts) -> float:
+    """How long the path held the sender; all the time that nobody knows below the log."""
+    return facts.sender.ratio(*WAITS) + (facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0)
+
+
+def _losses(facts: Facts) -> tuple[Evidence, ...]:
+    told = facts.segments
+    evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
+    if told.retransmitted_ratio is not None:
+        words = f"{percent(told.retransmitted_ratio)} of the segments were sent again."
+        evidence.append(figure(words, "segments", facts.sender, told.retransmitted_ratio, "ratio"))
+    if told.loss_events:
+        words = f"{told.loss_events} losses of {significant(told.lost_segments_per_event or 1)} segments each."
+        evidence.append(figure(words, "segments", facts.receiver, told.loss_events, "count"))
+    if told.loss_backlog_rank is not None:
+        words = (
+            f"Before the line waited more than at {percent(told.loss_backlog_rank)} of the other segments "
+            "when one was lost."
+        )
+        evidence.append(figure(words, "segments", facts.sender, told.loss_backlog_rank, "ratio"))
+    return tuple(evidence)
+
+
+def _has_losses(facts: Facts) -> bool:
+    return (facts.segments.loss_events or 0) >= 1 and (facts.segments.lost_ratio or 0) > 0
+
+
+def _overruns(facts: Facts) -> bool:
+    """Whether what was lost was lost where a queue was fullest."""
+    rank = facts.segments.loss_backlog_rank
+    return rank is not None and rank >= OVERRUN_RANK
+
+
+def _unused(facts: Facts) -> float:
+    """What part of the line stayed empty; all the waiting where no line is seen."""
+    wait = _path_wait(facts)
+    use = facts.segments.line_use_ratio
+    return wait if use is None or not is_line_seen(facts) else min(wait, clipped(1 - use))
+
+
+def bottleneck(facts: Facts) -> Finding | None:
+    """The line's narrowest part carries all it can, and a queue stands before it."""
+    told, wait = facts.segments, _path_wait(facts)
+    growth = facts.windows.rtt_growth
+    if told.line_bps is None or told.line_use_ratio is None or not is_line_seen(facts):
+        return None
+    queued = (growth is not None and growth >= 1.15) or (_has_losses(facts) and _overruns(facts))
+    if told.line_use_ratio < LEAST_USE or wait < 0.1 or not queued:
+        return None
+    trip = facts.windows
+    grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (
+        f"; round trips grew from {seconds(trip.rtt_ns_min)} to {seconds(trip.rtt_ns_median)}"
+    )  # fmt: skip
+    evidence = [
+        state_evidence(facts.sender, "sender", *WAITS),
+        figure(
+            f"Segments arrive at {bit_rate(told.line_bps)}, {percent(told.line_steadiness or 0)} of them just so.",
+            "segments", facts.receiver, told.line_bps, "bit/s",
+        ),
+    ]  # fmt: skip
+    if growth is not None:
+        evidence.append(
+            figure(
+                f"The middle round trip is {significant(growth)} times the shortest.",
+                "segments",
+                facts.sender,
+                growth,
+                "ratio",
+            )
+        )
+    return Finding(
+        Cause.BOTTLENECK,
+        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(told.line_use_ratio)} of it are "
+        f"used{grown}.",
+        clipped(max(wait, told.line_use_ratio)),
+        0.95,
+        tuple(evidence),
+        "A second connection adds to the rate, or the queue before the line is empty.",
+        None,
+        {"line_bps": told.line_bps},
+    )
+
+
+def small_queue(facts: Facts) -> Finding | None:
+    """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
+    told, wait = facts.segments, _path_wait(facts)
+    if not _has_losses(facts) or not _overruns(facts) or wait < 0.1:
+        return None
+    if is_line_seen(facts) and (told.line_use_ratio or 0) >= LEAST_USE:
+        return None
+    line = "the line" if told.line_bps is None else f"a line of {bit_rate(told.line_bps)}"
+    lost = _unused(facts)
+    return Finding(
+        Cause.SMALL_QUEUE,
+        f"A queue on the path is too small: it runs over when a burst comes, while {line} is used at "
+        f"{percent(told.line_use_ratio or 0)} only.",
+        lost,
+        0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.6,
+        _losses(facts),
+        "Losses come as often where the sender's segments are far apart.",
+        gain_without(facts, lost),
+    )
+
+
+def random_loss(facts: Facts) -> Finding | None:
+    """Losses that have nothing to do with a queue, one at a time."""
+    return _loss(facts, bursts=False)
+
+
+def burst_loss(facts: Facts) -> Finding | None:
+    """Losses that have nothing to do with a queue, many in a row."""
+    return _loss(facts, bursts=True)
+
+
+BURST_SEGMENTS = 2.0
+"""From here on in the mean losses are bursts; independent ones of p have 1 / (1 - p)."""
+
+
+def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
+    told, wait = facts.segments, _path_wait(facts)
+    each = told.lost_segments_per_event
+    if not _has_losses(facts) or _overruns(facts) or wait < 0.1 or each is None or bursts != (each >= BURST_SEGMENTS):
+        return None
+    lost = _unused(facts)
+    few = (told.loss_events or 0) < LEAST_LOSSES
+    how = f"in bursts of {significant(each, 2)} segments" if bursts else "one at a time"
+    return Finding(
+        Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
+        f"The path loses {percent(told.lost_ratio or 0)} of the data, {how}, whether or not a queue is there: the "
+        f"congestion window never grows to what the path holds.",
+        lost,
+        0.65 if few else 0.9,
+        _losses(facts),
+        "Losses come where the most is queued, or the line is full all the time.",
+        gain_without(facts, lost),
+    )
+
+
+def reordering(facts: Facts) -> Finding | None:
+    """Segments overtake one another, and the sender takes it for loss."""
+    told, wait = facts.segments, _path_wait(facts)
+    late = told.out_of_order_ratio or 0.0
+    repaired = told.lost_ratio or 0.0
+    if late < 0.002 or late < 4 * repaired or wait < 0.1:
+        return None
+    lost = _unused(facts)
+    spurious = told.spurious_ratio
+    again = "" if spurious is None else f", and {percent(spurious)} of what was sent again had not been lost"
+    return Finding(
+        Cause.REORDERING,
+        f"The path changes the order: {percent(late)} of the packets came behind a later one{again}.",
+        lost,
+        0.9,
+        (
+            figure(f"{percent(late)} of the data packets came late.", "segments", facts.receiver, late, "ratio"),
+            *_losses(facts),
+        ),
+        "Everything arrives in the order in which it was sent while the rate is as low.",
+        gain_without(facts, lost),
+    )
+
+
+def ack_thinning(facts: Facts) -> Finding | None:
+    """Acknowledgments that the receiver sent do not reach the sender."""
+    arrived = facts.segments.acks_arrived_ratio
+    if arrived is None or arrived >= 0.8:
+        return None
+    waits = facts.sender.ratio(*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+    if facts.level != "segments":
+        waits += facts.sender.ratio(S.UNKNOWN)
+    lost = clipped(waits)
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.ACK_THINNING,
+        f"Only {percent(arrived)} of the receiver's acknowledgments reach the sender: its windows open in "
+        "leaps, and it "
+        f"waits {percent(lost)} of the time.",
+        lost,
+        0.98,
+        (
+            figure(f"{percent(arrived)} of the pure ACKs sent arrived.", "segments", facts.sender, arrived, "ratio"),
+            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
+        ),
+        "The sender gets as many ACKs as the receiver sends.",
+        gain_without(facts, lost),
+    )
+
+
+def slow_start(facts: Facts) -> Finding | None:
+    """The connection ends before its congestion window has grown (RFC 5681 section 3.1)."""
+    lost = facts.sender.ratio(S.SLOW_START)
+    trip = facts.windows.rtt_ns_min
+    if lost < 0.2 or not trip or _has_losses(facts):
+        return None
+    trips = facts.life_ns / trip
+    if trips > 40:
+        return None
+    return Finding(
+        Cause.SLOW_START,
+        f"The transfer is over before the congestion window has grown: {percent(lost)} of its {significant(trips, 2)} "
+        "round trips were slow start.",
+        lost,
+        0.9,
+        (
+            state_evidence(facts.sender, "sender", S.SLOW_START),
+            figure(
+                f"It lasted {significant(trips, 2)} round trips of {seconds(trip)}.",
+                "segments",
+                facts.sender,
+                trips,
+                "ratio",
+            ),
+        ),
+        "A transfer ten times as long has the same rate.",
+        gain_without(facts, lost),
+    )
+
+
+def pacing_rate(facts: Facts) -> Finding | None:
+    """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
+    told = facts.segments
+    if told.pacing_bps is None or (told.pacing_constant_ratio or 0) < 0.5:
+        return None
+    lost = max(
+        facts.sender.ratio(S.PACING),
+        facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN),
+    )
+    near = facts.rate_bps is not None and 0.6 <= facts.rate_bps / facts.connections / told.pacing_bps <= 1.3
+    if lost < 0.1 or not near:
+        return None
+    return Finding(
+        Cause.PACING_RATE,
+        f"The sender is paced to {bit_rate(told.pacing_bps)}: the rate that was set for its socket, not one that its "
+        "congestion control found.",
+        lost,
+        0.97,
+        (
+            figure(
+                f"{percent(told.pacing_constant_ratio or 0)} of the segments left with just this pacing rate.",
+                "segments", facts.sender, told.pacing_bps, "bit/s",
+            ),
+            state_evidence(facts.sender, "sender", S.PACING),
+        ),
+        "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
+        gain_without(facts, lost),
+    )  # fmt: skip

@@ -7,7 +7,9 @@ import typer
 from whyperf.cli import completion
 
 NAME = "explain"
-EXAMPLE = "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json"
+EXAMPLE = (
+    "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json"
+)
 
 
 def command(

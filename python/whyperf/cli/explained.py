@@ -14,7 +14,6 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.store import write_explanation
-from whyperf.plan import LOG_PREFIX
 from whyperf.record import Experiment, RecordError
 
 #: Width where standard output is no terminal.

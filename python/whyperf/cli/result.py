@@ -8,11 +8,12 @@ from rich.console import Console
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say
+from whyperf.cli.explained import why
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.single import single_lines
 from whyperf.cli.tables import sweep_tables
 from whyperf.cli.uperf import print_trials
-from whyperf.record import Experiment
+from whyperf.record import Experiment, RecordError
 from whyperf.report import write
 from whyperf.report.headline import headline
 
@@ -39,7 +40,20 @@ def tell(experiment: Experiment, telling: Telling, *, report: bool = True) -> in
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
+        _say_why(experiment, summary, telling)
     return verdict(summary)
+
+
+def _say_why(experiment: Experiment, summary: Summary, telling: Telling) -> None:
+    """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
+    try:
+        sentence = f"Why: {why(experiment, summary)}"
+    except RecordError as error:
+        sentence = f"Why: not explained: {error}"
+    if telling.is_for_programs:
+        say(sentence)
+    else:
+        print(sentence)  # noqa: T201
 
 
 def verdict(summary: Summary) -> int:

@@ -79,7 +79,8 @@ def _softirqs(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
         return None
     # A vector has a row of its own in an interval, of the interval's length.
     by_interval = rows.group_by("cpu", "interval").agg(pl.col("softirq_ns").cast(pl.Int64).sum())
-    span = int(rows["end_mono_ns"].max() or 0) - int(rows["start_mono_ns"].min() or 0)  # type: ignore[call-overload]
+    bounds = rows.select(pl.col("end_mono_ns").max().cast(pl.Int64) - pl.col("start_mono_ns").min().cast(pl.Int64))
+    span = max(1, int(bounds.item()))
     return by_interval.group_by("cpu").agg(
         (pl.col("softirq_ns").sum() / span).alias("ratio"), pl.col("softirq_ns").sum()
     )

@@ -85,7 +85,7 @@ def _incomplete(trial: FlowTrial) -> list[str]:
     for end in trial.ends.values():
         told = completeness(trial, end.host)
         if told is not None and not told.complete:
-            found.append(f"The segment log of the {end.host} end is not complete: {told.reason.rstrip('.')}.")
+            found.append(f"The segment log of the {end.host} end is not complete: {(told.reason or '').rstrip('.')}.")
     return found
 
 

@@ -85,8 +85,10 @@ class Phase(Part):
 
     `ratio` is its part of the connection's time. `ack_reasons` are pure ACKs a turn by why the receiver sent them.
     `stop_and_go_ratio` is how often an acknowledgment that let something go left nothing outstanding: near 1 sender and
-    receiver work by turns, near 0 at the same time. `outstanding_bytes` is the median of what was unacknowledged when
-    acknowledgments came, `window_bytes` of the announced window.
+    receiver work by turns. `overlap_ratio` is what was under way already when packets left over what left, in bytes and
+    at most 1: even within a window both then work at the same time. `outstanding_bytes` is the median of what was
+    unacknowledged when acknowledgments came, `window_bytes` of the announced window, `packet_bytes` of what left TCP at
+    once.
     """
 
     begin_ns: int
@@ -104,8 +106,10 @@ class Phase(Part):
     turn_ns: int | None = None
     ack_reasons: dict[str, float] = Field(default_factory=dict)
     stop_and_go_ratio: float | None = None
+    overlap_ratio: float | None = None
     outstanding_bytes: int | None = None
     window_bytes: int | None = None
+    packet_bytes: int | None = None
 
 
 class Losses(Part):

@@ -80,6 +80,16 @@ def find_payloads(payloads: Runs) -> Payloads:
     return Payloads(cycle, told, frequent, segments, _words(cycle, told, frequent, segments))
 
 
+def find_cycles(payloads: Runs) -> list[Repeat]:
+    """The cycles that `find_payloads` tells, with where they repeat; the pattern of all, if there is one, is first."""
+    segments = payloads.segments_count
+    if segments < FEWEST_SEGMENTS:
+        return []
+    repeats = find_repeats(payloads)
+    long = [repeat.long_ones(PART_TURNS, LONG_RATIO * segments) for repeat in repeats]
+    return _parts(long, payloads, _main(repeats, segments))
+
+
 def _main(repeats: list[Repeat], segments: int) -> Repeat | None:
     """The cycle of the connection, if it has one."""
     found: Repeat | None = None

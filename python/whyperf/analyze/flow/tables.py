@@ -37,7 +37,13 @@ COLUMNS: Mapping[str, Mapping[str, pl.DataType]] = {
         "sizes_count": pl.UInt64(),
         "sizes_bytes": pl.UInt64(),
     },
-    "flows": {**_KEYS, "payload_bytes": pl.UInt64(), "calls_count": pl.UInt64(), "ended": pl.String()},
+    "flows": {
+        **_KEYS,
+        "payload_bytes": pl.UInt64(),
+        "calls_count": pl.UInt64(),
+        "ended": pl.String(),
+        "mss_bytes": pl.UInt32(),
+    },
     "intervals": {**_KEYS, **_SPAN, "payload_bytes": pl.UInt64(), "calls_count": pl.UInt64()},
     "tcp_info": {
         **_KEYS,

@@ -1,0 +1,167 @@
+"""The data of a connection packet by packet, with what each of them waited for.
+
+A packet is what left TCP at once, a super-segment counting once. Data sent again is left out: a
+loss does not break the pattern.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from whyperf.analyze.flow import FlowTrial, read_log
+from whyperf.analyze.flow.acks import IS_PURE_ACK
+from whyperf.analyze.flow.log import ACK, ACK_REASONS, CONTEXTS
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+
+RELEASES = ("ack", "woken", "write", "pacing", "timer", "worker", "unknown")
+HOLDS = ("", "window", "congestion_window", "small", "send_room")
+"""Words of `TurnSegment.released_by` and `held_by`; a code is their place here."""
+
+_ACK, _WOKEN, _WRITE = 0, 1, 2
+_NOT, _WINDOW, _CONGESTION, _SMALL, _ROOM = range(5)
+
+_BY_CONTEXT = {"process": "write", "net_rx": "ack", "timer": "timer", "hrtimer": "pacing", "worker": "worker"}
+_RELEASED = np.array([RELEASES.index(_BY_CONTEXT.get(context, "unknown")) for context in CONTEXTS], dtype=np.int8)
+
+_COLUMNS = (
+    *("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments", "flags"),
+    *("gso_size_bytes", "window_bytes", "cwnd_segments", "context", "retransmission"),
+)
+
+
+@dataclass(frozen=True)
+class Packets:
+    """New data of one connection in order of time, one entry a packet; arrays of one length.
+
+    `segments` are those on the wire, each of `full` bytes but the last.
+    `gap_ns` is the time since the packet before. `released` and `held` are codes of `RELEASES` and `HOLDS`, `reason`
+    of `ACK_REASONS` or -1: of the last acknowledgment before the packet. `follows_ack` says that one came since the
+    packet before; `outstanding` is what was unacknowledged before it came, `under_way` when the packet left. From a
+    receiver's log only times, sizes and reasons are known (`is_sender`).
+    """
+
+    time_ns: Ints
+    sequence: Ints
+    payload: Ints
+    segments: Ints
+    full: Ints
+    gap_ns: Ints
+    released: Codes
+    held: Codes
+    reason: Codes
+    follows_ack: Flags
+    outstanding: Ints
+    under_way: Ints
+    acks: pl.DataFrame
+    is_sender: bool
+    last_ns: int
+
+    @property
+    def life_ns(self) -> int:
+        """From the first packet to the last thing logged."""
+        return max(1, self.last_ns - int(self.time_ns[0])) if self.time_ns.size else 1
+
+
+def read_rows(trial: FlowTrial, host: str, connections: list[int] | None) -> pl.DataFrame | None:
+    """The log's rows that a pattern is made of, from the start of the load on."""
+    columns = [*_COLUMNS, "ack_reason"]
+    return read_log(trial, host, connections, columns, where=pl.col("time_ns") >= 0)
+
+
+def packets_of(sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: int | None = None) -> Packets | None:
+    """The packets of one connection, from the sender's rows if there are any; None without data.
+
+    Without `mss` (bytes) the largest payload of a segment stands for it.
+
+    `acks` of the result are the pure ACKs as they came to the end whose log it is: `time_ns`, `acknowledgment`,
+    `window_bytes`, `reason` (a word or null).
+    """
+    log, way = (sender, "out") if sender is not None else (receiver, "in")
+    if log is None or log.is_empty():
+        return None
+    reasons = None if receiver is None else receiver.filter((pl.col("direction") == "out") & IS_PURE_ACK)
+    is_new = (pl.col("direction") == way) & (pl.col("payload_bytes") > 0) & pl.col("retransmission").is_null()
+    is_ack = (pl.col("direction") != way) & IS_PURE_ACK
+    marked = log.with_columns(
+        is_new.alias("is_new"), ((pl.col("direction") != way) & (pl.col("flags") & ACK != 0)).alias("is_ack")
+    )
+    acks = _with_reasons(log.filter(is_ack), reasons, way)
+    new = np.flatnonzero(marked["is_new"].to_numpy())
+    if new.size == 0:
+        return None
+    return _made(marked, new, acks, mss, is_sender=sender is not None)
+
+
+def _with_reasons(acks: pl.DataFrame, sent: pl.DataFrame | None, way: str) -> pl.DataFrame:
+    """The same acknowledgment, window and how many of both there were before tell an ACK on both hosts."""
+    key = ["acknowledgment", "window_bytes"]
+    if way == "in":
+        return acks.select("time_ns", *key, pl.col("ack_reason").alias("reason"))
+    mine = acks.select("time_ns", *key, pl.int_range(pl.len()).over(key).alias("again"))
+    if sent is None:
+        return mine.with_columns(pl.lit(None, dtype=pl.Enum(list(ACK_REASONS))).alias("reason")).drop("again")
+    theirs = sent.select(*key, pl.col("ack_reason").alias("reason"), pl.int_range(pl.len()).over(key).alias("again"))
+    joined = mine.join(theirs, on=[*key, "again"], how="left", maintain_order="left")
+    return joined.select("time_ns", *key, "reason")
+
+
+def _made(log: pl.DataFrame, new: Ints, acks: pl.DataFrame, mss: int | None, *, is_sender: bool) -> Packets:
+    times, sequence = log["time_ns"].to_numpy(), log["sequence"].to_numpy()
+    payload = log["payload_bytes"].to_numpy().astype(np.int64)
+    is_ack = log["is_ack"].to_numpy()
+    acked = _highest(np.where(is_ack, log["acknowledgment"].fill_null(0).to_numpy(), 0))
+    edge = _highest(np.where(is_ack, log["acknowledgment"].fill_null(0).to_numpy() + log["window_bytes"].to_numpy(), 0))
+    ack_at = _highest(np.where(is_ack, np.arange(times.size), -1))
+    before = np.append(new[0], new[:-1])
+    size, start = payload[new], sequence[new]
+    segments = np.maximum(1, log["wire_segments"].to_numpy().astype(np.int64)[new])
+    follows = ack_at[new] > before
+    outstanding = np.maximum(0, start - np.maximum(acked[before], start[0]))
+    context = log["context"].to_physical().to_numpy()[new]
+    released = _RELEASED[context] if is_sender else np.full(new.size, RELEASES.index("unknown"), dtype=np.int8)
+    held = np.zeros(new.size, dtype=np.int8)
+    if is_sender:
+        # No window was announced in what is logged before the first ACK: nothing is known to have held what goes first.
+        room = np.where(edge[before] > 0, edge[before] - start, np.iinfo(np.int64).max)
+        waited = follows & (outstanding > 0)
+        cwnd = log["cwnd_segments"].fill_null(0).to_numpy()[before].astype(np.int64)
+        mss = mss or int(np.max(-(-size // segments)))
+        # What the announced window had no room for, it held; a full congestion window comes next. What had room in both
+        # and is less than a segment waited for an acknowledgment alone (RFC 896).
+        held[waited & (size < mss)] = _SMALL
+        held[waited & (cwnd > 0) & (outstanding > (cwnd - 1) * mss)] = _CONGESTION
+        held[follows & (size > room)] = _WINDOW
+        released = np.where((released == _WRITE) & (held != _NOT), _WOKEN, released).astype(np.int8)
+    reason = acks["reason"].to_physical().fill_null(-1).cast(pl.Int8).to_numpy()
+    last = np.searchsorted(acks["time_ns"].to_numpy(), times[new], side="right") - 1
+    return Packets(
+        time_ns=times[new],
+        sequence=start,
+        payload=size,
+        segments=segments,
+        full=np.where(segments > 1, log["gso_size_bytes"].to_numpy().astype(np.int64)[new], size),
+        gap_ns=np.diff(times[new], prepend=times[new[0]]),
+        released=released,
+        held=held,
+        reason=np.where(last >= 0, reason[np.maximum(last, 0)], -1).astype(np.int8) if reason.size else _none(new.size),
+        follows_ack=follows,
+        outstanding=outstanding,
+        under_way=np.maximum(0, start - np.maximum(acked[new], start[0])),
+        acks=acks,
+        is_sender=is_sender,
+        last_ns=int(times[-1]),
+    )
+
+
+def _highest(values: Ints) -> Ints:
+    highest: Ints = np.maximum.accumulate(values)
+    return highest
+
+
+def _none(count: int) -> Codes:
+    return np.full(count, -1, dtype=np.int8)

@@ -1,0 +1,183 @@
+"""The pattern of a connection, from its rows of both logs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from whyperf.analyze.flow import Runs, find_payloads, runs_of
+from whyperf.analyze.flow.log import ACK_REASONS
+from whyperf.explain.model import Pattern, Phase, TurnSegment
+from whyperf.explain.pattern.changed import what_changed
+from whyperf.explain.pattern.losses import find_losses
+from whyperf.explain.pattern.packets import Packets, packets_of
+from whyperf.explain.pattern.stretches import Stretch, find_stretches
+from whyperf.explain.pattern.turns import Turns, overlap_ratio, places, stop_and_go_ratio, turns_of
+from whyperf.explain.pattern.words import pattern_words, phase_words, waits_words
+
+Ints = NDArray[np.int64]
+
+ENOUGH_RATIO = 0.5
+"""Cycles of packets that cover less than this give way to those of the segments they become on the wire."""
+
+
+def tell_pattern(
+    trial: str, connection: int, sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: int | None
+) -> Pattern:
+    """The pattern of one connection.
+
+    `sender` and `receiver` are its rows of `read_rows`, None where an end kept no log: what cannot be told then
+    stands in `missing`.
+    """
+    missing = _missing(sender, receiver)
+    packets = packets_of(sender, receiver, mss)
+    if packets is None:
+        words = "Nothing was sent." if len(missing) < 2 else "No segment log: the pattern is not known."
+        return Pattern(trial=trial, connection=connection, phases=[], words=words, missing=missing)
+    losses = find_losses(sender, receiver)
+    phases, otherwise = _phases(packets, sender)
+    words = pattern_words(phases, otherwise, losses, packets.life_ns)
+    return Pattern(trial=trial, connection=connection, phases=phases, words=words, losses=losses, missing=missing)
+
+
+def _missing(sender: pl.DataFrame | None, receiver: pl.DataFrame | None) -> list[str]:
+    gives = {
+        "sender": "who let segments go and what held them is not known",
+        "receiver": "why the receiver sent its ACKs is not known",
+    }
+    rows = {"sender": sender, "receiver": receiver}
+    return [f"There is no segment log of the {role}: {gives[role]}." for role, log in rows.items() if log is None]
+
+
+def _phases(packets: Packets, log: pl.DataFrame | None) -> tuple[list[Phase], str]:
+    """The phases, and what to say where there are none."""
+    runs = runs_of(packets.payload.astype(np.uint32))
+    stretches = find_stretches(runs)
+    if sum(stretch.covered for stretch in stretches) >= ENOUGH_RATIO * packets.payload.size:
+        return _told(packets, stretches, log), ""
+    wire = _wire(packets)
+    before = np.append(0, np.cumsum(packets.segments))
+    on_wire = find_stretches(wire)
+    if sum(stretch.covered for stretch in on_wire) >= ENOUGH_RATIO * wire.segments_count:
+        return _told_on_wire(packets, wire, before, on_wire, log), ""
+    return _told(packets, stretches, log), find_payloads(wire).words
+
+
+def _wire(packets: Packets) -> Runs:
+    """The payloads on the wire: each packet is so many full segments and one of what is left."""
+    sizes, repeats = (
+        np.empty((packets.payload.size, 2), dtype=np.uint32),
+        np.ones((packets.payload.size, 2), dtype=np.int64),
+    )
+    repeats[:, 0] = packets.segments - 1
+    sizes[:, 0] = packets.full
+    sizes[:, 1] = packets.payload - packets.full * repeats[:, 0]
+    return runs_of(sizes.ravel(), repeats.ravel())
+
+
+def _told(packets: Packets, stretches: Sequence[Stretch], log: pl.DataFrame | None) -> list[Phase]:
+    """Phases whose turns are packets."""
+    found: list[Phase] = []
+    for number, stretch in enumerate(stretches):
+        turns = turns_of(packets, stretch)
+        changed = what_changed(packets, stretches[number - 1], stretch, log) if number else ""
+        found.append(_phase(packets, stretch, turns, changed))
+    return found
+
+
+def _told_on_wire(
+    packets: Packets, wire: Runs, before: Ints, stretches: Sequence[Stretch], log: pl.DataFrame | None
+) -> list[Phase]:
+    """Phases whose turns are segments on the wire, in packets of no steady size: turns are not told place by place."""
+    runs_before = np.append(0, np.cumsum(wire.repeats))
+    found: list[Phase] = []
+    last: Stretch | None = None
+    for stretch in stretches:
+        start, stop = np.searchsorted(before, [stretch.inner[0][0], stretch.stop], side="right") - 1
+        of_packets = Stretch(
+            int(start), max(int(stop), int(start) + 1), 1, ((int(start), max(int(stop), int(start) + 1)),)
+        )
+        run = int(np.searchsorted(runs_before, stretch.inner[0][0], side="right")) - 1
+        payloads = _turn_of_runs(wire, run, stretch.period)
+        changed = what_changed(packets, last, of_packets, log) if last is not None else ""
+        turns = Turns(np.arange(of_packets.start, of_packets.stop)[:, None])
+        found.append(_phase(packets, of_packets, turns, changed, payloads))
+        last = of_packets
+    return found
+
+
+def _turn_of_runs(wire: Runs, run: int, period: int) -> list[tuple[int, int]]:
+    if period == 1:
+        return [(int(wire.size[run]), 1)]
+    found, left = [], period
+    while left > 0 and run < wire.size.size:
+        times = min(left, int(wire.repeats[run]))
+        found.append((int(wire.size[run]), times))
+        left, run = left - times, run + 1
+    return found
+
+
+def _phase(
+    packets: Packets, stretch: Stretch, turns: Turns, changed: str, on_wire: list[tuple[int, int]] | None = None
+) -> Phase:
+    """One phase; `on_wire` is its turn where that is one of segments and not of packets."""
+    turn = places(packets, turns) if turns.count else []
+    begin = int(packets.time_ns[stretch.start])
+    after = stretch.stop < packets.time_ns.size
+    end = int(packets.time_ns[stretch.stop]) if after else packets.last_ns
+    inner = np.concatenate([np.arange(start, stop) for start, stop in stretch.inner])
+    per_turn = max(1, turns.places) if on_wire is None else sum(times for _, times in on_wire)
+    sent = (
+        stretch.stop - stretch.start if on_wire is None else int(packets.segments[stretch.start : stretch.stop].sum())
+    )
+    turns_count = max(1.0, sent / per_turn)
+    acks = packets.acks.filter(pl.col("time_ns").is_between(begin, end, closed="left" if after else "both"))
+    reasons = _reasons(acks, turns_count)
+    waited = inner[packets.follows_ack[inner]]
+    phase = Phase(
+        begin_ns=begin,
+        end_ns=end,
+        payloads=on_wire or _payloads(turn),
+        acks_per_turn=acks.height / turns_count,
+        waits="",
+        ratio=min(1.0, _time_in(packets, stretch) / packets.life_ns),
+        changed_by=changed,
+        words="",
+        turn=turn,
+        turns=int(turns_count),
+        turn_ns=int((end - begin) / turns_count),
+        ack_reasons=reasons,
+        stop_and_go_ratio=stop_and_go_ratio(packets, inner),
+        overlap_ratio=overlap_ratio(packets, inner),
+        outstanding_bytes=int(np.median(packets.outstanding[waited])) if packets.is_sender and waited.size else None,
+        packet_bytes=int(np.median(packets.payload[inner])),
+        window_bytes=int(np.median(acks["window_bytes"].to_numpy())) if acks.height else None,
+    )
+    returns = f", which comes {stretch.returns} times" if stretch.returns > 1 else ""
+    return phase.model_copy(update={"words": phase_words(phase) + returns, "waits": waits_words(phase)})
+
+
+def _time_in(packets: Packets, stretch: Stretch) -> int:
+    """The time in which the cycle repeats: that of the phase's spans."""
+    ends = np.append(packets.time_ns, packets.last_ns)
+    spans = np.array(stretch.inner)
+    return int((ends[spans[:, 1]] - ends[spans[:, 0]]).sum())
+
+
+def _reasons(acks: pl.DataFrame, turns: float) -> dict[str, float]:
+    """Pure ACKs a turn by why the receiver sent them, the most frequent first; none where that is not known."""
+    known = acks["reason"].drop_nulls()
+    counts = known.cast(pl.String).value_counts(sort=True)
+    found = {str(reason): int(number) / turns for reason, number in counts.iter_rows()}
+    return {reason: found[reason] for reason in sorted(found, key=lambda word: (-found[word], ACK_REASONS.index(word)))}
+
+
+def _payloads(turn: Sequence[TurnSegment]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for place in turn:
+        if found and found[-1][0] == place.payload_bytes:
+            found[-1] = (place.payload_bytes, found[-1][1] + place.times)
+        else:
+            found.append((place.payload_bytes, place.times))
+    return found

@@ -1,0 +1,186 @@
+"""Patterns in traces that a person can read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.unit.analyze.flow.traces import OPENING, trace, write
+from whyperf.explain.model import Pattern
+from whyperf.explain.pattern import pattern_of
+
+TURNS = 20
+
+
+class Wire:
+    """Both logs of a connection, written by one who sees both: 0.1 ms between the hosts."""
+
+    def __init__(self) -> None:
+        self.at_ms, self.sent, self.acked = 1.0, 41, 41
+        self.near: list[str] = [OPENING.strip()]
+        self.far = [OPENING.strip().translate(str.maketrans("<>", "><"))]
+
+    def data(self, size: int, more: str = "", after_ms: float = 1.0) -> None:
+        """The sender sends `size` bytes."""
+        self.at_ms += after_ms
+        octets = f"{self.sent}:{self.sent + size}"
+        self.near.append(f"{self.at_ms:.1f} > P. {octets} ack 41 {more}")
+        self.far.append(f"{self.at_ms + 0.1:.1f} < P. {octets} ack 41")
+        self.sent += size
+
+    def ack(self, octet: int | None = None, why: str = "read_call", win: int = 8192, after_ms: float = 2.0) -> None:
+        """The receiver acknowledges all that was sent, or what comes before `octet`."""
+        self.at_ms += after_ms
+        octet = octet or self.sent
+        self.far.append(f"{self.at_ms - 0.1:.1f} > . 41:41 ack {octet} why={why} win={win}")
+        self.near.append(f"{self.at_ms:.1f} < . 41:41 ack {octet} win={win}")
+
+    def again(self, first: int, size: int, kind: str, after_ms: float) -> None:
+        """The sender sends something again, which arrives."""
+        self.at_ms += after_ms
+        self.near.append(f"{self.at_ms:.1f} > P. {first}:{first + size} ack 41 ctx=timer again={kind}")
+        self.far.append(f"{self.at_ms + 0.1:.1f} < P. {first}:{first + size} ack 41")
+
+    def pattern(self, folder: Path, logs: Sequence[str] = ("near", "far")) -> Pattern:
+        """The pattern found with these logs."""
+        near = trace("\n".join(self.near)) if "near" in logs else None
+        far = trace("\n".join(self.far), "far", "receiver") if "far" in logs else None
+        return pattern_of(write(folder / "log01-c0001", near, far), 0)
+
+
+def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(1024, "ctx=net_rx", after_ms=0.3)
+        wire.data(6144)
+        wire.ack()
+    found = wire.pattern(tmp_path)
+    (phase,) = found.phases
+    assert phase.payloads == [(1024, 1), (6144, 1)]
+    assert (phase.turn[0].released_by, phase.turn[0].held_by, phase.turn[0].ack_reason) == ("ack", "small", "read_call")
+    assert (phase.turn[1].released_by, phase.turn[1].held_by) == ("write", "")
+    assert phase.stop_and_go_ratio == 1.0
+    assert phase.ack_reasons == {"read_call": 1.0}
+    assert (phase.outstanding_bytes, phase.window_bytes) == (7168, 8192)
+    assert found.words.startswith("1024 + 6144, then waits for the ACK (stop-and-go): ")
+    assert "though the window has room" in phase.waits
+
+
+def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(4096)
+        wire.ack(win=4096)
+    wire.data(4096)
+    wire.ack(why="delayed_timer", win=3080)
+    for _ in range(TURNS):
+        wire.data(3080)
+        wire.data(1016)
+        wire.ack(win=4096)
+    found = wire.pattern(tmp_path)
+    assert [phase.payloads for phase in found.phases] == [[(4096, 1)], [(3080, 1), (1016, 1)]]
+    assert found.phases[1].changed_by == "at 64.0 ms a delayed ACK announced 3080 bytes"
+    assert (
+        "at 64.0 ms a delayed ACK announced 3080 bytes; from then on 3080 and 1016 alternate"
+        in found.words.lower().replace("ack", "ACK")
+    )
+    assert found.phases[0].turn[0].held_by == "window"
+    assert "waits until an ACK opens the window" in found.phases[0].waits
+
+
+def test_two_segments_and_two_acks_a_turn_are_work_at_the_same_time(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(2048)
+        wire.data(2048)
+        wire.ack(wire.sent - 2048, win=4096, after_ms=0.5)
+        wire.ack(win=4096, after_ms=0.5)
+    (phase,) = wire.pattern(tmp_path).phases
+    assert phase.payloads == [(2048, 2)]
+    assert phase.ack_reasons == {"read_call": 2.0}
+    assert phase.overlap_ratio == 0.5
+    assert "with 2 ACKs a turn, sent while the receiver reads" in phase.words
+
+
+def test_the_acknowledgment_within_a_turn_is_told(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(4096)
+        wire.ack()
+        wire.data(512, "ctx=net_rx", after_ms=0.3)
+        wire.data(4096)
+        wire.ack()
+    (phase,) = wire.pattern(tmp_path).phases
+    assert sorted(phase.payloads) == [(512, 1), (4096, 1), (4096, 1)]
+    assert "4096, ACK, 512 + 4096" in phase.words or "512 + 4096, ACK, 4096" in phase.words
+
+
+def test_a_loss_changes_the_flow_and_is_told_where_it_was(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(1000)
+        wire.ack()
+    lost = wire.sent
+    wire.data(1000)
+    wire.ack(lost, why="out_of_order")
+    wire.again(lost, 1000, "timeout", after_ms=200.0)
+    wire.ack()
+    for _ in range(TURNS):
+        wire.data(600)
+        wire.ack()
+    found = wire.pattern(tmp_path)
+    assert found.losses is not None
+    assert found.losses.kinds == {"timeout": 1}
+    assert found.losses.timeout_wait_ns == 200_000_000
+    # It had arrived at the receiving host before that host asked for it again.
+    assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (1, 0)
+    assert found.phases[1].changed_by.endswith("a segment was sent again after a timeout")
+    assert "after 200 ms of silence until timers ran out; 1 of 1 had arrived at the receiving host" in found.words
+
+
+def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(1000)
+        wire.ack()
+    lost = wire.sent
+    wire.data(1000)
+    wire.far.pop()
+    wire.data(1000)
+    wire.ack(lost, why="out_of_order")
+    wire.again(lost, 1000, "fast", after_ms=0.5)
+    wire.ack()
+    found = wire.pattern(tmp_path)
+    assert found.losses is not None
+    assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (0, 1)
+
+
+def test_without_the_senders_log_sizes_and_reasons_are_told(tmp_path: Path) -> None:
+    wire = Wire()
+    for _ in range(TURNS):
+        wire.data(1024, "ctx=net_rx")
+        wire.data(6144)
+        wire.ack()
+    found = wire.pattern(tmp_path, logs=["far"])
+    assert found.missing == [
+        "There is no segment log of the sender: who let segments go and what held them is not known."
+    ]
+    assert sorted(found.phases[0].payloads) == [(1024, 1), (6144, 1)]
+    assert found.phases[0].stop_and_go_ratio is None
+    assert found.phases[0].ack_reasons == {"read_call": 1.0}
+
+
+def test_without_a_log_the_pattern_is_not_known(tmp_path: Path) -> None:
+    found = Wire().pattern(tmp_path, logs=[])
+    assert found.phases == []
+    assert found.words == "No segment log: the pattern is not known."
+    assert len(found.missing) == 2
+
+
+def test_a_random_mixture_has_no_cycle(tmp_path: Path) -> None:
+    wire = Wire()
+    for number in range(120):
+        wire.data(100 + (number * number * 7919) % 1300)
+        if number % 3 == 0:
+            wire.ack()
+    found = wire.pattern(tmp_path)
+    assert found.phases == []
+    assert "No repeating cycle" in found.words

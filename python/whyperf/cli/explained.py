@@ -22,6 +22,8 @@ PLAIN_WIDTH = 120
 LEAST_SHARE = 0.01
 #: Connections whose budget is told in the terminal; --json has all.
 MOST_BUDGETS = 4
+#: Phases of a pattern of which it is told who waits for whom.
+MOST_PHASES = 4
 
 
 def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
@@ -144,6 +146,8 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield f"{len(cell.budgets) - len(sides):,} more budgets are in --json.", "   "
     for pattern in cell.patterns[:MOST_BUDGETS]:
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
+        for phase in pattern.phases[:MOST_PHASES]:
+            yield f"- {phase.waits}", "   "
 
 
 def _verdict(verdict: Verdict) -> Iterator[str]:

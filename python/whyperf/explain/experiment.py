@@ -7,13 +7,17 @@ from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather import gather_facts
 from whyperf.explain.headline import cell_headline, experiment_headline
-from whyperf.explain.model import Anomaly, CellExplanation, Explanation, Pattern, Verdict
+from whyperf.explain.model import Anomaly, CellExplanation, Explanation, Verdict
+from whyperf.explain.pattern import patterns_of
 from whyperf.explain.rules import judge
 from whyperf.explain.states import SenderState
 from whyperf.plan import LOG_PREFIX
 from whyperf.record import LOST, Experiment, Manifest, RecordError
 
 NO_TRIAL = "No trial of this cell can be read yet; `whyperf run` measures it."
+
+MOST_PATTERNS = 16
+"""Connections whose segments are told; of many connections one is like the other."""
 
 
 def explain_experiment(
@@ -94,7 +98,6 @@ def _explained(
     verdicts = judge(facts, factors)
     shares = facts.sender.shares
     told = facts.rate_bps if rate is None else rate
-    patterns: list[Pattern] = []
     return CellExplanation(
         cell=cell,
         trial=trial.trial,
@@ -102,7 +105,7 @@ def _explained(
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
         missing=list(facts.missing),
         budgets=budgets.budgets,
-        patterns=patterns,
+        patterns=patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]),
         verdicts=verdicts,
         headline=cell_headline(verdicts, facts.level),
     )

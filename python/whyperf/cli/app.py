@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from whyperf import __version__
-from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, simulate, transports
+from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, simulate, transports, truth
 from whyperf.cli import explain as explain_verb
 from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
 from whyperf.cli.habits import hint
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 VERBS = {
     verb.NAME: verb
-    for verb in (run, simulate, show, explain_verb, flow, report, list_, overhead, calibrate, doctor, transports)
+    for verb in (run, simulate, show, explain_verb, flow, report, list_, overhead, calibrate, truth, doctor, transports)
 }
 for name, verb in VERBS.items():
     app.command(name=name, epilog=verb.EXAMPLE)(verb.command)

@@ -1,5 +1,6 @@
 """Runs a plan: pipes, agents, testbed, trials. The only package that talks to a measured host."""
 
+from whyperf.run.burner import Burner
 from whyperf.run.ends import named_cpus
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.experiment import GoodputOf, run_plan
@@ -12,6 +13,7 @@ from whyperf.run.target import Kind, Target
 
 __all__ = [
     "AgentError",
+    "Burner",
     "Fault",
     "GoodputOf",
     "Kind",

@@ -1,0 +1,61 @@
+"""A program that only computes, on the CPUs of one end, while trials of chosen cells run: another load, put there."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from whyperf.run.observer import Observer
+
+#: Computes until its parent is gone, so that nothing stays after kill -9. The loop between two looks takes about a
+#: millisecond.
+_PROGRAM = """
+import os, sys
+parent = int(sys.argv[1])
+os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[2:]})
+while os.getppid() == parent:
+    for _ in range(20000):
+        pass
+"""
+_END_WAIT_S = 5.0
+
+
+class Burner(Observer):
+    """Watches as another observer does, and keeps one computing program for each CPU of a burning cell's end."""
+
+    def __init__(self, observer: Observer, burning: Mapping[str, str], cpus: Callable[[str, str], tuple[int, ...]]) -> None:
+        """`burning` names the end of each cell that burns; `cpus` gives the CPUs of (cell, end)."""
+        self._observer = observer
+        self._burning = burning
+        self._cpus = cpus
+        self._programs: list[subprocess.Popen[bytes]] = []
+
+    def on_message(self, text: str) -> None:
+        """Pass on."""
+        self._observer.on_message(text)
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """Start the programs of the cell."""
+        self.end()
+        for cpu in self._cpus(cell, self._burning[cell]) if cell in self._burning else ():
+            argv = [sys.executable, "-S", "-c", _PROGRAM, str(os.getpid()), str(cpu)]
+            self._programs.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+        self._observer.on_trial_started(trial, cell, done, total)
+
+    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+        """Pass on."""
+        self._observer.on_progress(host, progress)
+
+    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+        """End the programs."""
+        self.end()
+        self._observer.on_trial_finished(trial, manifest)
+
+    def end(self) -> None:
+        """End the programs; nothing where there are none."""
+        for program in self._programs:
+            program.kill()
+        for program in self._programs:
+            program.wait(_END_WAIT_S)
+        self._programs.clear()

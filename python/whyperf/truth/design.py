@@ -1,0 +1,140 @@
+"""From the catalog to a plan: which cells, and in which order.
+
+A dose is compared with its own baseline, so both are measured one after the other, in random order: a block of the plan
+is one experiment of the catalog. Blocks of a repetition follow each other in random order, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from whyperf.plan import Plan, build
+from whyperf.plan.blocks import permutation
+from whyperf.plan.model import identify
+from whyperf.profile import Design, Factors, Profile, Sweep
+from whyperf.truth.catalog import Catalog, End
+
+NAME = "truth"
+#: Trials of each cell that is compared with another.
+TRIALS = 2
+#: Length of a trial. The first tenths of a second are the start of the connection, which is explained, too.
+PHASES: Factors = {"warmup_s": 0.2, "duration_s": 0.6, "cooldown_s": 0.05}
+INTERVAL_MS = 50
+
+
+class Part(StrEnum):
+    """What a cell is in its experiment."""
+
+    BASELINE = "baseline"
+    DOSE = "dose"
+    FIRST = "first"
+    """A pair with its first cause alone."""
+    SECOND = "second"
+    BOTH = "both"
+    UNDISTURBED = "undisturbed"
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a cell stands for: `of` is the experiment's name, `dose` counts from 1, the held-out ones behind the others."""
+
+    of: str
+    part: Part
+    factors: Factors
+    dose: int = 0
+    held_out: bool = False
+    burner: End | None = None
+
+    @property
+    def sweep(self) -> str:
+        """The name of the cell's sweep in the plan."""
+        return f"{self.of}-{self.part}{self.dose or ''}"
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether it has a trial with the segment log."""
+        return self.part in {Part.DOSE, Part.BOTH, Part.UNDISTURBED}
+
+
+def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
+    """All cells of the catalog; `short` takes one dose of the entries that have one for it."""
+    return [role for group in _groups(catalog, short=short) for role in group]
+
+
+def plan_truth(
+    catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS, text: str = ""
+) -> tuple[Profile, Plan]:
+    """The experiment as a profile and its plan.
+
+    Raises:
+        ProfileError: factors of the catalog that do not go together.
+    """
+    groups = list(_groups(catalog, short=short))
+    sweeps = tuple(_sweep(role, trials) for group in groups for role in group)
+    profile = Profile(
+        name=NAME,
+        where="the catalog of truth experiments",
+        text=text,
+        about="Causes put there on purpose, and what the explanation says of them.",
+        seed=seed,
+        kind="veth",
+        fixed={"interval_ms": INTERVAL_MS},
+        design=Design(trials=trials),
+        sweeps=sweeps,
+        workloads=catalog.workloads,
+    )
+    plan = build(profile)
+    return profile, _in_groups(plan, groups, trials, seed)
+
+
+def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
+    for name, baseline in catalog.baseline.items():
+        if not short:
+            yield [Role(name, Part.UNDISTURBED, baseline.factors)]
+    for entry in catalog.entry:
+        base = catalog.baseline[entry.baseline].factors
+        doses = [(dose, False) for dose in entry.doses] + [(dose, True) for dose in entry.held_out]
+        roles = [
+            Role(entry.name, Part.DOSE, base | dose, number, held_out, entry.burner)
+            for number, (dose, held_out) in enumerate(doses, start=1)
+            if not short or number == entry.short
+        ]
+        if roles:
+            yield [Role(entry.name, Part.BASELINE, base), *roles]
+    for pair in catalog.pair if not short else ():
+        base = catalog.baseline[pair.baseline].factors
+        yield [
+            Role(pair.name, Part.FIRST, base | pair.first),
+            Role(pair.name, Part.SECOND, base | pair.second),
+            Role(pair.name, Part.BOTH, base | pair.first | pair.second),
+        ]
+    for one in catalog.undisturbed:
+        if not short or one.short:
+            yield [Role(one.name, Part.UNDISTURBED, one.factors)]
+
+
+def _sweep(role: Role, trials: int) -> Sweep:
+    # What ends with its bytes has no phases.
+    phases = {} if "transfer_bytes" in role.factors else PHASES
+    factors = phases | role.factors
+    alone = role.part is Part.UNDISTURBED
+    return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), 1 if role.is_explained else 0)
+
+
+def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: int) -> Plan:
+    """The plan with its trials in blocks of an experiment each."""
+    cell_of = {cell.sweep: cell.id for cell in plan.cells}
+    blocks: list[tuple[str, ...]] = []
+    for repetition in range(1, trials + 1):
+        generator = Random(f"truth repetition {repetition} of seed {seed}")
+        order = permutation([str(number) for number in range(len(groups))], generator)
+        for number in order:
+            group = groups[int(number)]
+            cells = [cell_of[role.sweep] for role in group if repetition == 1 or role.part is not Part.UNDISTURBED]
+            if cells:
+                blocks.append(tuple(permutation(cells, generator)))
+    logs = [tuple(cell_of[role.sweep] for role in group if role.is_explained) for group in groups]
+    arranged = plan.model_copy(update={"blocks": tuple(blocks), "log_blocks": tuple(block for block in logs if block)})
+    identifier = identify(arranged)
+    return arranged.model_copy(update={"id": identifier, "experiment": f"{NAME}-{identifier[:6]}"})

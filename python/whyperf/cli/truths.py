@@ -7,10 +7,10 @@ from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import DONE, FAILED, UsageError, say
 from whyperf.cli.measure import say_how_to_resume
 from whyperf.cli.progress import duration
-from whyperf.plan import Plan, TimeLeft
+from whyperf.plan import TimeLeft
 from whyperf.profile import ProfileError
 from whyperf.record import Experiment, planned_folder
-from whyperf.run import Burner, Kind, Session, Target, allowed_kind, run_plan
+from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, run_plan
 from whyperf.truth import Catalog, load_catalog, plan_truth, roles_of
 
 #: Nothing here waits for a number of trials that is found on the way.
@@ -64,7 +64,9 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
     if not missing:
         return
     seconds = TimeLeft(plan).seconds(trial.cell for trial in missing)
-    say(f"{len(missing)} of {plan.trials_count} trials to make, about {duration(seconds)}; stopped, the same command resumes")
+    say(
+        f"{len(missing)} of {plan.trials_count} trials to make, about {duration(seconds)}; the same command resumes"
+    )
     # Imported here: it loads what a mistake does not need.
     from whyperf.cli.watch import watcher_for  # noqa: PLC0415
 
@@ -74,18 +76,21 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
         with watcher_for(plan, missing, as_json=wanted.as_json) as watcher:
-            burner = Burner(watcher, _burning(plan, catalog, wanted), lambda cell, end: _cpus(session, cell, end))
+            burner = _burner(watcher, session, catalog)
             try:
                 run_plan(session, experiment, burner, lambda _: _NO_GOODPUT)
             finally:
                 burner.end()
 
 
-def _burning(plan: Plan, catalog: Catalog, wanted: Wanted) -> dict[str, str]:
-    """The end that burns, by cell."""
-    ends = {role.sweep: role.burner for role in roles_of(catalog, short=wanted.short)}
-    return {cell.id: end for cell in plan.cells if (end := ends.get(cell.sweep)) is not None}
+def _burner(watcher: Observer, session: Session, catalog: Catalog) -> Burner:
+    """Loads the CPUs of an end in the cells that say so."""
+    cells = {cell.sweep: cell for cell in session.plan.cells}
+    burning = {cells[role.sweep].id: role for role in roles_of(catalog) if role.burner and role.sweep in cells}
 
+    def cpus(cell: str) -> tuple[int, ...]:
+        end = burning[cell].burner
+        assert end is not None
+        return session.cpus_for(session.plan.cell(cell).factors)[end].own
 
-def _cpus(session: Session, cell: str, end: str) -> tuple[int, ...]:
-    return session.cpus_for(session.plan.cell(cell).factors)[end].own
+    return Burner(watcher, {cell: role.burners for cell, role in burning.items()}, cpus)

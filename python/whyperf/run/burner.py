@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from whyperf.run.observer import Observer
@@ -22,10 +22,10 @@ _END_WAIT_S = 5.0
 
 
 class Burner(Observer):
-    """Watches as another observer does, and keeps one computing program for each CPU of a burning cell's end."""
+    """Watches as another observer does, and keeps computing programs on each CPU of a burning cell's end."""
 
-    def __init__(self, observer: Observer, burning: Mapping[str, str], cpus: Callable[[str, str], tuple[int, ...]]) -> None:
-        """`burning` names the end of each cell that burns; `cpus` gives the CPUs of (cell, end)."""
+    def __init__(self, observer: Observer, burning: Mapping[str, int], cpus: Callable[[str], Sequence[int]]) -> None:
+        """`burning` says how many programs each CPU of a cell gets; `cpus` which CPUs those are."""
         self._observer = observer
         self._burning = burning
         self._cpus = cpus
@@ -38,7 +38,7 @@ class Burner(Observer):
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """Start the programs of the cell."""
         self.end()
-        for cpu in self._cpus(cell, self._burning[cell]) if cell in self._burning else ():
+        for cpu in [*self._cpus(cell)] * self._burning[cell] if cell in self._burning else ():
             argv = [sys.executable, "-S", "-c", _PROGRAM, str(os.getpid()), str(cpu)]
             self._programs.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
         self._observer.on_trial_started(trial, cell, done, total)

@@ -22,58 +22,66 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Baseline(Table):
+class Quiet(Table):
     """What ends and path do without a cause. `limits` are all that an explanation may name there."""
 
-    about: str
     limits: tuple[Cause, ...] = (Cause.CAPACITY,)
     factors: dict[str, Level] = {}
 
 
-class Entry(Table):
-    """One cause in several doses.
+class Baseline(Quiet):
+    """Where causes are put; it is an undisturbed run itself."""
 
-    `causes` are the right answers, the first by name; `also` says of each further one why no evidence could tell the
-    two apart. `held_out` are doses that no rule was tuned on. `burner` names the end whose CPU another program takes.
-    `short` is the dose of a shortened run, counted from 1; `seconds` the measurement of a trial, if not the run's.
-    """
+    about: str
+
+
+class Undisturbed(Quiet):
+    """A run without a cause, beside the baselines; `short` puts it into the shortened run."""
+
+    name: str
+    short: bool = False
+
+
+class Put(Table):
+    """Causes that are put there: `causes` are the right answers."""
 
     name: str
     causes: tuple[Cause, ...] = Field(min_length=1)
     baseline: str
+
+
+class Entry(Put):
+    """One cause in several doses.
+
+    The first of the `causes` is the one put there; `also` says of each further one why no evidence could tell the
+    two apart. `held_out` are doses that no rule was tuned on. `burner` names the end whose CPU other programs take,
+    `burners` how many with each dose.
+    `short` is the dose of a shortened run, counted from 1; `seconds` the measurement of a trial, if not the run's.
+    """
+
     doses: tuple[dict[str, Level], ...] = Field(min_length=1)
     held_out: tuple[dict[str, Level], ...] = ()
     also: dict[Cause, str] = {}
     burner: End | None = None
+    burners: tuple[int, ...] = ()
     short: int | None = None
 
     @model_validator(mode="after")
     def _has_reasons(self) -> Self:
         if set(self.also) != set(self.causes[1:]):
             raise ValueError("each cause after the first needs its reason under also, and no other has one")
+        if len(self.burners) != (len(self.doses) + len(self.held_out) if self.burner else 0):
+            raise ValueError("burner and burners belong together, a number for each dose")
         if self.short is not None and not 1 <= self.short <= len(self.doses):
             raise ValueError("short is the number of a dose, from 1")
         return self
 
 
-class Pair(Table):
+class Pair(Put):
     """Two causes at the same time; both count where taking either away raises the rate."""
 
-    name: str
-    causes: tuple[Cause, Cause]
-    baseline: str
     first: dict[str, Level]
     second: dict[str, Level]
-    also: dict[Cause, str] = {}
-
-
-class Undisturbed(Table):
-    """A run without a cause, beside the baselines."""
-
-    name: str
-    limits: tuple[Cause, ...] = (Cause.CAPACITY,)
-    factors: dict[str, Level] = {}
-    short: bool = False
 
 
 class Catalog(Table):
@@ -87,10 +95,10 @@ class Catalog(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        names = [one.name for one in (*self.entry, *self.pair, *self.undisturbed)] + list(self.baseline)
+        names = [one.name for one in self.undisturbed] + [one.name for one in self.put] + list(self.baseline)
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{twice[0]} is there twice")
-        for one in (*self.entry, *self.pair):
+        for one in self.put:
             if one.baseline not in self.baseline:
                 raise ValueError(f"{one.name}: there is no baseline {one.baseline}")
         for factors in self._all_factors():
@@ -99,9 +107,15 @@ class Catalog(Table):
         return self
 
     def _all_factors(self) -> list[Factors]:
-        found = [one.factors for one in (*self.baseline.values(), *self.undisturbed)]
+        quiet: list[Quiet] = [*self.baseline.values(), *self.undisturbed]
+        found = [one.factors for one in quiet]
         found += [dose for entry in self.entry for dose in (*entry.doses, *entry.held_out)]
         return found + [factors for pair in self.pair for factors in (pair.first, pair.second)]
+
+    @property
+    def put(self) -> list[Put]:
+        """Everything that has a cause."""
+        return [*self.entry, *self.pair]
 
     @property
     def workloads(self) -> dict[str, Workload]:
@@ -115,8 +129,8 @@ class Catalog(Table):
         Raises:
             ProfileError: there is no such cause and no such experiment.
         """
-        known = {one.name for one in (*self.entry, *self.pair, *self.undisturbed)} | set(self.baseline)
-        causes = {str(cause) for one in (*self.entry, *self.pair) for cause in one.causes[:2]}
+        known = {one.name for one in self.put} | {one.name for one in self.undisturbed} | set(self.baseline)
+        causes = {str(one.causes[0]) for one in self.entry}
         for name in wanted:
             if name not in known | causes:
                 problem = f"there is no truth experiment with this cause or name{suggestion(name, known | causes)}"
@@ -125,7 +139,7 @@ class Catalog(Table):
         entries = tuple(one for one in self.entry if one.name in chosen or one.causes[0] in chosen)
         pairs = tuple(one for one in self.pair if one.name in chosen)
         undisturbed = tuple(one for one in self.undisturbed if one.name in chosen)
-        needed = {one.baseline for one in (*entries, *pairs)} | chosen
+        needed = {one.baseline for one in entries} | {one.baseline for one in pairs} | chosen
         baselines = {name: one for name, one in self.baseline.items() if name in needed}
         return self.model_copy(
             update={"entry": entries, "pair": pairs, "undisturbed": undisturbed, "baseline": baselines}

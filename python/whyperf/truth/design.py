@@ -37,14 +37,17 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Role:
-    """What a cell stands for: `of` is the experiment's name, `dose` counts from 1, the held-out ones behind the others."""
+    """What a cell stands for: `of` is the experiment, `dose` counts from 1, the held-out ones behind the others."""
 
     of: str
     part: Part
     factors: Factors
+    #: Those of them that put the cause there; all of an undisturbed run.
+    own: Factors
     dose: int = 0
     held_out: bool = False
     burner: End | None = None
+    burners: int = 0
 
     @property
     def sweep(self) -> str:
@@ -91,27 +94,36 @@ def plan_truth(
 def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
     for name, baseline in catalog.baseline.items():
         if not short:
-            yield [Role(name, Part.UNDISTURBED, baseline.factors)]
+            yield [Role(name, Part.UNDISTURBED, baseline.factors, baseline.factors)]
     for entry in catalog.entry:
         base = catalog.baseline[entry.baseline].factors
         doses = [(dose, False) for dose in entry.doses] + [(dose, True) for dose in entry.held_out]
         roles = [
-            Role(entry.name, Part.DOSE, base | dose, number, held_out, entry.burner)
+            Role(
+                entry.name,
+                Part.DOSE,
+                base | dose,
+                dose,
+                number,
+                held_out,
+                entry.burner,
+                entry.burners[number - 1] if entry.burner else 0,
+            )
             for number, (dose, held_out) in enumerate(doses, start=1)
             if not short or number == entry.short
         ]
         if roles:
-            yield [Role(entry.name, Part.BASELINE, base), *roles]
+            yield [Role(entry.name, Part.BASELINE, base, {}), *roles]
     for pair in catalog.pair if not short else ():
         base = catalog.baseline[pair.baseline].factors
         yield [
-            Role(pair.name, Part.FIRST, base | pair.first),
-            Role(pair.name, Part.SECOND, base | pair.second),
-            Role(pair.name, Part.BOTH, base | pair.first | pair.second),
+            Role(pair.name, Part.FIRST, base | pair.first, pair.first),
+            Role(pair.name, Part.SECOND, base | pair.second, pair.second),
+            Role(pair.name, Part.BOTH, base | pair.first | pair.second, pair.first | pair.second),
         ]
     for one in catalog.undisturbed:
         if not short or one.short:
-            yield [Role(one.name, Part.UNDISTURBED, one.factors)]
+            yield [Role(one.name, Part.UNDISTURBED, one.factors, one.factors)]
 
 
 def _sweep(role: Role, trials: int) -> Sweep:

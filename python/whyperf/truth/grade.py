@@ -7,7 +7,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.plan import Plan
-from whyperf.truth.catalog import Catalog
+from whyperf.truth.catalog import Catalog, Quiet
 from whyperf.truth.design import Part, Role, roles_of
 
 #: A dose counts when it lowers the rate by so much.
@@ -104,11 +104,11 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
 
 
 def _causes(catalog: Catalog, role: Role) -> tuple[Cause, ...]:
-    for one in (*catalog.entry, *catalog.pair):
-        if one.name == role.of:
-            return one.causes
-    undisturbed = catalog.baseline | {one.name: one for one in catalog.undisturbed}
-    return undisturbed[role.of].limits
+    for put in catalog.put:
+        if put.name == role.of:
+            return put.causes
+    quiet: dict[str, Quiet] = {**catalog.baseline, **{one.name: one for one in catalog.undisturbed}}
+    return quiet[role.of].limits
 
 
 def _without(role: Role, rates: Mapping[str, float | None]) -> float | None:

@@ -1,0 +1,64 @@
+"""What came of the truth experiments, in tables."""
+
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.truth import Part
+from whyperf.truth.figures import confusion, figures
+from whyperf.truth.grade import Grade
+from whyperf.truth.page import lowered
+
+#: Width of tables where standard output is no terminal.
+PLAIN_WIDTH = 160
+#: Verdicts that are shown of a cell.
+SHOWN = 3
+
+
+def print_grades(grades: Sequence[Grade]) -> None:
+    """Each dose and run, the confusion matrix, the bars."""
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    table = _table("Experiment", "Dose", "Lowers by", "Put there", "Told", "Right")
+    for one in grades:
+        put = "nothing" if one.role.part is Part.UNDISTURBED else " + ".join(_put(one))
+        told = ", ".join(one.told[:SHOWN]) or "nothing"
+        dose = f"{one.role.dose}{' held out' if one.role.held_out else ''}" if one.role.dose else ""
+        table.add_row(one.role.of, dose, lowered(one) if one.without_bps else "", put, told, _right(one))
+    console.print(table)
+    console.print()
+    matrix = _table("Put there", "Told first, how often")
+    for put, counts in confusion(grades).items():
+        ordered = sorted(counts.items(), key=lambda entry: -entry[1])
+        matrix.add_row(put, ", ".join(f"{cause} {count}" for cause, count in ordered))
+    console.print(matrix)
+    console.print()
+    bars = _table("", "Reached", "Bar", "Holds")
+    for figure in figures(grades):
+        reached = "-" if figure.ratio is None else f"{figure.ratio:.1%} ({figure.count} of {figure.of})"
+        holds = {True: "yes", False: "no", None: "-"}[figure.holds]
+        bars.add_row(figure.asked, reached, f"{figure.bar:.0%}", holds)
+    console.print(bars)
+
+
+def _put(one: Grade) -> list[str]:
+    return [str(cause) for cause in (one.causes if one.role.part is Part.BOTH else one.causes[:1])]
+
+
+def _right(one: Grade) -> str:
+    if one.role.part is Part.UNDISTURBED:
+        return "yes" if one.is_clean else "NO"
+    if not one.counts:
+        return "too weak"
+    if one.role.part is Part.BOTH:
+        return "yes" if one.has_both(SHOWN) else "NO"
+    return {1: "yes", 2: "second"}.get(one.rank or 0, "NO")
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table

@@ -1,0 +1,155 @@
+"""The figures as Markdown, for docs/accuracy.md: between markers, so that they can be written anew."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from whyperf.explain.causes import Cause
+from whyperf.profile import Factors, Level
+from whyperf.truth.design import Part
+from whyperf.truth.figures import confusion, figures
+from whyperf.truth.grade import Grade
+
+SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_figures(text: str, told: str) -> str:
+    """The document with the figures between its markers.
+
+    Raises:
+        ValueError: it has no such markers.
+    """
+    if not SECTION.search(text):
+        raise ValueError(
+            "it has no section between <!-- truth --> and <!-- end -->; add the two lines where it belongs"
+        )
+    return SECTION.sub(lambda section: section[1] + told + section[2], text)
+
+
+def markdown(grades: Sequence[Grade], about: Sequence[str]) -> str:
+    """Everything: `about` are the sentences of where and how it was measured."""
+    parts = ["\n".join(about), _figures(grades), _confusion(grades), _doses(grades), _pairs(grades), _clean(grades)]
+    return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
+
+
+def _figures(grades: Sequence[Grade]) -> str:
+    rows = [
+        (
+            one.asked,
+            "-" if one.ratio is None else f"{one.ratio:.1%} ({one.count} of {one.of})",
+            f"{one.bar:.0%}",
+            {True: "yes", False: "**no**", None: "-"}[one.holds],
+        )
+        for one in figures(grades)
+    ]
+    return "### Bars\n\n" + _table(("", "Reached", "Bar", "Holds"), rows)
+
+
+def _confusion(grades: Sequence[Grade]) -> str:
+    rows = [
+        (f"`{put}`", ", ".join(f"`{cause}` {count}" for cause, count in sorted(told.items(), key=lambda x: -x[1])))
+        for put, told in confusion(grades).items()
+    ]
+    return "### What was put there, and what was told first\n\n" + _table(("Put there", "Told first, how often"), rows)
+
+
+def _doses(grades: Sequence[Grade]) -> str:
+    rows = [
+        (
+            one.role.of,
+            _levels(one.role.own) + (" (held out)" if one.role.held_out else ""),
+            lowered(one),
+            _told(one.told),
+            _right(one),
+        )
+        for one in grades
+        if one.role.part is Part.DOSE
+    ]
+    headings = ("Experiment", "Dose", "Lowers the rate by", "Told", "Right")
+    return "### Doses\n\nA dose that lowers the rate by less than 15 % is not counted.\n\n" + _table(headings, rows)
+
+
+def _pairs(grades: Sequence[Grade]) -> str:
+    rows = [
+        (
+            f"`{one.causes[0]}` and `{one.causes[1]}`",
+            lowered(one),
+            _told(one.told),
+            "-" if not one.counts else "yes" if one.has_both(3) else "**no**",
+        )
+        for one in grades
+        if one.role.part is Part.BOTH
+    ]
+    text = "A pair counts where taking away either cause raises the rate: what the lesser one costs stands here."
+    return f"### Pairs\n\n{text}\n\n" + _table(("Pair", "The lesser costs", "Told", "Both in three"), rows)
+
+
+def _clean(grades: Sequence[Grade]) -> str:
+    rows = [
+        (one.role.of, _levels(one.role.own), _told(one.told), "yes" if one.is_clean else "**no**")
+        for one in grades
+        if one.role.part is Part.UNDISTURBED
+    ]
+    return "### Undisturbed runs\n\n" + _table(("Run", "Factors", "Told", "Nothing blamed"), rows)
+
+
+def lowered(one: Grade) -> str:
+    """How much a cause lowers the rate, in words."""
+    return "not known" if one.lowered_by is None else f"{one.lowered_by:.0%}"
+
+
+def _right(one: Grade) -> str:
+    return {1: "first", 2: "second"}.get(one.rank or 0, "**no**") if one.counts else "-"
+
+
+def _told(causes: Sequence[Cause]) -> str:
+    return ", ".join(f"`{cause}`" for cause in causes[:3]) or "nothing"
+
+
+def _levels(factors: Factors) -> str:
+    return ", ".join(f"{name} {_shown(level)}" for name, level in factors.items()) or "-"
+
+
+def _shown(level: Level) -> str:
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def as_json(grades: Sequence[Grade], about: Mapping[str, str]) -> dict[str, object]:
+    """The grades and figures in plain types; ratios between 0 and 1, rates in bit/s."""
+    return {
+        **about,
+        "figures": [
+            {"key": one.key, "asked": one.asked, "count": one.count, "of": one.of, "ratio": one.ratio, "bar": one.bar}
+            for one in figures(grades)
+        ],
+        "confusion": {
+            put: {str(cause): count for cause, count in told.items()} for put, told in confusion(grades).items()
+        },
+        "grades": [
+            {
+                "of": one.role.of,
+                "part": str(one.role.part),
+                "dose": one.role.dose,
+                "held_out": one.role.held_out,
+                "factors": one.role.own,
+                "cell": one.cell,
+                "causes": [str(cause) for cause in one.causes],
+                "told": [str(cause) for cause in one.told],
+                "rank": one.rank,
+                "rate_bps": one.rate_bps,
+                "without_bps": one.without_bps,
+                "lowered_by_ratio": one.lowered_by,
+                "counts": one.counts,
+                "closed_ratio": one.closed_ratio,
+                "chronographs": one.chronographs.compared,
+                "chronographs_agree": one.chronographs.agree,
+                "missing": list(one.missing),
+                "headline": one.headline,
+            }
+            for one in grades
+        ],
+    }

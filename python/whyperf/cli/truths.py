@@ -1,10 +1,14 @@
 """The way of the truth experiments: plan, measure, explain, grade, tell."""
 
+import json
+import shlex
+import sys
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
-from whyperf.cli.exits import DONE, FAILED, UsageError, say
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.measure import say_how_to_resume
 from whyperf.cli.progress import duration
 from whyperf.plan import TimeLeft
@@ -12,6 +16,7 @@ from whyperf.profile import ProfileError
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, run_plan
 from whyperf.truth import Catalog, load_catalog, plan_truth, roles_of
+from whyperf.truth.page import with_figures
 
 #: Nothing here waits for a number of trials that is found on the way.
 _NO_GOODPUT = None
@@ -54,7 +59,47 @@ def find_truth(wanted: Wanted) -> int:
         except BaseException:
             experiment.discard_if_empty()
             raise
-        return DONE
+        return _tell(experiment, catalog, wanted)
+
+
+def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
+    """Explains, grades and tells; returns the exit code."""
+    # Imported here: judging needs libraries that load for a second.
+    from whyperf.analyze import summarize  # noqa: PLC0415
+    from whyperf.cli.truths_told import print_grades  # noqa: PLC0415
+    from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415
+    from whyperf.truth.figures import figures  # noqa: PLC0415
+    from whyperf.truth.grade import grade  # noqa: PLC0415
+    from whyperf.truth.page import as_json, markdown  # noqa: PLC0415
+
+    rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
+    logged = {cell for block in experiment.plan.log_blocks for cell in block}
+    grades = grade(catalog, experiment.plan, rates, explain_experiment(experiment, cells=logged, rates=rates))
+    if wanted.as_json:
+        print(json.dumps(as_json(grades, _about(experiment)), indent=1))  # noqa: T201
+    else:
+        print_grades(grades)
+    if wanted.page is not None:
+        _write_page(wanted.page, markdown(grades, _about(experiment).values()))
+    return DOUBTFUL if any(one.holds is False for one in figures(grades)) else DONE
+
+
+def _about(experiment: Experiment) -> dict[str, str]:
+    """Where, when and how it was measured."""
+    near = experiment.hosts()["near"]
+    return {
+        "where": f"{near['kernel']}, {len(near['cpus'])} CPUs, the embedded testbed",
+        "when": f"{datetime.now():%Y-%m-%d}",
+        "how": f"`whyperf {shlex.join(sys.argv[1:])}`",
+    }
+
+
+def _write_page(path: Path, told: str) -> None:
+    try:
+        text = with_figures(path.read_text(encoding="utf-8"), told)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    path.write_text(text, encoding="utf-8")
 
 
 def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
@@ -64,9 +109,7 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
     if not missing:
         return
     seconds = TimeLeft(plan).seconds(trial.cell for trial in missing)
-    say(
-        f"{len(missing)} of {plan.trials_count} trials to make, about {duration(seconds)}; the same command resumes"
-    )
+    say(f"{len(missing)} of {plan.trials_count} trials to make, about {duration(seconds)}; the same command resumes")
     # Imported here: it loads what a mistake does not need.
     from whyperf.cli.watch import watcher_for  # noqa: PLC0415
 

@@ -30,9 +30,10 @@ class Quiet(Table):
 
 
 class Baseline(Quiet):
-    """Where causes are put; it is an undisturbed run itself."""
+    """Where causes are put. It is an undisturbed run itself, unless it says no: where something is small on purpose."""
 
     about: str
+    undisturbed: bool = True
 
 
 class Undisturbed(Quiet):

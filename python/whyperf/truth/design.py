@@ -93,7 +93,7 @@ def plan_truth(
 
 def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
     for name, baseline in catalog.baseline.items():
-        if not short:
+        if baseline.undisturbed and not short:
             yield [Role(name, Part.UNDISTURBED, baseline.factors, baseline.factors)]
     for entry in catalog.entry:
         base = catalog.baseline[entry.baseline].factors

@@ -1,7 +1,7 @@
 """The figures as Markdown, for docs/accuracy.md: between markers, so that they can be written anew."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level
@@ -25,9 +25,16 @@ def with_figures(text: str, told: str) -> str:
     return SECTION.sub(lambda section: section[1] + told + section[2], text)
 
 
-def markdown(grades: Sequence[Grade], about: Sequence[str]) -> str:
-    """Everything: `about` are the sentences of where and how it was measured."""
-    parts = ["\n".join(about), _figures(grades), _confusion(grades), _doses(grades), _pairs(grades), _clean(grades)]
+def markdown(grades: Sequence[Grade], about: Iterable[str]) -> str:
+    """Everything: `about` says where, when and how it was measured."""
+    parts = [
+        ", ".join(about) + ".",
+        _figures(grades),
+        _confusion(grades),
+        _doses(grades),
+        _pairs(grades),
+        _clean(grades),
+    ]
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 
 

@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test truth test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -24,6 +24,9 @@ test: setup-test    ## all tests
 	cargo test --workspace --locked
 	$(BIN)/pytest --numprocesses auto --dist loadscope tests/unit
 	$(BIN)/pytest --ignore tests/unit
+
+truth: setup-run    ## how often the explanation is right, on causes put there on purpose: a quarter of an hour; writes docs/accuracy.md
+	$(BIN)/whyperf truth --page docs/accuracy.md
 
 test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not a part of test
 	@scripts/packages kernels

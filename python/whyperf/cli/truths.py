@@ -9,7 +9,7 @@ from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
-from whyperf.cli.measure import say_how_to_resume
+from whyperf.cli.making import say_how_to_resume
 from whyperf.cli.progress import duration
 from whyperf.plan import TimeLeft
 from whyperf.profile import ProfileError

@@ -1,0 +1,134 @@
+"""Grades of explained cells, the figures made of them, and their page."""
+
+from pathlib import Path
+
+import pytest
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Budget, CellExplanation, Chronograph, Explanation, StateShare, Verdict
+from whyperf.truth import load_catalog, plan_truth
+from whyperf.truth.figures import confusion, figures
+from whyperf.truth.grade import Grade, grade
+from whyperf.truth.page import as_json, markdown, with_figures
+
+CATALOG = """
+[baseline.veth]
+about = "Both ends on a veth pair."
+[[entry]]
+name = "paced"
+causes = ["pacing_rate"]
+baseline = "veth"
+doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }, { pacing_rate_bps = 3000000 }]
+[[pair]]
+name = "two"
+causes = ["pacing_rate", "send_buffer"]
+baseline = "veth"
+first = { pacing_rate_bps = 1000000 }
+second = { send_buffer_bytes = 4096 }
+"""
+
+
+def explained(cell: str, *causes: Cause, unknown: float = 0.0, agrees: bool = True) -> CellExplanation:
+    def verdict(cause: Cause) -> Verdict:
+        return Verdict(cause=cause, claim="It is.", confidence="high", evidence=[], refuted_by="")
+
+    def share(state: str, ratio: float) -> StateShare:
+        return StateShare(state=state, ns=round(ratio * 1e9), ratio=ratio, spells=1)
+
+    clock = Chronograph(name="busy", kernel_ns=10**9, budget_ns=10**9, agrees=agrees)
+    budget = Budget(
+        trial="log01",
+        host="near",
+        role="sender",
+        connection=0,
+        begin_ns=0,
+        end_ns=10**9,
+        shares=[share("pacing", 1 - unknown), share("unknown", unknown)],
+        chronographs=[clock],
+    )
+    return CellExplanation(
+        cell=cell,
+        trial="log01",
+        rate_bps=1e6,
+        dominant_state="pacing",
+        missing=[],
+        budgets=[budget],
+        patterns=[],
+        verdicts=[verdict(cause) for cause in causes],
+        headline="It is.",
+    )
+
+
+@pytest.fixture
+def grades(tmp_path: Path) -> list[Grade]:
+    """Three doses, of which the last does not lower the rate; a pair; a baseline that is blamed for nothing."""
+    path = tmp_path / "catalog.toml"
+    path.write_text(CATALOG)
+    catalog = load_catalog(path)
+    _, plan = plan_truth(catalog)
+    cell_of = {cell.sweep: cell.id for cell in plan.cells}
+    rates = {
+        "paced-baseline": 10e6,
+        "paced-dose1": 1e6,
+        "paced-dose2": 8.5e6,
+        "paced-dose3": 8.6e6,
+        "two-first": 2e6,
+        "two-second": 4e6,
+        "two-both": 1e6,
+    }
+    cells = [
+        explained(cell_of["veth-undisturbed"], Cause.CAPACITY, Cause.NOT_KNOWN),
+        explained(cell_of["paced-dose1"], Cause.BOTTLENECK, Cause.PACING_RATE, agrees=False),
+        explained(cell_of["paced-dose2"], Cause.NOT_KNOWN, unknown=0.01),
+        explained(cell_of["paced-dose3"], Cause.SEND_BUFFER),
+        explained(cell_of["two-both"], Cause.SEND_BUFFER, Cause.NOT_KNOWN, Cause.PACING_RATE),
+    ]
+    explanation = Explanation(experiment="truth", cells=cells, headline="It is.")
+    return grade(catalog, plan, {cell_of[sweep]: rate for sweep, rate in rates.items()}, explanation)
+
+
+def test_doses_are_held_against_their_baseline(grades: list[Grade]) -> None:
+    lowered = {one.role.sweep: one.lowered_by for one in grades}
+    assert lowered["paced-dose1"] == pytest.approx(0.9)
+    assert lowered["paced-dose2"] == pytest.approx(0.15)
+    # Taking away the send buffer alone gives 2 Mbit/s: that cause costs the lesser part.
+    assert lowered["two-both"] == pytest.approx(0.5)
+    assert lowered["veth-undisturbed"] is None
+
+
+def test_figures_count_doses_that_lower_the_rate(grades: list[Grade]) -> None:
+    found = {one.key: (one.count, one.of) for one in figures(grades)}
+    assert found == {
+        "first": (0, 2),
+        "first_two": (1, 2),
+        "misses_not_known": (1, 2),
+        "pairs": (1, 1),
+        "clean": (1, 1),
+        "closed": (4, 5),
+        "chronographs": (4, 5),
+    }
+
+
+def test_what_was_put_there_stands_beside_what_was_told(grades: list[Grade]) -> None:
+    assert confusion(grades) == {
+        "nothing": {Cause.CAPACITY: 1},
+        "pacing_rate": {Cause.BOTTLENECK: 1, Cause.NOT_KNOWN: 1},
+    }
+
+
+def test_a_page_is_written_between_its_markers(grades: list[Grade]) -> None:
+    told = markdown(grades, ["Linux", "today"])
+    page = with_figures("Before.\n<!-- truth -->\nold\n<!-- end -->\nAfter.\n", told)
+    assert page.startswith("Before.\n<!-- truth -->\n\nLinux, today.\n")
+    assert page.endswith("<!-- end -->\nAfter.\n")
+    assert "\nold\n" not in page
+    assert "| paced | pacing_rate_bps 1000000 | 90% | `bottleneck`, `pacing_rate` | second |" in page
+    assert with_figures(page, told) == page
+    with pytest.raises(ValueError, match="no section between"):
+        with_figures("Nothing.", told)
+
+
+def test_grades_as_json_have_every_figure(grades: list[Grade]) -> None:
+    document = as_json(grades, {"where": "here"})
+    assert document["where"] == "here"
+    assert [one["rank"] for one in document["grades"] if one["part"] == "dose"] == [2, None, None]  # type: ignore[attr-defined]

@@ -1,11 +1,13 @@
 //! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
 
+mod call_file;
 mod carriers;
 mod counted;
 mod datagrams;
 mod executed;
 mod known;
 mod libraries;
+mod log_file;
 mod path_tables;
 mod pipe;
 mod record;

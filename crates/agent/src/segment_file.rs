@@ -1,35 +1,22 @@
-//! The segment log as a Parquet file that grows while the trial runs, in constant memory. It lies
-//! in a file without a name, so that nothing is left of it whatever ends the agent.
+//! The segment log as a Parquet file that grows while the trial runs.
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::types::UInt8Type;
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::WriterProperties;
-use parquet::schema::types::ColumnPath;
 use probe::evidence::Record;
-use schema::table::{ACK_REASONS, CONTEXTS, ColumnType, RETRANSMISSIONS, SEGMENTS};
+use schema::table::{ACK_REASONS, CONTEXTS, RETRANSMISSIONS, SEGMENTS};
 use schema::trial::Role;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::record::{self, RecordError};
+use crate::log_file::{BATCH_ROWS, LogFile, constant, words};
+use crate::record::RecordError;
 
-/// Rows that are encoded together.
-const BATCH_ROWS: usize = 65_536;
-/// Rows of a row group: what a reader has to hold at least, and what is in memory here.
-const GROUP_ROWS: usize = 1 << 20;
 const DIRECTIONS: [&str; 2] = ["out", "in"];
 
 /// A segment log being written.
 pub struct SegmentFile {
-    writer: ArrowWriter<File>,
-    schema: Arc<Schema>,
+    file: LogFile,
     host: String,
     role: &'static str,
     columns: Columns,
@@ -55,22 +42,9 @@ impl SegmentFile {
     /// # Errors
     /// It cannot be made there.
     pub fn create(host: &str, role: Role) -> Result<Self, RecordError> {
-        let schema = Arc::new(arrow_schema());
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_dictionary_enabled(false)
-            // Counters that go up: differences are small.
-            .set_column_encoding(ColumnPath::from("segment_mono_ns"), Encoding::DELTA_BINARY_PACKED)
-            .set_column_encoding(ColumnPath::from("sequence"), Encoding::DELTA_BINARY_PACKED)
-            .set_column_encoding(ColumnPath::from("acknowledgment"), Encoding::DELTA_BINARY_PACKED);
-        let properties = SEGMENTS
-            .columns
-            .iter()
-            .filter(|column| column.column_type == ColumnType::Text)
-            .fold(properties, |properties, column| properties.set_column_dictionary_enabled(ColumnPath::from(column.name), true));
-        let writer = ArrowWriter::try_new(nameless_file()?, Arc::clone(&schema), Some(properties.build()))?;
-        Ok(Self { writer, schema, host: host.to_owned(), role: role.name(), columns: Columns::default() })
+        // Counters that go up: differences are small.
+        let file = LogFile::create(&SEGMENTS, &["segment_mono_ns", "sequence", "acknowledgment"])?;
+        Ok(Self { file, host: host.to_owned(), role: role.name(), columns: Columns::default() })
     }
 
     /// Appends a segment of a connection.
@@ -96,13 +70,11 @@ impl SegmentFile {
     /// The file cannot grow.
     pub fn finish(mut self) -> Result<File, RecordError> {
         self.write_batch()?;
-        Ok(self.writer.into_inner()?)
+        self.file.finish()
     }
 
     fn write_batch(&mut self) -> Result<(), RecordError> {
-        let arrays = self.columns.finish(&self.host, self.role)?;
-        self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)?;
-        Ok(())
+        self.file.write(self.columns.finish(&self.host, self.role)?)
     }
 }
 
@@ -205,48 +177,10 @@ impl Columns {
     }
 }
 
-/// The same word in every row.
-fn constant(word: &str, rows: usize) -> Result<ArrayRef, RecordError> {
-    let keys = vec![0u8; rows].into();
-    Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(keys, Arc::new(StringArray::from(vec![word])))?))
-}
-
-/// Codes with their words.
-fn words(codes: &mut PrimitiveBuilder<UInt8Type>, words: &[&str]) -> Result<ArrayRef, RecordError> {
-    Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(codes.finish(), Arc::new(StringArray::from(words.to_vec())))?))
-}
-
-/// The table's schema, with words as dictionaries.
-fn arrow_schema() -> Schema {
-    let plain = record::arrow_schema(&SEGMENTS);
-    let fields: Vec<Field> = plain
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8 => {
-                let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
-                field.as_ref().clone().with_data_type(words)
-            }
-            _ => field.as_ref().clone(),
-        })
-        .collect();
-    Schema::new_with_metadata(fields, plain.metadata().clone())
-}
-
-/// Where the file lies.
-pub fn folder() -> PathBuf {
-    std::env::var_os("TMPDIR").unwrap_or_else(|| "/var/tmp".into()).into()
-}
-
-fn nameless_file() -> io::Result<File> {
-    let folder = folder();
-    let opened = File::options().read(true).write(true).mode(0o600).custom_flags(nix::libc::O_TMPFILE).open(&folder);
-    opened.map_err(|error| io::Error::new(error.kind(), format!("no temporary file in {}: {error}; set TMPDIR", folder.display())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schema::table::ColumnType;
 
     #[test]
     fn the_numbers_are_as_many_as_the_table_has() {

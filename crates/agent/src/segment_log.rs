@@ -1,10 +1,10 @@
-//! Writes the segment log while the trial runs, in a thread that takes CPU time nobody else wants:
-//! what the log needs beside the programs in the kernel should not be missing in the measurement.
+//! Writes the logs of segments and calls while the trial runs, in a thread that takes CPU time nobody else wants:
+//! what a log needs beside the programs in the kernel should not be missing in the measurement.
 
 use load::flow::Flow;
 use load::running::Load;
 use nix::libc;
-use probe::evidence::Record;
+use probe::evidence::{LogReader, Record};
 use probe::tcp_info::TcpInfo;
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
@@ -12,14 +12,16 @@ use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::call_file::CallFile;
 use crate::counted;
+use crate::log_file;
 use crate::record::RecordError;
-use crate::segment_file::{self, SegmentFile};
+use crate::segment_file::SegmentFile;
 use crate::witness::Witness;
 
 /// How often the log is looked at.
@@ -68,8 +70,10 @@ impl Known {
 /// A written log.
 #[derive(Default)]
 pub struct Written {
-    /// The Parquet file; absent when it could not be written.
+    /// The segments as a Parquet file; absent when it could not be written.
     pub file: Option<File>,
+    /// The same of the calls; absent also where they are not logged.
+    pub calls: Option<File>,
     /// Why it breaks off or is not there, in a sentence.
     pub broken_off: Option<String>,
 }
@@ -92,12 +96,12 @@ impl SegmentLog {
 }
 
 fn broken(reason: String) -> Written {
-    Written { file: None, broken_off: Some(reason) }
+    Written { broken_off: Some(reason), ..Written::default() }
 }
 
 fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
-    let written = SegmentFile::create(&spec.host, spec.role).and_then(|mut file| {
+    let written = Files::create(witness, spec).and_then(|mut files| {
         loop {
             // Looked at before the log: what comes after is still taken.
             let is_last = ended.load(Ordering::SeqCst);
@@ -106,19 +110,16 @@ fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ende
                 // Nothing is logged any more that nobody would take.
                 witness.stop();
             }
-            if is_last || witness.log().is_none_or(|log| log.fullness() > WAIT_FULLNESS) {
-                drain(witness, known, &mut file, &mut urgency)?;
+            if is_last || witness.fullness() > WAIT_FULLNESS {
+                files.drain(witness, known, &mut urgency)?;
             }
             if is_last {
-                return file.finish();
+                return files.finish();
             }
             thread::sleep(LOOK);
         }
     });
-    match written {
-        Ok(file) => Written { file: Some(file), broken_off: None },
-        Err(error) => broken(format!("the segment log could not be written: {}", told(&error))),
-    }
+    written.unwrap_or_else(|error| broken(format!("the segment log could not be written: {}", told(&error))))
 }
 
 /// What went wrong; of a full disk, also the way out.
@@ -126,32 +127,66 @@ fn told(error: &RecordError) -> String {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(found) = cause {
         if found.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::StorageFull) {
-            return format!("no space left in {}; free some space there, or set TMPDIR", segment_file::folder().display());
+            return format!("no space left in {}; free some space there, or set TMPDIR", log_file::folder().display());
         }
         cause = found.source();
     }
     error.to_string()
 }
 
-/// Takes all there is.
-fn drain(witness: &Witness, known: &BTreeMap<u16, Known>, file: &mut SegmentFile, urgency: &mut Urgency) -> Result<(), RecordError> {
-    loop {
-        let Some(log) = witness.log() else { return Ok(()) };
-        urgency.set(urgency.is_asked || log.fullness() > HURRY_FULLNESS);
-        let mut outcome = Ok(());
-        let taken = log.drain(TURN_RECORDS, |cpu, record| {
-            if let (Ok(()), Some(connection)) = (&outcome, known.get(&record.port)) {
-                outcome = file.push(connection.number, cpu, &connection.completed(record));
+/// What is being written.
+struct Files {
+    segments: SegmentFile,
+    calls: Option<CallFile>,
+}
+
+impl Files {
+    fn create(witness: &Witness, spec: &TrialSpec) -> Result<Self, RecordError> {
+        let create = || CallFile::create(&spec.host, spec.role, witness.times_softirqs());
+        let calls = witness.calls().is_some().then(create).transpose()?;
+        Ok(Self { segments: SegmentFile::create(&spec.host, spec.role)?, calls })
+    }
+
+    /// Takes all there is.
+    fn drain(&mut self, witness: &Witness, known: &BTreeMap<u16, Known>, urgency: &mut Urgency) -> Result<(), RecordError> {
+        loop {
+            urgency.set(urgency.is_asked || witness.fullness() > HURRY_FULLNESS);
+            let segments = taken(witness.log(), |cpu, record| match known.get(&record.port) {
+                Some(connection) => self.segments.push(connection.number, cpu, &connection.completed(record)),
+                None => Ok(()),
+            })?;
+            let calls = taken(witness.calls(), |cpu, call| match (known.get(&call.port), &mut self.calls) {
+                (Some(connection), Some(file)) => file.push(connection.number, cpu, call),
+                _ => Ok(()),
+            })?;
+            if witness.fullness() == 0.0 {
+                urgency.set(false);
             }
-        });
-        outcome?;
-        if log.fullness() == 0.0 {
-            urgency.set(false);
-        }
-        if taken == 0 {
-            return Ok(());
+            if segments + calls == 0 {
+                return Ok(());
+            }
         }
     }
+
+    fn finish(self) -> Result<Written, RecordError> {
+        let calls = self.calls.map(CallFile::finish).transpose()?;
+        Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: None })
+    }
+}
+
+/// Takes a turn of each CPU's records; returns how many.
+fn taken<R: Copy>(
+    log: Option<MutexGuard<'_, LogReader<R>>>,
+    mut take: impl FnMut(u32, &R) -> Result<(), RecordError>,
+) -> Result<u64, RecordError> {
+    let Some(log) = log else { return Ok(0) };
+    let mut outcome = Ok(());
+    let count = log.drain(TURN_RECORDS, |cpu, record| {
+        if outcome.is_ok() {
+            outcome = take(cpu, record);
+        }
+    });
+    outcome.map(|()| count)
 }
 
 /// The thread's standing with the scheduler.

@@ -7,7 +7,7 @@ use load::round_trips::{Probe, RoundTrip};
 use load::running::{Cutter, Ends, Load};
 use load::urgency::Urgent;
 use schema::message::{Finished, Note, Outcome, Reply};
-use schema::table::{ROUND_TRIPS, SEGMENTS};
+use schema::table::{CALLS, ROUND_TRIPS, SEGMENTS};
 use schema::trial::{Role, Stop, TrialSpec};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,7 +119,7 @@ pub fn run(
     if log.is_some() {
         close(spec, load, abort, witness);
     }
-    let Written { file, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
+    let Written { file, calls, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
 
     let notes = notes(spec, strangers_count, &lives, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
@@ -132,8 +132,10 @@ pub fn run(
     if let Some(round_trips) = round_trips {
         telling.table(ROUND_TRIPS.name, &round_trips_table(&spec.host, &round_trips)?);
     }
-    if let Some(file) = file {
-        telling.table_file(SEGMENTS.name, file)?;
+    for (table, file) in [(&SEGMENTS, file), (&CALLS, calls)] {
+        if let Some(file) = file {
+            telling.table_file(table.name, file)?;
+        }
     }
     telling.tell(Reply::Done);
     Ok(())

@@ -1,6 +1,6 @@
 //! The evidence of one end: which programs watch, which trial they watch, and what that is worth.
 
-use probe::evidence::{LogReader, Watch, Watched};
+use probe::evidence::{Call, LogReader, Record, Watch, Watched};
 use schema::evidence::{CpuCount, Evidence, EvidenceReport, Loan, Programs};
 use schema::trial::TrialSpec;
 use schema::workload::Operation;
@@ -78,6 +78,14 @@ impl Witnesses {
     }
 }
 
+/// What a log should hold, and what of that it lost, by CPU.
+fn counted<R: Copy>(log: &LogReader<R>) -> (u64, Vec<CpuCount>) {
+    let lost = log.lost();
+    let should = log.written() + lost.iter().sum::<u64>();
+    let by_cpu = (0..).zip(lost).filter(|(_, count)| *count > 0).map(|(cpu, count)| CpuCount { cpu, count });
+    (should, by_cpu.collect())
+}
+
 impl Witness {
     /// Watches the connections to this port from now on, and the softirqs of the CPUs that are this
     /// end's own.
@@ -103,8 +111,24 @@ impl Witness {
     }
 
     /// The log, at level segments.
-    pub fn log(&self) -> Option<MutexGuard<'_, LogReader>> {
+    pub fn log(&self) -> Option<MutexGuard<'_, LogReader<Record>>> {
         self.watch.as_ref()?.log()
+    }
+
+    /// The log of calls, at level segments where the kernel has its hooks.
+    pub fn calls(&self) -> Option<MutexGuard<'_, LogReader<Call>>> {
+        self.watch.as_ref()?.calls()
+    }
+
+    /// How full the fuller log is, from 0 to 1.
+    pub fn fullness(&self) -> f64 {
+        let (segments, calls) = (self.log().map_or(0.0, |log| log.fullness()), self.calls().map_or(0.0, |log| log.fullness()));
+        f64::max(segments, calls)
+    }
+
+    /// Whether the time of softirqs is known.
+    pub fn times_softirqs(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.missing().iter().all(|hook| !hook.name.starts_with("irq:")))
     }
 
     /// Watches nothing more.
@@ -121,10 +145,8 @@ impl Witness {
         let Some(watch) = &self.watch else {
             return EvidenceReport { asked: self.asked, reason: self.reason.clone(), ..EvidenceReport::default() };
         };
-        let lost = watch.log().map(|log| log.lost()).unwrap_or_default();
-        let lost_events_count: Vec<_> =
-            (0..).zip(&lost).filter(|(_, count)| **count > 0).map(|(cpu, count)| CpuCount { cpu, count: *count }).collect();
-        let lost_sum: u64 = lost.iter().sum();
+        let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
+        let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();
         let refused = watch.refused_count();
         let crowded = (refused > 0).then(|| format!("{refused} segments of strangers' connections, or of the trial's, found no room"));
         EvidenceReport {
@@ -132,8 +154,10 @@ impl Witness {
             got: watch.level(),
             reason: crowded.or_else(|| self.only_cpus.map(str::to_owned)),
             missing: watch.missing().to_vec(),
-            logged_events_count: watch.log().map_or(0, |log| log.written()) + lost_sum,
+            logged_events_count,
             lost_events_count,
+            logged_calls_count,
+            lost_calls_count,
             missed_runs_count: watch.missed_runs_count(),
             unseen_segments_count,
             broken_off,

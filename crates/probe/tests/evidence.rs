@@ -144,6 +144,6 @@ fn every_hook_is_told() {
     let start = std::time::Instant::now();
     let hooks = probe::evidence::hooks();
     eprintln!("{:?} {hooks:#?}", start.elapsed());
-    assert_eq!(hooks.len(), 7);
+    assert_eq!(hooks.len(), 10);
     assert!(hooks.iter().all(|hook| !hook.reason.is_empty() && hook.name.contains(':')));
 }

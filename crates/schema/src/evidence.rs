@@ -55,6 +55,8 @@ pub struct Loan {
     pub cpus_map: u32,
     /// Number of the map of logs; absent without a log.
     pub logs_map: Option<u32>,
+    /// Number of the map of logs of calls; absent without one.
+    pub calls_map: Option<u32>,
     /// Numbers of the programs that see segments.
     pub programs: Vec<u32>,
     /// Hooks that are not there.
@@ -91,6 +93,12 @@ pub struct EvidenceReport {
     pub logged_events_count: u64,
     /// Segments lost because the log was full, by CPU; empty when none was lost.
     pub lost_events_count: Vec<CpuCount>,
+    /// Calls that the log of calls should hold, those lost included; 0 without one.
+    #[serde(default)]
+    pub logged_calls_count: u64,
+    /// Calls lost because that log was full, by CPU; empty when none was lost.
+    #[serde(default)]
+    pub lost_calls_count: Vec<CpuCount>,
     /// Runs of a program that sees segments that the kernel left out because the same program was
     /// already running on that CPU. Ends that share programs report the same runs: whose segments
     /// those were nobody knows.

@@ -26,12 +26,15 @@ EVIDENCE: Mapping[str, pl.DataType] = {
     "logged": pl.Int64(),
     "lost": pl.Int64(),
     "lost_cpus": pl.String(),
+    "calls": pl.Int64(),
+    "lost_calls": pl.Int64(),
     "missed": pl.Int64(),
     "unseen": pl.Int64(),
     "broken_off": pl.String(),
 }
 """Columns of `evidence_rows`: what was asked and reached and `why` it is less, the segments that the log should hold
-and those `lost` with the CPUs in words, runs of programs `missed`, segments TCP counted
+and those `lost` with the CPUs in words, the `calls` it
+should hold and those lost, runs of programs `missed`, segments TCP counted
 that no program saw (`unseen`, at least), and why the log was `broken_off`. A trial that failed has one row without a
 `host`."""
 
@@ -60,6 +63,8 @@ def _rows(manifest: Document) -> Iterator[dict[str, object]]:
             "logged": int(report.get("logged_events_count") or 0),
             "lost": sum(lost.values()),
             "lost_cpus": ", ".join(f"{number:,} on CPU {cpu}" for cpu, number in sorted(lost.items())),
+            "calls": int(report.get("logged_calls_count") or 0),
+            "lost_calls": sum(int(row["count"]) for row in report.get("lost_calls_count") or ()),
             "missed": int(report.get("missed_runs_count") or 0),
             "unseen": int(report.get("unseen_segments_count") or 0),
             "broken_off": report.get("broken_off"),
@@ -68,7 +73,7 @@ def _rows(manifest: Document) -> Iterator[dict[str, object]]:
 
 def is_whole() -> pl.Expr:
     """Whether a log trial's row says that its log is there, and that nothing of it was lost."""
-    nothing_lost = pl.col("lost") + pl.col("missed") + pl.col("unseen") == 0
+    nothing_lost = pl.col("lost") + pl.col("lost_calls") + pl.col("missed") + pl.col("unseen") == 0
     return (pl.col("got") == LOG) & nothing_lost & pl.col("broken_off").is_null() & pl.col("why").is_null()
 
 

@@ -47,7 +47,7 @@ def _of_log(row: Row, named: dict[str, str]) -> Iterator[Caution]:
         return
     if row["broken_off"]:
         yield Caution("log_broken_off", named | {"reason": _clause(row["broken_off"])})
-    if row["lost"] or row["missed"] or row["unseen"] or row["why"]:
+    if row["lost"] or row["lost_calls"] or row["missed"] or row["unseen"] or row["why"]:
         yield Caution("log_incomplete", named | {"what": _what_is_missing(row)})
 
 
@@ -60,6 +60,8 @@ def _what_is_missing(row: Row) -> str:
     parts = []
     if row["lost"]:
         parts.append(f"{row['lost']:,} of {count(row['logged'], 'event')} lost, {row['lost_cpus']}")
+    if row["lost_calls"]:
+        parts.append(f"{row['lost_calls']:,} of {count(row['calls'], 'call')} lost")
     if row["missed"]:
         parts.append(f"{count(row['missed'], 'run')} of its programs left out by the kernel")
     if row["unseen"]:

@@ -101,6 +101,11 @@ LOSSES = {"logged_events_count": 9000, "lost_events_count": [{"cpu": 1, "count":
     ("report", "code", "says"),
     [
         (LOSSES, "log_incomplete", "not complete: 1,207 of 9,000 events lost, 7 on CPU 1, 1,200 on CPU 3."),
+        (
+            {"logged_calls_count": 90, "lost_calls_count": [{"cpu": 1, "count": 7}]},
+            "log_incomplete",
+            "7 of 90 calls lost.",
+        ),
         ({"missed_runs_count": 1}, "log_incomplete", "not complete: 1 run of its programs left out by the kernel."),
         ({"unseen_segments_count": 9}, "log_incomplete", "not complete: TCP counted 9 segments that no program saw."),
         ({"reason": "3 segments found no room"}, "log_incomplete", "not complete: 3 segments found no room."),

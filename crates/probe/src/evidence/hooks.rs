@@ -2,7 +2,8 @@
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Typedef;
-use schema::evidence::Hook;
+use schema::evidence::{Evidence, Hook};
+use std::collections::BTreeMap;
 
 /// A program and the tracepoint it is attached to.
 pub struct Place {
@@ -14,38 +15,91 @@ pub struct Place {
     pub gives: &'static str,
     /// Whether without it nothing of the level is worth having.
     pub is_essential: bool,
+    /// The lowest level that uses it.
+    pub level: Evidence,
 }
 
+/// Programs without which there is no log of calls.
+pub const CALLS_NEED: [&str; 4] = ["sock_send_length", "sock_recv_length", "sys_enter", "sched_switch"];
+
 /// All places.
-pub const PLACES: [Place; 7] = [
+pub const PLACES: [Place; 10] = [
     Place {
         program: "net_dev_queue",
         group: "net",
         gives: "segments and ACKs leaving, their contexts and reasons, the sender's state",
         is_essential: true,
+        level: Evidence::Counters,
     },
-    Place { program: "netif_receive_skb", group: "net", gives: "segments and ACKs arriving, duplicates and disorder", is_essential: true },
+    Place {
+        program: "netif_receive_skb",
+        group: "net",
+        gives: "segments and ACKs arriving, duplicates and disorder",
+        is_essential: true,
+        level: Evidence::Counters,
+    },
     Place {
         program: "tcp_probe",
         group: "tcp",
         gives: "ACKs for segments that waited in a socket's backlog, apart from those of read calls",
         is_essential: false,
+        level: Evidence::Counters,
     },
     Place {
         program: "softirq_entry",
         group: "irq",
         gives: "the context of every transmission, softirq time by vector",
         is_essential: false,
+        level: Evidence::Counters,
     },
-    Place { program: "softirq_exit", group: "irq", gives: "softirq time by vector", is_essential: false },
-    Place { program: "sock_send_length", group: "sock", gives: "sizes of write calls", is_essential: false },
+    Place { program: "softirq_exit", group: "irq", gives: "softirq time by vector", is_essential: false, level: Evidence::Counters },
+    Place {
+        program: "sock_send_length",
+        group: "sock",
+        gives: "sizes of write calls, their ends",
+        is_essential: false,
+        level: Evidence::Counters,
+    },
     Place {
         program: "sock_recv_length",
         group: "sock",
-        gives: "sizes of read calls; ACKs that TCP_QUICKACK asks for, apart from those of read calls",
+        gives: "sizes of read calls, their ends; ACKs that TCP_QUICKACK asks for, apart from those of read calls",
         is_essential: false,
+        level: Evidence::Counters,
+    },
+    Place {
+        program: "sys_enter",
+        group: "raw_syscalls",
+        gives: "when a call began: the log of calls",
+        is_essential: false,
+        level: Evidence::Segments,
+    },
+    Place {
+        program: "sched_switch",
+        group: "sched",
+        gives: "whether a thread slept or waited for a CPU, in a call and between calls: the log of calls",
+        is_essential: false,
+        level: Evidence::Segments,
+    },
+    Place {
+        program: "sched_waking",
+        group: "sched",
+        gives: "waiting for a CPU after waking, apart from sleep",
+        is_essential: false,
+        level: Evidence::Segments,
     },
 ];
+
+/// Refuses the places that serve the log of calls alone when it cannot be, for lack of another. Whether it can be.
+pub fn refuse_calls(refused: &mut BTreeMap<&'static str, String>) -> bool {
+    let lacking = PLACES.iter().find(|place| CALLS_NEED.contains(&place.program) && refused.contains_key(place.program));
+    let Some(lacking) = lacking else { return true };
+    for place in PLACES.iter().filter(|place| place.level == Evidence::Segments) {
+        let reason = || format!("of no use without {}:{}", lacking.group, lacking.program);
+        refused.entry(place.program).or_insert_with(reason);
+    }
+    false
+}
 
 impl Place {
     /// As it is shown and recorded.
@@ -57,6 +111,11 @@ impl Place {
             reason: reason.to_owned(),
             gives: self.gives.to_owned(),
         }
+    }
+
+    /// Whether programs that log calls, or do not, have it.
+    pub fn is_wanted(&self, logs_calls: bool) -> bool {
+        self.level == Evidence::Counters || logs_calls
     }
 
     /// Whether the running kernel has the tracepoint.

@@ -21,8 +21,10 @@ pub const NONE: u8 = 255;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Constants {
     pub log_mask: u32,
+    pub calls_mask: u32,
     pub connections_most: u32,
     pub record_bytes: u32,
+    pub call_bytes: u32,
     pub log_bytes: u32,
     pub connection_bytes: u32,
     pub cpu_bytes: u32,
@@ -38,7 +40,7 @@ pub struct End {
     pub connections_first: u32,
     pub logs_first: u32,
     pub connections_count: u32,
-    pub unused_too: u32,
+    pub process: u32,
     pub connections_refused: u64,
 }
 
@@ -104,7 +106,40 @@ pub struct Record {
     unused: [u8; 5],
 }
 
-/// Head of a CPU's log; its records follow.
+/// A call in the log of calls: durations of the call, then of its thread between its last call and this one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Call {
+    /// When it began, on `CLOCK_MONOTONIC` in ns; 0: not known, and then no duration is.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Asleep.
+    pub asleep_ns: u64,
+    /// Runnable and not running.
+    pub runnable_ns: u64,
+    /// Softirqs on top of it.
+    pub softirq_ns: u64,
+    /// Asleep before it.
+    pub asleep_before_ns: u64,
+    /// Runnable and not running before it.
+    pub runnable_before_ns: u64,
+    /// Softirqs on top of the thread before it.
+    pub softirq_before_ns: u64,
+    /// Payload.
+    pub moved_bytes: u32,
+    /// Number of the thread.
+    pub thread: u32,
+    /// The connecting end's port.
+    pub port: u16,
+    /// Index into `schema::table::CALL_WORDS`.
+    pub kind: u8,
+    /// Index into `schema::table::OUTCOMES`.
+    pub outcome: u8,
+    unused: u32,
+}
+
+/// Head of a CPU's log; its records or calls follow.
 #[repr(C)]
 pub struct LogHead {
     pub head: u64,
@@ -222,8 +257,10 @@ pub struct Cpu {
 #[allow(clippy::cast_possible_truncation)]
 pub const SIZES: Constants = Constants {
     log_mask: 0,
+    calls_mask: 0,
     connections_most: 1,
     record_bytes: size_of::<Record>() as u32,
+    call_bytes: size_of::<Call>() as u32,
     log_bytes: size_of::<LogHead>() as u32,
     connection_bytes: size_of::<Connection>() as u32,
     cpu_bytes: size_of::<Cpu>() as u32,
@@ -247,8 +284,10 @@ impl Constants {
         let mut next = || values.next();
         Some(Self {
             log_mask: next()?,
+            calls_mask: next()?,
             connections_most: next()?,
             record_bytes: next()?,
+            call_bytes: next()?,
             log_bytes: next()?,
             connection_bytes: next()?,
             cpu_bytes: next()?,
@@ -256,7 +295,17 @@ impl Constants {
         })
     }
 
-    fn fields(self) -> [u32; 7] {
-        [self.log_mask, self.connections_most, self.record_bytes, self.log_bytes, self.connection_bytes, self.cpu_bytes, self.control_bytes]
+    fn fields(self) -> [u32; 9] {
+        [
+            self.log_mask,
+            self.calls_mask,
+            self.connections_most,
+            self.record_bytes,
+            self.call_bytes,
+            self.log_bytes,
+            self.connection_bytes,
+            self.cpu_bytes,
+            self.control_bytes,
+        ]
     }
 }

@@ -1,27 +1,29 @@
-//! Reads the segment log: one an end and CPU, filled by programs, emptied here.
+//! Reads a log, of segments or of calls: one an end and CPU, filled by programs, emptied here.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::{LogHead, Record};
+use super::layout::LogHead;
 use super::mapped::Mapped;
 
 /// The reading end of the log. There must be one only.
-pub struct LogReader {
+pub struct LogReader<R> {
     logs: Mapped<LogHead>,
     /// This end's logs among them, by CPU.
     own: Range<usize>,
     slots: u64,
+    records: PhantomData<R>,
 }
 
-impl LogReader {
+impl<R: Copy> LogReader<R> {
     pub(super) fn new(logs: Mapped<LogHead>, own: Range<usize>, slots: u32) -> Self {
-        Self { logs, own, slots: u64::from(slots) }
+        Self { logs, own, slots: u64::from(slots), records: PhantomData }
     }
 
     /// Takes what has come since, CPU after CPU, in the order of time for each; at most `most`
     /// records a CPU. Returns how many were taken.
-    pub fn drain(&self, most: u64, mut take: impl FnMut(u32, &Record)) -> u64 {
+    pub fn drain(&self, most: u64, mut take: impl FnMut(u32, &R)) -> u64 {
         let mut taken = 0;
         for (cpu, number) in self.own.clone().zip(0u32..) {
             let (head, tail) = (self.word(cpu, HEAD).load(Ordering::Acquire), self.word(cpu, TAIL).load(Ordering::Relaxed));
@@ -66,8 +68,8 @@ impl LogReader {
         unsafe { &*self.logs.pointer(cpu).cast::<u8>().add(offset).cast() }
     }
 
-    fn record(&self, cpu: usize, slot: u64) -> Record {
-        let records = self.logs.pointer(cpu).wrapping_add(1).cast::<Record>();
+    fn record(&self, cpu: usize, slot: u64) -> R {
+        let records = self.logs.pointer(cpu).wrapping_add(1).cast::<R>();
         // SAFETY: the value of a CPU is its head and `slots` records, and `slot` is below that; the
         // program does not write a record between head and tail.
         unsafe { records.add(usize::try_from(slot).unwrap_or(0)).read_volatile() }

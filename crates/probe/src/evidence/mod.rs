@@ -1,8 +1,8 @@
 //! Evidence of a trial's connections from within the kernel, by BPF programs on tracepoints:
-//! counters for each connection (level 1) and a log of every segment (level 2).
+//! counters for each connection (level 1) and logs of every segment and of every call (level 2).
 //!
 //! Hooks: [`hooks::PLACES`]. Columns: [`schema::table::COUNTERS`], [`schema::table::SIZES`],
-//! [`schema::table::SOFTIRQS`], [`schema::table::SEGMENTS`]. Needs `CAP_BPF` and `CAP_PERFMON` and a
+//! [`schema::table::SOFTIRQS`], [`schema::table::SEGMENTS`], [`schema::table::CALLS`]. Needs `CAP_BPF` and `CAP_PERFMON` and a
 //! kernel with BTF; [`hooks()`] says what is missing. Nothing stays attached when the process ends,
 //! however it ends: the kernel removes a program with its last file descriptor.
 //!
@@ -25,7 +25,7 @@ mod object;
 mod shared;
 mod watch;
 
-pub use layout::{Connection, Cpu, NONE, Record, SIZE_CLASSES, Sized};
+pub use layout::{Call, Connection, Cpu, NONE, Record, SIZE_CLASSES, Sized};
 pub use log::LogReader;
 pub use object::{Refused, hooks};
 pub use watch::{Watch, Watched};

@@ -3,13 +3,13 @@
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 use libbpf_sys::bpf_prog_info;
-use schema::evidence::Hook;
+use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Once;
 
-use super::hooks::{PLACES, Place};
+use super::hooks::{PLACES, Place, refuse_calls};
 use super::layout::{Constants, SIZES};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
@@ -25,6 +25,8 @@ pub struct Extent {
     pub cpus: u32,
     /// Records of a CPU's log: a power of two, or 0 for no log.
     pub log_slots: u32,
+    /// The same of its log of calls.
+    pub call_slots: u32,
     /// Ends that are watched: one, or both of a trial.
     pub ends: u32,
 }
@@ -34,6 +36,7 @@ pub struct Programs {
     links: Vec<Link>,
     object: Object,
     missing: Vec<Hook>,
+    has_calls: bool,
 }
 
 /// Why nothing could be loaded, in a sentence, and what it cost.
@@ -71,31 +74,44 @@ impl Programs {
     ///
     /// # Errors
     /// Nothing worth having can be loaded.
-    pub fn load(extent: &Extent) -> Result<Self, Refused> {
+    pub fn load(asked: &Extent) -> Result<Self, Refused> {
         silence();
         let mut refused = places_unknown()?;
-        let object = match load_without(extent, &refused) {
+        let mut extent = *asked;
+        if !refuse_calls(&mut refused) {
+            extent.call_slots = 0;
+        }
+        let object = match load_without(&extent, &refused) {
             Ok(object) => object,
             Err(error) if is_forbidden(&error) => return Err(error.into()),
             // One by one, to find out which; an essential one fails the whole.
             Err(_) => {
-                for place in &PLACES {
-                    let others: Vec<_> = PLACES.iter().map(|other| other.program).filter(|other| *other != place.program).collect();
+                try_calls(&mut extent, &mut refused)?;
+                for place in PLACES.iter().filter(|place| place.is_wanted(extent.call_slots > 0)) {
                     let is_known = !refused.contains_key(place.program);
-                    if is_known && let Err(error) = open(extent, &others)?.load() {
-                        refused.insert(place.program, format!("this kernel refuses the program: {error}"));
+                    if is_known && let Err(error) = open_only(&extent, &[place.program])?.load() {
+                        refused.insert(place.program, refusal(&error));
                     }
                 }
-                load_without(extent, &refused)?
+                load_without(&extent, &refused)?
             }
         };
-        let missing: Vec<_> =
-            PLACES.iter().filter_map(|place| Some((place, refused.get(place.program)?))).map(|(place, why)| (place, why.clone())).collect();
+        let missing: Vec<_> = PLACES
+            .iter()
+            .filter(|place| place.is_wanted(asked.call_slots > 0))
+            .filter_map(|place| Some((place, refused.get(place.program)?)))
+            .map(|(place, why)| (place, why.clone()))
+            .collect();
         if let Some((place, why)) = missing.iter().find(|(place, _)| place.is_essential) {
             return Err(Refused { reason: format!("{}:{}: {why}", place.group, place.program) });
         }
         let missing = missing.iter().map(|(place, why)| place.hook(Err(why))).collect();
-        Ok(Self { links: Vec::new(), object, missing })
+        Ok(Self { links: Vec::new(), object, missing, has_calls: extent.call_slots > 0 })
+    }
+
+    /// Whether calls are logged.
+    pub fn has_calls(&self) -> bool {
+        self.has_calls
     }
 
     /// Attaches every program that was loaded.
@@ -178,7 +194,8 @@ fn info_of(program: BorrowedFd<'_>) -> Option<bpf_prog_info> {
 
 /// Every hook, and whether it can be used; tries what can be tried without watching anything.
 pub fn hooks() -> Vec<Hook> {
-    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 1, ends: 1 });
+    // With two slots the programs are those that log.
+    let tried = Programs::load(&Extent { connections: 1, cpus: 1, log_slots: 2, call_slots: 2, ends: 1 });
     let all = |verdict: &dyn Fn(&Place) -> Hook| PLACES.iter().map(verdict).collect();
     match tried {
         Ok(programs) => all(&|place| {
@@ -199,8 +216,32 @@ fn places_unknown() -> Result<BTreeMap<&'static str, String>, Refused> {
     Ok(unknown.map(|place| (place.program, "this kernel has no such tracepoint".to_owned())).collect())
 }
 
+/// Gives up the log of calls where the kernel takes none of it, with the reason.
+fn try_calls(extent: &mut Extent, refused: &mut BTreeMap<&'static str, String>) -> Result<(), Refused> {
+    let own = PLACES.iter().filter(|place| place.level == Evidence::Segments).map(|place| place.program);
+    let needed: Vec<_> = own.clone().chain(["sock_send_length", "sock_recv_length"]).collect();
+    if extent.call_slots > 0
+        && let Err(error) = open_only(extent, &needed)?.load()
+    {
+        extent.call_slots = 0;
+        refused.extend(own.map(|program| (program, refusal(&error))));
+    }
+    Ok(())
+}
+
+fn refusal(error: &libbpf_rs::Error) -> String {
+    format!("this kernel refuses the program: {error}")
+}
+
+/// The object with these programs alone.
+fn open_only(extent: &Extent, programs: &[&str]) -> Result<OpenObject, Refused> {
+    let others: Vec<_> = PLACES.iter().map(|place| place.program).filter(|program| !programs.contains(program)).collect();
+    open(extent, &others)
+}
+
 fn load_without(extent: &Extent, refused: &BTreeMap<&'static str, String>) -> libbpf_rs::Result<Object> {
-    let names: Vec<_> = refused.keys().copied().collect();
+    let unwanted = PLACES.iter().filter(|place| !place.is_wanted(extent.call_slots > 0)).map(|place| place.program);
+    let names: Vec<_> = refused.keys().copied().chain(unwanted).collect();
     open(extent, &names).map_err(|refused| libbpf_rs::Error::from(std::io::Error::other(refused.reason)))?.load()
 }
 
@@ -216,12 +257,23 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
                 map.set_max_entries(extent.cpus * extent.ends)?;
                 map.set_value_size(SIZES.log_bytes + extent.log_slots * SIZES.record_bytes)?;
             }
+            "calls" => {
+                map.set_max_entries(extent.cpus * extent.ends)?;
+                map.set_value_size(SIZES.log_bytes + extent.call_slots * SIZES.call_bytes)?;
+            }
+            // What programs do with it is not there for the kernel without a log of calls.
+            "threads" => map.set_autocreate(extent.call_slots > 0)?,
             _ if name.ends_with(".rodata") => {
                 let carried = map.initial_value().and_then(Constants::from_bytes);
                 if carried != Some(SIZES) {
                     return Err(Refused { reason: format!("the object was built for other structures: {carried:?}") });
                 }
-                let constants = Constants { log_mask: extent.log_slots.saturating_sub(1), connections_most: extent.connections, ..SIZES };
+                let constants = Constants {
+                    log_mask: extent.log_slots.saturating_sub(1),
+                    calls_mask: extent.call_slots.saturating_sub(1),
+                    connections_most: extent.connections,
+                    ..SIZES
+                };
                 map.set_initial_value(&constants.to_bytes())?;
             }
             _ => {}

@@ -15,6 +15,7 @@ pub struct Shared {
     pub connections: Mapped<Connection>,
     pub cpus: Mapped<Cpu>,
     pub logs: Option<Mapped<LogHead>>,
+    pub calls: Option<Mapped<LogHead>>,
     pub extent: Extent,
 }
 
@@ -24,9 +25,10 @@ impl Shared {
     /// # Errors
     /// A map cannot be shared.
     pub fn of(programs: &Programs, extent: Extent) -> Result<Self, Refused> {
+        let calls = if programs.has_calls() { Some(mapped(&programs.map("calls")?)?) } else { None };
         let logs = if extent.log_slots > 0 { Some(mapped(&programs.map("logs")?)?) } else { None };
         let (control, connections) = (mapped(&programs.map(".bss")?)?, mapped(&programs.map("connections")?)?);
-        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, logs, extent })
+        Ok(Self { control, connections, cpus: mapped(&programs.map("cpus")?)?, logs, calls, extent })
     }
 
     /// Of programs that another process has lent.
@@ -40,17 +42,20 @@ impl Shared {
                     found(number).and_then(|map| if map.value_size() == bytes { Ok(map) } else { Err(strange(number)) })
                 });
         let (control, connections, cpus) = (control?, connections?, cpus?);
-        let logs = loan.logs_map.map(found).transpose()?;
         let ends = u32::try_from(ENDS).unwrap_or(0);
-        let log_slots = logs.as_ref().map_or(0, |map| map.value_size().saturating_sub(SIZES.log_bytes) / SIZES.record_bytes);
-        let extent = Extent { connections: connections.max_entries() / ends, cpus: cpus.max_entries(), log_slots, ends };
-        if let (Some(number), Some(map)) = (loan.logs_map, &logs)
-            && (log_slots == 0 || map.max_entries() != extent.cpus * ends)
-        {
-            return Err(strange(number));
-        }
-        let logs = logs.as_ref().map(mapped).transpose()?;
-        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, logs, extent })
+        let log = |number: Option<u32>, record_bytes| {
+            let Some(number) = number else { return Ok((None, 0)) };
+            let map = found(number)?;
+            let slots = map.value_size().saturating_sub(SIZES.log_bytes) / record_bytes;
+            if slots == 0 || map.max_entries() != cpus.max_entries() * ends {
+                return Err(strange(number));
+            }
+            Ok((Some(mapped(&map)?), slots))
+        };
+        let (logs, log_slots) = log(loan.logs_map, SIZES.record_bytes)?;
+        let (calls, call_slots) = log(loan.calls_map, SIZES.call_bytes)?;
+        let extent = Extent { connections: connections.max_entries() / ends, cpus: cpus.max_entries(), log_slots, call_slots, ends };
+        Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, logs, calls, extent })
     }
 }
 

@@ -9,13 +9,15 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::layout::{Connection, Cpu, ENDS, End, LogHead, SIZES};
+use super::layout::{Call, Connection, Cpu, ENDS, End, LogHead, Record, SIZES};
 use super::log::LogReader;
 use super::object::{Extent, Programs, Refused, missed_runs_count_of};
 use super::shared::Shared;
 
 /// Memory of all CPUs' logs of an end together.
 const LOG_BYTES: u64 = 256 << 20;
+/// The same of the logs of calls: of a bulk load there are fewer of them than segments.
+const CALLS_BYTES: u64 = 64 << 20;
 /// Memory of a CPU's log at least and at most.
 const CPU_LOG_BYTES: (u64, u64) = (4 << 20, 128 << 20);
 /// The same where a map's value may have 4 MiB (`KMALLOC_MAX_SIZE`), the log's head included.
@@ -39,7 +41,8 @@ pub struct Watch {
     level: Evidence,
     origin: Origin,
     shared: Shared,
-    log: Option<Mutex<LogReader>>,
+    log: Option<Mutex<LogReader<Record>>>,
+    calls: Option<Mutex<LogReader<Call>>>,
     /// The end that is watched: an index of `Control::ends`; `ENDS` before the first trial, when both may
     /// be another's.
     end: AtomicUsize,
@@ -62,9 +65,10 @@ impl Watch {
     /// The kernel refuses, with the reason in a sentence.
     pub fn open(level: Evidence, connections: u32, lends: bool) -> Result<Self, Refused> {
         let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
-        let log_slots = if level == Evidence::Segments { log_slots(cpus) } else { 0 };
+        let slots = |bytes, record_bytes| if level == Evidence::Segments { log_slots(cpus, bytes, record_bytes) } else { 0 };
+        let (log_slots, call_slots) = (slots(LOG_BYTES, SIZES.record_bytes), slots(CALLS_BYTES, SIZES.call_bytes));
         let ends = if lends { u32::try_from(ENDS).unwrap_or(1) } else { 1 };
-        let extent = Extent { connections: connections + STRANGERS, cpus, log_slots, ends };
+        let extent = Extent { connections: connections + STRANGERS, cpus, log_slots, call_slots, ends };
         let mut programs = Programs::load(&extent)?;
         let shared = Shared::of(&programs, extent)?;
         programs.attach()?;
@@ -83,10 +87,11 @@ impl Watch {
     fn new(level: Evidence, origin: Origin, mut shared: Shared) -> Self {
         let extent = shared.extent;
         let first = if matches!(origin, Origin::Own(_)) { 0 } else { extent.cpus as usize };
-        let reader = |logs| Mutex::new(LogReader::new(logs, first..first + extent.cpus as usize, extent.log_slots));
+        let own = || first..first + extent.cpus as usize;
         Self {
             level,
-            log: shared.logs.take().map(reader),
+            log: shared.logs.take().map(|logs| Mutex::new(LogReader::new(logs, own(), extent.log_slots))),
+            calls: shared.calls.take().map(|calls| Mutex::new(LogReader::new(calls, own(), extent.call_slots))),
             origin,
             shared,
             end: AtomicUsize::new(ENDS),
@@ -118,6 +123,7 @@ impl Watch {
             connections_map: number("connections")?,
             cpus_map: number("cpus")?,
             logs_map: if self.log.is_some() { Some(number("logs")?) } else { None },
+            calls_map: if self.calls.is_some() { Some(number("calls")?) } else { None },
             programs: programs.numbers(),
             missing: programs.missing().to_vec(),
         })
@@ -138,6 +144,9 @@ impl Watch {
         if let Some(log) = &self.log {
             lock(log).clear();
         }
+        if let Some(calls) = &self.calls {
+            lock(calls).clear();
+        }
         (*lock(&self.timed_cpus)).clone_from(&watched.timed_cpus);
         for (cpu, number) in (0..self.shared.cpus.count()).zip(0u32..) {
             let is_timed = u16::from(self.is_timed(number));
@@ -153,6 +162,7 @@ impl Watch {
             (&raw mut (*self.shared.control.pointer(0)).slot_of_port[end]).write_bytes(0, 1);
             (&raw mut (*control).connections_first).write_volatile(first * self.shared.extent.connections);
             (&raw mut (*control).logs_first).write_volatile(first * self.shared.extent.cpus);
+            (&raw mut (*control).process).write_volatile(0);
             (&raw mut (*control).connections_count).write_volatile(0);
             (&raw mut (*control).connections_refused).write_volatile(0);
             // The kernel's own number of a namespace has 32 bits (struct ns_common).
@@ -184,8 +194,13 @@ impl Watch {
     }
 
     /// The log, at level segments.
-    pub fn log(&self) -> Option<MutexGuard<'_, LogReader>> {
+    pub fn log(&self) -> Option<MutexGuard<'_, LogReader<Record>>> {
         self.log.as_ref().map(lock)
+    }
+
+    /// The log of calls, at level segments where the kernel has its hooks.
+    pub fn calls(&self) -> Option<MutexGuard<'_, LogReader<Call>>> {
+        self.calls.as_ref().map(lock)
     }
 
     /// The level.
@@ -257,11 +272,11 @@ fn has_large_values() -> bool {
     MapHandle::create(MapType::Array, None::<&str>, 4, (4 << 20) + 8, 1, &options).is_ok()
 }
 
-/// Records of a CPU's log: the memory allowed, as a power of two.
-fn log_slots(cpus: u32) -> u32 {
-    let bytes = (LOG_BYTES / u64::from(cpus)).clamp(CPU_LOG_BYTES.0, CPU_LOG_BYTES.1);
+/// Records of a CPU's log: the memory allowed to all, as a power of two.
+fn log_slots(cpus: u32, all_bytes: u64, record_bytes: u32) -> u32 {
+    let bytes = (all_bytes / u64::from(cpus)).clamp(CPU_LOG_BYTES.0, CPU_LOG_BYTES.1);
     let bytes = if has_large_values() { bytes } else { OLD_CPU_LOG_BYTES };
-    let slots = u32::try_from(bytes / u64::from(SIZES.record_bytes)).unwrap_or(u32::MAX);
+    let slots = u32::try_from(bytes / u64::from(record_bytes)).unwrap_or(u32::MAX);
     1 << slots.ilog2()
 }
 

@@ -1,9 +1,10 @@
 """The segment flow of one trial: what its connections sent and received, and why.
 
 `open_trial` reads what a trial's manifest says of its ends; `scan_log` and `read_log` give the
-segment log, `read_counters` and `read_user` the tables of the levels below. Everything else takes
-those frames and gives small frames and plain values. Instants are `time_ns`: ns after the start of
-the load (the first interval's start), on the controller's clock; the handshake is before 0.
+segment log, `read_calls` the log of calls, `read_counters` and `read_user` the tables of the levels
+below. Everything else takes those frames and gives small frames and plain values. Instants are
+`time_ns`: ns after the start of the load (the first interval's start), on the controller's clock;
+the handshake is before 0.
 
 Words: a *packet* is what left TCP at once, a super-segment counting once; a *segment* is what it
 was on the wire. `log` is a frame of `scan_log` (lazy, unsorted) or of `read_log` (in memory, in the
@@ -11,6 +12,7 @@ order of time); which of them a function takes is its type.
 """
 
 from whyperf.analyze.flow.acks import DUPLICATE_COLUMNS, AckRatio, ack_ratio, ack_reasons, count_duplicate_acks
+from whyperf.analyze.flow.calls import read_calls
 from whyperf.analyze.flow.complete import Completeness, completeness
 from whyperf.analyze.flow.counted import (
     counted_ack_ratio,
@@ -68,6 +70,7 @@ __all__ = [
     "open_trial",
     "overview",
     "payload_sequence",
+    "read_calls",
     "read_counters",
     "read_log",
     "read_user",

@@ -20,7 +20,7 @@ DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
 class Completeness:
     """What is known of a log's completeness.
 
-    `complete` is only true when no event was lost, no run missed, nothing broke off, the payload
+    `complete` is only true when no event and no call was lost, no run missed, nothing broke off, the payload
     adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not.
     `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes`
     (the load's own count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's
@@ -104,11 +104,13 @@ def _octets(data: pl.DataFrame) -> pl.DataFrame:
 
 def _lost(evidence: EndEvidence, rows: int) -> str | None:
     """Why the end itself says that its log is not complete, or what its count shows."""
-    lost = sum(evidence.lost_events_count.values())
+    lost, lost_calls = sum(evidence.lost_events_count.values()), sum(evidence.lost_calls_count.values())
     if evidence.broken_off:
         return f"The log breaks off: {evidence.broken_off}"
     if lost:
         return f"{count(lost, 'event')} of {evidence.logged_events_count:,} were lost because the log was full."
+    if lost_calls:
+        return f"{count(lost_calls, 'call')} of {evidence.logged_calls_count:,} were lost because their log was full."
     if evidence.missed_runs_count:
         return f"The kernel left out {count(evidence.missed_runs_count, 'run')} of the log's programs."
     if evidence.logged_events_count != rows:

@@ -29,6 +29,8 @@ class EndEvidence:
     missing: tuple[tuple[str, str], ...] = ()
     logged_events_count: int = 0
     lost_events_count: Mapping[int, int] = field(default_factory=dict)
+    logged_calls_count: int = 0
+    lost_calls_count: Mapping[int, int] = field(default_factory=dict)
     missed_runs_count: int = 0
     broken_off: str | None = None
 
@@ -143,10 +145,16 @@ def _evidence(report: Mapping[str, Any]) -> EndEvidence:
         reason=report.get("reason"),
         missing=tuple((str(hook["name"]), str(hook["reason"])) for hook in report.get("missing", ())),
         logged_events_count=int(report.get("logged_events_count", 0)),
-        lost_events_count={int(lost["cpu"]): int(lost["count"]) for lost in report.get("lost_events_count", ())},
+        lost_events_count=_by_cpu(report, "lost_events_count"),
+        logged_calls_count=int(report.get("logged_calls_count", 0)),
+        lost_calls_count=_by_cpu(report, "lost_calls_count"),
         missed_runs_count=int(report.get("missed_runs_count", 0)),
         broken_off=report.get("broken_off"),
     )
+
+
+def _by_cpu(report: Mapping[str, Any], name: str) -> dict[int, int]:
+    return {int(lost["cpu"]): int(lost["count"]) for lost in report.get(name, ())}
 
 
 def _span(path: Path, offset_ns: int) -> _Span | None:

@@ -79,6 +79,11 @@ def test_lost_events_are_told_by_cpu(tmp_path: Path) -> None:
     assert found.reason == "3 events of 1,014 were lost because the log was full."
 
 
+def test_lost_calls_are_told(tmp_path: Path) -> None:
+    found = judged(tmp_path, TRANSFER, 2000, lost_calls_count=[{"cpu": 1, "count": 3}], logged_calls_count=1014)
+    assert found.reason == "3 calls of 1,014 were lost because their log was full."
+
+
 def test_a_log_that_breaks_off_is_not_complete(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER, 2000, broken_off="No space left on device.")
     assert found.reason == "The log breaks off: No space left on device."

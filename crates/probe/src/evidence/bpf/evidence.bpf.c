@@ -1,6 +1,7 @@
 /* The evidence taken in the kernel: one program a tracepoint, each a line here and its substance in
  * the header of its name.
  */
+#include "calls.h"
 #include "in.h"
 #include "out.h"
 
@@ -51,7 +52,7 @@ int BPF_PROG(softirq_entry, unsigned int vector)
 
 	if (cpu) {
 		cpu->running = vector + 1;
-		cpu->entered_ns = cpu->is_timed[LISTENING] | cpu->is_timed[CONNECTING] ? bpf_ktime_get_ns() : 0;
+		cpu->entered_ns = constants.calls_mask || cpu->is_timed[LISTENING] | cpu->is_timed[CONNECTING] ? bpf_ktime_get_ns() : 0;
 	}
 	return 0;
 }
@@ -63,8 +64,12 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 
 	if (cpu) {
 		if (cpu->running == vector + 1 && cpu->entered_ns) {
+			__u64 ns = bpf_ktime_get_ns() - cpu->entered_ns;
+
 			cpu->vectors[vector & (VECTORS - 1)].runs += 1;
-			cpu->vectors[vector & (VECTORS - 1)].ns += bpf_ktime_get_ns() - cpu->entered_ns;
+			cpu->vectors[vector & (VECTORS - 1)].ns += ns;
+			if (constants.calls_mask)
+				on_softirq(ns);
 		}
 		cpu->running = 0;
 	}
@@ -74,20 +79,22 @@ int BPF_PROG(softirq_exit, unsigned int vector)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 {
-	watched_t which = moved > 0 ? watched_sock(sk) : 0;
-	struct connection *connection = which ? connection_of(which) : NULL;
+	watched_t which = moved > 0 || constants.calls_mask ? watched_sock(sk) : 0;
+	struct connection *connection = which && moved > 0 ? connection_of(which) : NULL;
 
 	if (connection)
 		count_size(connection->calls.writes, moved);
+	if (constants.calls_mask && which)
+		log_call(which, WRITE, moved);
 	return 0;
 }
 
 /* The end of a read call, which has sent its ACK by then. */
 SEC("tp_btf/sock_recv_length")
-int BPF_PROG(sock_recv_length, struct sock *sk, int moved)
+int BPF_PROG(sock_recv_length, struct sock *sk, int moved, int flags)
 {
-	watched_t which = moved > 0 ? watched_sock(sk) : 0;
-	struct connection *connection = which ? connection_of(which) : NULL;
+	watched_t which = moved > 0 || constants.calls_mask ? watched_sock(sk) : 0;
+	struct connection *connection = which && moved > 0 ? connection_of(which) : NULL;
 	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 
 	if (connection)
@@ -96,5 +103,28 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int moved)
 		connection->reading.copied_seq = tp->copied_seq;
 		connection->reading.has_read = 1;
 	}
+	if (constants.calls_mask && which && !(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+		log_call(which, READ, moved);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(sys_enter)
+{
+	on_system_call();
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(sched_waking, struct task_struct *woken)
+{
+	on_waking(woken);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *left, struct task_struct *came, unsigned int state)
+{
+	on_switch(left, preempt || state == TASK_RUNNING, came);
 	return 0;
 }

@@ -10,9 +10,12 @@
 /* What bpf_helper_defs.h expects of a vmlinux.h. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum {
+	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
 /* A helper's number, for asking whether the kernel has it. */
@@ -106,6 +109,8 @@ struct skb_shared_info {
 
 struct task_struct {
 	unsigned int flags;
+	int pid;
+	int tgid;
 	char comm[16];
 };
 

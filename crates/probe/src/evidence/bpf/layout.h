@@ -45,6 +45,17 @@ enum retransmission {
 	RETRANSMISSIONS = 4,
 };
 
+enum call_kind {
+	WRITE = 0,
+	READ = 1,
+};
+
+enum outcome {
+	DONE = 0,
+	WOULD_BLOCK = 1,
+	FAILED = 2,
+};
+
 /* In `reason` and `retransmission` of a record: none. */
 #define NONE 255
 
@@ -65,7 +76,7 @@ struct end {
 	__u32 connections_first; /* its part of the map `connections`, */
 	__u32 logs_first;        /* and of the map `logs` */
 	__u32 connections_count; /* these two are the programs' */
-	__u32 unused_too;
+	__u32 process;           /* the number of the process that calls, once one has */
 	__u64 connections_refused;
 };
 
@@ -98,6 +109,26 @@ struct record {
 	__u8 unused[5];
 };
 
+/* A call in the log of calls. The durations are those of the call, then those of its thread between its
+ * last call and this one.
+ */
+struct call {
+	__u64 start_ns;      /* 0: not known, and then no duration is */
+	__u64 end_ns;
+	__u64 asleep_ns;
+	__u64 runnable_ns;
+	__u64 softirq_ns;
+	__u64 asleep_before_ns;
+	__u64 runnable_before_ns;
+	__u64 softirq_before_ns;
+	__u32 moved_bytes;
+	__u32 thread;
+	__u16 port;      /* of the connecting end: tells the connection */
+	__u8 kind;
+	__u8 outcome;
+	__u32 unused;
+};
+
 /* An end's log of one CPU, filled by that CPU alone. Head and tail count records since the start. */
 struct log {
 	__u64 head;      /* written by the programs */
@@ -105,7 +136,7 @@ struct log {
 	__u64 pad1[6];
 	__u64 tail;      /* written by the reader */
 	__u64 pad2[7];
-	struct record slots[];
+	/* records or calls */
 };
 
 struct sized {
@@ -179,8 +210,10 @@ struct cpu {
 /* What is fixed when the object is loaded; all there is in .rodata. */
 struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
+	__u32 calls_mask;        /* the same of its log of calls */
 	__u32 connections_most;  /* an end's slots of the map `connections` */
 	__u32 record_bytes;      /* sizes, for the reader to compare */
+	__u32 call_bytes;
 	__u32 log_bytes;
 	__u32 connection_bytes;
 	__u32 cpu_bytes;

@@ -1,5 +1,6 @@
-/* Writes a record of the log. An end's log of a CPU has one writer: the hooks that log run with softirqs
- * off, and no two of them nest.
+/* Writes a record of the log. An end's log of a CPU has one writer: the hooks that log segments run with
+ * softirqs off, and no two of them nest. Those that log calls may be interrupted by them, and have a log
+ * of their own.
  */
 #pragma once
 
@@ -12,17 +13,17 @@ static __always_inline struct log *log_of_this_cpu(watched_t which)
 	return bpf_map_lookup_elem(&logs, &number);
 }
 
-/* A free record, or NULL when there is no log or no space; that is counted. */
-static __always_inline struct record *next_record(struct log *log)
+/* A free record, or NULL when there is no space; that is counted. */
+static __always_inline void *next_record(struct log *log, __u32 mask, __u64 record_bytes)
 {
 	__u64 head = log->head;
-	__u32 slot = head & constants.log_mask;
+	__u32 slot = head & mask;
 
-	if (head - *(volatile __u64 *)&log->tail > constants.log_mask) {
+	if (head - *(volatile __u64 *)&log->tail > mask) {
 		log->lost += 1;
 		return NULL;
 	}
-	return (void *)log + sizeof(struct log) + (__u64)slot * sizeof(struct record);
+	return (void *)log + sizeof(struct log) + (__u64)slot * record_bytes;
 }
 
 /* The record is whole before it counts. x86 keeps the order of stores, and an atomic operation would
@@ -45,7 +46,7 @@ static __always_inline void log_segment(const struct segment *segment, struct tc
 					__u8 direction, __u8 context, __u8 ksoftirqd, __u8 retransmission, __u8 reason)
 {
 	struct log *log = log_of_this_cpu(which);
-	struct record *record = log ? next_record(log) : NULL;
+	struct record *record = log ? next_record(log, constants.log_mask, sizeof(struct record)) : NULL;
 
 	if (!record)
 		return;

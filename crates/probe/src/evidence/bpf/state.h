@@ -19,7 +19,9 @@
 const volatile struct constants constants = {
 	.log_mask = 0,
 	.connections_most = 1,
+	.calls_mask = 0,
 	.record_bytes = sizeof(struct record),
+	.call_bytes = sizeof(struct call),
 	.log_bytes = sizeof(struct log),
 	.connection_bytes = sizeof(struct connection),
 	.cpu_bytes = sizeof(struct cpu),
@@ -52,6 +54,15 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct log));
 } logs SEC(".maps");
+
+/* As `logs`, of calls. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct log));
+} calls SEC(".maps");
 
 /* An object's address seen as its type, for reading only. Kernels before 6.2 cannot. */
 #define seen_as(address, type) ((type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(type)))

@@ -16,7 +16,7 @@ from whyperf.explain.budget.gaps import Gaps, cut
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of
 from whyperf.explain.budget.receiver import RECEIVER_STATES, receiver_states
-from whyperf.explain.budget.sender import SENDER_STATES, sender_states
+from whyperf.explain.budget.sender import SENDER_STATES, Options, sender_states
 from whyperf.explain.budget.shares import budget_of_sums, sums_of
 from whyperf.explain.model import Budget, Chronograph
 
@@ -31,7 +31,7 @@ class Evidence:
     segments: dict[int, Segments]
     calls: dict[int, Calls] | None
     samples: dict[int, pl.DataFrame]
-    no_delay: frozenset[int]
+    options: dict[int, Options]
 
     def calls_on(self, connection: int) -> Calls | None:
         """The calls on a connection; None when not logged."""
@@ -77,19 +77,23 @@ def read_evidence(trial: FlowTrial, end: FlowEnd, connections: Collection[int] |
     role: Literal["sender", "receiver"] = "sender" if end.role == "sender" else "receiver"
     calls = read_calls_of(trial, end.host, "write" if role == "sender" else "read", connections)
     samples = read_samples(trial, end.host, connections)
-    return Evidence(trial.trial, end.host, role, segments, calls, samples, _without_nagle(trial, end.host))
+    return Evidence(trial.trial, end.host, role, segments, calls, samples, _options(trial, end.host))
 
 
-def _without_nagle(trial: FlowTrial, host: str) -> frozenset[int]:
-    """The connections whose sockets have Nagle's algorithm off."""
+def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
+    """What the table `flows` tells of each connection's socket."""
     path = trial.file("flows", host)
     if path is None:
-        return frozenset()
+        return {}
     with told_unreadable(path):
         flows = pl.scan_parquet(path)
-        if "no_delay" not in flows.collect_schema():
-            return frozenset()
-        return frozenset(flows.filter(pl.col("no_delay")).collect()["connection"].to_list())
+        there = flows.collect_schema().names()
+        asked = {"no_delay": pl.lit(False), "mss_bytes": pl.lit(1)}
+        columns = [
+            pl.col(name).fill_null(value) if name in there else value.alias(name) for name, value in asked.items()
+        ]
+        rows = flows.select("connection", *columns).collect()
+    return {int(number): Options(bool(no_delay), int(mss)) for number, no_delay, mss in rows.iter_rows()}
 
 
 def explain_receiver(evidence: Evidence, begins: dict[int, int]) -> Explained:
@@ -119,8 +123,8 @@ def explain_sender(evidence: Evidence, holds: dict[int, tuple[Ints, Bools]]) -> 
         instants, held = holds.get(connection, (None, None))
         gaps = cut(segments, calls, life, instants)
         reader_holds = None if instants is None or held is None else _at(gaps, instants, held)
-        no_delay = connection in evidence.no_delay
-        states = sender_states(segments, calls, gaps, reader_holds, no_delay=no_delay)
+        options = evidence.options.get(connection, Options())
+        states = sender_states(segments, calls, gaps, reader_holds, options)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,

@@ -2,7 +2,7 @@
 
 Within a call the table tells how long the thread slept, was runnable or lay under softirqs, and not when. Sleep is
 put into the call's longest gaps, first into those that no work of the thread ended: what wakes a thread is a
-segment that arrived.
+segment that arrived. The wait for a CPU is put where the thread worked next.
 """
 
 from dataclasses import dataclass
@@ -105,13 +105,13 @@ def _split_calls(gaps: Gaps, segments: Segments, calls: Calls) -> Gaps:
         return gaps
     call, length = gaps.call[inside], gaps.length[inside]
     worked = _ended_by_thread(gaps, segments, calls, inside)
-    order = np.lexsort((-length, worked, call))
+    sleeps, wakes = np.lexsort((-length, worked, call)), np.lexsort((-length, ~worked, call))
     parts = {}
     left = length
-    for activity, amount in (
-        (Activity.BLOCKED, calls.blocked),
-        (Activity.RUNNABLE, calls.preempted),
-        (Activity.SOFTIRQ, calls.softirq),
+    for activity, amount, order in (
+        (Activity.BLOCKED, calls.blocked, sleeps),
+        (Activity.RUNNABLE, calls.preempted, wakes),
+        (Activity.SOFTIRQ, calls.softirq, sleeps),
     ):
         parts[activity] = _filled(left, amount, call, order)
         left = left - parts[activity]

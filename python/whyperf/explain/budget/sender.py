@@ -24,7 +24,7 @@ from whyperf.explain.budget.events import (
     Segments,
 )
 from whyperf.explain.budget.gaps import Activity, Gaps
-from whyperf.explain.budget.stream import Stream, stream_of, written_by_calls
+from whyperf.explain.budget.stream import NO_EDGE, Stream, stream_of, written_by_calls
 from whyperf.explain.states import SenderState
 
 SENDER_STATES = tuple(SenderState)
@@ -33,6 +33,14 @@ CODE = {state: place for place, state in enumerate(SENDER_STATES)}
 SOFTWARE_NS = 1_000_000
 """Longest time in which data that may go, and that nothing holds, is taken to be under way in the end's own
 software."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is known of a sender's socket: Nagle's algorithm off, and its segment size (1: what the log shows)."""
+
+    no_delay: bool = False
+    mss_bytes: int = 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class SenderGaps:
 
 
 def sender_states(
-    segments: Segments, calls: Calls | None, gaps: Gaps, reader_holds: Bools | None, *, no_delay: bool
+    segments: Segments, calls: Calls | None, gaps: Gaps, reader_holds: Bools | None, options: Options
 ) -> SenderGaps:
     """The state of each gap.
 
@@ -59,9 +67,10 @@ def sender_states(
         calls: its write calls; None when they were not logged.
         gaps: of the sender's life.
         reader_holds: whether the receiver let payload lie in each gap; None without its log.
-        no_delay: whether Nagle's algorithm is off.
+        options: what is known of the socket.
     """
-    return _Asked(segments, calls, gaps, stream_of(segments), reader_holds, no_delay=no_delay).answer()
+    asked = _Asked(segments, calls, gaps, stream_of(segments, options.mss_bytes), reader_holds)
+    return asked.answer(no_delay=options.no_delay)
 
 
 class _Asked:
@@ -74,8 +83,6 @@ class _Asked:
         gaps: Gaps,
         stream: Stream,
         reader_holds: Bools | None,
-        *,
-        no_delay: bool,
     ) -> None:
         self.segments, self.gaps, self.stream = segments, gaps, stream
         self.activity = gaps.activity
@@ -86,7 +93,6 @@ class _Asked:
         self.has_next = following < size
         self.next_row = np.minimum(following, size - 1)
         self.reader_holds = np.zeros(gaps.begin.size, dtype=np.bool_) if reader_holds is None else reader_holds
-        self.no_delay = no_delay
         sent = self._after(stream.sent)
         written = np.maximum(self._after(stream.written), sent)
         if calls is not None and calls.end.size:
@@ -97,12 +103,12 @@ class _Asked:
         self.unacked = sent - self._after(stream.acked)
         self.flight = self._after(stream.flight)
         self.cwnd = self._after(stream.cwnd)
-        self.room = self._after(stream.edge) - sent
+        self.room = np.where(self.has_row, stream.edge[self.row], NO_EDGE) - sent
 
     def _after(self, values: Ints) -> Ints:
         return np.where(self.has_row, values[self.row], 0)
 
-    def answer(self) -> SenderGaps:
+    def answer(self, *, no_delay: bool) -> SenderGaps:
         """All of them, the first that holds being the state."""
         stream, segments = self.stream, self.segments
         waits = self.unsent > 0
@@ -115,7 +121,7 @@ class _Asked:
         cwnd_full = has_cwnd & (self.flight >= self.cwnd)
         window_full = self.room < least
         is_open = waits & ~cwnd_full & ~window_full
-        small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not self.no_delay)
+        small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not no_delay)
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
         # super-segment (tcp_tso_should_defer), within the window that had less room.
         deferred = is_open & ~small & (by == NET_RX) & (self.unacked > 0) & ~self._is_acked_now(released)

@@ -13,6 +13,8 @@ from whyperf.explain.budget.calls import Calls
 from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
 
 _NO_DATA = -1
+NO_EDGE = 1 << 62
+"""Of a window that no row has announced yet."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,10 @@ class Stream:
     in_recovery: Bools
 
 
-def stream_of(segments: Segments) -> Stream:
-    """The state of the sending TCP after each row."""
+def stream_of(segments: Segments, mss_bytes: int = 1) -> Stream:
+    """The state of the sending TCP after each row; `mss_bytes` is what its segments hold at least."""
     size = segments.at.size
-    mss = _mss(segments)
+    mss = max(_mss(segments), mss_bytes)
     carries = segments.is_out & (segments.payload > 0)
     is_new = carries & (segments.again == UNKNOWN_NUMBER)
     sent = _highest(np.where(segments.is_out, segments.end, 0))
@@ -54,6 +56,7 @@ def stream_of(segments: Segments) -> Stream:
     opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
     window = _filled_on(segments.window, opens)
     edge = _filled_on(segments.acknowledgment + segments.window, opens)
+    edge = np.where(edge == _NO_DATA, NO_EDGE, edge)
     flight = _flight(segments, is_new, acked, mss)
     released = np.searchsorted(np.flatnonzero(is_new), np.arange(size), side="right")
     return Stream(

@@ -1,0 +1,119 @@
+"""What happened at one end, written as a scene, and the states that the budget makes of it.
+
+    call 0 10 moved=2896
+    8   > 1:1449     unsent=1448
+    9   > 1449:2897
+    110 < ack=2897   win=65536
+
+Times are microseconds. `call` is a call of the application (begin, end, bytes moved; `blocked`, `preempted`,
+`softirq` in it; `slept` and `runnable` before it; `would_block`). `>` left, `<` arrived: first octet and one past
+the last, and what else is known; `by` is the context, `again` the kind of a retransmission.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
+from whyperf.explain.budget.calls import Calls, calls_from, with_thread
+from whyperf.explain.budget.events import Segments
+from whyperf.explain.budget.gaps import cut
+from whyperf.explain.budget.merge import spans_of
+from whyperf.explain.budget.receiver import RECEIVER_STATES, receiver_states
+from whyperf.explain.budget.sender import SENDER_STATES, Options, sender_states
+
+US = 1000
+
+
+def segments(text: str) -> Segments:
+    """The segments of a scene."""
+    rows = [_segment(line.split()) for line in _lines(text) if not line.startswith("call")]
+    columns = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in rows[0]}
+    return Segments(is_out=columns.pop("is_out").astype(np.bool_), **columns)
+
+
+def calls(text: str) -> Calls | None:
+    """The calls of a scene; None when it has none."""
+    rows = [_call(line.split()) for line in _lines(text) if line.startswith("call")]
+    return calls_from(with_thread(pl.DataFrame(rows))) if rows else None
+
+
+MSS = 1448
+
+
+def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = None) -> list[str]:
+    """The sender's spans as "begin-end state"; the reader let payload lie from `held[0]` to `held[1]`."""
+    options = Options(no_delay, MSS)
+    log, made = segments(text), calls(text)
+    marks = None if held is None else np.array([held[0] * US, held[1] * US])
+    gaps = cut(log, made, _life(log, made), marks)
+    holds = None if held is None else (gaps.begin >= held[0] * US) & (gaps.begin < held[1] * US)
+    return _told(spans_of(gaps, sender_states(log, made, gaps, holds, options).state, SENDER_STATES))
+
+
+def receiver(text: str) -> list[str]:
+    """The receiver's spans as "begin-end state"."""
+    log, made = segments(text), calls(text)
+    gaps = cut(log, made, _life(log, made))
+    return _told(spans_of(gaps, receiver_states(log, made, gaps).state, RECEIVER_STATES))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+def _life(log: Segments, made: Calls | None) -> tuple[int, int]:
+    """From the first event to the last."""
+    times = [log.at] if made is None else [log.at, made.start, made.end]
+    return int(min(part[0] for part in times)), int(max(part[-1] for part in times))
+
+
+def _told(spans: pl.DataFrame) -> list[str]:
+    return [f"{begin / US:g}-{end / US:g} {state}" for begin, end, state in spans.iter_rows()]
+
+
+def _segment(parts: list[str]) -> dict[str, Any]:
+    at, way, *rest = parts
+    known = dict(word.split("=") for word in rest if "=" in word)
+    octets = next((word for word in rest if ":" in word), "0:0")
+    first, last = (int(number) for number in octets.split(":"))
+    again = known.get("again")
+    return {
+        "is_out": way == ">",
+        "at": round(float(at) * US),
+        "sequence": first,
+        "acknowledgment": int(known.get("ack", -1)),
+        "payload": last - first,
+        "gso": int(known.get("gso", 0)),
+        "wire": int(known.get("wire", 1)),
+        "flags": int(known.get("flags", 16)),
+        "window": int(known.get("win", 65536)),
+        "unsent": int(known.get("unsent", -1)),
+        "cwnd": int(known.get("cwnd", -1)),
+        "ssthresh": int(known.get("ssthresh", -1)),
+        "queue": int(known.get("queue", -1)),
+        "cpu": 0,
+        "context": CONTEXTS.index(known.get("by", "process" if way == ">" else "net_rx")),
+        "again": -1 if again is None else RETRANSMISSIONS.index(again),
+    }
+
+
+def _call(parts: list[str]) -> dict[str, Any]:
+    known = dict(word.split("=") for word in parts[3:] if "=" in word)
+    times = {
+        "blocked_ns": "blocked",
+        "preempted_ns": "preempted",
+        "softirq_ns": "softirq",
+        "waited_before_ns": "slept",
+        "runnable_before_ns": "runnable",
+    }
+    return {
+        "connection": 0,
+        "thread": 1,
+        "start": round(float(parts[1]) * US),
+        "end": round(float(parts[2]) * US),
+        "would_block": "would_block" in parts,
+        "moved_bytes": int(known.get("moved", 0)),
+        **{column: round(float(known.get(word, 0)) * US) for column, word in times.items()},
+    }

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
+from whyperf.explain.budget import receiver as receiving
+from whyperf.explain.budget import sender as sending
 from whyperf.explain.budget.calls import Calls, calls_from, with_thread
 from whyperf.explain.budget.events import Segments
-from whyperf.explain.budget.gaps import cut
 from whyperf.explain.budget.merge import spans_of
-from whyperf.explain.budget.receiver import RECEIVER_STATES, receiver_states
-from whyperf.explain.budget.sender import SENDER_STATES, Options, sender_states
+from whyperf.explain.budget.sender import Options, Peer
 
 US = 1000
 
@@ -44,19 +44,17 @@ MSS = 1448
 
 def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = None) -> list[str]:
     """The sender's spans as "begin-end state"; the reader let payload lie from `held[0]` to `held[1]`."""
-    options = Options(no_delay, MSS)
     log, made = segments(text), calls(text)
-    marks = None if held is None else np.array([held[0] * US, held[1] * US])
-    gaps = cut(log, made, _life(log, made), marks)
-    holds = None if held is None else (gaps.begin >= held[0] * US) & (gaps.begin < held[1] * US)
-    return _told(spans_of(gaps, sender_states(log, made, gaps, holds, options).state, SENDER_STATES))
+    peer = Peer() if held is None else Peer(None, np.array(held) * US, np.array([True, False]))
+    found = sending.explain_gaps(log, made, _life(log, made), peer, Options(no_delay, MSS))
+    return _told(spans_of(found.gaps, found.state, sending.SENDER_STATES))
 
 
 def receiver(text: str) -> list[str]:
     """The receiver's spans as "begin-end state"."""
     log, made = segments(text), calls(text)
-    gaps = cut(log, made, _life(log, made))
-    return _told(spans_of(gaps, receiver_states(log, made, gaps).state, RECEIVER_STATES))
+    found = receiving.explain_gaps(log, made, _life(log, made))
+    return _told(spans_of(found.gaps, found.state, receiving.RECEIVER_STATES))
 
 
 def _lines(text: str) -> list[str]:

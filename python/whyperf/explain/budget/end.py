@@ -8,16 +8,17 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, read_samples
-from whyperf.explain.budget.events import Bools, Ints, Segments, read_segments
-from whyperf.explain.budget.gaps import Gaps, cut
+from whyperf.explain.budget.events import Segments, read_segments
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of
-from whyperf.explain.budget.receiver import RECEIVER_STATES, receiver_states
-from whyperf.explain.budget.sender import SENDER_STATES, Options, sender_states
+from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import budget_of_sums, sums_of
+from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.model import Budget, Chronograph
 
 
@@ -40,13 +41,11 @@ class Evidence:
 
 @dataclass
 class Explained:
-    """What came of an end: budgets and spans, and for its peer when it let payload lie: instants, and whether it did
-    from each on.
-    """
+    """What came of an end: budgets and spans; of a receiver, what its sender's states need of each connection."""
 
     budgets: list[Budget] = field(default_factory=list)
     spans: list[pl.DataFrame] = field(default_factory=list)
-    holds: dict[int, tuple[Ints, Bools]] = field(default_factory=dict)
+    peers: dict[int, Peer] = field(default_factory=dict)
 
     def keep(self, evidence: Evidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]) -> None:
         """Adds the spans of one connection and their budget."""
@@ -104,38 +103,37 @@ def explain_receiver(evidence: Evidence, begins: dict[int, int]) -> Explained:
         life = receiver_life(segments, calls, begins.get(connection))
         if life is None:
             continue
-        gaps = cut(segments, calls, life)
-        states = receiver_states(segments, calls, gaps)
+        states = receiver.explain_gaps(segments, calls, life)
         changes = np.flatnonzero(np.concatenate(([True], states.holds[1:] != states.holds[:-1])))
-        found.holds[connection] = (gaps.begin[changes], states.holds[changes])
-        found.keep(evidence, connection, spans_of(gaps, states.state, RECEIVER_STATES), [])
+        found.peers[connection] = Peer(_arrived(segments), states.gaps.begin[changes], states.holds[changes])
+        found.keep(evidence, connection, spans_of(states.gaps, states.state, receiver.RECEIVER_STATES), [])
     return found
 
 
-def explain_sender(evidence: Evidence, holds: dict[int, tuple[Ints, Bools]]) -> Explained:
-    """The sender's budgets; `holds` is of the receiver, `Explained.holds`."""
+def _arrived(segments: Segments) -> Arrived | None:
+    """What payload arrived; None when octets cannot be told by their numbers: the log does not begin with the SYN."""
+    if not (segments.flags & SYN).any():
+        return None
+    carries = ~segments.is_out & (segments.payload > 0)
+    return Arrived.of(segments.sequence[carries], segments.end[carries])
+
+
+def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
+    """The sender's budgets; `peers` is of the receiver, `Explained.peers`."""
     found = Explained()
     for connection, segments in evidence.segments.items():
         calls = evidence.calls_on(connection)
         life = sender_life(segments, calls)
         if life is None:
             continue
-        instants, held = holds.get(connection, (None, None))
-        gaps = cut(segments, calls, life, instants)
-        reader_holds = None if instants is None or held is None else _at(gaps, instants, held)
+        peer = peers.get(connection, Peer())
         options = evidence.options.get(connection, Options())
-        states = sender_states(segments, calls, gaps, reader_holds, options)
+        states = sender.explain_gaps(segments, calls, life, peer, options)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,
             "send_buffer_limited_ns": states.is_buffer_full,
         }
-        chronographs = compared(evidence.samples.get(connection), gaps, clocks)
-        found.keep(evidence, connection, spans_of(gaps, states.state, SENDER_STATES), chronographs)
+        chronographs = compared(evidence.samples.get(connection), states.gaps, clocks)
+        found.keep(evidence, connection, spans_of(states.gaps, states.state, sender.SENDER_STATES), chronographs)
     return found
-
-
-def _at(gaps: Gaps, instants: Ints, values: Bools) -> Bools:
-    """What holds at the begin of each gap; nothing before the first instant."""
-    place = np.searchsorted(instants, gaps.begin, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], False)

@@ -1,8 +1,8 @@
 """The life of a connection at one end cut at everything that happened: between two cuts nothing did.
 
 Within a call the table tells how long the thread slept, was runnable or lay under softirqs, and not when. Sleep is
-put into the call's longest gaps, first into those that no work of the thread ended: what wakes a thread is a
-segment that arrived. The wait for a CPU is put where the thread worked next.
+put into the call's longest gaps, first into those in which it would have to wait and that no work of the thread
+ended. The wait for a CPU is put into the others.
 """
 
 from dataclasses import dataclass
@@ -72,8 +72,7 @@ def cut(segments: Segments, calls: Calls | None, life: tuple[int, int], more: In
         nothing = np.full(begin.size, -1)
         return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED)))
     call = np.searchsorted(calls.start, begin, side="right") - 1
-    gaps = Gaps(begin, end, segment, call, _outside(calls, begin, call))
-    return _split_calls(gaps, segments, calls)
+    return Gaps(begin, end, segment, call, _outside(calls, begin, call))
 
 
 def _outside(calls: Calls, begin: Ints, call: Ints) -> Ints:
@@ -96,8 +95,17 @@ def _outside(calls: Calls, begin: Ints, call: Ints) -> Ints:
     return activity
 
 
-def _split_calls(gaps: Gaps, segments: Segments, calls: Calls) -> Gaps:
-    """Cuts the gaps within calls at what the thread did there."""
+def split_calls(gaps: Gaps, segments: Segments, calls: Calls | None, may_sleep: Bools) -> Gaps:
+    """Cuts the gaps within calls at what the thread did there.
+
+    Args:
+        gaps: of `cut`.
+        segments: of the end's log.
+        calls: those of `cut`.
+        may_sleep: whether a call would have to wait in a gap: there is no room, or nothing to read.
+    """
+    if calls is None:
+        return gaps
     inside = np.flatnonzero(gaps.activity == Activity.ON_CPU)
     partly = (calls.blocked + calls.preempted + calls.softirq) > 0
     inside = inside[partly[gaps.call[inside]]]
@@ -105,7 +113,8 @@ def _split_calls(gaps: Gaps, segments: Segments, calls: Calls) -> Gaps:
         return gaps
     call, length = gaps.call[inside], gaps.length[inside]
     worked = _ended_by_thread(gaps, segments, calls, inside)
-    sleeps, wakes = np.lexsort((-length, worked, call)), np.lexsort((-length, ~worked, call))
+    is_awake = worked | ~may_sleep[inside]
+    sleeps, wakes = np.lexsort((-length, is_awake, call)), np.lexsort((-length, ~is_awake, call))
     parts = {}
     left = length
     for activity, amount, order in (

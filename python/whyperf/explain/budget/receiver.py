@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyperf.analyze.flow.log import SYN
-from whyperf.explain.budget.arrivals import arrivals_of, read_by_calls
+from whyperf.explain.budget.arrivals import Arrivals, arrivals_of, read_by_calls
 from whyperf.explain.budget.calls import Calls
 from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
-from whyperf.explain.budget.gaps import Activity, Gaps
+from whyperf.explain.budget.gaps import Activity, Gaps, cut, split_calls
 from whyperf.explain.states import ReceiverState
 
 RECEIVER_STATES = tuple(ReceiverState)
@@ -22,29 +22,22 @@ BATCH_NS = 10_000
 @dataclass(frozen=True)
 class ReceiverGaps:
     """Each gap's state (a place in `RECEIVER_STATES`), and whether payload lay there that the application let lie:
-    it was not at it, or the call it was in left some behind. Shape (n,) each.
+    it was not at it, or more than a window had come since it last had read all. Shape (n,) each.
     """
 
+    gaps: Gaps
     state: Ints
     holds: Bools
 
 
-def receiver_states(segments: Segments, calls: Calls | None, gaps: Gaps) -> ReceiverGaps:
-    """The state of each gap of the receiver's life; `calls` are its read calls, None when not logged."""
+def explain_gaps(segments: Segments, calls: Calls | None, life: tuple[int, int]) -> ReceiverGaps:
+    """The gaps of the receiver's life and their states; `calls` are its read calls, None when not logged."""
     arrivals = arrivals_of(segments)
+    whole = cut(segments, calls, life)
+    gaps = split_calls(whole, segments, calls, ~_lies(segments, calls, arrivals, whole))
     has_row, row = gaps.segment >= 0, np.maximum(gaps.segment, 0)
-
-    def after(values: Ints) -> Ints:
-        return np.where(has_row, values[row], 0)
-
-    readable, read = after(arrivals.readable), after(arrivals.read)
-    left = np.zeros(gaps.begin.size, dtype=np.bool_)
-    if calls is not None and calls.end.size:
-        told = read_by_calls(calls, segments, arrivals)
-        ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
-        read = np.maximum(read, np.where(ended >= 0, told[np.maximum(ended, 0)], 0))
-        left = (gaps.call >= 0) & (told[np.maximum(gaps.call, 0)] < readable)
-    lies = readable > read
+    readable, answered = (np.where(has_row, values[row], 0) for values in (arrivals.readable, arrivals.answered))
+    lies = _lies(segments, calls, arrivals, gaps)
     activity = gaps.activity
     working = np.isin(activity, (Activity.ON_CPU, Activity.TURNING))
     wanting = np.isin(activity, (Activity.RUNNABLE, Activity.SERVING, Activity.AFTER_WOULD_BLOCK))
@@ -59,13 +52,38 @@ def receiver_states(segments: Segments, calls: Calls | None, gaps: Gaps) -> Rece
         (ReceiverState.UNKNOWN, lies & ~is_logged & ~batch),
         (ReceiverState.SEQUENCE_HOLE, has_row & arrivals.has_hole[row]),
         (ReceiverState.SOFTIRQ, batch),
-        (ReceiverState.DELAYED_ACK, (readable > after(arrivals.answered)) & _is_answered_next(segments, gaps)),
+        (ReceiverState.DELAYED_ACK, (readable > answered) & _is_answered_next(segments, gaps)),
     ]
     state = np.select(
         [holds for _, holds in questions], [CODE[state] for state, _ in questions], CODE[ReceiverState.WAITING]
     )
-    holds = lies & ~(np.isin(activity, (Activity.ON_CPU, Activity.SOFTIRQ, Activity.BLOCKED)) & ~left)
-    return ReceiverGaps(state, holds & is_logged)
+    announced = segments.is_out & (segments.flags & SYN == 0)
+    window = int(segments.window[announced].max(initial=0))
+    behind = _read_in_run(lies, readable) > window
+    return ReceiverGaps(gaps, state, lies & (behind | (activity == Activity.AWAY)))
+
+
+def _lies(segments: Segments, calls: Calls | None, arrivals: Arrivals, gaps: Gaps) -> Bools:
+    """Whether payload that can be read lies unread."""
+    has_row, row = gaps.segment >= 0, np.maximum(gaps.segment, 0)
+    read = arrivals.read[row]
+    if calls is not None and calls.end.size:
+        told = read_by_calls(calls, segments, arrivals)
+        ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
+        read = np.maximum(read, np.where(ended >= 0, told[np.maximum(ended, 0)], 0))
+    found: Bools = has_row & (arrivals.readable[row] > read)
+    return found
+
+
+def _read_in_run(lies: Bools, readable: Ints) -> Ints:
+    """How many octets arrived from the first to the last of the gaps in a row in which payload lay, for each gap.
+
+    A reader that is as fast as the sender reads all it finds, and waits; a slower one always finds some.
+    """
+    change = np.flatnonzero(np.concatenate(([True], lies[1:] != lies[:-1])))
+    lengths = np.diff(np.concatenate((change, [lies.size])))
+    arrived = readable[change + lengths - 1] - readable[np.maximum(change - 1, 0)]
+    return np.repeat(arrived, lengths)
 
 
 def _is_batch(segments: Segments, gaps: Gaps) -> Bools:

@@ -5,7 +5,7 @@ window, receive window, Nagle's algorithm, TCP small queues. A state that holds 
 waits; then what the application does tells the rest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from whyperf.explain.budget.events import (
     HRTIMER,
     NET_RX,
     PROBE,
+    PROCESS,
     TIMEOUT,
     TIMER,
     UNKNOWN_NUMBER,
@@ -23,8 +24,8 @@ from whyperf.explain.budget.events import (
     Ints,
     Segments,
 )
-from whyperf.explain.budget.gaps import Activity, Gaps
-from whyperf.explain.budget.stream import NO_EDGE, Stream, stream_of, written_by_calls
+from whyperf.explain.budget.gaps import Activity, Gaps, cut, split_calls
+from whyperf.explain.budget.stream import NO_EDGE, Arrived, Stream, stream_of, written_by_calls
 from whyperf.explain.states import SenderState
 
 SENDER_STATES = tuple(SenderState)
@@ -44,33 +45,68 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Peer:
+    """What the receiver's log tells: what arrived, and, from each of `instants` (ns) on, whether the reader let
+    payload lie (`holds`).
+    """
+
+    arrived: Arrived | None = None
+    instants: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    holds: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+
+    def holds_in(self, gaps: Gaps) -> Bools:
+        """Whether it did at the begin of each gap; nothing before the first instant."""
+        if self.instants.size == 0:
+            return np.zeros(gaps.begin.size, dtype=np.bool_)
+        place = np.searchsorted(self.instants, gaps.begin, side="right") - 1
+        return np.where(place >= 0, self.holds[np.maximum(place, 0)], False)
+
+
+@dataclass(frozen=True)
 class SenderGaps:
     """Each gap's state (a place in `SENDER_STATES`), and what the kernel's chronographs ask, shape (n,) each.
 
     `is_busy`: something is unacknowledged or unsent. `is_window_full`: something waits, the congestion window is open
-    and the receive window is not. `is_buffer_full`: all is sent, and the application waits for room.
+    and the receive window is not. `is_buffer_full`: all is sent, the last of it while the application waited for room
+    already: the kernel looks only when it has sent something (tcp_cwnd_validate).
     """
 
+    gaps: Gaps
     state: Ints
     is_busy: Bools
     is_window_full: Bools
     is_buffer_full: Bools
 
 
-def sender_states(
-    segments: Segments, calls: Calls | None, gaps: Gaps, reader_holds: Bools | None, options: Options
+def explain_gaps(
+    segments: Segments, calls: Calls | None, life: tuple[int, int], peer: Peer, options: Options
 ) -> SenderGaps:
-    """The state of each gap.
+    """The gaps of a sender's life, and their states.
 
     Args:
         segments: of the sender's log.
         calls: its write calls; None when they were not logged.
-        gaps: of the sender's life.
-        reader_holds: whether the receiver let payload lie in each gap; None without its log.
+        life: its begin and its end, ns.
+        peer: what the receiver's log tells.
         options: what is known of the socket.
     """
-    asked = _Asked(segments, calls, gaps, stream_of(segments, options.mss_bytes), reader_holds)
-    return asked.answer(no_delay=options.no_delay)
+    stream = stream_of(segments, options.mss_bytes, peer.arrived)
+    whole = cut(segments, calls, life, peer.instants)
+    gaps = split_calls(whole, segments, calls, _is_buffer_short(stream, whole))
+    return _Asked(segments, calls, gaps, stream, peer).answer(no_delay=options.no_delay)
+
+
+def _is_buffer_short(stream: Stream, gaps: Gaps) -> Bools:
+    """Whether a writer that filled the buffer would not be woken: less than a third of it is free
+    (sk_stream_is_writeable, include/net/sock.h).
+    """
+    row = np.maximum(gaps.segment, 0)
+    following = np.minimum(gaps.segment + 1, stream.written.size - 1)
+    held = np.maximum(stream.written[following] - stream.acked[row], 0)
+    change = np.flatnonzero(np.concatenate(([True], gaps.call[1:] != gaps.call[:-1])))
+    most = np.repeat(np.maximum.reduceat(held, change), np.diff(np.concatenate((change, [held.size]))))
+    found: Bools = 3 * held > 2 * most
+    return found
 
 
 class _Asked:
@@ -82,7 +118,7 @@ class _Asked:
         calls: Calls | None,
         gaps: Gaps,
         stream: Stream,
-        reader_holds: Bools | None,
+        peer: Peer,
     ) -> None:
         self.segments, self.gaps, self.stream = segments, gaps, stream
         self.activity = gaps.activity
@@ -92,13 +128,17 @@ class _Asked:
         following = gaps.segment + 1
         self.has_next = following < size
         self.next_row = np.minimum(following, size - 1)
-        self.reader_holds = np.zeros(gaps.begin.size, dtype=np.bool_) if reader_holds is None else reader_holds
+        self.reader_holds = peer.holds_in(gaps)
         sent = self._after(stream.sent)
         written = np.maximum(self._after(stream.written), sent)
         if calls is not None and calls.end.size:
             ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
             told = written_by_calls(calls, stream)[np.maximum(ended, 0)]
             written = np.maximum(written, np.where(ended >= 0, told, 0))
+        # Asleep in a call, the application has written what the next row shows, unless it wrote more before that.
+        next_by_process = segments.is_out[self.next_row] & (segments.context[self.next_row] == PROCESS)
+        shows = (gaps.activity == Activity.BLOCKED) & self.has_next & ~next_by_process
+        written = np.where(shows, np.maximum(written, stream.written[self.next_row]), written)
         self.unsent = written - sent
         self.unacked = sent - self._after(stream.acked)
         self.flight = self._after(stream.flight)
@@ -122,6 +162,8 @@ class _Asked:
         window_full = self.room < least
         is_open = waits & ~cwnd_full & ~window_full
         small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not no_delay)
+        wants = np.isin(self.activity, (Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK))
+        runnable = np.isin(self.activity, (Activity.RUNNABLE, Activity.SERVING))
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
         # super-segment (tcp_tso_should_defer), within the window that had less room.
         deferred = is_open & ~small & (by == NET_RX) & (self.unacked > 0) & ~self._is_acked_now(released)
@@ -129,8 +171,8 @@ class _Asked:
         held_by_cwnd = waits & cwnd_full | deferred & by_cwnd
         held_by_window = waits & ~cwnd_full & window_full | deferred & ~by_cwnd
         recovers = self.has_row & stream.in_recovery[self.row]
-        wants = (self.activity == Activity.BLOCKED) | (self.activity == Activity.AFTER_WOULD_BLOCK)
-        blocked = wants & ~waits & (self.unacked > 0)
+        # A rest of less than a segment goes with what the application will write once there is room.
+        blocked = wants & (~waits | small) & (self.unacked > 0)
         held = held_by_cwnd | held_by_window | (blocked & cwnd_full)
         sleeps = ~self._is_working()
         moves = waits & (by != UNKNOWN_NUMBER)
@@ -147,9 +189,9 @@ class _Asked:
             (SenderState.SLOW_START, slow_start),
             (SenderState.CONGESTION_WINDOW, held),
             (SenderState.DEVICE, is_open & (by == WORKER)),
-            (SenderState.NAGLE, small & sleeps),
             (SenderState.SEND_BUFFER, blocked),
-            (SenderState.WAITS_FOR_CPU, np.isin(self.activity, (Activity.RUNNABLE, Activity.SERVING))),
+            (SenderState.WAITS_FOR_CPU, runnable),
+            (SenderState.NAGLE, small & sleeps),
             (SenderState.WRITE_CALL, self._is_working() | (moves & (self.gaps.length <= SOFTWARE_NS))),
             (SenderState.NOT_WRITING, ~waits),
             (SenderState.SEND_BUFFER, wants),
@@ -160,10 +202,11 @@ class _Asked:
             CODE[SenderState.UNKNOWN],
         )
         return SenderGaps(
+            gaps=self.gaps,
             state=state,
             is_busy=waits | (self.unacked > 0),
             is_window_full=held_by_window,
-            is_buffer_full=blocked & ~cwnd_full,
+            is_buffer_full=blocked & ~waits & ~cwnd_full & ~(self.has_row & stream.is_by_process[self.row]),
         )
 
     def _is_working(self) -> Bools:
@@ -182,8 +225,8 @@ class _Asked:
         return found
 
     def _ends_by_timer(self) -> Bools:
-        """The next segment is what the retransmission timer, or the one of tail loss probes, sent again."""
+        """The next segment is what the retransmission timer, or the one of tail loss probes, sent for a lost one."""
         again = self.segments.again[self.next_row]
         by_timer = (again == TIMEOUT) | ((again == PROBE) & (self.segments.context[self.next_row] == TIMER))
-        found: Bools = self.has_next & self.segments.is_out[self.next_row] & by_timer & (self.unacked > 0)
+        found: Bools = self.has_next & self.stream.is_lost[self.next_row] & by_timer & (self.unacked > 0)
         return found

@@ -5,16 +5,35 @@ read before the kernel took in what the row brought, the row after it tells what
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from whyperf.analyze.flow.log import SYN
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
+from whyperf.explain.budget.events import PROCESS, UNKNOWN_NUMBER, Bools, Ints, Segments
 
 _NO_DATA = -1
 NO_EDGE = 1 << 62
 """Of a window that no row has announced yet."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Ranges of octets that were sent, or that arrived: their begins and their ends, ascending, shape (n,) each."""
+
+    begins: Ints
+    ends: Ints
+
+    @classmethod
+    def of(cls, begins: Ints, ends: Ints) -> Self:
+        """Of ranges in any order."""
+        return cls(np.sort(begins, kind="stable"), np.sort(ends, kind="stable"))
+
+    def how_often(self, octet: Ints) -> Ints:
+        """In how many ranges each octet lies."""
+        begun = np.searchsorted(self.begins, octet, side="right")
+        return np.asarray(begun - np.searchsorted(self.ends, octet, side="right"), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -24,7 +43,8 @@ class Stream:
     `sent` and `acked` are one past the last octet sent, and acknowledged; `written` one past the last that the
     application had written as far as the rows tell; `edge` one past the last octet the peer's window allows;
     `window` that window. `cwnd` and `ssthresh` are in force from the row on. `flight` is how many segments are
-    outstanding. `released` is the next row that carries new payload, n if none.
+    outstanding. `released` is the next row that carries new payload, n if none; `is_by_process` whether a process
+    sent the last one. `is_lost`: the row sends again what did not arrive.
     """
 
     mss: int
@@ -37,27 +57,35 @@ class Stream:
     ssthresh: Ints
     flight: Ints
     released: Ints
+    is_by_process: Bools
     in_recovery: Bools
+    is_lost: Bools
 
 
-def stream_of(segments: Segments, mss_bytes: int = 1) -> Stream:
-    """The state of the sending TCP after each row; `mss_bytes` is what its segments hold at least."""
+def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = None) -> Stream:
+    """The state of the sending TCP after each row.
+
+    Args:
+        segments: of the sender's log.
+        mss_bytes: what a full segment holds at least.
+        arrived: what came to the receiver; without it, all that was sent again counts as lost.
+    """
     size = segments.at.size
     mss = max(_mss(segments), mss_bytes)
     carries = segments.is_out & (segments.payload > 0)
     is_new = carries & (segments.again == UNKNOWN_NUMBER)
-    sent = _highest(np.where(segments.is_out, segments.end, 0))
+    # SYN and FIN take a sequence number each and carry nothing.
+    sent = _highest(np.where(carries, segments.end, 1))
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
-    # A FIN counts in the peer's acknowledgment and carries nothing.
     acked = np.minimum(_highest(np.where(answers, segments.acknowledgment, 0)), sent)
-    unsent = np.where(segments.unsent == UNKNOWN_NUMBER, 0, segments.unsent)
-    written = _highest(sent + unsent)
+    written = _written(segments, sent)
     # An acknowledgment that others overtook announces an old window (RFC 9293 section 3.10.7.4, SND.WL2).
     opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
     window = _filled_on(segments.window, opens)
     edge = _filled_on(segments.acknowledgment + segments.window, opens)
     edge = np.where(edge == _NO_DATA, NO_EDGE, edge)
     flight = _flight(segments, is_new, acked, mss)
+    is_lost = _is_lost(segments, carries, arrived)
     released = np.searchsorted(np.flatnonzero(is_new), np.arange(size), side="right")
     return Stream(
         mss=mss,
@@ -70,7 +98,9 @@ def stream_of(segments: Segments, mss_bytes: int = 1) -> Stream:
         ssthresh=_in_force(segments.ssthresh),
         flight=flight,
         released=np.concatenate((np.flatnonzero(is_new), [size]))[released],
-        in_recovery=_in_recovery(segments, carries, sent, acked),
+        is_by_process=_filled_on(segments.context, is_new) == PROCESS,
+        in_recovery=_in_recovery(is_lost, sent, acked),
+        is_lost=is_lost,
     )
 
 
@@ -84,6 +114,16 @@ def written_by_calls(calls: Calls, stream: Stream) -> Ints:
         return total
     before = int(stream.written[-1]) - int(total[-1])
     return total + before
+
+
+def _written(segments: Segments, sent: Ints) -> Ints:
+    """One past the last octet written, at each row."""
+    known = segments.unsent != UNKNOWN_NUMBER
+    at_most = np.where(segments.is_out & known, sent + segments.unsent, np.iinfo(np.int64).max)
+    # Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers
+    # (tcp_write_xmit, tcp_event_new_data_sent), and more than was written seems to be. The next row that left knows.
+    at_most = np.minimum.accumulate(at_most[::-1])[::-1]
+    return _highest(np.where(known, np.minimum(sent + segments.unsent, np.maximum(at_most, sent)), sent))
 
 
 def _mss(segments: Segments) -> int:
@@ -128,10 +168,25 @@ def _flight(segments: Segments, is_new: Bools, acked: Ints, mss: int) -> Ints:
     return flight
 
 
-def _in_recovery(segments: Segments, carries: Bools, sent: Ints, acked: Ints) -> Bools:
+def _is_lost(segments: Segments, carries: Bools, arrived: Arrived | None) -> Bools:
+    """Which retransmissions were for want of an octet that arrived less often than it was sent.
+
+    What only came late, and was sent again too early, is no loss.
+    """
+    again: Bools = carries & (segments.again != UNKNOWN_NUMBER)
+    if arrived is None or not again.any():
+        return again
+    octet = segments.sequence[again]
+    sent = Arrived.of(segments.sequence[carries], segments.end[carries])
+    lost: Bools = again.copy()
+    lost[again] = sent.how_often(octet) > arrived.how_often(octet)
+    return lost
+
+
+def _in_recovery(is_lost: Bools, sent: Ints, acked: Ints) -> Bools:
     """From a retransmission until what was outstanding then is acknowledged (the recovery point of RFC 6675)."""
-    recovers = np.zeros(segments.at.size, dtype=np.bool_)
-    again = np.flatnonzero(carries & (segments.again != UNKNOWN_NUMBER))
+    recovers: Bools = np.zeros(sent.size, dtype=np.bool_)
+    again = np.flatnonzero(is_lost)
     place = 0
     while place < again.size:
         begin = int(again[place])

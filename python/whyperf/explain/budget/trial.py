@@ -44,7 +44,7 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
     sender, receiver = logged.get("sender"), logged.get("receiver")
     received = Explained() if receiver is None else explain_receiver(receiver, _begins(sender))
     if sender is not None:
-        sent = explain_sender(sender, received.holds)
+        sent = explain_sender(sender, received.peers)
     else:
         sent = Explained()
         if "sender" in ends:

@@ -74,6 +74,11 @@ impl<Task> Cpu<Task> {
         self.running.as_ref().map(|work| self.since + work.remaining)
     }
 
+    /// What the work under way is for.
+    pub fn running(&self) -> Option<&Task> {
+        self.running.as_ref().map(|work| &work.task)
+    }
+
     /// The work under way is done at `now`, which is [`Cpu::done_at`]. Who asked for it may go on with
     /// [`Cpu::go_on`]; then the next begins by [`Cpu::dispatch`].
     #[inline]

@@ -6,6 +6,7 @@
 //! same seeds give the same run.
 
 use crate::application::Executed;
+use crate::calls::AtCall;
 use crate::segment::Segment;
 use crate::time::Ps;
 
@@ -114,6 +115,8 @@ pub struct EndState {
     pub write_calls: u64,
     /// Read calls that returned.
     pub read_calls: u64,
+    /// Calls that its process has begun, writes and reads.
+    pub calls_begun: u64,
     /// Times a process was woken.
     pub wake_ups: u64,
     /// Segments with payload that left, as on the line.
@@ -189,6 +192,9 @@ pub trait EndSystem {
     /// Its processes are done: everything that they were to write is written, and everything that they were
     /// to read is read.
     fn is_complete(&self) -> bool;
+
+    /// What its process is at, for the log of its calls.
+    fn at_call(&self) -> AtCall;
 
     /// What it has counted and holds at `now`.
     fn state(&self, now: Ps) -> EndState;

@@ -9,10 +9,11 @@
 //! - [`profile`]: host profiles as data.
 //! - [`application`]: what a process does next. [`process`]: what it is at. [`segment`]: what travels. [`link`]: the line.
 //! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
-//! - [`log`]: what was sent.
+//! - [`log`]: what was sent. [`calls`]: what the processes called.
 
 pub mod agenda;
 pub mod application;
+pub mod calls;
 pub mod chance;
 pub mod coalescing;
 pub mod cost;

@@ -1,8 +1,39 @@
 //! Every segment as it left its host.
 
-use crate::end_system::Cause;
+use crate::end_system::{Cause, EndState};
 use crate::segment::Segment;
 use crate::time::Ps;
+use std::collections::VecDeque;
+
+/// What the socket of an end system holds when a segment leaves or comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes written and not sent.
+    pub unsent_bytes: u64,
+    /// Bytes received in sequence and not read.
+    pub unread_bytes: u64,
+    /// The window that the other end last announced.
+    pub send_window_bytes: u64,
+    /// Congestion window and slow-start threshold; `u64::MAX` where there is none.
+    pub cwnd_bytes: u64,
+    /// As above.
+    pub ssthresh_bytes: u64,
+    /// Smoothed round trip, 0 where none was taken.
+    pub srtt: Ps,
+}
+
+impl From<&EndState> for Held {
+    fn from(state: &EndState) -> Self {
+        Self {
+            unsent_bytes: state.queued_bytes.saturating_sub(state.outstanding_bytes),
+            unread_bytes: state.unread_bytes,
+            send_window_bytes: state.send_window_bytes,
+            cwnd_bytes: state.cwnd_bytes,
+            ssthresh_bytes: state.ssthresh_bytes,
+            srtt: state.srtt,
+        }
+    }
+}
 
 /// A segment and when it was given to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +53,10 @@ pub struct Entry {
     /// When its last bit comes to the other end system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
     /// line has lost it.
     pub arrives: Ps,
+    /// The sender's socket behind it.
+    pub at_sender: Held,
+    /// The other end's socket when the segment began to come in; `None` where it did not.
+    pub at_receiver: Option<Held>,
 }
 
 /// All of them, in the order in which they left.
@@ -29,11 +64,27 @@ pub struct Entry {
 pub struct Log {
     /// The entries.
     pub entries: Vec<Entry>,
+    /// Of each end system, the entries on their way to it, and in how many pieces each comes.
+    under_way: [VecDeque<(usize, usize)>; 2],
 }
 
 impl Log {
-    pub(crate) fn add(&mut self, entry: Entry) {
+    /// An entry that comes to the other end in so many pieces; none where the line has lost it.
+    pub(crate) fn add(&mut self, entry: Entry, pieces: usize) {
+        if pieces > 0 {
+            self.under_way[1 - entry.from].push_back((self.entries.len(), pieces));
+        }
         self.entries.push(entry);
+    }
+
+    /// A piece begins to come in at an end system, whose socket holds that; the last one counts.
+    pub(crate) fn on_arrival(&mut self, who: usize, held: Held) {
+        let Some((number, pieces)) = self.under_way[who].front_mut() else { return };
+        *pieces -= 1;
+        if *pieces == 0 {
+            self.entries[*number].at_receiver = Some(held);
+            self.under_way[who].pop_front();
+        }
     }
 
     /// Payloads that the first end system sent between two acknowledgments, in the order of time.

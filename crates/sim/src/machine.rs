@@ -1,6 +1,7 @@
 //! An end system of any operating system, so that two kinds can meet in one run.
 
 use crate::application::{Application, Executed};
+use crate::calls::AtCall;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{Refusal, Sheet};
@@ -124,6 +125,10 @@ impl EndSystem for Machine {
 
     fn is_complete(&self) -> bool {
         each!(self, end => end.is_complete())
+    }
+
+    fn at_call(&self) -> AtCall {
+        each!(self, end => end.at_call())
     }
 
     fn state(&self, now: Ps) -> EndState {

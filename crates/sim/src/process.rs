@@ -1,5 +1,7 @@
 //! What a process is at whose calls block: that of every system here whose reads and writes are one step long.
 
+use crate::calls::{AtCall, Kind, Processor};
+use crate::end_system::EndState;
 use crate::time::Ps;
 use std::fmt::{Display, Formatter, Result};
 
@@ -24,6 +26,17 @@ pub enum Process {
     Waiting(Ps),
     /// Done.
     Over,
+}
+
+impl Process {
+    /// What the log of calls is told.
+    pub fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
+        match *self {
+            Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),
+            Self::Reading { is_asleep, .. } => AtCall::inside(Kind::Read, is_asleep, processor, counted),
+            Self::Waiting(_) | Self::Over => AtCall::outside(counted),
+        }
+    }
 }
 
 /// For the finding of a run that cannot go on.

@@ -2,9 +2,10 @@
 //! carries segments, and knows no rule of any operating system.
 
 use crate::application::Executed;
+use crate::calls::{Call, Watch};
 use crate::end_system::{Arrival, EndState, EndSystem, Outbox};
 use crate::link::{Line, LinkSpec};
-use crate::log::{Entry, Log};
+use crate::log::{Entry, Held, Log};
 use crate::time::{Ps, S};
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ pub struct WorldSpec {
     pub link: LinkSpec,
     /// When the run ends at the latest; `None`: when the processes are done.
     pub until: Option<Ps>,
-    /// Every segment is kept in the [`Log`].
+    /// Every segment is kept in the [`Log`], and every call.
     pub is_logged: bool,
 }
 
@@ -47,6 +48,8 @@ pub struct Outcome {
     pub lost_frames: [u64; 2],
     /// Every segment as it left, where that was asked for.
     pub log: Log,
+    /// Every call of each process in the order of their ends, where the log was asked for.
+    pub calls: [Vec<Call>; 2],
     /// When the processes of each first and last read something; `None`: never.
     pub read_at: [Option<(Ps, Ps)>; 2],
     /// The executions of a workload's transactions at each end.
@@ -94,6 +97,8 @@ struct World<E> {
     under_way: [VecDeque<Arrival>; 2],
     outbox: Outbox,
     log: Log,
+    /// The calls of the processes, where they are kept.
+    watches: Option<[Watch; 2]>,
     now: Ps,
     delivered: [u64; 2],
     taken: [u64; 2],
@@ -112,6 +117,7 @@ impl<E: EndSystem> World<E> {
         ends[1].open(&hellos[0]);
         let next_at = [0, 1].map(|who: usize| ends[who].next_at().unwrap_or(NEVER));
         let is_complete = [0, 1].map(|who: usize| ends[who].is_complete());
+        let watches = spec.is_logged.then(|| [0, 1].map(|who: usize| Watch::new(ends[who].at_call())));
         Self {
             spec,
             ends,
@@ -120,6 +126,7 @@ impl<E: EndSystem> World<E> {
             under_way: Default::default(),
             outbox: Outbox::default(),
             log: Log::default(),
+            watches,
             now: 0,
             delivered: [0, 0],
             taken: [0, 0],
@@ -164,7 +171,8 @@ impl<E: EndSystem> World<E> {
         let states = self.states(self.now);
         let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count());
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
-        (Outcome { end, duration, states, lost_frames, log: self.log, read_at: self.each_read_at, executed }, samples)
+        let calls = self.watches.map_or_else(Default::default, |watches| watches.map(|watch| watch.finish(duration)));
+        (Outcome { end, duration, states, lost_frames, log: self.log, calls, read_at: self.each_read_at, executed }, samples)
     }
 
     fn states(&self, now: Ps) -> [EndState; 2] {
@@ -188,6 +196,9 @@ impl<E: EndSystem> World<E> {
 
     fn arrive(&mut self, who: usize) {
         if let Some(arrival) = self.under_way[who].pop_front() {
+            if self.spec.is_logged {
+                self.log.on_arrival(who, Held::from(&self.ends[who].state(self.now)));
+            }
             self.ends[who].arrive(self.now, &arrival);
             self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
         }
@@ -203,8 +214,11 @@ impl<E: EndSystem> World<E> {
             let left = self.lines[who].send(departure, &mut self.under_way[1 - who]);
             if self.spec.is_logged {
                 let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
-                let arrives = self.under_way[1 - who].range(before..).next_back().map_or(NEVER, |arrival| arrival.last);
-                self.log.add(Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives });
+                let pieces = self.under_way[1 - who].range(before..);
+                let (count, arrives) = (pieces.len(), pieces.last().map_or(NEVER, |arrival| arrival.last));
+                let at_sender = Held::from(&self.ends[who].state(self.now));
+                let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
+                self.log.add(entry, count);
             }
             self.ends[who].on_accepted(departure, left);
         }
@@ -224,6 +238,9 @@ impl<E: EndSystem> World<E> {
             self.each_read_at[who] = Some((first, self.now));
         }
         self.is_complete[who] = self.ends[who].is_complete();
+        if let Some(watches) = &mut self.watches {
+            watches[who].look(self.now, self.ends[who].at_call());
+        }
         is_quiet
     }
 }

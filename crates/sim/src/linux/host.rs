@@ -1,6 +1,7 @@
 //! An end system with Linux: processors, a connection, the process that writes or reads, and the adapter.
 
 use crate::application::{Application, Executed};
+use crate::calls::{AtCall, Kind, Processor};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
@@ -86,6 +87,18 @@ pub(super) enum Task {
     DeviceDone,
 }
 
+impl Task {
+    /// Whose it is, on the processor of the process.
+    fn processor(&self) -> Processor {
+        match self {
+            Self::WriteCall(_) | Self::CopiedIn(..) | Self::Polled(_) | Self::ReadCall(_) | Self::CopiedOut(_) => Processor::Own,
+            Self::Sent(caller, ..) | Self::Acknowledged(caller, _) | Self::Input(caller, _) if caller.is_process() => Processor::Own,
+            Self::Awake => Processor::Other,
+            _ => Processor::Displaced,
+        }
+    }
+}
+
 /// What the process is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Process {
@@ -97,6 +110,18 @@ pub(super) enum Process {
     Waiting(Ps),
     /// Done.
     Over,
+}
+
+impl Process {
+    /// What the log of calls is told. One that polls for data is before its read call, not in it.
+    fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
+        match *self {
+            Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),
+            Self::Reading { is_asleep, is_polling: true, .. } => AtCall::before(is_asleep, processor, counted),
+            Self::Reading { is_asleep, .. } => AtCall::inside(Kind::Read, is_asleep, processor, counted),
+            Self::Waiting(_) | Self::Over => AtCall::outside(counted),
+        }
+    }
 }
 
 /// What the process does once it has let go of the socket.
@@ -331,6 +356,10 @@ impl EndSystem for Host {
 
     fn is_complete(&self) -> bool {
         self.application.is_complete()
+    }
+
+    fn at_call(&self) -> AtCall {
+        self.process.at_call(self.cpus[0].running().map_or(Processor::Other, Task::processor), &self.counted)
     }
 
     fn state(&self, _now: Ps) -> EndState {

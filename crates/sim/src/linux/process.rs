@@ -16,12 +16,15 @@ impl Host {
         let costs = self.spec.costs;
         match self.application.next_call(now) {
             Call::Write(bytes) => {
+                self.counted.calls_begun += 1;
                 self.process = Process::Writing { remaining: 0, is_asleep: false };
                 self.go_on(Caller::Write, costs.write_call, Task::WriteCall(bytes));
             }
             Call::Read(room) => {
-                self.process = Process::Reading { room, has_copied: false, is_asleep: false, is_polling: false };
-                if costs.poll_call > 0 {
+                self.counted.calls_begun += 1;
+                let is_polling = costs.poll_call > 0;
+                self.process = Process::Reading { room, has_copied: false, is_asleep: false, is_polling };
+                if is_polling {
                     self.go_on(Caller::Read, costs.poll_call, Task::Polled(room));
                 } else {
                     self.go_on(Caller::Read, costs.read_call, Task::ReadCall(room));
@@ -97,10 +100,15 @@ impl Host {
     /// The call of `poll` returns, or waits.
     pub(super) fn polled(&mut self, room: u32) {
         if self.receiver.readable() > 0 {
-            self.go_on(Caller::Read, self.spec.costs.read_call, Task::ReadCall(room));
+            self.enter_read(room);
         } else {
             self.process = Process::Reading { room, has_copied: false, is_asleep: true, is_polling: true };
         }
+    }
+
+    fn enter_read(&mut self, room: u32) {
+        self.process = Process::Reading { room, has_copied: false, is_asleep: false, is_polling: false };
+        self.go_on(Caller::Read, self.spec.costs.read_call, Task::ReadCall(room));
     }
 
     pub(super) fn begin_read(&mut self, now: Ps, room: u32) {
@@ -207,9 +215,7 @@ impl Host {
     /// The process runs again where it slept.
     pub(super) fn awake(&mut self, now: Ps) {
         match self.process {
-            Process::Reading { room, is_polling: true, .. } => {
-                self.go_on(Caller::Read, self.spec.costs.read_call, Task::ReadCall(room));
-            }
+            Process::Reading { room, is_polling: true, .. } => self.enter_read(room),
             Process::Writing { .. } | Process::Reading { .. } => {
                 self.then = Then::Wait;
                 self.after_release(now);

@@ -10,6 +10,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::spec::HostSpec;
 use crate::application::{Application, Executed};
+use crate::calls::{AtCall, Processor};
 use crate::chance::Chance;
 use crate::coalescing::Moderator;
 use crate::cpu::{Cpu, Level};
@@ -165,6 +166,18 @@ impl Host {
         }
     }
 
+    /// What the processor of the process does.
+    fn processor(&self) -> Processor {
+        let is_own = |caller| matches!(caller, Caller::Writer | Caller::Reader);
+        match self.cpus[PROCESS].running() {
+            None | Some(Task::Awake) => Processor::Other,
+            Some(Task::WriteCall(_) | Task::CopiedIn(_) | Task::ReadCall(_) | Task::CopiedOut(_)) => Processor::Own,
+            Some(Task::Sent) if self.run.is_some_and(|run| is_own(run.caller)) => Processor::Own,
+            Some(Task::AckSent(caller, _)) if is_own(*caller) => Processor::Own,
+            Some(_) => Processor::Displaced,
+        }
+    }
+
     fn next(&self) -> [Option<Ps>; 7] {
         let waits = if let Process::Waiting(until) = self.process { Some(until) } else { None };
         [
@@ -242,6 +255,10 @@ impl EndSystem for Host {
 
     fn is_complete(&self) -> bool {
         self.application.is_complete()
+    }
+
+    fn at_call(&self) -> AtCall {
+        self.process.at_call(self.processor(), &self.counted)
     }
 
     fn state(&self, _now: Ps) -> EndState {

@@ -15,12 +15,18 @@ impl Host {
     /// The process makes its next call.
     pub(super) fn call(&mut self, now: Ps) {
         let (cost, task) = match self.application.next_call(now) {
-            Call::Write(bytes) => (self.spec.costs.write_call, Task::WriteCall(bytes)),
-            Call::Read(room) => (self.spec.costs.read_call, Task::ReadCall(room)),
+            Call::Write(bytes) => {
+                self.process = Process::Writing { remaining: 0, is_asleep: false };
+                (self.spec.costs.write_call, Task::WriteCall(bytes))
+            }
+            Call::Read(room) => {
+                self.process = Process::Reading { room: 0, is_asleep: false };
+                (self.spec.costs.read_call, Task::ReadCall(room))
+            }
             Call::Wait(until) if until > now => return self.process = Process::Waiting(until),
             Call::Wait(_) | Call::Over => return self.process = Process::Over,
         };
-        self.process = Process::Writing { remaining: 0, is_asleep: false };
+        self.counted.calls_begun += 1;
         let cost = self.chance.around(cost);
         self.cpus[PROCESS].go_on(Level::Process, cost, task);
     }

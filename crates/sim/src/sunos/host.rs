@@ -1,6 +1,7 @@
 //! An end system with `SunOS` 4.1: a processor, a socket's buffers, TCP, and the process that writes or reads.
 
 use crate::application::{Application, Executed};
+use crate::calls::{AtCall, Processor};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
@@ -57,6 +58,18 @@ pub(super) enum Task {
     RetransmissionTimer,
     /// The timer that asks for a window.
     PersistTimer,
+}
+
+impl Task {
+    /// Whose it is.
+    fn processor(self) -> Processor {
+        match self {
+            Self::WriteCall(_) | Self::CopiedIn(_) | Self::ReadCall(_) | Self::CopiedOut(_) => Processor::Own,
+            Self::Made(output) | Self::Sent(output) if matches!(output.caller, Caller::Writer | Caller::Reader) => Processor::Own,
+            Self::Awake => Processor::Other,
+            _ => Processor::Displaced,
+        }
+    }
 }
 
 /// A run of TCP's output.
@@ -250,6 +263,10 @@ impl EndSystem for Host {
 
     fn is_complete(&self) -> bool {
         self.application.is_complete()
+    }
+
+    fn at_call(&self) -> AtCall {
+        self.process.at_call(self.cpu.running().map_or(Processor::Other, |task| task.processor()), &self.counted)
     }
 
     fn state(&self, _now: Ps) -> EndState {

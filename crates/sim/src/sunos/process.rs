@@ -12,10 +12,12 @@ impl Host {
     pub(super) fn call(&mut self, now: Ps) {
         match self.application.next_call(now) {
             Call::Write(bytes) => {
+                self.counted.calls_begun += 1;
                 self.process = Process::Writing { remaining: 0, is_asleep: false };
                 self.go_on(Level::Process, self.spec.costs.write_call, Task::WriteCall(bytes));
             }
             Call::Read(room) => {
+                self.counted.calls_begun += 1;
                 self.process = Process::Reading { room: 0, is_asleep: false };
                 self.go_on(Level::Process, self.spec.costs.read_call, Task::ReadCall(room));
             }

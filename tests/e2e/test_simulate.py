@@ -55,6 +55,17 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
         usual = {1024, 6144} if cell["factors"]["write_size_bytes"] == 7168 else {4096}
         share = sent.filter(pl.col("payload_bytes").is_in(usual)).height / sent.height
         assert share > 0.9
+        of_trial = folder / "result" / "trials" / f"log01-{cell['id']}"
+        for end in ("near", "far"):
+            calls = pl.read_parquet(of_trial / f"calls.{end}.parquet")
+            assert calls["moved_bytes"].sum() == 1048576
+            # The processes only block: each call begins where the one before it ended.
+            assert calls["start_mono_ns"].to_list()[1:] == calls["end_mono_ns"].to_list()[:-1]
+            beside = calls["blocked_ns"] + calls["preempted_ns"] + calls["softirq_ns"]
+            assert (beside <= calls["end_mono_ns"] - calls["start_mono_ns"]).all()
+            held = pl.read_parquet(of_trial / f"segments.{end}.parquet")
+            for column in ("unsent_bytes", "receive_queue_bytes", "send_window_bytes", "unacked_bytes"):
+                assert held[column].null_count() == 0
     flow = whyperf("flow", "result", "--json", folder=folder, timeout_s=300)
     assert flow.status == 0, flow.err
     assert "not complete" not in flow.out

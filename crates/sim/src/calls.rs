@@ -29,10 +29,10 @@ enum Place {
 /// What the processor of the process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Processor {
-    /// Work of the process: its calls, and TCP's output in them.
+    /// Work of the process: its calls, TCP's output in them, and switching to it.
     Own,
-    /// It wakes the process up, or does nothing.
-    Other,
+    /// Nothing.
+    Idle,
     /// Protocol code and interrupts that are not of the process.
     Displaced,
 }
@@ -60,7 +60,7 @@ impl AtCall {
 
     /// In no call: it sleeps until its time, or is done.
     pub fn outside(counted: &EndState) -> Self {
-        Self::at(Place::Outside, true, Processor::Other, counted)
+        Self::at(Place::Outside, true, Processor::Idle, counted)
     }
 
     fn at(place: Place, is_asleep: bool, processor: Processor, counted: &EndState) -> Self {
@@ -74,9 +74,9 @@ impl AtCall {
 pub struct Spent {
     /// It slept.
     pub asleep: Ps,
-    /// It was woken, and did not yet run.
+    /// It was woken, and its processor was not yet told.
     pub runnable: Ps,
-    /// Its processor did protocol work of others on top of it.
+    /// It was awake, and its processor did protocol work that was not its own.
     pub displaced: Ps,
 }
 
@@ -104,8 +104,6 @@ pub(crate) struct Watch {
     at: Ps,
     last: AtCall,
     spent: Spent,
-    /// Woken, and has not yet run.
-    is_waking: bool,
     /// The call under way: when it began, what was moved until then, and the time before it.
     open: Option<Open>,
 }
@@ -120,8 +118,7 @@ struct Open {
 
 impl Watch {
     pub fn new(first: AtCall) -> Self {
-        let mut watch =
-            Self { calls: Vec::new(), at: 0, last: AtCall { begun: 0, ..first }, spent: Spent::default(), is_waking: false, open: None };
+        let mut watch = Self { calls: Vec::new(), at: 0, last: AtCall { begun: 0, ..first }, spent: Spent::default(), open: None };
         watch.look(0, first);
         watch
     }
@@ -129,15 +126,12 @@ impl Watch {
     /// The process is at that since `now`.
     pub fn look(&mut self, now: Ps, seen: AtCall) {
         let passed = now - self.at;
-        if self.last.is_asleep {
-            self.spent.asleep += passed;
-        } else if self.is_waking {
-            self.spent.runnable += passed;
-        } else if self.last.processor == Processor::Displaced {
-            self.spent.displaced += passed;
+        match (self.last.is_asleep, self.last.processor) {
+            (true, _) => self.spent.asleep += passed,
+            (false, Processor::Idle) => self.spent.runnable += passed,
+            (false, Processor::Displaced) => self.spent.displaced += passed,
+            (false, Processor::Own) => {}
         }
-        let is_woken = self.is_waking || self.last.is_asleep;
-        self.is_waking = is_woken && !seen.is_asleep && seen.processor != Processor::Own;
         if seen.begun != self.last.begun || !matches!(seen.place, Place::Inside(_)) {
             self.close(now, seen.moved_bytes);
         }
@@ -175,8 +169,8 @@ mod tests {
     fn a_read_that_slept_and_was_displaced_says_so() {
         let read = |is_asleep, processor, bytes| AtCall::inside(Kind::Read, is_asleep, processor, &counted(1, bytes));
         let mut watch = Watch::new(read(false, Processor::Own, 0));
-        watch.look(10, read(true, Processor::Other, 0));
-        watch.look(50, read(false, Processor::Other, 0));
+        watch.look(10, read(true, Processor::Idle, 0));
+        watch.look(50, read(false, Processor::Idle, 0));
         watch.look(57, read(false, Processor::Own, 0));
         watch.look(60, read(false, Processor::Displaced, 0));
         watch.look(65, read(false, Processor::Own, 1000));

@@ -2,8 +2,9 @@
 //!
 //! - [`lines`]: lines in, answers out, on all CPUs. [`trial`]: one trial.
 //! - [`hosts`]: the end systems that are asked for. [`processes`]: what runs on them.
-//! - [`recorded`]: the record's tables. [`rows`], [`executions`], [`log`]: what stands in them.
+//! - [`recorded`]: the record's tables. [`rows`], [`executions`], [`log`], [`calls`]: what stands in them.
 
+mod calls;
 mod executions;
 mod hosts;
 mod lines;
@@ -61,7 +62,8 @@ pub fn simulate_stdio(options: &Options) -> anyhow::Result<()> {
         if let Some(folder) = &mut folder {
             folder.push(&answered.answer.trial, answered.rows)?;
             if let Some((asked, ran)) = &answered.logged {
-                let counts = log::write(asked, &ran.outcome, folder)?;
+                calls::write(asked, &ran.outcome, folder)?;
+                let counts = log::write(asked, ran, folder)?;
                 for (end, count) in answered.answer.ends.iter_mut().zip(counts) {
                     end.logged_events_count = count;
                 }

@@ -5,7 +5,7 @@
 //! processes spend no time outside of calls, so `user_ns` is 0, and nobody else runs there, so `steal_ns` is.
 
 use anyhow::Context;
-use schema::table::{CPU, FLOWS, INTERVALS, LATENCIES, TCP_INFO, TRANSACTIONS, Table, Value};
+use schema::table::{CALLS, CPU, FLOWS, INTERVALS, LATENCIES, TCP_INFO, TRANSACTIONS, Table, Value};
 use schema::trial::Role;
 use std::fs::{self, File};
 use std::io;
@@ -45,8 +45,8 @@ pub struct Folder {
     builders: Vec<(usize, TableBuilder)>,
 }
 
-/// The tables that a trial may have beside the log.
-const TABLES: [&Table; 6] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &TRANSACTIONS, &LATENCIES];
+/// The tables that a trial may have beside the log of segments.
+const TABLES: [&Table; 7] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &TRANSACTIONS, &LATENCIES, &CALLS];
 
 impl Folder {
     /// Of one trial, or of several, whose names stand in a column of their own.
@@ -58,12 +58,18 @@ impl Folder {
     /// Takes a trial's rows.
     pub fn push(&mut self, trial: &str, tables: Vec<Rows>) -> anyhow::Result<()> {
         for Rows { table, who, of_end } in tables {
-            let found = self.builders.iter_mut().find(|(of, builder)| *of == who && builder.name() == table.name);
-            if let Some((_, builder)) = found {
-                for row in of_end {
-                    builder.push_of(trial, row).with_context(|| format!("trial {trial}"))?;
-                }
+            for row in of_end {
+                self.push_row(trial, table, who, row)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Takes one row of a trial: of tables that are too long to be held as rows.
+    pub fn push_row(&mut self, trial: &str, table: &'static Table, who: usize, row: Vec<Value>) -> anyhow::Result<()> {
+        let found = self.builders.iter_mut().find(|(of, builder)| *of == who && builder.name() == table.name);
+        if let Some((_, builder)) = found {
+            builder.push_of(trial, row).with_context(|| format!("trial {trial}"))?;
         }
         Ok(())
     }

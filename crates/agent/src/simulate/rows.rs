@@ -205,10 +205,15 @@ impl Seen<'_> {
     }
 
     fn mss_bytes(&self, who: usize) -> Option<u32> {
-        match self.sheets[who].values.get("mss_bytes")?.value {
-            Given::Number(number) => whole(number),
-            _ => None,
-        }
+        mss_bytes(&self.sheets[who])
+    }
+}
+
+/// The largest payload that a host wants in a segment.
+pub fn mss_bytes(sheet: &Sheet) -> Option<u32> {
+    match sheet.values.get("mss_bytes")?.value {
+        Given::Number(number) => whole(number),
+        _ => None,
     }
 }
 

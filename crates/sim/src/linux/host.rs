@@ -91,9 +91,10 @@ impl Task {
     /// Whose it is, on the processor of the process.
     fn processor(&self) -> Processor {
         match self {
-            Self::WriteCall(_) | Self::CopiedIn(..) | Self::Polled(_) | Self::ReadCall(_) | Self::CopiedOut(_) => Processor::Own,
+            Self::WriteCall(_) | Self::CopiedIn(..) | Self::Polled(_) | Self::ReadCall(_) | Self::CopiedOut(_) | Self::Awake => {
+                Processor::Own
+            }
             Self::Sent(caller, ..) | Self::Acknowledged(caller, _) | Self::Input(caller, _) if caller.is_process() => Processor::Own,
-            Self::Awake => Processor::Other,
             _ => Processor::Displaced,
         }
     }
@@ -359,7 +360,7 @@ impl EndSystem for Host {
     }
 
     fn at_call(&self) -> AtCall {
-        self.process.at_call(self.cpus[0].running().map_or(Processor::Other, Task::processor), &self.counted)
+        self.process.at_call(self.cpus[0].running().map_or(Processor::Idle, Task::processor), &self.counted)
     }
 
     fn state(&self, _now: Ps) -> EndState {

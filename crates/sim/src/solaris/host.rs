@@ -170,8 +170,8 @@ impl Host {
     fn processor(&self) -> Processor {
         let is_own = |caller| matches!(caller, Caller::Writer | Caller::Reader);
         match self.cpus[PROCESS].running() {
-            None | Some(Task::Awake) => Processor::Other,
-            Some(Task::WriteCall(_) | Task::CopiedIn(_) | Task::ReadCall(_) | Task::CopiedOut(_)) => Processor::Own,
+            None => Processor::Idle,
+            Some(Task::WriteCall(_) | Task::CopiedIn(_) | Task::ReadCall(_) | Task::CopiedOut(_) | Task::Awake) => Processor::Own,
             Some(Task::Sent) if self.run.is_some_and(|run| is_own(run.caller)) => Processor::Own,
             Some(Task::AckSent(caller, _)) if is_own(*caller) => Processor::Own,
             Some(_) => Processor::Displaced,

@@ -64,9 +64,8 @@ impl Task {
     /// Whose it is.
     fn processor(self) -> Processor {
         match self {
-            Self::WriteCall(_) | Self::CopiedIn(_) | Self::ReadCall(_) | Self::CopiedOut(_) => Processor::Own,
+            Self::WriteCall(_) | Self::CopiedIn(_) | Self::ReadCall(_) | Self::CopiedOut(_) | Self::Awake => Processor::Own,
             Self::Made(output) | Self::Sent(output) if matches!(output.caller, Caller::Writer | Caller::Reader) => Processor::Own,
-            Self::Awake => Processor::Other,
             _ => Processor::Displaced,
         }
     }
@@ -266,7 +265,7 @@ impl EndSystem for Host {
     }
 
     fn at_call(&self) -> AtCall {
-        self.process.at_call(self.cpu.running().map_or(Processor::Other, |task| task.processor()), &self.counted)
+        self.process.at_call(self.cpu.running().map_or(Processor::Idle, |task| task.processor()), &self.counted)
     }
 
     fn state(&self, _now: Ps) -> EndState {

@@ -1,0 +1,69 @@
+//! The log of calls, of hosts of each system: the calls of a process that only blocks follow one another without a
+//! gap, move what the transfer moved, and sleep no longer than they last.
+
+use sim::application::Application;
+use sim::calls::{Call, Kind};
+use sim::machine;
+use sim::profile::Library;
+use sim::world::{Outcome, WorldSpec, run};
+
+const BYTES: u64 = 1 << 20;
+
+fn transfer(host: &str, write_bytes: u32, is_logged: bool) -> Outcome {
+    let library = Library::shipped().expect("shipped");
+    let sheet = library.resolve(host).expect("shipped");
+    let processes =
+        [Application::Writer { call_bytes: write_bytes, left_bytes: BYTES }, Application::Reader { call_bytes: 8192, left_bytes: BYTES }];
+    let mut joined = None;
+    let ends = processes.map(|process| {
+        let (machine, line) = machine::build(&sheet, 32768, process, 7).expect("it can be built");
+        joined = Some(line);
+        machine
+    });
+    run(&WorldSpec { link: joined.expect("a line"), until: None, is_logged }, ends)
+}
+
+fn slept(calls: &[Call]) -> u64 {
+    calls.iter().map(|call| call.inside.asleep).sum()
+}
+
+#[test]
+fn calls_follow_one_another_and_move_everything() {
+    for host in ["sparc2+sba-100@2.2.6", "solaris8+gigabit", "linux-6.18+veth"] {
+        let outcome = transfer(host, 8192, true);
+        for (calls, kind) in outcome.calls.iter().zip([Kind::Write, Kind::Read]) {
+            assert!(calls.iter().all(|call| call.kind == kind && call.from <= call.to), "{host}");
+            assert_eq!(calls.iter().map(|call| call.moved_bytes).sum::<u64>(), BYTES, "{host}");
+            assert!(calls.windows(2).all(|pair| pair[0].to == pair[1].from), "{host}: one call begins where the last ended");
+            for call in calls {
+                let beside = call.inside.asleep + call.inside.runnable + call.inside.displaced;
+                assert!(beside <= call.to - call.from, "{host}: {call:?}");
+            }
+        }
+        assert_eq!(outcome.calls[1].last().map(|call| call.to), Some(outcome.duration), "{host}: the reader calls until the end");
+    }
+}
+
+#[test]
+fn the_side_that_is_faster_sleeps() {
+    // A Sparc2 receives more dearly than it sends; small writes make the sender the slower one.
+    let large = transfer("sparc2+sba-100@2.2.6", 8192, true);
+    let small = transfer("sparc2+sba-100@2.2.6", 256, true);
+    assert!(slept(&large.calls[0]) * 10 > large.duration, "the writer waits for room");
+    assert!(slept(&small.calls[1]) > 2 * slept(&small.calls[0]), "the reader waits for data");
+}
+
+#[test]
+fn sockets_are_told_of_as_segments_left_and_came() {
+    let outcome = transfer("linux-6.18+veth", 65536, true);
+    assert!(outcome.log.entries.iter().any(|entry| entry.at_sender.unsent_bytes > 0));
+    let came = outcome.log.entries.iter().filter(|entry| entry.arrives <= outcome.duration);
+    assert!(came.clone().all(|entry| entry.at_receiver.is_some()));
+    assert!(came.filter_map(|entry| entry.at_receiver).any(|held| held.unread_bytes > 0));
+}
+
+#[test]
+fn without_the_log_no_call_is_kept() {
+    let outcome = transfer("sparc2+sba-100@2.2.6", 8192, false);
+    assert!(outcome.calls.iter().all(Vec::is_empty) && outcome.log.entries.is_empty());
+}

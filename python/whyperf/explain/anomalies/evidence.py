@@ -1,0 +1,162 @@
+"""What is known of a cell, figure by figure, and how it differs from that of its neighbors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import percent, significant
+from whyperf.analyze.summary import CellResult
+from whyperf.explain.model import CellExplanation, Evidence, Phase
+
+LEAST_RATIO = 0.15
+"""A size or count must differ by so much, in either direction, to be told."""
+
+LEAST_PART = 0.05
+"""A part of something must differ by so much."""
+
+MOST_TOLD = 6
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a cell, in words with a place for the value: `is_part` of something, or a size or count."""
+
+    words: str
+    table: str
+    is_part: bool = False
+    unit: str = ""
+
+
+FIGURES: Mapping[str, Figure] = {
+    "segment_bytes": Figure("a data segment carries {} bytes", "tcp_info", unit="bytes"),
+    "retransmitted_ratio": Figure("{} of the data segments are sent again", "tcp_info", is_part=True),
+    "window_bytes": Figure("{} bytes of window are announced", "tcp_info", unit="bytes"),
+    "sender_busy": Figure("the sender's CPU is busy {} of the time", "cpu", is_part=True),
+    "receiver_busy": Figure("the receiver's CPU is busy {} of the time", "cpu", is_part=True),
+    "sender_softirq": Figure("softirqs take {} of the sender's CPU", "cpu", is_part=True),
+    "receiver_softirq": Figure("softirqs take {} of the receiver's CPU", "cpu", is_part=True),
+    "sender_cycles": Figure("a KByte costs the sender {} cycles", "cpu", unit="cycles"),
+    "receiver_cycles": Figure("a KByte costs the receiver {} cycles", "cpu", unit="cycles"),
+    "write_bytes": Figure("a write call moves {} bytes", "flows", unit="bytes"),
+    "read_bytes": Figure("a read call moves {} bytes", "flows", unit="bytes"),
+    "short_reads": Figure("{} of the read calls get less than they ask for", "flows", is_part=True),
+    "packet_bytes": Figure("{} bytes leave TCP at once", "segments", unit="bytes"),
+    "acks_per_mbyte": Figure("{} ACKs are sent for a MByte", "segments", unit="count"),
+    "timer_acks": Figure("{} of the ACKs come from the delayed-ACK timer", "segments", is_part=True),
+    "read_acks": Figure("{} of the ACKs come from read calls", "segments", is_part=True),
+    "stop_and_go": Figure("{} of the ACKs leave nothing outstanding", "segments", is_part=True),
+    "overlap": Figure("{} of what is sent finds something under way", "segments", is_part=True),
+    "small_waits": Figure(
+        "{} of the packets wait for an ACK because they are less than a segment", "segments", is_part=True
+    ),
+    "timeout_wait": Figure("{} of the time is silence until a retransmission timer runs out", "segments", is_part=True),
+}
+"""All figures, in the order they are told where they differ equally."""
+
+STATES = Figure("{} of the {end}'s time is: {state}", "segments", is_part=True)
+
+Known = Mapping[str, float]
+
+
+def known_of(cell: CellResult, explained: CellExplanation | None) -> dict[str, float]:
+    """All figures of a cell that are known, by name; shares of a budget are named `END:STATE`."""
+    rate, segments = cell.goodput_bps.median, cell.data_segments_per_s
+    found: dict[str, float | None] = {
+        "segment_bytes": rate / 8 / segments if rate and segments else None,
+        "retransmitted_ratio": cell.retransmitted_segments.ratio,
+        "window_bytes": cell.window.announced_bytes.median if cell.window.announced_bytes else None,
+        "sender_cycles": cell.cycles_per_kbyte.sender,
+        "receiver_cycles": cell.cycles_per_kbyte.receiver,
+    }
+    for end in ("sender", "receiver"):
+        cpu, calls = getattr(cell.cpu, end), getattr(cell.calls, end)
+        if cpu is not None:
+            found |= {f"{end}_busy": cpu.busy_ratio, f"{end}_softirq": cpu.softirq_ratio}
+        if calls is not None:
+            found["write_bytes" if end == "sender" else "read_bytes"] = calls.mean_size_bytes
+            if end == "receiver":
+                found["short_reads"] = calls.short_ratio
+    if explained is not None:
+        found |= _of_log(explained)
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _of_log(explained: CellExplanation) -> dict[str, float | None]:
+    """Of the first connection: one is like the other, and it is there in every cell."""
+    found: dict[str, float | None] = {}
+    for budget in explained.budgets:
+        if budget.connection == explained.budgets[0].connection:
+            found |= {f"{budget.role}:{share.state}": share.ratio for share in budget.shares}
+    pattern = next(iter(explained.patterns), None)
+    if pattern is None or not pattern.phases:
+        return found
+    phases = pattern.phases
+    whole = sum(phase.ratio for phase in phases) or 1.0
+    found |= {
+        "packet_bytes": _weighted(phases, [phase.packet_bytes for phase in phases]),
+        "stop_and_go": _weighted(phases, [phase.stop_and_go_ratio for phase in phases]),
+        "overlap": _weighted(phases, [phase.overlap_ratio for phase in phases]),
+        "small_waits": sum(phase.ratio * _small(phase) for phase in phases) / whole,
+    }
+    acks = sum(phase.turns * (phase.acks_per_turn or 0.0) for phase in phases)
+    sent = sum(phase.turns * sum(size * times for size, times in phase.payloads) for phase in phases)
+    if acks and sent:
+        found["acks_per_mbyte"] = acks / sent * 2**20
+        for name, reason in (("timer_acks", "delayed_timer"), ("read_acks", "read_call")):
+            found[name] = sum(phase.turns * phase.ack_reasons.get(reason, 0.0) for phase in phases) / acks
+    if pattern.losses is not None and explained.budgets:
+        found["timeout_wait"] = pattern.losses.timeout_wait_ns / max(1, explained.budgets[0].life_ns)
+    return found
+
+
+def _weighted(phases: Sequence[Phase], values: Sequence[float | None]) -> float | None:
+    known = [(phase.ratio, value) for phase, value in zip(phases, values, strict=True) if value is not None]
+    weight = sum(ratio for ratio, _ in known)
+    return sum(ratio * value for ratio, value in known) / weight if weight else None
+
+
+def _small(phase: Phase) -> float:
+    packets = sum(place.times for place in phase.turn)
+    return sum(place.times for place in phase.turn if place.held_by == "small") / packets if packets else 0.0
+
+
+def differences(own: Known, others: Sequence[Known], label: str) -> list[Evidence]:
+    """What is otherwise than at the neighbors, the largest difference first, each in a sentence. `label` names them."""
+    found: list[tuple[float, Evidence]] = []
+    for name, value in own.items():
+        there = [other[name] for other in others if name in other]
+        if not there:
+            continue
+        usual = sum(there) / len(there)
+        figure = FIGURES.get(name, STATES)
+        weight = _weight(name, value, usual, there, figure)
+        if weight is not None:
+            found.append((weight, _told(name, value, usual, figure, label)))
+    found.sort(key=lambda one: -one[0])
+    return [one for _, one in found[:MOST_TOLD]]
+
+
+def _weight(name: str, value: float, usual: float, there: Sequence[float], figure: Figure) -> float | None:
+    """How much a figure differs, None if too little: by parts of the whole, or by ratio. It must leave their range."""
+    if min(there) <= value <= max(there):
+        return None
+    # Softirqs do less where less arrives: only more of them says something.
+    if name.endswith("softirq") and value < usual:
+        return None
+    if figure.is_part:
+        return abs(value - usual) if abs(value - usual) >= LEAST_PART else None
+    if usual <= 0 or value <= 0:
+        return None
+    ratio = max(value / usual, usual / value) - 1
+    return min(1.0, ratio) if ratio >= LEAST_RATIO else None
+
+
+def _told(name: str, value: float, usual: float, figure: Figure, label: str) -> Evidence:
+    text = percent if figure.is_part else (lambda number: significant(number, 3))
+    words = figure.words
+    if ":" in name:
+        end, _, state = name.partition(":")
+        words = words.replace("{end}", end).replace("{state}", state.replace("_", " "))
+    said = words.format(text(value))
+    return Evidence(
+        words=f"{said[:1].upper()}{said[1:]}, {label} {text(usual)}.", table=figure.table, value=value, unit=figure.unit
+    )

@@ -1,0 +1,111 @@
+"""Points of a curve that stand out from their neighbors: peaks, drops, and where a curve falls off."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from whyperf.explain.anomalies.curves import Curve, spread_of
+
+LEAST = 0.1
+LEAST_LOG = float(np.log1p(LEAST))
+"""By so much a rate must differ from its neighbors', and that in logarithms."""
+
+REACH = 4
+"""Levels on either side among which a peak or drop is sought: what is wider is the curve's own shape."""
+
+FALSE_RATIO = 0.05
+"""Of the points that stand out in an experiment so many may do so by chance (Benjamini and Hochberg 1995)."""
+
+Kind = Literal["peak", "drop"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point that is higher or lower than its neighbors: `ratio` is its rate over the nearer one of theirs.
+
+    `neighbors` are the nearest points on either side that do not share in it; only the one before where the curve
+    stays low. `chance` is how probable such a ratio is from the trials' spread alone, None where no cell has two.
+    """
+
+    curve: Curve
+    at: int
+    kind: Kind
+    ratio: float
+    neighbors: tuple[int, ...]
+    chance: float | None
+
+
+def standing_out(curves: Sequence[Curve]) -> list[Candidate]:
+    """The points of all curves that stand out by 10 % and more, and not by chance, the farthest first."""
+    found = [one for curve in curves for one in _of_curve(curve) if not _overlaps(one)]
+    chances = np.array([1.0 if one.chance is None else one.chance for one in found])
+    if not chances.size:
+        return []
+    from scipy import stats  # noqa: PLC0415 - takes a second to load
+
+    likely = stats.false_discovery_control(chances)
+    kept = [one for one, chance in zip(found, likely, strict=True) if one.chance is None or chance <= FALSE_RATIO]
+    return sorted(kept, key=lambda one: -abs(float(np.log(one.ratio))))
+
+
+def _of_curve(curve: Curve) -> list[Candidate]:
+    """A point before which or at which the curve falls and stays lower is no peak and no drop besides."""
+    falls = list(_falls(curve))
+    told = {one.at for one in falls} | {one.at - 1 for one in falls}
+    return [*falls, *(one for one in _extremes(curve) if one.at not in told)]
+
+
+def _extremes(curve: Curve) -> Iterator[Candidate]:
+    """Local maxima and minima that a point on either side within reach is 10 % off from."""
+    from scipy import signal  # noqa: PLC0415 - takes a second to load
+
+    logs = np.log(curve.rates)
+    for kind, signed in (("peak", logs), ("drop", -logs)):
+        places, _ = signal.find_peaks(signed, prominence=LEAST_LOG, wlen=2 * REACH + 1)
+        for at in places.tolist():
+            before = next((near for near in range(at - 1, -1, -1) if signed[at] - signed[near] >= LEAST_LOG), None)
+            after = next((near for near in range(at + 1, logs.size) if signed[at] - signed[near] >= LEAST_LOG), None)
+            if before is None or after is None:
+                continue
+            nearer = max(signed[before], signed[after])
+            ratio = float(np.exp(logs[at] - (nearer if kind == "peak" else -nearer)))
+            chance = _chance(curve, at, (before, after), ratio)
+            yield Candidate(curve, at, "peak" if kind == "peak" else "drop", ratio, (before, after), chance)
+
+
+def _falls(curve: Curve) -> Iterator[Candidate]:
+    """Where the rate falls from one level to the next, and does not come back halfway."""
+    logs = np.log(curve.rates)
+    for at in range(1, logs.size):
+        step = float(logs[at - 1] - logs[at])
+        behind, ahead = logs[at : at + REACH + 1], logs[max(0, at - REACH) : at]
+        stays = bool((behind <= logs[at] + step / 2).all())
+        # A peak is told as one: before a fall the curve was high for a while.
+        was = ahead.size < 2 or bool(ahead[-2] >= logs[at] + step / 2)
+        if step >= LEAST_LOG and stays and was:
+            ratio = float(np.exp(-step))
+            yield Candidate(curve, at, "drop", ratio, (at - 1,), _chance(curve, at, (at - 1,), ratio))
+
+
+def _overlaps(one: Candidate) -> bool:
+    """Whether the 95 % interval of the point has a rate in common with that of a neighbor."""
+    spreads = [spread_of(one.curve.cells[at]) for at in (one.at, *one.neighbors)]
+    known = [(spread.low, spread.high) for spread in spreads if spread.low is not None and spread.high is not None]
+    if len(known) < len(spreads):
+        return False
+    (low, high), others = known[0], known[1:]
+    return any(low <= their_high and their_low <= high for their_low, their_high in others)
+
+
+def _chance(curve: Curve, at: int, neighbors: tuple[int, ...], ratio: float) -> float | None:
+    """The probability of a ratio so far from 1 where there is none: Student's t of the log rates."""
+    if curve.freedom == 0 or not np.isfinite(curve.errors[at]):
+        return None
+    from scipy import stats  # noqa: PLC0415 - takes a second to load
+
+    error = float(np.hypot(curve.errors[at], curve.errors[list(neighbors)].max()))
+    if error == 0:
+        return 0.0
+    return float(2 * stats.t.sf(abs(np.log(ratio)) / error, curve.freedom))

@@ -24,6 +24,8 @@ LEAST_SHARE = 0.01
 MOST_BUDGETS = 4
 #: Phases of a pattern of which it is told who waits for whom.
 MOST_PHASES = 4
+#: Anomalies of a sweep; --json has all.
+MOST_ANOMALIES = 12
 
 
 def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
@@ -39,7 +41,14 @@ def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None
     else:
         if cell is not None and cell not in known:
             raise UsageError(_unknown(experiment.name, "cell", cell, known))
-        found = explain_experiment(experiment, cells=None if cell is None else {cell}, rates=_rates(experiment))
+        summary = _summary(experiment)
+        rates = {} if summary is None else _rates_of(summary)
+        found = explain_experiment(
+            experiment,
+            cells=None if cell is None else {cell},
+            rates=rates,
+            summary=summary if cell is None else None,
+        )
         if cell is None:
             write_explanation(experiment, found)
     if as_json:
@@ -68,12 +77,12 @@ def why(experiment: Experiment, summary: Summary) -> str:
     return f"{of}{told.headline}"
 
 
-def _rates(experiment: Experiment) -> dict[str, float | None]:
-    """Goodput by cell; nothing where the record cannot be judged."""
+def _summary(experiment: Experiment) -> Summary | None:
+    """Its result; None where the record cannot be judged."""
     try:
-        return _rates_of(summarize(experiment))
+        return summarize(experiment)
     except RecordError:
-        return {}
+        return None
 
 
 def _rates_of(summary: Summary) -> dict[str, float | None]:
@@ -119,6 +128,15 @@ def _print(found: Explanation) -> None:
     for cell in found.cells:
         rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
         say(f"{cell.cell} ({rate}): {cell.headline}")
+    if found.anomalies:
+        console.print()
+        say("What stands out:")
+    for anomaly in found.anomalies[:MOST_ANOMALIES]:
+        say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
+        for one in anomaly.differences:
+            say(f"- {one.words}", "      ")
+    if len(found.anomalies) > MOST_ANOMALIES:
+        say(f"{len(found.anomalies) - MOST_ANOMALIES} more are in --json.", "   ")
 
 
 def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:

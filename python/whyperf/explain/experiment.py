@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
+from whyperf.analyze import Summary
 from whyperf.analyze.flow import FlowTrial, open_trial
+from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather import gather_facts
 from whyperf.explain.headline import cell_headline, experiment_headline
-from whyperf.explain.model import Anomaly, CellExplanation, Explanation, Verdict
+from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.rules import judge
 from whyperf.explain.states import SenderState
@@ -25,7 +27,7 @@ def explain_experiment(
     *,
     cells: Collection[str] | None = None,
     rates: Mapping[str, float | None] | None = None,
-    anomalies: Collection[Anomaly] = (),
+    summary: Summary | None = None,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -33,7 +35,7 @@ def explain_experiment(
         experiment: finished or not.
         cells: identifiers of those wanted; all when absent.
         rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
-        anomalies: points of its sweeps that stand out.
+        summary: its result, in which points of sweeps may stand out; without, none is looked for.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
@@ -50,7 +52,7 @@ def explain_experiment(
     return Explanation(
         experiment=experiment.name,
         cells=explained,
-        anomalies=list(anomalies),
+        anomalies=[] if summary is None else anomalies_of(summary, explained),
         missing=missing,
         headline=experiment_headline(explained),
     )

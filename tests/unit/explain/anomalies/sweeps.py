@@ -1,0 +1,52 @@
+"""Sweeps written as levels and rates."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tests.unit.analyze import synthetic as made
+from whyperf.analyze import Summary, summarize_inputs
+from whyperf.analyze.spread import Spread
+from whyperf.analyze.summary import CellResult
+
+BASE = summarize_inputs(made.inputs([made.Trial()]))
+
+Rates = Mapping[float, float | Sequence[float]]
+
+
+def sweep(
+    rates: Rates, factor: str = "write_size_bytes", changes: Mapping[float, Mapping[str, object]] | None = None
+) -> Summary:
+    """A sweep of one factor: rates in Mbit/s by level, several where there are several trials.
+
+    `changes` are fields of the result by level.
+    """
+    cells = [
+        _cell(f"c{number:04}", {factor: level}, rate).model_copy(update=dict((changes or {}).get(level, {})))
+        for number, (level, rate) in enumerate(rates.items(), start=1)
+    ]
+    return BASE.model_copy(update={"cells": cells, "varied": [factor]})
+
+
+def grid(rates: Mapping[str, Rates], factor: str, other: str) -> Summary:
+    """Several sweeps of one factor, one for each level of another one that is no number or, written as one, is."""
+    cells, number = [], 0
+    for level, own in rates.items():
+        for at, rate in own.items():
+            number += 1
+            factors = {factor: at, other: int(level) if level.isdigit() else level}
+            cells.append(_cell(f"c{number:04}", factors, rate))
+    return BASE.model_copy(update={"cells": cells, "varied": [factor, other]})
+
+
+def _cell(name: str, factors: Mapping[str, object], rate: float | Sequence[float]) -> CellResult:
+    values = 1e6 * np.atleast_1d(np.array(rate, dtype=np.float64))
+    spread = Spread(
+        median=float(np.median(values)),
+        low=float(values.min()) if values.size > 1 else None,
+        high=float(values.max()) if values.size > 1 else None,
+        mean=float(values.mean()),
+        stdev=float(values.std(ddof=1)) if values.size > 1 else None,
+    )
+    update = {"id": name, "sweep": "s", "factors": dict(factors), "goodput_bps": spread, "trials": values.size}
+    return BASE.cells[0].model_copy(update=update)

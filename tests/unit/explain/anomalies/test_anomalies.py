@@ -1,0 +1,148 @@
+"""What stands out in sweeps that a person can read, and what does not."""
+
+import numpy as np
+
+from tests.unit.explain.anomalies.sweeps import BASE, Rates, grid, sweep
+from whyperf.analyze.summary import Retransmitted
+from whyperf.explain.anomalies import anomalies_of
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, Losses, Pattern, Phase, TurnSegment
+
+DROP: Rates = {5120: (20, 20.2), 6144: (20, 20.1), 7168: (15, 15.1), 8192: (20, 20.2), 9216: (20, 20.1)}
+
+
+def explained(cell: str, turn: list[TurnSegment], losses: Losses | None = None) -> CellExplanation:
+    """What is known of a cell whose log has one phase."""
+    phase = Phase(
+        begin_ns=0,
+        end_ns=10**9,
+        payloads=[(place.payload_bytes, place.times) for place in turn],
+        acks_per_turn=1.0,
+        waits="",
+        ratio=1.0,
+        words="",
+        turn=turn,
+        turns=100,
+    )
+    pattern = Pattern(trial="log01", connection=0, phases=[phase], words="So it goes.", losses=losses)
+    return CellExplanation(
+        cell=cell,
+        trial="log01",
+        rate_bps=None,
+        dominant_state=None,
+        missing=[],
+        budgets=[],
+        patterns=[pattern],
+        verdicts=[],
+        headline="",
+    )
+
+
+def test_a_drop_is_told_against_its_neighbors() -> None:
+    (found,) = anomalies_of(sweep(DROP))
+    assert (found.kind, found.level, found.cell, found.neighbors) == ("drop", 7168, "c0003", ["c0002", "c0004"])
+    assert found.ratio is not None
+    assert round(found.ratio, 2) == 0.75
+    assert found.words == "write_size_bytes 7168: the rate, 15.1 Mbit/s, is 25 % below that at 6144 and 8192."
+    assert found.differences[-1].words == "No segment log here: sizes, ACKs and waits are not compared."
+    assert found.cause is Cause.NOT_KNOWN
+
+
+def test_a_wide_drop_is_one() -> None:
+    (found,) = anomalies_of(sweep({**DROP, 6656: (15.4, 15.5), 7680: (15.5, 15.6)}))
+    assert found.level == 7168
+    assert "6656 to 7680 share in it" in found.words
+
+
+def test_a_rise_is_no_anomaly() -> None:
+    assert anomalies_of(sweep({1000: 10, 2000: 20, 4000: 40, 8000: 80, 16000: 160})) == []
+
+
+def test_less_than_a_tenth_is_no_anomaly() -> None:
+    assert anomalies_of(sweep({**DROP, 7168: (18.5, 18.6)})) == []
+
+
+def test_what_trials_spread_over_is_no_anomaly() -> None:
+    noisy: Rates = dict.fromkeys(range(1000, 9000, 1000), (16, 18, 20, 22, 24))
+    assert anomalies_of(sweep({**noisy, 4000: (13, 15, 17, 19, 21)})) == []
+
+
+def test_of_many_random_sweeps_hardly_any_stands_out() -> None:
+    random = np.random.default_rng(7)
+    rates: dict[str, Rates] = {
+        str(number): {level: tuple(random.normal(20, 2, 5)) for level in range(1000, 17000, 1000)}
+        for number in range(30)
+    }
+    found = anomalies_of(grid(rates, "write_size_bytes", "window_bytes"))
+    assert len(found) <= 2
+
+
+def test_one_trial_a_cell_is_told() -> None:
+    (found,) = anomalies_of(sweep({1: 20, 2: 20, 3: 12, 4: 20, 5: 20}))
+    assert found.words.endswith("One trial a cell: how much rates vary is not known.")
+
+
+def test_a_fall_that_stays_is_a_drop_with_one_neighbor() -> None:
+    found = anomalies_of(
+        sweep({8192: (20, 20.1), 16384: (22, 22.1), 32768: (23, 23.1), 40960: (6, 6.1), 52428: (5.8, 6)})
+    )
+    assert [(one.kind, one.level, one.neighbors) for one in found if one.kind == "drop"] == [("drop", 40960, ["c0003"])]
+    assert "74 % below that at 32768, and stays lower" in found[0].words
+
+
+def test_the_same_in_most_settings_is_told_once_and_never_for_another_host() -> None:
+    rates = {str(window): DROP for window in (4096, 8192, 16384, 32768)}
+    (found,) = anomalies_of(grid(rates, "write_size_bytes", "window_bytes"))
+    assert "; the same in 3 other settings of 3" in found.words
+    hosts = anomalies_of(grid(dict.fromkeys(("a", "b", "c", "d"), DROP), "write_size_bytes", "hosts"))
+    assert len(hosts) == 4
+
+
+def test_peaks_at_even_distances_are_told_once() -> None:
+    rates: Rates = {level: (30, 30.1) if level % 4096 == 0 else (20, 20.1) for level in range(1024, 17409, 1024)}
+    (found,) = [one for one in anomalies_of(sweep(rates)) if one.kind == "peak"]
+    assert found.words.endswith("every 4096.")
+
+
+def test_a_plateau_begins_where_two_lines_meet() -> None:
+    (found,) = anomalies_of(sweep({4096: 10, 8192: 20, 16384: 40, 32768: 41, 65536: 41, 131072: 40.5}, "window_bytes"))
+    assert (found.kind, found.level) == ("plateau", 16384)
+    assert found.words == "window_bytes 16384: from here on the rate stays at about 40.0 Mbit/s."
+
+
+def test_a_knee_rises_less_behind_it() -> None:
+    (found,) = anomalies_of(sweep({4096: 10, 8192: 20, 16384: 40, 32768: 47, 65536: 55, 131072: 64}, "window_bytes"))
+    assert (found.kind, found.level) == ("knee", 16384)
+
+
+def test_what_differs_is_told_and_makes_the_cause() -> None:
+    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack"), TurnSegment(payload_bytes=6144)]
+    even = [TurnSegment(payload_bytes=4096, times=2)]
+    cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
+    (found,) = anomalies_of(sweep(DROP), cells)
+    assert found.cause is Cause.WRITE_WINDOW_MISMATCH
+    assert "50 % of the packets wait for an ACK because they are less than a segment, at 6144 and 8192 0.0 %." in [
+        one.words for one in found.differences
+    ]
+    assert found.words.endswith("So it goes.")
+
+
+def test_a_timer_makes_it_a_delayed_ack() -> None:
+    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack", ack_reason="delayed_timer")]
+    even = [TurnSegment(payload_bytes=4096)]
+    cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
+    assert anomalies_of(sweep(DROP), cells)[0].cause is Cause.NAGLE_DELAYED_ACK
+
+
+def test_losses_in_the_receiver_are_its_cause() -> None:
+    turn = [TurnSegment(payload_bytes=9148)]
+    lost = Losses(kinds={"timeout": 5}, timeout_wait_ns=9 * 10**8, lost_in_receiver=5, lost_on_path=0)
+    cells = [explained("c0003", turn, lost), explained("c0002", turn), explained("c0004", turn)]
+    again: dict[float, dict[str, object]] = {7168: {"retransmitted_segments": Retransmitted(ratio=0.12)}}
+    (found,) = anomalies_of(sweep(DROP, changes=again), cells)
+    assert found.cause is Cause.RECEIVER_LOSS
+    assert any(one.words.startswith("12 % of the data segments are sent again") for one in found.differences)
+
+
+def test_without_a_sweep_nothing_stands_out() -> None:
+    assert anomalies_of(BASE) == []

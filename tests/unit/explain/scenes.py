@@ -87,6 +87,7 @@ def _segment(parts: list[str]) -> dict[str, Any]:
         "wire": int(known.get("wire", 1)),
         "flags": int(known.get("flags", 16)),
         "window": int(known.get("win", 65536)),
+        "unacked": int(known.get("unacked", -1)),
         "unsent": int(known.get("unsent", -1)),
         "cwnd": int(known.get("cwnd", -1)),
         "ssthresh": int(known.get("ssthresh", -1)),

@@ -29,6 +29,7 @@ _NUMBERS = {
     "wire_segments": "wire",
     "flags": "flags",
     "window_bytes": "window",
+    "unacked_bytes": "unacked",
     "unsent_bytes": "unsent",
     "cwnd_segments": "cwnd",
     "ssthresh_segments": "ssthresh",
@@ -55,6 +56,7 @@ class Segments:
     wire: Ints
     flags: Ints
     window: Ints
+    unacked: Ints
     unsent: Ints
     cwnd: Ints
     ssthresh: Ints

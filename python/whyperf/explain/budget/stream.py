@@ -78,7 +78,7 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
     sent = _highest(np.where(carries, segments.end, 1))
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
     acked = np.minimum(_highest(np.where(answers, segments.acknowledgment, 0)), sent)
-    written = _written(segments, sent)
+    written = _written(segments, sent, acked)
     # An acknowledgment that others overtook announces an old window (RFC 9293 section 3.10.7.4, SND.WL2).
     opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
     window = _filled_on(segments.window, opens)
@@ -116,14 +116,19 @@ def written_by_calls(calls: Calls, stream: Stream) -> Ints:
     return total + before
 
 
-def _written(segments: Segments, sent: Ints) -> Ints:
-    """One past the last octet written, at each row."""
+def _written(segments: Segments, sent: Ints, acked: Ints) -> Ints:
+    """One past the last octet written, at each row.
+
+    Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers (tcp_write_xmit,
+    tcp_event_new_data_sent). What a row that arrived tells is therefore taken from the socket's own numbers, and no
+    more than the next row that left knows of.
+    """
     known = segments.unsent != UNKNOWN_NUMBER
-    at_most = np.where(segments.is_out & known, sent + segments.unsent, np.iinfo(np.int64).max)
-    # Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers
-    # (tcp_write_xmit, tcp_event_new_data_sent), and more than was written seems to be. The next row that left knows.
+    by_socket = np.where(segments.is_out | (segments.unacked == UNKNOWN_NUMBER), sent, acked + segments.unacked)
+    told = np.where(known, by_socket + segments.unsent, sent)
+    at_most = np.where(segments.is_out & known, told, np.iinfo(np.int64).max)
     at_most = np.minimum.accumulate(at_most[::-1])[::-1]
-    return _highest(np.where(known, np.minimum(sent + segments.unsent, np.maximum(at_most, sent)), sent))
+    return _highest(np.maximum(np.minimum(told, at_most), sent))
 
 
 def _mss(segments: Segments) -> int:

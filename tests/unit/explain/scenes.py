@@ -46,14 +46,14 @@ def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = 
     """The sender's spans as "begin-end state"; the reader let payload lie from `held[0]` to `held[1]`."""
     log, made = segments(text), calls(text)
     peer = Peer() if held is None else Peer(None, np.array(held) * US, np.array([True, False]))
-    found = sending.explain_gaps(log, made, _life(log, made), peer, Options(no_delay, MSS))
+    found = sending.explain_gaps(log, made, life(log, made), peer, Options(no_delay, MSS))
     return _told(spans_of(found.gaps, found.state, sending.SENDER_STATES))
 
 
 def receiver(text: str) -> list[str]:
     """The receiver's spans as "begin-end state"."""
     log, made = segments(text), calls(text)
-    found = receiving.explain_gaps(log, made, _life(log, made))
+    found = receiving.explain_gaps(log, made, life(log, made))
     return _told(spans_of(found.gaps, found.state, receiving.RECEIVER_STATES))
 
 
@@ -61,7 +61,7 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-def _life(log: Segments, made: Calls | None) -> tuple[int, int]:
+def life(log: Segments, made: Calls | None) -> tuple[int, int]:
     """From the first event to the last."""
     times = [log.at] if made is None else [log.at, made.start, made.end]
     return int(min(part[0] for part in times)), int(max(part[-1] for part in times))

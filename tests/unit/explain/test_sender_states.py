@@ -115,7 +115,92 @@ SCENES = {
         """,
         ["1-2 not_writing", "2-8 write_call", "8-500 device"],
     ),
+    "new data may not go while a loss is repaired": (
+        """
+        0    < ack=1      win=65536 unsent=0
+        call 1 10 moved=8688
+        2    > 1:1449     unsent=7240 cwnd=4
+        3    > 1449:2897  unsent=5792 cwnd=4
+        4    > 2897:4345  unsent=4344 cwnd=4
+        5    > 4345:5793  unsent=2896 cwnd=4
+        100  < ack=1      cwnd=4
+        120  > 1:1449     unsent=2896 cwnd=2 again=fast by=net_rx
+        220  < ack=5793   unsent=2896 cwnd=2
+        221  > 5793:7241  unsent=1448 cwnd=2 by=net_rx
+        222  > 7241:8689  unsent=0    cwnd=2 by=net_rx
+        """,
+        [
+            "0-1 not_writing",
+            "1-5 write_call",
+            "5-120 congestion_window",
+            "120-220 loss_recovery",
+            "220-222 write_call",
+        ],
+    ),
+    "the window is closed": (
+        """
+        0    < ack=1      win=2896
+        call 1 10 moved=4344
+        2    > 1:1449     unsent=2896
+        3    > 1449:2897  unsent=1448
+        100  < ack=2897   win=0 unsent=1448
+        5000 < ack=2897   win=2896 unsent=1448
+        5002 > 2897:4345  by=net_rx
+        """,
+        [
+            "0-1 not_writing",
+            "1-3 write_call",
+            "3-100 receive_window_buffer",
+            "100-5000 zero_window",
+            "5000-5002 write_call",
+        ],
+    ),
+    "the call would have to wait for room": (
+        """
+        0    < ack=1      win=65536
+        call 1 10 moved=2896
+        2    > 1:1449
+        3    > 1449:2897
+        call 11 12 would_block
+        500  < ack=2897
+        call 520 530 moved=1448 slept=490 runnable=18
+        525  > 2897:4345
+        """,
+        [
+            "0-1 not_writing",
+            "1-12 write_call",
+            "12-500 send_buffer",
+            "500-520 waits_for_cpu",
+            "520-530 write_call",
+        ],
+    ),
 }
+
+
+def test_a_full_window_is_the_readers_where_it_lets_payload_lie() -> None:
+    text = """
+        0   < ack=1      win=2896
+        call 1 10 moved=4344
+        2   > 1:1449     unsent=2896
+        3   > 1449:2897  unsent=1448
+        200 < ack=2897   win=2896 unsent=1448
+        202 > 2897:4345  by=net_rx
+    """
+    assert scenes.sender(text, held=(50, 180))[2:5] == [
+        "3-50 receive_window_buffer",
+        "50-180 receive_window_reader",
+        "180-200 receive_window_buffer",
+    ]
+
+
+def test_without_nagle_a_small_rest_is_under_way() -> None:
+    text = """
+        call 0 10 moved=100
+        8   > 1:101
+        call 30 40 moved=100 slept=20
+        45  > 101:201
+    """
+    assert "nagle" not in " ".join(scenes.sender(text, no_delay=True))
 
 
 @pytest.mark.parametrize("name", SCENES)

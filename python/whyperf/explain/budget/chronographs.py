@@ -52,6 +52,15 @@ def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | Non
     return {int(number): rows for (number,), rows in parts.items()}
 
 
+def is_buffer_counted(samples: pl.DataFrame | None) -> bool:
+    """Whether the kernel counted more time limited by the send buffer than its tolerance."""
+    if samples is None or samples.height < 2:
+        return False
+    first, last = samples.row(0, named=True), samples.row(-1, named=True)
+    counted = last["send_buffer_limited_ns"] - first["send_buffer_limited_ns"]
+    return bool(counted > max(TOLERANCE_NS, TOLERANCE_RATIO * (last["sample_ns"] - first["sample_ns"])))
+
+
 def compared(samples: pl.DataFrame | None, gaps: Gaps, clocks: Mapping[str, Bools]) -> list[Chronograph]:
     """Each clock beside the gaps that it counts, between the first and the last of one connection's `samples`."""
     if samples is None or samples.height < 2:

@@ -1,7 +1,7 @@
 """One end's evidence read and explained, connection by connection."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import told_unreadable
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
-from whyperf.explain.budget.chronographs import compared, read_samples
+from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples
 from whyperf.explain.budget.events import Segments, read_segments
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of
@@ -127,13 +127,16 @@ def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
         if life is None:
             continue
         peer = peers.get(connection, Peer())
+        samples = evidence.samples.get(connection)
         options = evidence.options.get(connection, Options())
+        if calls is None:
+            options = replace(options, fills_buffer=is_buffer_counted(samples))
         states = sender.explain_gaps(segments, calls, life, peer, options)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,
             "send_buffer_limited_ns": states.is_buffer_full,
         }
-        chronographs = compared(evidence.samples.get(connection), states.gaps, clocks)
+        chronographs = compared(samples, states.gaps, clocks)
         found.keep(evidence, connection, spans_of(states.gaps, states.state, sender.SENDER_STATES), chronographs)
     return found

@@ -113,8 +113,8 @@ def split_calls(gaps: Gaps, segments: Segments, calls: Calls | None, may_sleep: 
         return gaps
     call, length = gaps.call[inside], gaps.length[inside]
     worked = _ended_by_thread(gaps, segments, calls, inside)
-    is_awake = worked | ~may_sleep[inside]
-    sleeps, wakes = np.lexsort((-length, is_awake, call)), np.lexsort((-length, ~is_awake, call))
+    awake = 2 * worked.astype(np.int64) + ~may_sleep[inside]
+    sleeps, wakes = np.lexsort((-length, awake, call)), np.lexsort((-length, -awake, call))
     parts = {}
     left = length
     for activity, amount, order in (

@@ -36,12 +36,20 @@ SOFTWARE_NS = 1_000_000
 software."""
 
 
+WRITE_NS = 50_000
+"""Without a log of calls: so long before a process sends it is taken to be in the call that writes what it sends; a
+call of 128 KB takes half of it."""
+
+
 @dataclass(frozen=True)
 class Options:
-    """What is known of a sender's socket: Nagle's algorithm off, and its segment size (1: what the log shows)."""
+    """What is known of a sender's socket: Nagle's algorithm off, its segment size (1: what the log shows), and
+    whether the kernel counted time in which the send buffer was the limit.
+    """
 
     no_delay: bool = False
     mss_bytes: int = 1
+    fills_buffer: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ def explain_gaps(
     stream = stream_of(segments, options.mss_bytes, peer.arrived)
     whole = cut(segments, calls, life, peer.instants)
     gaps = split_calls(whole, segments, calls, _is_buffer_short(stream, whole))
-    return _Asked(segments, calls, gaps, stream, peer).answer(no_delay=options.no_delay)
+    return _Asked(segments, calls, gaps, stream, peer=peer, options=options).answer()
 
 
 def _is_buffer_short(stream: Stream, gaps: Gaps) -> Bools:
@@ -118,7 +126,9 @@ class _Asked:
         calls: Calls | None,
         gaps: Gaps,
         stream: Stream,
+        *,
         peer: Peer,
+        options: Options,
     ) -> None:
         self.segments, self.gaps, self.stream = segments, gaps, stream
         self.activity = gaps.activity
@@ -128,6 +138,7 @@ class _Asked:
         following = gaps.segment + 1
         self.has_next = following < size
         self.next_row = np.minimum(following, size - 1)
+        self.options = options
         self.reader_holds = peer.holds_in(gaps)
         sent = self._after(stream.sent)
         written = np.maximum(self._after(stream.written), sent)
@@ -148,7 +159,7 @@ class _Asked:
     def _after(self, values: Ints) -> Ints:
         return np.where(self.has_row, values[self.row], 0)
 
-    def answer(self, *, no_delay: bool) -> SenderGaps:
+    def answer(self) -> SenderGaps:
         """All of them, the first that holds being the state."""
         stream, segments = self.stream, self.segments
         waits = self.unsent > 0
@@ -161,7 +172,7 @@ class _Asked:
         cwnd_full = has_cwnd & (self.flight >= self.cwnd)
         window_full = self.room < least
         is_open = waits & ~cwnd_full & ~window_full
-        small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not no_delay)
+        small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not self.options.no_delay)
         wants = np.isin(self.activity, (Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK))
         runnable = np.isin(self.activity, (Activity.RUNNABLE, Activity.SERVING))
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
@@ -190,9 +201,11 @@ class _Asked:
             (SenderState.CONGESTION_WINDOW, held),
             (SenderState.DEVICE, is_open & (by == WORKER)),
             (SenderState.SEND_BUFFER, blocked),
-            (SenderState.WAITS_FOR_CPU, runnable),
+            # Who asked for room and has it is woken, and waits to run.
+            (SenderState.WAITS_FOR_CPU, runnable | (wants & ~waits & (self.unacked == 0))),
             (SenderState.NAGLE, small & sleeps),
             (SenderState.WRITE_CALL, self._is_working() | (moves & (self.gaps.length <= SOFTWARE_NS))),
+            *self._without_calls(released, by),
             (SenderState.NOT_WRITING, ~waits),
             (SenderState.SEND_BUFFER, wants),
         ]
@@ -208,6 +221,19 @@ class _Asked:
             is_window_full=held_by_window,
             is_buffer_full=blocked & ~waits & ~cwnd_full & ~(self.has_row & stream.is_by_process[self.row]),
         )
+
+    def _without_calls(self, released: Ints, by: Ints) -> list[tuple[SenderState, Bools]]:
+        """Where calls were not logged and all is sent: in a call shortly before a process sends, and where the kernel
+        says that room was short, waiting for it while the buffer held about as much as it ever did.
+        """
+        unlogged = (self.activity == Activity.NOT_LOGGED) & (self.unsent == 0)
+        if not unlogged.any():
+            return []
+        last = self.segments.at.size - 1
+        until = self.segments.at[np.minimum(released, last)] - self.gaps.begin
+        writes = unlogged & (by == PROCESS) & (until <= WRITE_NS)
+        full = unlogged & (3 * self.unacked > 2 * self.unacked.max()) & self.options.fills_buffer
+        return [(SenderState.WRITE_CALL, writes), (SenderState.SEND_BUFFER, full)]
 
     def _is_working(self) -> Bools:
         """The end's CPU is at work for this connection: in the call, or between two that follow at once."""

@@ -98,6 +98,33 @@
     });
   }
 
+  for (const block of document.querySelectorAll("pre.why-command")) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "why-copy", textContent: "Copy" });
+    button.addEventListener("click", async () => {
+      const range = document.createRange();
+      range.selectNodeContents(block.querySelector("code"));
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      try {
+        await navigator.clipboard.writeText(block.querySelector("code").textContent);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "Selected";
+      }
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    block.classList.add("has-copy");
+    block.append(button);
+  }
+
+  // A link to a cell opens it.
+  function open() {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (target && target.tagName === "DETAILS") target.open = true;
+  }
+  addEventListener("hashchange", open);
+  open();
+
   // Charts are embedded when the document is ready; wait for all of them.
   const wanted = document.querySelectorAll(".chart").length;
   function start() {

@@ -15,12 +15,15 @@ from whyperf.report import facts
 from whyperf.report.assets import asset, together
 from whyperf.report.blocks import Section
 from whyperf.report.bokehjs import bokeh_script
+from whyperf.report.explanation import ExplanationSection
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import command
 from whyperf.report.switchboard import Switchboard
 from whyperf.report.table import cells_table
+
+EXPLANATION = "explanation.html.j2"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Found:
     flow: FlowSection | None
     folder: str
     path: facts.Facts = field(default_factory=list)
+    why: ExplanationSection | None = None
 
 
 def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], board: Switchboard) -> str:
@@ -41,9 +45,14 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     }
     script, divs = components(charts) if charts else ("", {})
     table = cells_table(summary)
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=jinja2.FunctionLoader(flow_asset)
-    )
+    styles = [asset("page.css")]
+    styles += [asset("explanation/explanation.css")] if found.why else []
+    styles += [flow_asset("flow.css")] if found.flow else []
+    loader = jinja2.ChoiceLoader([
+        jinja2.DictLoader({EXPLANATION: asset(f"explanation/{EXPLANATION}")}),
+        jinja2.FunctionLoader(flow_asset),
+    ])  # fmt: skip
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=loader)
     environment.filters["together"] = together
     template = environment.from_string(asset("page.html.j2"))
     return template.render(
@@ -57,6 +66,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         divs=divs,
         table=table,
         flow=found.flow,
+        why=found.why,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(found),
@@ -77,7 +87,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         switched=board.to_json(),
         bokeh=bokeh_script() if charts else "window.Bokeh = { documents: [] };",
         script=script,
-        css=Markup(asset("page.css") + (flow_asset("flow.css") if found.flow else "")),
+        css=Markup("".join(styles)),
         js=asset("page.js"),
     )
 

@@ -14,6 +14,8 @@ from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 from whyperf.report.blocks import Section
+from whyperf.report.explanation import explanation_section
+from whyperf.report.explanation.gathered import gather
 from whyperf.report.first_study import first_study_section
 from whyperf.report.flow.section import flow_section
 from whyperf.report.latency import Histograms
@@ -38,6 +40,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     board = Switchboard()
     flow = flow_section(experiment, summary)
     of_log = (flow.payloads, flow.released) if flow is not None else ({}, {})
+    why = explanation_section(gather(experiment, summary), summary)
     study = study_section(experiment.plan.profile, summary, *of_log)
     study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
@@ -49,7 +52,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     carried = path_facts(
         (testbed or {}).get("middle"), (trial.path for trial in experiment.trials().manifests.values())
     )
-    found = Found(dict(experiment.hosts()), testbed, flow, str(experiment.folder), carried)
+    found = Found(dict(experiment.hosts()), testbed, flow, str(experiment.folder), carried, why)
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
     with told("write", path):

@@ -1,0 +1,46 @@
+"""What stands out in a sweep: as a list, and as marks on its figures."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import percent
+from whyperf.analyze.summary import CellResult
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Anomaly
+from whyperf.report.explanation.cards import cause_title, where
+from whyperf.report.words import setting
+
+SIGNS = {"peak": "▲", "drop": "▼", "knee": "◆", "plateau": "▬"}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A point that stands out: what it is, where, why."""
+
+    sign: str
+    kind: str
+    place: str
+    words: str
+    cause: str
+    differences: tuple[tuple[str, str], ...]
+    link: str
+
+
+def standing_of(
+    anomaly: Anomaly, results: Mapping[str, CellResult], names: Sequence[str], drawn: AbstractSet[str]
+) -> Standing:
+    """The anomaly as it is listed; `drawn` are the cells that the page has in full."""
+    result = results.get(anomaly.cell)
+    amount = ""
+    if anomaly.ratio is not None and anomaly.kind in {"peak", "drop"}:
+        amount = f" of {percent(abs(anomaly.ratio - 1))}"
+    return Standing(
+        sign=SIGNS[anomaly.kind],
+        kind=f"{anomaly.kind.capitalize()}{amount}",
+        place=setting(dict(result.factors), list(names)) if result is not None and names else anomaly.cell,
+        words=anomaly.words,
+        cause="" if anomaly.cause is Cause.NOT_KNOWN else cause_title(anomaly.cause),
+        differences=tuple((one.words, where(one)) for one in anomaly.differences),
+        link=f"#why-{anomaly.cell}" if anomaly.cell in drawn else "",
+    )

@@ -1,0 +1,110 @@
+"""Verdicts as cards: the claim, what it costs, its evidence, what would refute it, what to change, and the proof."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import percent, seconds, significant
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Evidence, Level, Verdict
+from whyperf.explain.verify import gain_text
+
+BADGES = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
+CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
+
+LinkOf = Callable[[Evidence], str]
+
+
+@dataclass(frozen=True)
+class EvidenceView:
+    """A fact with the place to look it up."""
+
+    words: str
+    where: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What came of trying the change."""
+
+    outcome: str
+    sign: str
+    words: str
+    experiment: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A verdict as it is shown."""
+
+    rank: int
+    title: str
+    claim: str
+    lost: str
+    lost_percent: str
+    confidence: str
+    evidence: tuple[EvidenceView, ...]
+    refuted_by: str
+    factors: tuple[str, ...]
+    by_hand: str
+    command: str
+    gain: str
+    badge: Badge | None
+    try_it: str
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether it was tried and is wrong."""
+        return self.badge is not None and self.badge.outcome == "refuted"
+
+
+def cause_title(cause: Cause) -> str:
+    """`receive_buffer` -> `Receive buffer`."""
+    words = [CAPITALS.get(word, word) for word in cause.value.split("_")]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+
+
+def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str) -> list[Card]:
+    """The cards of a cell; `verify` is the command that tries a verdict, to which its number is added."""
+    return [_card(rank, verdict, link_of, verify) for rank, verdict in enumerate(verdicts, 1)]
+
+
+def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
+    change, tried = verdict.change, verdict.verification
+    lost = verdict.lost_ratio
+    can_try = change is not None and bool(change.factors)
+    return Card(
+        rank=rank,
+        title=cause_title(verdict.cause),
+        claim=verdict.claim,
+        lost=f"{percent(lost)} of the time or rate" if lost is not None else "",
+        lost_percent=f"{100 * lost:.1f}" if lost is not None else "",
+        confidence=verdict.confidence,
+        evidence=tuple(EvidenceView(one.words, where(one), link_of(one)) for one in verdict.evidence),
+        refuted_by=verdict.refuted_by,
+        factors=tuple(f"{name} = {_level(level)}" for name, level in change.factors.items()) if change else (),
+        by_hand=change.by_hand if change else "",
+        command=change.command if change else "",
+        gain=f"{gain_text(verdict.predicted_gain)} is predicted" if verdict.predicted_gain is not None else "",
+        badge=Badge(tried.outcome, BADGES[tried.outcome], tried.words, tried.experiment) if tried else None,
+        try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
+    )
+
+
+def where(evidence: Evidence) -> str:
+    """The rows in words: `table segments, near, connection 0, 0.2 s to 0.4 s`."""
+    parts = [f"table {evidence.table}"] if evidence.table else []
+    parts += [evidence.host] if evidence.host else []
+    parts += [f"connection {evidence.connection}"] if evidence.connection is not None else []
+    if evidence.from_ns is not None and evidence.to_ns is not None:
+        parts.append(f"{seconds(evidence.from_ns)} to {seconds(evidence.to_ns)}")
+    if evidence.value is not None:
+        is_ratio = evidence.unit == "ratio"
+        parts.append(percent(evidence.value) if is_ratio else f"{significant(evidence.value)} {evidence.unit}".strip())
+    return ", ".join(parts)
+
+
+def _level(level: Level) -> str:
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    return f"{level:,}" if isinstance(level, int) else str(level)

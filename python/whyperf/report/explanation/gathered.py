@@ -1,0 +1,72 @@
+"""What the report shows of an explanation: the one that is kept, or one made now, and the spans of what is drawn."""
+
+from pathlib import Path
+
+import polars as pl
+
+from whyperf.analyze.flow import open_trial
+from whyperf.analyze.summary import Summary
+from whyperf.explain.budget import budgets_of
+from whyperf.explain.experiment import explain_experiment
+from whyperf.explain.model import Explanation
+from whyperf.explain.store import NAME, read_explanation
+from whyperf.explain.verify import with_verifications
+from whyperf.record import Experiment, RecordError
+from whyperf.report.explanation.section import Explained, chosen
+from whyperf.report.flow.write import page_path
+
+MOST_EXPLAINED = 60
+"""Cells that a report explains by itself: some take half a second. `whyperf explain` explains all of them."""
+
+
+def gather(experiment: Experiment, summary: Summary) -> Explained:
+    """The explanation to show. What cannot be explained is told in it, and never keeps a report from being written."""
+    try:
+        explanation = _kept(experiment) or _made(experiment, summary)
+    except RecordError as error:
+        explanation = Explanation(
+            experiment=experiment.name, cells=[], missing=[f"{error}."], headline="This result cannot be explained."
+        )
+    explanation = with_verifications(explanation, experiment)
+    drawn = [cell.trial for cell in chosen(explanation) if cell.trial is not None and cell.budgets]
+    spans = {trial: found for trial in drawn if (found := _spans(experiment, trial)) is not None}
+    pages = {trial: path.name for trial in drawn if (path := page_path(experiment.folder, trial)).exists()}
+    return Explained(explanation, spans, pages, str(experiment.folder))
+
+
+def _kept(experiment: Experiment) -> Explanation | None:
+    """The explanation in explain.json, if nothing was recorded since and it has all cells."""
+    path = experiment.folder / NAME
+    if not path.is_file() or path.stat().st_mtime < _last_recorded(experiment.folder / "trials"):
+        return None
+    found = read_explanation(experiment)
+    has_all = found is not None and len(found.cells) == len(experiment.plan.cells)
+    return found if has_all else None
+
+
+def _last_recorded(trials: Path) -> float:
+    return trials.stat().st_mtime if trials.is_dir() else 0.0
+
+
+def _made(experiment: Experiment, summary: Summary) -> Explanation:
+    cells = [cell.id for cell in experiment.plan.cells]
+    part = None
+    if len(cells) > MOST_EXPLAINED:
+        # Evenly over the plan, so that every corner of a sweep has some.
+        part = {cells[number * len(cells) // MOST_EXPLAINED] for number in range(MOST_EXPLAINED)}
+    rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
+    explanation = explain_experiment(experiment, cells=part, rates=rates)
+    if part is None:
+        return explanation
+    note = (
+        f"{len(part)} of {len(cells):,} cells are explained here; after `whyperf explain {experiment.folder}` a report "
+        "made anew explains all."
+    )
+    return explanation.model_copy(update={"missing": [*explanation.missing, note]})
+
+
+def _spans(experiment: Experiment, trial: str) -> pl.DataFrame | None:
+    try:
+        return budgets_of(open_trial(experiment.folder / "trials" / trial)).spans
+    except RecordError:
+        return None

@@ -1,0 +1,107 @@
+"""A sweep as a map: each cell in the color and with the letters of what limits it most."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from whyperf.analyze.summary import CellResult
+from whyperf.explain.model import CellExplanation
+from whyperf.report.explanation.cards import cause_title
+from whyperf.report.explanation.looks import Look, look_of
+from whyperf.report.layout import Axis, Layout, choose
+from whyperf.report.metric import metric_of
+from whyperf.report.words import factor_title, level_text, level_with_unit, sweep_title
+
+MOST_PANELS = 6
+"""Maps of a sweep with more than two factors."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A cell of the map."""
+
+    look: Look
+    title: str
+    cell: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A level of the second factor, and its spots in the order of the first; None where there is no cell."""
+
+    level: str
+    spots: tuple[Spot | None, ...]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map: its axes, its rows from the highest level down, and what the colors mean."""
+
+    title: str
+    across: str
+    down: str
+    levels: tuple[str, ...]
+    rows: tuple[Row, ...]
+    looks: tuple[tuple[Look, str], ...]
+
+
+def maps_of(cells: Sequence[CellResult], explained: Mapping[str, CellExplanation]) -> list[Map]:
+    """The maps of all sweeps in which something varies."""
+    maps = []
+    for name in dict.fromkeys(cell.sweep for cell in cells):
+        own = [cell for cell in cells if cell.sweep == name]
+        layout = choose(own)
+        if layout is not None and len(own) > 1:
+            maps += _maps(sweep_title(name), own, layout, explained)
+    return maps
+
+
+def _maps(
+    title: str, cells: Sequence[CellResult], layout: Layout, explained: Mapping[str, CellExplanation]
+) -> list[Map]:
+    panels = list(dict.fromkeys(tuple(cell.factors.get(axis.factor) for axis in layout.panels) for cell in cells))
+    maps = []
+    for panel in panels[:MOST_PANELS]:
+        told = ", ".join(level_with_unit(axis.factor, level) for axis, level in zip(layout.panels, panel, strict=True))
+        maps.append(_map(f"{title}: {told}" if told else title, cells, layout, panel, explained))
+    return maps
+
+
+def _map(
+    title: str,
+    cells: Sequence[CellResult],
+    layout: Layout,
+    panel: Sequence[object],
+    explained: Mapping[str, CellExplanation],
+) -> Map:
+    metric = metric_of(cells)
+    axis, lines = layout.x, layout.lines
+    rows = []
+    counted: dict[str, int] = {}
+    for line in reversed(lines.levels if lines else (None,)):
+        spots: list[Spot | None] = []
+        for level in axis.levels:
+            cell = layout.cell(level, line, panel)
+            found = explained.get(cell.id) if cell is not None else None
+            if cell is None or found is None:
+                spots.append(None)
+                continue
+            look = look_of(found.dominant_state or "unknown")
+            counted[look.state] = counted.get(look.state, 0) + 1
+            rate = metric.median(cell)
+            facts = [_place(axis, level), _place(lines, line), metric.told(rate) if rate is not None else ""]
+            facts += [look.name, cause_title(found.verdicts[0].cause) if found.verdicts else ""]
+            spots.append(Spot(look, ", ".join(fact for fact in facts if fact), cell.id))
+        rows.append(Row(level_text(line) if lines else "", tuple(spots)))
+    looks = tuple((look_of(state), f"{many:,}") for state, many in sorted(counted.items(), key=lambda one: -one[1]))
+    return Map(
+        title=title,
+        across=factor_title(axis.factor),
+        down=factor_title(lines.factor) if lines else "",
+        levels=tuple(level_text(level) for level in axis.levels),
+        rows=tuple(rows),
+        looks=looks,
+    )
+
+
+def _place(axis: Axis | None, level: object) -> str:
+    return "" if axis is None else level_with_unit(axis.factor, level)

@@ -1,0 +1,202 @@
+"""Puts the explanation of an experiment together for its page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from whyperf.analyze.quantity import percent
+from whyperf.analyze.summary import CellResult, Summary
+from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
+from whyperf.report.explanation.anomalies import Standing, standing_of
+from whyperf.report.explanation.bars import Bars, bars_of
+from whyperf.report.explanation.cards import BADGES, Card, LinkOf, cards_of, cause_title
+from whyperf.report.explanation.course import Course, courses_of
+from whyperf.report.explanation.looks import look_of
+from whyperf.report.explanation.map import Map, maps_of
+from whyperf.report.explanation.strip import Strip, strips_of
+from whyperf.report.layout import varied_axes
+from whyperf.report.metric import metric_of
+from whyperf.report.table import Column, Entry, Table
+from whyperf.report.words import factor_title, level_text, setting
+
+MOST_DRAWN = 10
+"""Cells of a sweep that are drawn in full; the others are in the table and in explain.json."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What there is to show: the explanation, the spans of its trials (`TrialBudgets.spans`) by name.
+
+    `pages` are the flow pages beside the report, by trial; `folder` is the experiment's as a command names it.
+    """
+
+    explanation: Explanation
+    spans: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell in full."""
+
+    id: str
+    trial: str
+    setting: str
+    headline: str
+    missing: tuple[str, ...]
+    cards: tuple[Card, ...]
+    bars: Bars
+    courses: tuple[Course, ...]
+    strips: tuple[Strip, ...]
+    is_only: bool
+
+
+@dataclass(frozen=True)
+class ExplanationSection:
+    """The section."""
+
+    headline: str
+    missing: tuple[str, ...]
+    maps: tuple[Map, ...]
+    anomalies: tuple[Standing, ...]
+    cells: tuple[CellView, ...]
+    drawn: frozenset[str]
+    note: str
+    table: Table | None
+
+
+def explanation_section(explained: Explained, summary: Summary) -> ExplanationSection:
+    """The section for an experiment; of a sweep only some cells are drawn in full."""
+    explanation = explained.explanation
+    results = {cell.id: cell for cell in summary.cells}
+    drawn = chosen(explanation)
+    names = [axis.factor for axis in varied_axes(summary.cells)]
+    only = len(explanation.cells) == 1
+    cells = tuple(_view(cell, results.get(cell.cell), names, explained, only=only) for cell in drawn)
+    by_cell = {cell.cell: cell for cell in explanation.cells}
+    shown = frozenset(cell.cell for cell in drawn)
+    left = len(explanation.cells) - len(drawn)
+    note = (
+        f"Shown in full are {len(drawn)} cells: of each cause the one that costs most, those that stand out or were "
+        f"tried, the fastest and the slowest. The other {left:,} are in the table; whyperf explain tells each."
+        if left
+        else ""
+    )
+    return ExplanationSection(
+        headline=explanation.headline,
+        missing=tuple(dict.fromkeys(explanation.missing)),
+        maps=tuple(maps_of(summary.cells, by_cell)),
+        anomalies=tuple(standing_of(one, results, names, shown) for one in explanation.anomalies),
+        cells=cells,
+        drawn=shown,
+        note=note,
+        table=None if only else _table(explanation, results, shown),
+    )
+
+
+def chosen(explanation: Explanation) -> list[CellExplanation]:
+    """The cells to draw, in the order of the plan: of each cause the costliest, those that stand out, the extremes."""
+    cells = explanation.cells
+    if len(cells) <= MOST_DRAWN:
+        return list(cells)
+    costly: dict[str, tuple[float, str]] = {}
+    for cell in cells:
+        if cell.verdicts:
+            first = cell.verdicts[0]
+            cost = first.lost_ratio or 0.0
+            if cost > costly.get(first.cause, (-1.0, ""))[0]:
+                costly[first.cause] = (cost, cell.cell)
+    causes = [cell for _, cell in sorted(costly.values(), reverse=True)]
+    standing = [one.cell for one in explanation.anomalies]
+    tried = [cell.cell for cell in cells if any(one.verification is not None for one in cell.verdicts)]
+    by_rate = [cell.cell for cell in sorted(cells, key=lambda one: one.rate_bps or 0.0)]
+    # Causes before the rest: an anomaly more of the same kind tells less than a cause that nothing else shows.
+    kept = set(list(dict.fromkeys([*tried, *causes, *standing, by_rate[-1], by_rate[0]]))[:MOST_DRAWN])
+    return [cell for cell in cells if cell.cell in kept]
+
+
+def _view(
+    cell: CellExplanation, result: CellResult | None, names: Sequence[str], explained: Explained, *, only: bool
+) -> CellView:
+    trial = cell.trial or ""
+    verify = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --verify"
+    spans = explained.spans.get(trial)
+    return CellView(
+        id=cell.cell,
+        trial=trial,
+        setting=setting(dict(result.factors), list(names)) if result is not None and names else "",
+        headline=cell.headline,
+        missing=tuple(dict.fromkeys(cell.missing)),
+        cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify)),
+        bars=bars_of(cell.budgets),
+        courses=tuple(courses_of(spans)) if spans is not None else (),
+        strips=tuple(strips_of(cell.patterns, cell.budgets)),
+        is_only=only,
+    )
+
+
+def _linker(trial: str, explained: Explained) -> LinkOf:
+    """Where rows of the segment log can be seen: on the trial's flow page, at their time."""
+    page = explained.pages.get(trial)
+
+    def link_of(evidence: Evidence) -> str:
+        if page is None or evidence.table != "segments":
+            return ""
+        parts = [f"connection={evidence.connection}"] if evidence.connection is not None else []
+        parts += [f"host={evidence.host}"] if evidence.host else []
+        if evidence.from_ns is not None and evidence.to_ns is not None:
+            parts.append(f"from={evidence.from_ns}&to={evidence.to_ns}")
+        return f"{page}#{'&'.join(parts)}" if parts else page
+
+    return link_of
+
+
+def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: frozenset[str]) -> Table:
+    cells = [(cell, results[cell.cell]) for cell in explanation.cells if cell.cell in results]
+    axes = varied_axes([result for _, result in cells])
+    metric = metric_of([result for _, result in cells])
+    standing: dict[str, list[Anomaly]] = {}
+    for one in explanation.anomalies:
+        standing.setdefault(one.cell, []).append(one)
+    columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor)) for axis in axes)]
+    columns += [
+        Column("Rate"),
+        Column("Most of the sender's time", "The limit state with the largest part.", number=False),
+        Column("First verdict", "The strongest; the others are in explain.json.", number=False),
+        Column("Lost", "Part of the time or rate that it takes."),
+        Column("Confidence", number=False),
+        Column("Stands out", number=False),
+        Column("Tried", "What came of making the change.", number=False),
+    ]
+    rows = []
+    for cell, result in cells:
+        rate = metric.median(result)
+        first = cell.verdicts[0] if cell.verdicts else None
+        lost = first.lost_ratio if first is not None else None
+        tried = next((one.verification for one in cell.verdicts if one.verification is not None), None)
+        entries = [Entry(cell.cell, cell.cell, link=f"#why-{cell.cell}" if cell.cell in drawn else "")]
+        entries += [_level(result.factors.get(axis.factor)) for axis in axes]
+        entries += [
+            Entry(metric.told(rate), str(rate)) if rate is not None else Entry(""),
+            Entry(look_of(cell.dominant_state).name, cell.dominant_state) if cell.dominant_state else Entry(""),
+            Entry(cause_title(first.cause), first.cause.value, title=first.claim) if first else Entry(""),
+            Entry(percent(lost), str(lost)) if lost is not None else Entry(""),
+            Entry(first.confidence, first.confidence) if first else Entry(""),
+            _stands_out(standing.get(cell.cell, [])),
+            Entry(f"{BADGES[tried.outcome]} {tried.outcome}", tried.outcome, title=tried.words) if tried else Entry(""),
+        ]
+        rows.append(tuple(entries))
+    used = [at for at, column in enumerate(columns) if column.number or any(row[at].text for row in rows)]
+    return Table(tuple(columns[at] for at in used), tuple(tuple(row[at] for at in used) for row in rows))
+
+
+def _stands_out(anomalies: Sequence[Anomaly]) -> Entry:
+    kinds = ", ".join(dict.fromkeys(one.kind for one in anomalies))
+    return Entry(kinds, kinds, title=" ".join(one.words for one in anomalies))
+
+
+def _level(level: object) -> Entry:
+    number = isinstance(level, int | float) and not isinstance(level, bool)
+    return Entry(level_text(level), str(level) if number else level_text(level))

@@ -8,7 +8,8 @@ from whyperf.cli import completion
 
 NAME = "explain"
 EXAMPLE = (
-    "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json"
+    "Examples: whyperf explain · whyperf explain results/window-sweep-4f69ee --cell c0003 · whyperf explain --json · "
+    "whyperf explain --verify --pairs 10"
 )
 
 
@@ -24,13 +25,35 @@ def command(
     ] = None,
     cell: Annotated[str | None, typer.Option(help="One cell, such as c0003.")] = None,
     *,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Make a verdict's change in a plan, measure it beside the original, and judge."),
+    ] = False,
+    verdict: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Which verdict to verify; the first that a plan can change without.", show_default=False
+        ),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option(min=1, max=1000, help="Pairs of trials to verify with; from 6 on an interval can reach 95 %.")
+    ] = 6,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, with budgets and all evidence.")] = False,
 ) -> int:
     """Says why the rate is what it is, on what evidence, and what to change.
 
-    Of a sweep the cells are told in a line each; --cell tells one in full.
+    Of a sweep the cells are told in a line each; --cell tells one in full. --verify makes the change in a plan,
+    never on the host for good; stopped, the same command resumes.
     """
-    from whyperf.cli.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.experiments import find_experiment  # noqa: PLC0415
     from whyperf.cli.explained import tell_explanation  # noqa: PLC0415
 
-    return tell_explanation(find_experiment(experiment), trial, cell, as_json=json)
+    found = find_experiment(experiment)
+    if not verify:
+        if verdict is not None:
+            raise UsageError("--verdict chooses what --verify tries; give --verify too")
+        return tell_explanation(found, trial, cell, as_json=json)
+    from whyperf.cli.verify import tell_verification  # noqa: PLC0415 - as above
+
+    return tell_verification(found, trial, cell, verdict, pairs, as_json=json)

@@ -14,6 +14,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.store import write_explanation
+from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, RecordError
 
 #: Width where standard output is no terminal.
@@ -35,27 +36,42 @@ def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None
         UsageError: there is no such trial or cell.
         RecordError: the record cannot be read.
     """
+    found = explained(experiment, trial, cell)
+    tell(found, as_json=as_json)
+    return exit_code(found)
+
+
+def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Explanation:
+    """The explanation of a trial, a cell, or the whole, which is kept as explain.json; with what was verified before.
+
+    Raises:
+        UsageError: there is no such trial or cell.
+        RecordError: the record cannot be read.
+    """
     known = [one.id for one in experiment.plan.cells]
     if trial is not None:
-        found = _of_trial(experiment, trial, cell)
-    else:
-        if cell is not None and cell not in known:
-            raise UsageError(_unknown(experiment.name, "cell", cell, known))
-        summary = _summary(experiment)
-        rates = {} if summary is None else _rates_of(summary)
-        found = explain_experiment(
-            experiment,
-            cells=None if cell is None else {cell},
-            rates=rates,
-            summary=summary if cell is None else None,
-        )
-        if cell is None:
-            write_explanation(experiment, found)
+        return with_verifications(_of_trial(experiment, trial, cell), experiment)
+    if cell is not None and cell not in known:
+        raise UsageError(_unknown(experiment.name, "cell", cell, known))
+    summary = _summary(experiment)
+    found = explain_experiment(
+        experiment,
+        cells=None if cell is None else {cell},
+        rates={} if summary is None else _rates_of(summary),
+        summary=summary if cell is None else None,
+    )
+    found = with_verifications(found, experiment)
+    if cell is None:
+        write_explanation(experiment, found)
+    return found
+
+
+def tell(found: Explanation, *, as_json: bool) -> None:
+    """Prints it."""
     if as_json:
         print(found.model_dump_json(indent=1))  # noqa: T201
     else:
         _print(found)
-    return exit_code(found)
 
 
 def exit_code(found: Explanation) -> int:
@@ -182,6 +198,8 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
             yield f"         {verdict.change.command}"
     if verdict.predicted_gain is not None:
         yield f"Predicted: about {significant(verdict.predicted_gain, 2)} times the rate"
+    if (tried := verdict.verification) is not None:
+        yield tried.words + (f" Kept in {tried.experiment}." if tried.experiment else "")
     if verdict.refuted_by:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:

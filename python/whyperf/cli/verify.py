@@ -5,9 +5,11 @@ from pathlib import Path
 
 from whyperf.analyze.quantity import count
 from whyperf.cli import interrupts
-from whyperf.cli.exits import UsageError, say
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
+from whyperf.cli.explained import explained, tell
 from whyperf.cli.making import measure_missing_trials, say_how_to_resume, simulate_missing_trials
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
+from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
     Obstacle,
     Verified,
@@ -19,6 +21,7 @@ from whyperf.explain.verify import (
     refuse_other_host,
     refuse_untriable,
     verification_of,
+    with_verifications,
 )
 from whyperf.plan import Plan
 from whyperf.profile import Profile, parse
@@ -26,8 +29,6 @@ from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
 from whyperf.simulate import refuse_unknown
 
-#: Six pairs are the fewest whose interval of the median can reach 95 % (see analyze.intervals).
-PAIRS = 6
 KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
 
 
@@ -40,6 +41,27 @@ class Trial:
     verdict: Verdict
 
 
+def tell_verification(
+    experiment: Experiment, trial: str | None, cell: str | None, verdict: int | None, pairs: int, *, as_json: bool
+) -> int:
+    """Verifies and tells; returns the exit code: 0 confirmed, 3 refuted or undecided, 1 interrupted.
+
+    Raises:
+        UsageError: nothing can be tried, and why.
+    """
+    found = explained(experiment, trial, cell)
+    tried = chosen(found, cell, verdict)
+    verification = verify(experiment, tried, pairs, as_json=as_json)
+    if verification is None:
+        return FAILED
+    kept = read_explanation(experiment)
+    if kept is not None:
+        write_explanation(experiment, with_verifications(kept, experiment))
+    cells = [one for one in with_verifications(found, experiment).cells if one.cell == tried.cell.cell]
+    tell(found.model_copy(update={"cells": cells}), as_json=as_json)
+    return DONE if verification.outcome == "confirmed" else DOUBTFUL
+
+
 def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Trial:
     """The verdict to try: of `cell`, or of the only one; by its number from 1, or the first that a plan can change.
 
@@ -50,8 +72,8 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Tr
     if not cells:
         raise UsageError(f"{explanation.experiment} has no explained cell{f' {cell}' if cell else ''}")
     if len(cells) > 1:
-        known = next((one.trial for one in cells if one.trial is not None), cells[0].cell)
-        raise UsageError(f"{explanation.experiment} has {len(cells)} cells; name a trial of one, such as {known}")
+        known = f"--cell {cells[0].cell}"
+        raise UsageError(f"{explanation.experiment} has {len(cells)} cells; name one to try, such as {known}")
     verdicts = cells[0].verdicts
     if not verdicts:
         raise UsageError(f"cell {cells[0].cell} has no verdict to try")

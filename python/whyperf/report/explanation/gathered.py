@@ -55,7 +55,7 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
         # Evenly over the plan, so that every corner of a sweep has some.
         part = {cells[number * len(cells) // MOST_EXPLAINED] for number in range(MOST_EXPLAINED)}
     rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
-    explanation = explain_experiment(experiment, cells=part, rates=rates)
+    explanation = explain_experiment(experiment, cells=part, rates=rates, summary=summary if part is None else None)
     if part is None:
         return explanation
     note = (

@@ -1,0 +1,325 @@
+"""Each rule with facts from which its cause speaks, and the same with the one thing changed that speaks against it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import EndFacts, Facts, SegmentFacts, WindowFacts
+from whyperf.explain.rules import RULES, judge
+
+MS = 1_000_000
+
+
+def facts(
+    sender: dict[str, Any] | None = None,
+    receiver: dict[str, Any] | None = None,
+    windows: dict[str, Any] | None = None,
+    segments: dict[str, Any] | None = None,
+    **whole: Any,
+) -> Facts:
+    """A second of one connection; what is not said is not known."""
+    return Facts(
+        trial="log01-c0001",
+        life_ns=1_000 * MS,
+        sender=EndFacts(host="near", **(sender or {})),
+        receiver=EndFacts(host="far", **(receiver or {})),
+        windows=WindowFacts(**(windows or {})),
+        segments=SegmentFacts(**(segments or {})),
+        **whole,
+    )
+
+
+Edit = Callable[[Facts], Facts]
+
+
+def at_sender(**changed: Any) -> Edit:
+    return lambda found: replace(found, sender=replace(found.sender, **changed))
+
+
+def at_receiver(**changed: Any) -> Edit:
+    return lambda found: replace(found, receiver=replace(found.receiver, **changed))
+
+
+def of_segments(**changed: Any) -> Edit:
+    return lambda found: replace(found, segments=replace(found.segments, **changed))
+
+
+def of_windows(**changed: Any) -> Edit:
+    return lambda found: replace(found, windows=replace(found.windows, **changed))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What speaks for a cause, and the change after which it may not be named."""
+
+    cause: Cause
+    speaks: Facts
+    against: Edit
+
+
+LOST = {"lost_ratio": 0.01, "retransmitted_ratio": 0.01, "line_bps": 100e6, "line_steadiness": 0.6}
+ON_CPU = {"thread_ratio": 0.95}
+
+CASES = (
+    Case(
+        Cause.RECEIVE_BUFFER,
+        facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384}),
+        at_sender(shares={"receive_window_reader": 0.9}),
+    ),
+    Case(
+        Cause.SEND_BUFFER,
+        facts({"shares": {"send_buffer": 0.8}, "buffer_bytes": 16_384}),
+        at_sender(shares={"congestion_window": 0.8}),
+    ),
+    Case(
+        Cause.WRITE_WINDOW_MISMATCH,
+        facts(
+            {"shares": {"receive_window_buffer": 0.8}, "call_bytes_mean": 7168.0, "mss_bytes": 4096},
+            windows={"announced_bytes_max": 8192},
+        ),
+        at_sender(call_bytes_mean=1024.0),
+    ),
+    Case(
+        Cause.DELAYED_ACK,
+        facts(
+            {"shares": {"send_buffer": 0.9}},
+            {"shares": {"delayed_ack": 0.9}},
+            segments={"ack_reasons": {"delayed_timer": 0.9}},
+        ),
+        at_receiver(shares={"waiting": 0.9}),
+    ),
+    Case(
+        Cause.NAGLE_DELAYED_ACK,
+        facts({"shares": {"nagle": 0.9}}, segments={"ack_reasons": {"delayed_timer": 0.5}}),
+        at_sender(shares={"not_writing": 0.1}),
+    ),
+    Case(
+        Cause.SLOW_WRITER,
+        facts({"shares": {"not_writing": 0.9}, "asleep_ratio": 0.9, "computing_ratio": 0.0}),
+        at_sender(computing_ratio=0.9),
+    ),
+    Case(
+        Cause.THINK_TIME,
+        facts(
+            {"shares": {"not_writing": 0.9}, "computing_ratio": 0.0},
+            segments={"data_back_packets": 500, "data_packets": 500, "think_ratio": 0.8, "answer_ratio": 0.1},
+        ),
+        of_segments(think_ratio=0.01),
+    ),
+    Case(
+        Cause.ROUND_TRIP,
+        facts(
+            {"shares": {"not_writing": 0.9}},
+            windows={"rtt_ns_min": 2 * MS},
+            segments={"data_back_packets": 400, "data_packets": 400, "think_ratio": 0.01, "answer_ratio": 0.9},
+        ),
+        of_segments(data_back_packets=1),
+    ),
+    Case(
+        Cause.SLOW_READER,
+        facts(
+            {"shares": {"receive_window_reader": 0.5, "zero_window": 0.4}},
+            {"shares": {"not_reading": 0.9}, "computing_ratio": 0.0},
+        ),
+        at_receiver(computing_ratio=0.9),
+    ),
+    Case(
+        Cause.TINY_WRITES,
+        facts(
+            {"shares": {"write_call": 0.9}, "call_bytes_mean": 64.0, "calls_count": 500_000, "thread_ratio": 0.99},
+        ),
+        at_sender(call_bytes_mean=131_072.0),
+    ),
+    Case(
+        Cause.READ_SIZE,
+        facts(
+            {"call_bytes_mean": 131_072.0},
+            {"shares": {"read_call": 0.9}, "call_bytes_mean": 64.0, "calls_count": 500_000, "thread_ratio": 0.99},
+        ),
+        at_sender(call_bytes_mean=64.0),
+    ),
+    Case(
+        Cause.BOTTLENECK,
+        facts(
+            {"shares": {"congestion_window": 0.95}},
+            windows={"rtt_ns_min": 10 * MS, "rtt_ns_median": 18 * MS},
+            segments={"line_bps": 100e6, "line_steadiness": 0.8, "line_use_ratio": 0.97},
+        ),
+        of_segments(line_use_ratio=0.3),
+    ),
+    Case(
+        Cause.SMALL_QUEUE,
+        facts(
+            {"shares": {"congestion_window": 0.9}},
+            segments=LOST | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.99},
+        ),
+        of_segments(loss_backlog_rank=0.5),
+    ),
+    Case(
+        Cause.RANDOM_LOSS,
+        facts(
+            {"shares": {"congestion_window": 0.9}},
+            segments=LOST
+            | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.5, "lost_segments_per_event": 1.1},
+        ),
+        of_segments(lost_segments_per_event=8.0),
+    ),
+    Case(
+        Cause.BURST_LOSS,
+        facts(
+            {"shares": {"loss_recovery": 0.9}},
+            segments=LOST
+            | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.5, "lost_segments_per_event": 8.0},
+        ),
+        of_segments(lost_segments_per_event=1.1),
+    ),
+    Case(
+        Cause.REORDERING,
+        facts(
+            {"shares": {"congestion_window": 0.9}},
+            segments={"out_of_order_ratio": 0.2, "lost_ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01},
+        ),
+        of_segments(out_of_order_ratio=0.01, lost_ratio=0.01),
+    ),
+    Case(
+        Cause.ACK_THINNING,
+        facts({"shares": {"congestion_window": 0.9}}, segments={"acks_arrived_ratio": 0.02}),
+        of_segments(acks_arrived_ratio=0.99),
+    ),
+    Case(
+        Cause.SLOW_START,
+        facts({"shares": {"slow_start": 0.8}}, windows={"rtt_ns_min": 200 * MS}),
+        lambda found: replace(found, life_ns=100_000 * MS),
+    ),
+    Case(
+        Cause.PACING_RATE,
+        facts(
+            {"shares": {"pacing": 0.95}}, segments={"pacing_bps": 500e6, "pacing_constant_ratio": 1.0}, rate_bps=490e6
+        ),
+        of_segments(pacing_constant_ratio=0.01),
+    ),
+    Case(
+        Cause.SENDER_CPU,
+        facts({"shares": {"not_writing": 0.9}, "computing_ratio": 0.9}),
+        at_sender(computing_ratio=0.01),
+    ),
+    Case(
+        Cause.RECEIVER_CPU,
+        facts({"shares": {"receive_window_reader": 0.8}}, {"shares": {"not_reading": 0.9}, "computing_ratio": 0.9}),
+        at_receiver(computing_ratio=0.01),
+    ),
+    Case(
+        Cause.SHARED_CPU,
+        facts(
+            {"cpus": frozenset({0}), "thread_ratio": 0.45, "run_queue_ratio": 0.5},
+            {"cpus": frozenset({0}), "thread_ratio": 0.45, "run_queue_ratio": 0.5},
+            one_machine=True,
+        ),
+        at_receiver(cpus=frozenset({1})),
+    ),
+    Case(
+        Cause.OTHER_LOAD,
+        facts({"cpus": frozenset({0}), "run_queue_ratio": 0.5, "other_ratio": 0.5}),
+        at_sender(run_queue_ratio=0.01),
+    ),
+    Case(
+        Cause.MANY_CONNECTIONS,
+        facts(ON_CPU, connections=400),
+        lambda found: replace(found, connections=4),
+    ),
+    Case(
+        Cause.SMALL_MTU,
+        facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0}),
+        at_sender(mss_bytes=8948),
+    ),
+    Case(
+        Cause.OFFLOADS_OFF,
+        facts(
+            ON_CPU | {"mss_bytes": 1448, "call_bytes_mean": 131_072.0},
+            segments={"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0},
+        ),
+        of_segments(sent_segments_per_packet=40.0, taken_segments_per_packet=40.0),
+    ),
+    Case(
+        Cause.QUICK_ACK,
+        facts(ON_CPU, segments={"acks_per_segment": 1.0, "ack_reasons": {"quick": 0.98}}),
+        of_segments(ack_reasons={"second_segment": 0.98}),
+    ),
+    Case(
+        Cause.RECEIVER_LOSS,
+        facts(
+            {"shares": {"rto_wait": 0.9}},
+            {"dropped_packets": 100},
+            segments={"data_packets": 5000, "retransmitted_ratio": 0.02},
+        ),
+        at_receiver(dropped_packets=0),
+    ),
+)
+
+named = pytest.mark.parametrize("case", CASES, ids=[case.cause.value for case in CASES])
+
+
+@named
+def test_a_cause_is_named_first_where_it_speaks(case: Case) -> None:
+    verdicts = judge(case.speaks)
+    assert verdicts[0].cause is case.cause
+    assert verdicts[0].evidence
+    assert verdicts[0].refuted_by
+    assert verdicts[0].change is not None
+
+
+@named
+def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> None:
+    assert case.cause not in {verdict.cause for verdict in judge(case.against(case.speaks))}
+
+
+def test_every_rule_has_a_case() -> None:
+    silent = [rule.__name__ for rule in RULES if not any(rule(case.speaks) for case in CASES)]
+    assert silent == ["huge_reads"]
+
+
+def test_reads_beyond_the_caches_are_named() -> None:
+    found = facts(receiver={"call_bytes_mean": 4e6, "shares": {"read_call": 0.9}, "thread_ratio": 0.95})
+    assert judge(found)[0].cause is Cause.READ_SIZE
+    assert judge(at_receiver(call_bytes_mean=65_536.0)(found))[0].cause is Cause.CAPACITY
+
+
+def test_a_busy_cpu_alone_is_capacity() -> None:
+    verdicts = judge(facts({"shares": {"write_call": 0.97}, "thread_ratio": 0.98}))
+    assert [verdict.cause for verdict in verdicts] == [Cause.CAPACITY]
+    assert verdicts[0].change is None
+
+
+@pytest.mark.parametrize("level", ["segments", "counters", "user"])
+def test_nothing_known_is_said(level: str) -> None:
+    verdicts = judge(facts({"shares": {"unknown": 1.0}}, level=level))
+    assert [verdict.cause for verdict in verdicts] == [Cause.NOT_KNOWN]
+    assert ("--evidence segments" in verdicts[0].claim) is (level != "segments")
+
+
+def test_without_a_log_confidence_is_lower() -> None:
+    shares = {"receive_window_buffer": 0.9}
+    with_log, without = (judge(facts({"shares": shares}, level=level))[0] for level in ("segments", "user"))
+    assert (with_log.confidence, without.confidence) == ("high", "low")
+
+
+def test_a_gain_ends_where_the_other_end_is_busy() -> None:
+    found = facts({"shares": {"receive_window_buffer": 0.9}}, {"thread_ratio": 0.5})
+    assert judge(found)[0].predicted_gain == pytest.approx(2.0)
+    assert judge(at_receiver(thread_ratio=0.01)(found))[0].predicted_gain == pytest.approx(10.0)
+
+
+def test_the_change_undoes_what_the_cell_set() -> None:
+    found = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384})
+
+    def changed(factors: dict[str, object]) -> dict[str, object]:
+        change = judge(found, factors)[0].change
+        assert change is not None
+        return dict(change.factors)
+
+    assert changed({"window_bytes": 16_384}) == {"window_bytes": "default"}
+    assert changed({"receive_buffer_bytes": 8192, "window_bytes": 16_384}) == {"receive_buffer_bytes": "default"}
+    assert changed({})["receive_buffer_bytes"] == 262_144

@@ -135,6 +135,8 @@ class SegmentFacts:
         data_back_packets: data packets from the receiver to the sender: answers.
         pacing_bps: the pacing rate that most segments saw.
         pacing_constant_ratio: part of the segments that saw just this rate.
+        held_ratio: part of the time in which the receiver's timer held back an ACK, and data came as soon as it let go.
+        released_bytes: the middle one of the packets that such an ACK released.
         answer_ratio: part of the time from the last data sent to the answer; None where no data comes back.
         think_ratio: part of the time from the answer to the next data sent.
         line_bps: the most frequent rate of pairs of segments that arrived, headers included.
@@ -161,6 +163,8 @@ class SegmentFacts:
     data_back_packets: int | None = None
     pacing_bps: float | None = None
     pacing_constant_ratio: float | None = None
+    held_ratio: float | None = None
+    released_bytes: float | None = None
     answer_ratio: float | None = None
     think_ratio: float | None = None
     line_bps: float | None = None

@@ -86,10 +86,9 @@ CASES = (
         Cause.DELAYED_ACK,
         facts(
             {"shares": {"send_buffer": 0.9}},
-            {"shares": {"delayed_ack": 0.9}},
-            segments={"ack_reasons": {"delayed_timer": 0.9}},
+            segments={"held_ratio": 0.9, "ack_reasons": {"delayed_timer": 0.9}},
         ),
-        at_receiver(shares={"waiting": 0.9}),
+        of_segments(held_ratio=0.0, ack_reasons={"read_call": 0.9}),
     ),
     Case(
         Cause.NAGLE_DELAYED_ACK,
@@ -99,12 +98,12 @@ CASES = (
     Case(
         Cause.SLOW_WRITER,
         facts({"shares": {"not_writing": 0.9}, "asleep_ratio": 0.9, "computing_ratio": 0.0}),
-        at_sender(computing_ratio=0.9),
+        at_sender(asleep_ratio=0.0, computing_ratio=0.9),
     ),
     Case(
         Cause.THINK_TIME,
         facts(
-            {"shares": {"not_writing": 0.9}, "computing_ratio": 0.0},
+            {"shares": {"not_writing": 0.9}, "asleep_ratio": 0.8, "computing_ratio": 0.0},
             segments={"data_back_packets": 500, "data_packets": 500, "think_ratio": 0.8, "answer_ratio": 0.1},
         ),
         of_segments(think_ratio=0.01),
@@ -122,9 +121,9 @@ CASES = (
         Cause.SLOW_READER,
         facts(
             {"shares": {"receive_window_reader": 0.5, "zero_window": 0.4}},
-            {"shares": {"not_reading": 0.9}, "computing_ratio": 0.0},
+            {"shares": {"not_reading": 0.9}, "asleep_ratio": 0.9, "computing_ratio": 0.0},
         ),
-        at_receiver(computing_ratio=0.9),
+        at_receiver(asleep_ratio=0.0, computing_ratio=0.9),
     ),
     Case(
         Cause.TINY_WRITES,
@@ -203,12 +202,15 @@ CASES = (
     ),
     Case(
         Cause.SENDER_CPU,
-        facts({"shares": {"not_writing": 0.9}, "computing_ratio": 0.9}),
+        facts({"shares": {"not_writing": 0.9}, "asleep_ratio": 0.0, "computing_ratio": 0.9}),
         at_sender(computing_ratio=0.01),
     ),
     Case(
         Cause.RECEIVER_CPU,
-        facts({"shares": {"receive_window_reader": 0.8}}, {"shares": {"not_reading": 0.9}, "computing_ratio": 0.9}),
+        facts(
+            {"shares": {"receive_window_reader": 0.8}},
+            {"shares": {"not_reading": 0.9}, "asleep_ratio": 0.0, "computing_ratio": 0.9},
+        ),
         at_receiver(computing_ratio=0.01),
     ),
     Case(

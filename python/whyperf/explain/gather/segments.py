@@ -116,6 +116,8 @@ def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken:
         acks_per_segment=acks.height / segments if segments else None,
         ack_reasons={reason: number / acks.height for reason, number in reasons.iter_rows()},
     )
+    held, released = _held(taken)
+    facts = replace(facts, held_ratio=held, released_bytes=released)
     line = line_rate(arrived)
     facts = replace(facts, line_bps=line.bps, line_steadiness=line.steadiness, line_use_ratio=line.use_ratio)
     return facts if not again_bytes else _with_losses(facts, data, arrived)
@@ -138,6 +140,35 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
         lost_segments_per_event=sum(one.lost for one in found) / runs if runs else None,
         loss_backlog_rank=sum(rank * lost for rank, lost in ranked) / weight if weight else None,
     )
+
+
+def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
+    """How long the receiver's timer held back ACKs that released data, over the connections' lives; and what it released.
+
+    Between the last data before such an ACK and the ACK nothing happens; that it released the data after it shows in
+    that data coming in a fraction of the time.
+    """
+    rows = taken.filter(pl.col("time_ns") >= 0).select(
+        "time_ns", "connection", _BYTES, (_IN & _HAS_DATA).alias("comes"), (pl.col("ack_reason") == "delayed_timer")
+    )
+    data = pl.when("comes").then(pl.col("time_ns"))
+    turns = rows.with_columns(
+        data.forward_fill().over("connection").alias("before_ns"),
+        data.backward_fill().over("connection").alias("after_ns"),
+        pl.when("comes").then(pl.col("payload_bytes")).backward_fill().over("connection").alias("released_bytes"),
+    ).filter(pl.col("ack_reason").fill_null(value=False))
+    waited, then = pl.col("time_ns") - pl.col("before_ns"), pl.col("after_ns") - pl.col("time_ns")
+    letting = turns.filter((waited >= LEAST_HELD_NS) & (then * 4 <= waited))
+    spans = rows.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
+    life = int(spans["time_ns"].sum())
+    if life <= 0:
+        return None, None
+    held = float(letting.select(waited.sum()).item() or 0) / life
+    return held, first(letting, pl.col("released_bytes").median())
+
+
+LEAST_HELD_NS = 5_000_000
+"""The delayed-ACK timer of Linux runs 40 ms at first, and 4 ms at least (TCP_DELACK_MIN, TCP_ATO_MIN)."""
 
 
 def _out_of_order(arrived: pl.DataFrame) -> float | None:

@@ -22,11 +22,11 @@ def _answers(facts: Facts) -> bool:
 def _pausing(facts: Facts) -> float:
     """Part of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
     idle = facts.sender.ratio(S.NOT_WRITING)
-    if facts.sender.computing_ratio is not None:
-        idle = max(0.0, idle - facts.sender.computing_ratio)
-    elif facts.sender.thread_ratio is not None:
-        idle = min(idle, 1 - facts.sender.thread_ratio)
-    return idle
+    if facts.sender.asleep_ratio is not None:
+        return min(idle, facts.sender.asleep_ratio)
+    if facts.sender.thread_ratio is not None:
+        idle = min(idle, 1 - facts.sender.thread_ratio - (facts.sender.run_queue_ratio or 0.0))
+    return max(0.0, idle)
 
 
 def slow_writer(facts: Facts) -> Finding | None:
@@ -45,7 +45,8 @@ def slow_writer(facts: Facts) -> Finding | None:
         "send, and "
         "did not wait for an answer.",
         lost,
-        0.9,
+        # Without its calls, a writer that waits for room in its buffer looks as one that sleeps.
+        0.95 if facts.sender.asleep_ratio is not None else 0.55,
         tuple(evidence),
         "Data waits in the send buffer while the rate is as low.",
         gain_without(facts, lost),
@@ -57,8 +58,7 @@ def think_time(facts: Facts) -> Finding | None:
     thinks = facts.segments.think_ratio
     if not _answers(facts) or thinks is None or thinks < 0.1:
         return None
-    computing = facts.sender.computing_ratio or 0.0
-    lost = clipped(min(thinks - computing, facts.sender.ratio(S.NOT_WRITING) or thinks))
+    lost = min(thinks, _pausing(facts))
     if lost < 0.1:
         return None
     return Finding(
@@ -109,12 +109,12 @@ def round_trip(facts: Facts) -> Finding | None:
 def slow_reader(facts: Facts) -> Finding | None:
     """Payload waits, the application sleeps, and the window closes."""
     idle = facts.receiver.ratio(R.NOT_READING)
-    if facts.receiver.computing_ratio is not None:
-        idle = clipped(idle - facts.receiver.computing_ratio)
+    if facts.receiver.asleep_ratio is not None:
+        idle = min(idle, facts.receiver.asleep_ratio)
     elif facts.receiver.thread_ratio is not None:
         idle = min(idle, 1 - facts.receiver.thread_ratio)
     waits = facts.sender.ratio(*READER_STATES)
-    lost = idle
+    lost = clipped(idle)
     if lost < 0.1:
         return None
     return Finding(

@@ -3,7 +3,8 @@
 from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
-from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, state_evidence
+from whyperf.explain.model import Evidence
+from whyperf.explain.rules.finding import Finding, figure, gain_without, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -106,24 +107,16 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
 
 def delayed_ack(facts: Facts) -> Finding | None:
     """The sender may not go on until the receiver's timer lets its acknowledgment go (RFC 1122 section 4.2.3.2)."""
-    held = facts.receiver.ratio(R.DELAYED_ACK)
-    late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
-    waits = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW)
-    lost = min(held, waits) if held else 0.0
-    if lost < 0.1 or facts.sender.ratio(S.NAGLE) > waits:
+    lost = _held(facts)
+    if lost < 0.1 or _is_nagle(facts):
         return None
     return Finding(
         Cause.DELAYED_ACK,
         f"The receiver holds back acknowledgments that the sender waits for, {percent(lost)} of the time: too little "
         "arrives at once to make it acknowledge before its timer.",
         lost,
-        clipped(0.6 + late),
-        (
-            state_evidence(facts.receiver, "receiver", R.DELAYED_ACK),
-            figure(
-                f"{percent(late)} of the ACKs left by the delayed-ACK timer.", "segments", facts.receiver, late, "ratio"
-            ),
-        ),
+        0.95,
+        _timer_evidence(facts),
         "With an acknowledgment for every segment (quick ACK) the rate stays as it is.",
         gain_without(facts, lost),
     )
@@ -131,24 +124,50 @@ def delayed_ack(facts: Facts) -> Finding | None:
 
 def nagle_delayed_ack(facts: Facts) -> Finding | None:
     """Nagle's rule waits for an acknowledgment that the receiver delays (RFC 896, RFC 9293 section 3.7.4)."""
-    lost = facts.sender.ratio(S.NAGLE)
-    if lost < 0.05:
+    held = _held(facts) if _is_nagle(facts) else 0.0
+    lost = max(facts.sender.ratio(S.NAGLE), held)
+    if lost < 0.1:
         return None
-    held = facts.receiver.ratio(R.DELAYED_ACK)
-    late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
     return Finding(
         Cause.NAGLE_DELAYED_ACK,
-        f"Nagle's rule holds back a short rest of {percent(lost)} of the time, until the acknowledgment that "
-        "the receiver "
-        "delays.",
+        f"Nagle's rule holds back a short segment {percent(lost)} of the time, until the acknowledgment that the "
+        "receiver delays.",
         lost,
-        0.95 if late >= 0.1 or held >= 0.1 else 0.8,
-        (
-            state_evidence(facts.sender, "sender", S.NAGLE),
-            figure(
-                f"{percent(late)} of the ACKs left by the delayed-ACK timer.", "segments", facts.receiver, late, "ratio"
-            ),
-        ),
+        0.97 if held >= 0.1 else 0.75,
+        (state_evidence(facts.sender, "sender", S.NAGLE), *_timer_evidence(facts)),
         "With TCP_NODELAY the rate stays as it is.",
         gain_without(facts, lost),
     )
+
+
+def _held(facts: Facts) -> float:
+    """How long the receiver's timer held the sender up."""
+    seen = facts.segments.held_ratio or 0.0
+    waits = facts.sender.ratio(
+        S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW, S.NAGLE
+    )
+    return max(seen, min(facts.receiver.ratio(R.DELAYED_ACK), waits))
+
+
+def _is_nagle(facts: Facts) -> bool:
+    """Whether what waits for the timer is a short segment of a connection that has Nagle's rule on."""
+    if facts.sender.no_delay:
+        return False
+    held, others = (
+        facts.sender.ratio(S.NAGLE),
+        facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.SEND_BUFFER, S.ZERO_WINDOW),
+    )
+    if held or others:
+        return held > others
+    size, mss = facts.segments.released_bytes, facts.sender.mss_bytes
+    return size is not None and mss is not None and size < mss
+
+
+def _timer_evidence(facts: Facts) -> tuple[Evidence, ...]:
+    late, held = facts.segments.ack_reasons.get("delayed_timer", 0.0), facts.segments.held_ratio
+    words = f"{percent(late)} of the ACKs left by the delayed-ACK timer."
+    evidence = [figure(words, "segments", facts.receiver, late, "ratio")]
+    if held:
+        words = f"It held them back {percent(held)} of the time, and data came as soon as it let go."
+        evidence.append(figure(words, "segments", facts.receiver, held, "ratio"))
+    return (*evidence, state_evidence(facts.receiver, "receiver", R.DELAYED_ACK))

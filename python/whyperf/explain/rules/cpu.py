@@ -73,17 +73,14 @@ def shared_cpu(facts: Facts) -> Finding | None:
 
 
 def other_load(facts: Facts) -> Finding | None:
-    """Threads want a CPU that others have."""
-    role, end = max(
-        (("sender", facts.sender), ("receiver", facts.receiver)),
-        key=lambda one: min(one[1].run_queue_ratio or 0.0, one[1].other_ratio or 0.0),
-    )
-    waited, other = end.run_queue_ratio, end.other_ratio
-    if waited is None or other is None or waited < 0.1 or other < 0.2:
-        return None
+    """Threads want a CPU that others have, and the rate waits for them."""
     if shared_cpu(facts) is not None:
         return None
-    lost = clipped(max(waited, end.ratio(S.WAITS_FOR_CPU)))
+    ends = (("sender", facts.sender, _sender_wait(facts)), ("receiver", facts.receiver, _receiver_wait(facts)))
+    role, end, lost = max(ends, key=lambda one: one[2])
+    waited, other = end.run_queue_ratio, end.other_ratio
+    if waited is None or other is None or waited < 0.1 or other < 0.2 or lost < 0.1:
+        return None
     return Finding(
         Cause.OTHER_LOAD,
         f"Other programs take {percent(other)} of the {role}'s CPU; its thread wanted to run and could not "
@@ -93,10 +90,37 @@ def other_load(facts: Facts) -> Finding | None:
         (
             figure(f"Run queue: {percent(waited)} of the time.", "threads", end, waited, "ratio"),
             figure(f"Neither the load nor softirqs: {percent(other)} of the CPU.", "cpu", end, other, "ratio"),
+            state_evidence(end, role, S.WAITS_FOR_CPU if role == "sender" else R.WAITS_FOR_CPU),
         ),
         "The CPU is idle, or its time is the load's own.",
         gain_without(facts, lost, saved=role),
     )
+
+
+ELSEWHERE = (
+    *(S.HANDSHAKE, S.RTO_WAIT, S.LOSS_RECOVERY, S.RECEIVE_WINDOW_BUFFER, S.SLOW_START, S.CONGESTION_WINDOW, S.NAGLE),
+    *(S.PACING, S.DEVICE, S.SEND_BUFFER),
+)
+"""States in which the sender waits for something that is not a CPU of either end's application."""
+
+
+def _sender_wait(facts: Facts) -> float:
+    """How long the sender's thread wanted a CPU while nothing else held it up."""
+    waited = facts.sender.run_queue_ratio or 0.0
+    seen = facts.sender.ratio(S.WAITS_FOR_CPU)
+    if facts.sender.in_call_ratio is not None:
+        return seen
+    asleep = facts.sender.ratio(*ELSEWHERE, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+    return clipped(min(waited, 1 - asleep))
+
+
+def _receiver_wait(facts: Facts) -> float:
+    """How long the receiver's thread wanted a CPU while the sender waited for it to read."""
+    waited = facts.receiver.run_queue_ratio or 0.0
+    held = facts.sender.ratio(S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+    if facts.level != "segments":
+        held = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
+    return min(waited, held)
 
 
 def many_connections(facts: Facts) -> Finding | None:

@@ -13,6 +13,8 @@ OVERRUN_RANK = 0.75
 """Losses where the backlog is so high are of a queue that runs over; those without regard to it come to 0.5."""
 LEAST_USE = 0.85
 """A line used so far is full: the rest is gaps between the measured phases of a burst."""
+LEAST_OVERRUN_USE = 0.75
+"""The same where its queue runs over: a larger one could bring no more than the rest, a faster line any rate."""
 LEAST_LOSSES = 3
 
 
@@ -60,10 +62,14 @@ def bottleneck(facts: Facts) -> Finding | None:
     """The line's narrowest part carries all it can, and a queue stands before it."""
     told, wait = facts.segments, _path_wait(facts)
     growth = facts.windows.rtt_growth
+    if pacing_rate(facts) is not None:
+        # A sender that is paced has a line's regularity.
+        return None
     if told.line_bps is None or told.line_use_ratio is None or not is_line_seen(facts):
         return None
-    queued = (growth is not None and growth >= 1.15) or (_has_losses(facts) and _overruns(facts))
-    if told.line_use_ratio < LEAST_USE or wait < 0.1 or not queued:
+    overruns = _has_losses(facts) and _overruns(facts)
+    queued = (growth is not None and growth >= 1.15) or overruns
+    if told.line_use_ratio < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.1 or not queued:
         return None
     trip = facts.windows
     grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (
@@ -90,7 +96,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         Cause.BOTTLENECK,
         f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(told.line_use_ratio)} of it are "
         f"used{grown}.",
-        clipped(max(wait, told.line_use_ratio)),
+        clipped(told.line_use_ratio),
         0.95,
         tuple(evidence),
         "A second connection adds to the rate, or the queue before the line is empty.",
@@ -103,8 +109,6 @@ def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     told, wait = facts.segments, _path_wait(facts)
     if not _has_losses(facts) or not _overruns(facts) or wait < 0.1:
-        return None
-    if is_line_seen(facts) and (told.line_use_ratio or 0) >= LEAST_USE:
         return None
     line = "the line" if told.line_bps is None else f"a line of {bit_rate(told.line_bps)}"
     lost = _unused(facts)

@@ -16,6 +16,8 @@ STEP_RATIO = 1.05
 """Width of the classes of rates that are counted."""
 NEAR_RATIO = 1.12
 """Rates up to this apart are alike: a host that wakes up some microseconds late spreads them so."""
+MOST_BPS = 400e9
+"""No line is faster: segments that a host hands over together come at more."""
 HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps."""
 
@@ -55,5 +57,7 @@ def line_rate(arrived: pl.DataFrame) -> LineRate:
     smooth = np.convolve(np.bincount(classes), (1, 1, 1), mode="same")
     found = rates[np.abs(classes - int(smooth.argmax())) <= 1]
     line = float(np.median(found))
+    if line > MOST_BPS:
+        return LineRate()
     near = (rates > line / NEAR_RATIO) & (rates < line * NEAR_RATIO)
     return LineRate(line, float(near.mean()), mean / line)

@@ -143,7 +143,7 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
 
 
 def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
-    """How long the receiver's timer held back ACKs that released data, over the connections' lives; and what it released.
+    """How long the receiver's timer held back ACKs that released data, over the lives; and what it released.
 
     Between the last data before such an ACK and the ACK nothing happens; that it released the data after it shows in
     that data coming in a fraction of the time.

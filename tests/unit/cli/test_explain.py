@@ -1,0 +1,145 @@
+"""`whyperf explain` on results that lack something: told as far as the evidence goes, what is missing first."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.unit.analyze.flow import traces
+from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
+from whyperf.cli.app import main
+from whyperf.explain.store import read_explanation, write_explanation
+from whyperf.record import Experiment
+
+SECOND = 1_000 * traces.MS
+
+
+def tables(host: str, *, limited_ns: int) -> dict[str, pl.DataFrame]:
+    """An end of a second's load; TCP says that the window limited it for so long."""
+    start = traces.START_NS
+    role = pl.lit("sender" if host == "near" else "receiver").alias("role")
+    flows = traces.flows({0: 10_000_000}).with_columns(
+        role,
+        pl.lit(start, pl.UInt64).alias("first_call_mono_ns"),
+        pl.lit(start + SECOND, pl.UInt64).alias("last_call_mono_ns"),
+    )
+    names = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
+    samples = [
+        {"sample_mono_ns": start, **dict.fromkeys(names, 0)},
+        {"sample_mono_ns": start + SECOND, **dict(zip(names, (SECOND, limited_ns, 0), strict=True))},
+    ]
+    info = pl.DataFrame(samples).with_columns(
+        pl.lit(0, pl.UInt32).alias("connection"),
+        pl.lit(16_384, pl.UInt32).alias("peer_window_bytes"),
+        pl.lit(10 * traces.MS, pl.UInt64).alias("rtt_ns"),
+        pl.lit(host).alias("host"),
+    )
+    return {"flows": flows, "intervals": traces.intervals(), "tcp_info": info}
+
+
+def write_trial(experiment: Experiment, trial: str, status: str = "complete", **changed: Any) -> None:
+    with experiment.begin_trial(trial) as writer:
+        for host in ("near", "far"):
+            for name, frame in tables(host, limited_ns=int(0.9 * SECOND)).items():
+                with writer.open_table(name, host) as file:
+                    file.write(_parquet(frame))
+        found = manifest(experiment.plan, trial, status)
+        for end in found["hosts"].values():
+            end["clock"]["offset_ns"] = 0
+        writer.commit(found | changed)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Experiment:
+    plan = sample_plan()
+    with Experiment.create(tmp_path / "result", plan, PROFILE_TEXT) as created:
+        write_trial(created, "001-c0001")
+        write_trial(created, "001-c0002", "failed")
+    return Experiment.open(tmp_path / "result")
+
+
+def explain(experiment: Experiment, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str, str]:
+    code = main(["explain", str(experiment.folder), *more])
+    streams = capsys.readouterr()
+    return code, streams.out, streams.err
+
+
+def test_without_a_log_counters_tell_and_the_log_is_missed_first(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = explain(experiment, capsys, "001-c0001")
+    assert code == 3
+    assert out.startswith("Missing: There is no segment log")
+    assert "1. The receive buffer is too small" in out
+    assert "--set window_bytes=default" in out
+    assert "Confidence: low" in out
+
+
+def test_a_failed_trial_is_told_as_such(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = explain(experiment, capsys, "--cell", "c0002")
+    assert code == 3
+    assert out.startswith("Missing: The trial failed")
+
+
+def test_all_cells_are_kept_beside_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = explain(experiment, capsys, "--json")
+    told = json.loads(out)
+    assert code == 3
+    assert [cell["trial"] for cell in told["cells"]] == ["001-c0001", "001-c0002"]
+    kept = read_explanation(experiment)
+    assert kept is not None
+    assert kept.model_dump(mode="json") == told
+    (experiment.folder / "explain.json").write_text('{"format": 99}')
+    assert read_explanation(experiment) is None
+    write_explanation(experiment, kept)
+    assert read_explanation(experiment) == kept
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["001-c0007"], "has no trial 001-c0007; did you mean"),
+        (["nonsense"], "has no trial nonsense; it has 001-c0001 to 001-c0002"),
+        (["--cell", "c0009"], "has no cell c0009; did you mean"),
+        (["001-c0001", "--cell", "c0002"], "trial 001-c0001 is of cell c0001, not c0002"),
+    ],
+)
+def test_a_name_that_is_not_there_is_one_sentence(
+    more: list[str], says: str, experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = explain(experiment, capsys, *more)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_record_of_another_version_and_a_torn_table_are_left_out(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = experiment.folder / "trials" / "001-c0001" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"record_version": 2}))
+    code, out, _ = explain(experiment, capsys)
+    assert code == 3
+    assert out.startswith("Missing: Trial 001-c0001 is left out: its manifest is damaged: record_version")
+    torn = experiment.folder / "trials" / "001-c0002" / "tcp_info.near.parquet"
+    torn.write_bytes(torn.read_bytes()[:-8])
+    code, out, _ = explain(experiment, capsys, "001-c0002")
+    assert code == 3
+    assert "Trial 001-c0002 is damaged: its table tcp_info.near.parquet has" in out
+
+
+def test_a_result_without_trials_fails_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Experiment.create(tmp_path / "empty", sample_plan(), PROFILE_TEXT) as empty:
+        pass
+    code, out, _ = explain(empty, capsys)
+    assert code == 1
+    assert "`whyperf run` measures it" in out

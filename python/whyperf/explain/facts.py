@@ -75,6 +75,12 @@ class EndFacts:
         known = [value for value in (self.thread_ratio, own, self.softirq_ratio) if value is not None]
         return min(1.0, max(known)) if known else None
 
+    @property
+    def wanted_ratio(self) -> float | None:
+        """How much of a CPU the end would take: what it has, and what its busiest thread waited for."""
+        own = self.on_cpu_ratio
+        return None if own is None else min(1.0, own + (self.run_queue_ratio or 0.0))
+
 
 @dataclass(frozen=True)
 class WindowFacts:
@@ -202,6 +208,6 @@ class Facts:
 
     @property
     def busiest_ratio(self) -> float | None:
-        """How busy the busier of the two ends is: what its CPU leaves is what there is to gain."""
-        known = [end.on_cpu_ratio for end in (self.sender, self.receiver) if end.on_cpu_ratio is not None]
+        """How much of a CPU the end that wants more of it wants."""
+        known = [end.wanted_ratio for end in (self.sender, self.receiver) if end.wanted_ratio is not None]
         return max(known) if known else None

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-PAIR_SEGMENTS = 2
 LEAST_PAIRS = 50
 """Fewer say nothing of what is most frequent."""
 STEP_RATIO = 1.05
@@ -38,19 +37,16 @@ def line_rate(arrived: pl.DataFrame) -> LineRate:
     time = arrived["time_ns"].to_numpy()
     counts = arrived["wire_segments"].cast(pl.Int64).to_numpy()
     sizes = arrived["payload_bytes"].cast(pl.Int64).to_numpy() + HEADERS_BYTES * counts
-    upto, number = np.cumsum(sizes), np.cumsum(counts)
-    last = np.searchsorted(number, number + PAIR_SEGMENTS)
-    begins = np.flatnonzero(last < time.size)
-    spans = time[last[begins]] - time[begins]
+    spans = np.diff(time)
     kept = spans > 0
     if int(kept.sum()) < LEAST_PAIRS:
         return LineRate()
-    rates = (upto[last[begins]] - upto[begins])[kept] * 8e9 / spans[kept]
+    every = sizes[1:][kept] * 8e9 / spans[kept]
     life = int(time[-1] - time[0])
-    # Pauses between bursts are no rate of a line: it carries more than what came in all.
-    mean = float(upto[-1] - upto[0]) * 8e9 / max(1, life)
-    rates = rates[rates > mean / NEAR_RATIO]
-    if rates.size < LEAST_PAIRS:
+    mean = float(sizes[1:].sum()) * 8e9 / max(1, life)
+    # Pauses between bursts are no rate of a line: it carries more than what came in all, and no less than most pairs.
+    rates = every[every > max(mean / NEAR_RATIO, float(np.quantile(every, 0.75)) / 2)]
+    if rates.size < LEAST_PAIRS / 4:
         return LineRate()
     classes = np.floor(np.log(rates) / np.log(STEP_RATIO)).astype(np.int64)
     classes -= classes.min()
@@ -59,5 +55,5 @@ def line_rate(arrived: pl.DataFrame) -> LineRate:
     line = float(np.median(found))
     if line > MOST_BPS:
         return LineRate()
-    near = (rates > line / NEAR_RATIO) & (rates < line * NEAR_RATIO)
+    near = (every > line / NEAR_RATIO) & (every < line * NEAR_RATIO)
     return LineRate(line, float(near.mean()), mean / line)

@@ -157,7 +157,7 @@ def _is_calling(facts: Facts, role: str) -> bool:
     """Whether that end's CPU is the limit, in its calls."""
     end = facts.sender if role == "sender" else facts.receiver
     share = end.ratio(S.WRITE_CALL) if role == "sender" else end.ratio(R.READ_CALL)
-    return max(share, end.in_call_ratio or 0.0, end.thread_ratio or 0.0) >= 0.4
+    return max(share, end.in_call_ratio or 0.0, end.wanted_ratio or 0.0) >= 0.4
 
 
 def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Finding:

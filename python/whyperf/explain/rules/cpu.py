@@ -86,7 +86,8 @@ def other_load(facts: Facts) -> Finding | None:
         f"Other programs take {percent(other)} of the {role}'s CPU; its thread wanted to run and could not "
         f"{percent(waited)} of the time.",
         lost,
-        0.9,
+        # Whatever makes the load want so much of a CPU stands before who else wants it.
+        0.7,
         (
             figure(f"Run queue: {percent(waited)} of the time.", "threads", end, waited, "ratio"),
             figure(f"Neither the load nor softirqs: {percent(other)} of the CPU.", "cpu", end, other, "ratio"),

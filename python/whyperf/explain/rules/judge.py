@@ -88,7 +88,7 @@ def _capacity(facts: Facts) -> Finding | None:
     if busy is None or not is_on_cpu(facts):
         return None
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda one: one[1].on_cpu_ratio or 0.0)
+    role, end = max(ends, key=lambda one: one[1].wanted_ratio or 0.0)
     rate = "" if facts.rate_bps is None else f", and {bit_rate(facts.rate_bps)} is what it can do"
     states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
     return Finding(

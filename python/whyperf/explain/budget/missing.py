@@ -19,7 +19,11 @@ _WITHOUT_CALLS = {
 def missing_evidence(trial: FlowTrial, ends: Mapping[str, FlowEnd], logged: Mapping[str, Evidence | None]) -> list[str]:
     """A sentence for each thing missing, by end; nothing when all is there."""
     found = []
-    if trial.status and trial.status != "complete":
+    if trial.status == "void":
+        found.append(
+            "The trial is void: its path was not what was asked for, and what is said is true of the one it was."
+        )
+    elif trial.status and trial.status != "complete":
         found.append(f"The trial is {trial.status}: it is explained as far as it got.")
     for role in ("sender", "receiver"):
         if role not in ends:

@@ -21,7 +21,10 @@ RECEIVE_WINDOW = (
 CAUSES: dict[str, tuple[dict[str, Any], tuple[SenderState, ...]]] = {
     "a small window": ({"path_rtt_ms": 6, "window_bytes": 16384}, RECEIVE_WINDOW),
     "a small send buffer": ({"path_rtt_ms": 6, "send_buffer_bytes": 16384}, (SenderState.SEND_BUFFER,)),
-    "a path of some length": ({"path_rtt_ms": 60}, (SenderState.SLOW_START, SenderState.CONGESTION_WINDOW)),
+    "a path of some length": (
+        {"path_rtt_ms": 20, "path_rate_bps": 50_000_000},
+        (SenderState.SLOW_START, SenderState.CONGESTION_WINDOW),
+    ),
     "a writer that takes its time": ({"write_rate_bps": 20_000_000}, (SenderState.NOT_WRITING,)),
 }
 

@@ -20,6 +20,8 @@ CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
 TOLERANCE_NS = 8_000_000
 """Two jiffies at 250 Hz: the kernel counts in jiffies."""
 TOLERANCE_RATIO = 0.03
+JIFFIES_NS = (1_000_000, 4_000_000, 10_000_000)
+"""Of kernels built for 1000, 250 and 100 Hz (CONFIG_HZ); 300 Hz leave no whole microseconds."""
 
 
 def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | None = None) -> dict[int, pl.DataFrame]:
@@ -52,6 +54,13 @@ def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | Non
     return {int(number): rows for (number,), rows in parts.items()}
 
 
+def _tick_ns(samples: pl.DataFrame) -> int:
+    """The length of a jiffy: what all that the kernel counted is a multiple of; 1 where that tells nothing."""
+    counted = [samples[name].to_numpy() for name in CLOCKS]
+    tick = int(np.gcd.reduce(np.concatenate(counted)))
+    return tick if tick in JIFFIES_NS else 1
+
+
 def is_buffer_counted(samples: pl.DataFrame | None) -> bool:
     """Whether the kernel counted more time limited by the send buffer than its tolerance."""
     if samples is None or samples.height < 2:
@@ -61,17 +70,28 @@ def is_buffer_counted(samples: pl.DataFrame | None) -> bool:
     return bool(counted > max(TOLERANCE_NS, TOLERANCE_RATIO * (last["sample_ns"] - first["sample_ns"])))
 
 
-def compared(samples: pl.DataFrame | None, gaps: Gaps, clocks: Mapping[str, Bools]) -> list[Chronograph]:
-    """Each clock beside the gaps that it counts, between the first and the last of one connection's `samples`."""
+def compared(
+    samples: pl.DataFrame | None, gaps: Gaps, clocks: Mapping[str, Bools], zero_mono_ns: int
+) -> list[Chronograph]:
+    """Each clock beside the gaps that it counts, between the first and the last of one connection's `samples`.
+
+    The kernel counts ticks, so what lies between two of them is nothing to it: where work is started by ticks, as on a
+    busy host, that is no matter of chance. The gaps are counted the same way; `zero_mono_ns` is the start of the load
+    on the end's own clock, whose multiples the ticks are (tick_setup_sched_timer, kernel/time/tick-sched.c).
+    """
     if samples is None or samples.height < 2:
         return []
     first, last = samples.row(0, named=True), samples.row(-1, named=True)
     begin, end = first["sample_ns"], last["sample_ns"]
-    inside = np.maximum(np.minimum(gaps.end, end) - np.maximum(gaps.begin, begin), 0)
+    begins, ends = (np.clip(times, begin, end) for times in (gaps.begin, gaps.end))
+    ticks = ends - begins
+    tick = _tick_ns(samples)
+    if tick > 1:
+        ticks = ((ends + zero_mono_ns) // tick - (begins + zero_mono_ns) // tick) * tick
     allowed = max(TOLERANCE_RATIO * (end - begin), TOLERANCE_NS)
     found = []
     for name, column in (("busy", "busy_ns"), ("rwnd_limited", "rwnd_limited_ns"), ("sndbuf_limited", CLOCKS[2])):
-        kernel, budget = last[column] - first[column], int(inside[clocks[column]].sum())
+        kernel, budget = last[column] - first[column], int(ticks[clocks[column]].sum())
         found.append(
             Chronograph.model_validate(
                 {"name": name, "kernel_ns": kernel, "budget_ns": budget, "agrees": abs(kernel - budget) <= allowed}

@@ -24,7 +24,10 @@ from whyperf.explain.model import Budget, Chronograph
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an end logged, by connection; `calls` are those that move the payload, None when not logged."""
+    """What an end logged, by connection; `calls` are those that move the payload, None when not logged.
+
+    `zero_mono_ns` is the start of the load on the end's own clock.
+    """
 
     trial: str
     host: str
@@ -33,6 +36,7 @@ class Evidence:
     calls: dict[int, Calls] | None
     samples: dict[int, pl.DataFrame]
     options: dict[int, Options]
+    zero_mono_ns: int
 
     def calls_on(self, connection: int) -> Calls | None:
         """The calls on a connection; None when not logged."""
@@ -76,7 +80,8 @@ def read_evidence(trial: FlowTrial, end: FlowEnd, connections: Collection[int] |
     role: Literal["sender", "receiver"] = "sender" if end.role == "sender" else "receiver"
     calls = read_calls_of(trial, end.host, "write" if role == "sender" else "read", connections)
     samples = read_samples(trial, end.host, connections)
-    return Evidence(trial.trial, end.host, role, segments, calls, samples, _options(trial, end.host))
+    zero = trial.zero_mono_ns + end.offset_ns
+    return Evidence(trial.trial, end.host, role, segments, calls, samples, _options(trial, end.host), zero)
 
 
 def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
@@ -137,6 +142,6 @@ def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
             "rwnd_limited_ns": states.is_window_full,
             "send_buffer_limited_ns": states.is_buffer_full,
         }
-        chronographs = compared(samples, states.gaps, clocks)
+        chronographs = compared(samples, states.gaps, clocks, evidence.zero_mono_ns)
         found.keep(evidence, connection, spans_of(states.gaps, states.state, sender.SENDER_STATES), chronographs)
     return found

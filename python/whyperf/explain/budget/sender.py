@@ -146,9 +146,10 @@ class _Asked:
             ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
             told = written_by_calls(calls, stream)[np.maximum(ended, 0)]
             written = np.maximum(written, np.where(ended >= 0, told, 0))
-        # Asleep in a call, the application has written what the next row shows, unless it wrote more before that.
+        # Off its CPU in a call, the application has written what the next row shows, unless it wrote more before that.
         next_by_process = segments.is_out[self.next_row] & (segments.context[self.next_row] == PROCESS)
-        shows = (gaps.activity == Activity.BLOCKED) & self.has_next & ~next_by_process
+        is_off = np.isin(gaps.activity, (Activity.BLOCKED, Activity.RUNNABLE)) & self._is_in_call(calls)
+        shows = is_off & self.has_next & ~next_by_process
         written = np.where(shows, np.maximum(written, stream.written[self.next_row]), written)
         self.unsent = written - sent
         self.unacked = sent - self._after(stream.acked)
@@ -234,6 +235,12 @@ class _Asked:
         writes = unlogged & (by == PROCESS) & (until <= WRITE_NS)
         full = unlogged & (3 * self.unacked > 2 * self.unacked.max()) & self.options.fills_buffer
         return [(SenderState.WRITE_CALL, writes), (SenderState.SEND_BUFFER, full)]
+
+    def _is_in_call(self, calls: Calls | None) -> Bools:
+        if calls is None or calls.end.size == 0:
+            return np.zeros(self.gaps.begin.size, dtype=np.bool_)
+        found: Bools = (self.gaps.call >= 0) & (self.gaps.begin < calls.end[np.maximum(self.gaps.call, 0)])
+        return found
 
     def _is_working(self) -> Bools:
         """The end's CPU is at work for this connection: in the call, or between two that follow at once."""

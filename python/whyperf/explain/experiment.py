@@ -95,7 +95,8 @@ def _explained(
 ) -> CellExplanation:
     budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
-    facts = gather_facts(trial, budgets, one_machine=same)
+    patterns = patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS])
+    facts = gather_facts(trial, budgets, patterns, one_machine=same)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
     verdicts = judge(facts, factors)
     shares = facts.sender.shares
@@ -107,7 +108,7 @@ def _explained(
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
         missing=list(facts.missing),
         budgets=budgets.budgets,
-        patterns=patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]),
+        patterns=patterns,
         verdicts=verdicts,
         headline=cell_headline(verdicts, facts.level),
     )

@@ -8,7 +8,7 @@ answer. None is not known; times are ns, ratios are of the load's time.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from whyperf.explain.model import Budget
+from whyperf.explain.model import Budget, Pattern, Phase
 from whyperf.explain.states import ReceiverState, SenderState
 
 State = SenderState | ReceiverState
@@ -190,6 +190,7 @@ class Facts:
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
         budgets: where the time of each connection and end went, if there is a log.
+        patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
     """
 
@@ -204,7 +205,25 @@ class Facts:
     windows: WindowFacts = field(default_factory=WindowFacts)
     segments: SegmentFacts = field(default_factory=SegmentFacts)
     budgets: tuple[Budget, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     missing: tuple[str, ...] = ()
+
+    @property
+    def lost_in_receiver(self) -> int:
+        """Segments sent again that had arrived at the receiving host before it asked for them: it lost them."""
+        return sum(one.losses.lost_in_receiver or 0 for one in self.patterns if one.losses is not None)
+
+    @property
+    def lost_in_receiver_ratio(self) -> float:
+        """Their part of all that was sent again; a go-back-N sends more again than was lost."""
+        again = sum(sum(one.losses.kinds.values()) for one in self.patterns if one.losses is not None)
+        return self.lost_in_receiver / again if again else 0.0
+
+    @property
+    def longest_phase(self) -> Phase | None:
+        """The turn that fills most of the first connection's time."""
+        phases = self.patterns[0].phases if self.patterns else []
+        return max(phases, key=lambda phase: phase.ratio, default=None)
 
     @property
     def busiest_ratio(self) -> float | None:

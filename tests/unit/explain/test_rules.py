@@ -8,6 +8,7 @@ import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts, WindowFacts
+from whyperf.explain.model import Losses, Pattern
 from whyperf.explain.rules import RULES, judge
 
 MS = 1_000_000
@@ -325,3 +326,21 @@ def test_the_change_undoes_what_the_cell_set() -> None:
     assert changed({"window_bytes": 16_384}) == {"window_bytes": "default"}
     assert changed({"receive_buffer_bytes": 8192, "window_bytes": 16_384}) == {"receive_buffer_bytes": "default"}
     assert changed({})["receive_buffer_bytes"] == 262_144
+
+
+def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on_the_path() -> None:
+    found = facts(
+        {"shares": {"rto_wait": 0.9}},
+        segments={
+            "out_of_order_ratio": 0.2,
+            "lost_ratio": 0.0,
+            "retransmitted_ratio": 0.1,
+            "data_packets": 1000,
+        },
+    )
+    assert judge(found)[0].cause is Cause.REORDERING
+    losses = Losses(kinds={"timeout": 100}, timeout_wait_ns=900 * MS, lost_in_receiver=90, lost_on_path=0)
+    pattern = Pattern(trial="log01-c0001", connection=0, phases=[], words="", losses=losses)
+    verdict = judge(replace(found, patterns=(pattern,)))[0]
+    assert verdict.cause is Cause.RECEIVER_LOSS
+    assert verdict.evidence[0].value == 90

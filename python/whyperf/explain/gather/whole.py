@@ -1,7 +1,7 @@
 """All facts of a trial."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,15 +14,18 @@ from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
 from whyperf.explain.gather.sockets import Sockets, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.model import Budget
+from whyperf.explain.model import Budget, Pattern
 
 
-def gather_facts(trial: FlowTrial, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
+def gather_facts(
+    trial: FlowTrial, budgets: TrialBudgets, patterns: Sequence[Pattern] = (), *, one_machine: bool = False
+) -> Facts:
     """What `trial` tells, from the best evidence that there is; what there is none of stands in `missing`.
 
     Args:
         trial: whose.
         budgets: where its time went.
+        patterns: the segment flow of its connections.
         one_machine: both ends run on the same machine.
 
     Raises:
@@ -51,6 +54,7 @@ def gather_facts(trial: FlowTrial, budgets: TrialBudgets, *, one_machine: bool =
         windows=windows if logs is None else logged_windows(logs.sent, windows),
         segments=segments,
         budgets=tuple(budgets.budgets),
+        patterns=tuple(patterns),
         missing=tuple(dict.fromkeys((*missing, *_incomplete(trial)))),
     )
 

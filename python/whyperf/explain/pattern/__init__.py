@@ -18,8 +18,9 @@ from whyperf.analyze.flow import FlowTrial, read_user
 from whyperf.explain.model import Pattern
 from whyperf.explain.pattern.packets import read_rows
 from whyperf.explain.pattern.told import tell_pattern
+from whyperf.explain.pattern.words import turn_words
 
-__all__ = ["pattern_of", "patterns_of"]
+__all__ = ["pattern_of", "patterns_of", "turn_words"]
 
 
 def pattern_of(trial: FlowTrial, connection: int) -> Pattern:

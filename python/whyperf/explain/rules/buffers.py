@@ -4,6 +4,7 @@ from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
+from whyperf.explain.pattern import turn_words
 from whyperf.explain.rules.finding import Finding, figure, gain_without, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -88,13 +89,17 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
     if not 0.9 <= fits < LEAST_WRITES or window >= 4 * mss:
         return None
     late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
+    phase = facts.longest_phase
+    turn = "a write and what is left of the window go" if phase is None else f"{turn_words(phase.payloads)} bytes go"
+    seen = () if phase is None else (figure(f"{phase.words}. {phase.waits}", "segments", facts.sender, None, ""),)
     return Finding(
         Cause.WRITE_WINDOW_MISMATCH,
-        f"Writes of {octets(round(write))} do not fit the window of {octets(window)}: a write and what is left of the "
-        f"window go out, then everything waits for the acknowledgment, {percent(lost)} of the time.",
+        f"Writes of {octets(round(write))} do not fit the window of {octets(window)}: {turn} out, then everything "
+        f"waits for the acknowledgment, {percent(lost)} of the time.",
         lost,
         0.95,
         (
+            *seen,
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER, S.NAGLE, S.SEND_BUFFER),
             figure(f"The window holds {fits:.2f} writes.", "segments", facts.sender, fits, "ratio"),
             figure(f"{percent(late)} of the ACKs left by the timer.", "segments", facts.receiver, late, "ratio"),

@@ -3,7 +3,16 @@
 from whyperf.analyze.quantity import octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
-from whyperf.explain.rules.finding import BUSY, Finding, clipped, figure, gain_without, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import (
+    BUSY,
+    LOST_BEHIND_PATH,
+    Finding,
+    clipped,
+    figure,
+    gain_without,
+    is_on_cpu,
+    state_evidence,
+)
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -244,23 +253,30 @@ def quick_ack(facts: Facts) -> Finding | None:
 
 
 def receiver_loss(facts: Facts) -> Finding | None:
-    """The receiving host drops what has arrived."""
+    """The receiving host drops what has arrived: devices count it, or what the log saw arrive is asked for again."""
     dropped, sent = facts.receiver.dropped_packets, facts.segments.data_packets
     again = facts.segments.retransmitted_ratio or 0.0
-    if not dropped or not sent or again <= 0:
+    missed = facts.lost_in_receiver if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH else 0
+    if not (dropped or missed) or not sent or again <= 0:
         return None
     lost = facts.sender.ratio(S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)
     if lost < 0.1:
         return None
+    evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT)]
+    if dropped:
+        words = f"Its devices dropped {dropped:,} packets."
+        evidence.insert(0, figure(words, "devices", facts.receiver, dropped, "packets"))
+    if missed:
+        words = f"{missed:,} segments that were sent again had arrived at its adapter before it asked for them."
+        evidence.insert(0, figure(words, "segments", facts.receiver, missed, "segments"))
     return Finding(
         Cause.RECEIVER_LOSS,
-        f"The receiving host drops packets that had arrived ({dropped:,}): its adapter or its backlog runs over.",
+        f"The receiving host drops packets that had arrived ({max(dropped or 0, missed):,}): its adapter or its "
+        "backlog runs over.",
         lost,
         0.9,
-        (
-            figure(f"Its devices dropped {dropped:,} packets.", "devices", facts.receiver, dropped, "packets"),
-            state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT),
-        ),
-        "The device's drop counters stay where they are while segments are sent again.",
+        tuple(evidence),
+        "The device's drop counters stay where they are, or all that arrives is acknowledged, while segments are sent "
+        "again.",
         gain_without(facts, lost),
     )

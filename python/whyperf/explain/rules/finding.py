@@ -97,3 +97,7 @@ def is_on_cpu(facts: Facts) -> bool:
 def clipped(value: float, low: float = 0.0, high: float = 1.0) -> float:
     """`value` between `low` and `high`."""
     return max(low, min(high, value))
+
+
+LOST_BEHIND_PATH = 0.1
+"""Part of what was sent again that the receiving host had lost, from which on it is no matter of the path."""

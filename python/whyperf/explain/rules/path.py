@@ -4,7 +4,15 @@ from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
-from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, is_line_seen, state_evidence
+from whyperf.explain.rules.finding import (
+    LOST_BEHIND_PATH,
+    Finding,
+    clipped,
+    figure,
+    gain_without,
+    is_line_seen,
+    state_evidence,
+)
 from whyperf.explain.states import SenderState as S
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
@@ -164,6 +172,9 @@ def reordering(facts: Facts) -> Finding | None:
     late = told.out_of_order_ratio or 0.0
     repaired = told.lost_ratio or 0.0
     if late < 0.002 or late < 4 * repaired or wait < 0.1:
+        return None
+    # What had arrived and is asked for again nevertheless was lost behind the path.
+    if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
         return None
     lost = _unused(facts)
     spurious = told.spurious_ratio

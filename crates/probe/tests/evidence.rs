@@ -1,6 +1,6 @@
 //! The evidence of real connections over the loopback, held against what the sockets themselves say.
 
-use probe::evidence::{NONE, Record, Watch, Watched};
+use probe::evidence::{Call, NONE, Record, Watch, Watched};
 use schema::evidence::{Evidence, Loan};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -85,7 +85,29 @@ fn the_log_holds_every_byte_at_both_ends() {
         let logged = records.iter().filter(|record| record.direction == direction).map(|record| u64::from(record.payload_bytes));
         assert_eq!(bytes, logged.sum::<u64>());
         assert_eq!(counted.out.by_context.iter().sum::<u64>(), counted.out.data_packets);
+        assert_eq!(moved_by(&calls(&watch), direction), BYTES as u64);
     }
+}
+
+/// What is in a watch's log of calls; none where the kernel lacks its hooks.
+fn calls(watch: &Watch) -> Vec<Call> {
+    let mut calls = Vec::new();
+    let Some(log) = watch.calls() else { return calls };
+    log.drain(u64::MAX, |_, call| calls.push(*call));
+    calls.sort_by_key(|call| call.end_ns);
+    calls
+}
+
+/// Payload that calls of a kind moved, each of which spent its time within itself, one after the other in its thread.
+fn moved_by(calls: &[Call], kind: u8) -> u64 {
+    for (number, call) in calls.iter().enumerate().filter(|(_, call)| call.start_ns != 0) {
+        assert!(call.start_ns + call.asleep_ns + call.runnable_ns + call.softirq_ns <= call.end_ns, "{call:?}");
+        if let Some(before) = calls[..number].iter().rev().find(|before| before.thread == call.thread) {
+            let idle = call.asleep_before_ns + call.runnable_before_ns + call.softirq_before_ns;
+            assert!(before.end_ns + idle <= call.start_ns, "{before:?} {call:?}");
+        }
+    }
+    calls.iter().filter(|call| call.kind == kind).map(|call| u64::from(call.moved_bytes)).sum()
 }
 
 /// What is in a watch's log.

@@ -33,7 +33,7 @@ KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
 
 
 @dataclass(frozen=True)
-class Trial:
+class Attempt:
     """What is to be tried: a verdict of a cell, by its number there."""
 
     cell: CellExplanation
@@ -62,7 +62,7 @@ def tell_verification(
     return DONE if verification.outcome == "confirmed" else DOUBTFUL
 
 
-def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Trial:
+def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Attempt:
     """The verdict to try: of `cell`, or of the only one; by its number from 1, or the first that a plan can change.
 
     Raises:
@@ -81,10 +81,10 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Tr
         number = next((at for at, one in enumerate(verdicts, 1) if one.change and one.change.factors), 1)
     if not 1 <= number <= len(verdicts):
         raise UsageError(f"--verdict {number}: cell {cells[0].cell} has {count(len(verdicts), 'verdict')}")
-    return Trial(cells[0], number, verdicts[number - 1])
+    return Attempt(cells[0], number, verdicts[number - 1])
 
 
-def verify(experiment: Experiment, trial: Trial, pairs: int, *, as_json: bool) -> Verification | None:
+def verify(experiment: Experiment, attempt: Attempt, pairs: int, *, as_json: bool) -> Verification | None:
     """Makes the pairs that are missing, and judges; None when it was interrupted.
 
     Raises:
@@ -92,21 +92,21 @@ def verify(experiment: Experiment, trial: Trial, pairs: int, *, as_json: bool) -
         RunError: a host cannot be reached, or nothing works; what was measured stays.
     """
     try:
-        question, plan = _planned(experiment, trial, pairs)
+        question, plan = _planned(experiment, attempt, pairs)
     except Obstacle as obstacle:
         raise UsageError(str(obstacle)) from None
-    assert trial.verdict.change is not None
-    factors = trial.verdict.change.factors
+    assert attempt.verdict.change is not None
+    factors = attempt.verdict.change.factors
     folder = _shown(folder_of(experiment, plan))
-    what = f"verdict {trial.number} ({trial.verdict.cause.value}) of cell {trial.cell.cell}"
+    what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
     say(f"Trying {what} with {change_words(factors)}, in {count(pairs, 'pair')}; kept in {folder}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,
-            cell=trial.cell.cell,
-            cause=trial.verdict.cause,
+            cell=attempt.cell.cell,
+            cause=attempt.verdict.cause,
             factors=factors,
-            predicted_gain=trial.verdict.predicted_gain,
+            predicted_gain=attempt.verdict.predicted_gain,
         )
         keep(folder, verified)
         try:
@@ -120,15 +120,15 @@ def verify(experiment: Experiment, trial: Trial, pairs: int, *, as_json: bool) -
         return verification_of(verification, verified)
 
 
-def _planned(experiment: Experiment, trial: Trial, pairs: int) -> tuple[Profile, Plan]:
+def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Profile, Plan]:
     """The question and the plan; what cannot be tried is refused before anything runs."""
-    refuse_untriable(trial.verdict, trial.number)
-    assert trial.verdict.change is not None
+    refuse_untriable(attempt.verdict, attempt.number)
+    assert attempt.verdict.change is not None
     plan = experiment.plan
     if plan.testbed.kind != "model":
         refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
     asked = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
-    question = question_of(asked, plan, plan.cell(trial.cell.cell), trial.verdict.change.factors, pairs)
+    question = question_of(asked, plan, plan.cell(attempt.cell.cell), attempt.verdict.change.factors, pairs)
     verification = plan_of(question, plan)
     if verification.testbed.kind == "model":
         refuse_unknown(verification)

@@ -11,6 +11,9 @@ from whyperf.report.words import level_with_unit
 Point = tuple[float, object, CellResult | None]
 """Position on the x axis, level there, and the cell."""
 
+Standing = Mapping[str, tuple[str, str]]
+"""By cell what stands out: the marker of a chart, and a sentence."""
+
 
 def medians(points: Sequence[Point], factor: str, metric: Metric, unit: RateUnit, line: str) -> dict[str, list[object]]:
     """Medians of the metric with interval: x, y, low, high, told columns."""
@@ -39,6 +42,18 @@ def restless(points: Sequence[Point], metric: Metric, unit: RateUnit) -> dict[st
     marked = [(x, cell) for x, _, cell in points if cell is not None and cell.unsteady_trials]
     known = [(x, median) for x, cell in marked if (median := metric.median(cell)) is not None]
     return {"x": [x for x, _ in known], "y": [_short(median / unit.scale) for _, median in known]}
+
+
+def standing(points: Sequence[Point], metric: Metric, unit: RateUnit, marks: Standing) -> dict[str, list[object]]:
+    """Medians of cells that stand out: x, y, marker, words."""
+    marked = [(x, cell, marks[cell.id]) for x, _, cell in points if cell is not None and cell.id in marks]
+    known = [(x, median, mark) for x, cell, mark in marked if (median := metric.median(cell)) is not None]
+    return {
+        "x": [x for x, _, _ in known],
+        "y": [_short(median / unit.scale) for _, median, _ in known],
+        "marker": [marker for _, _, (marker, _) in known],
+        "words": [words for _, _, (_, words) in known],
+    }
 
 
 def values(

@@ -145,6 +145,14 @@ def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:
     _painted(rings, INK, line)
 
 
+def add_marks(made: Figure, source: ColumnDataSource, line: str = "") -> Drawn:
+    """A hollow mark around each point, of the shape in the column `marker`: something stands out there."""
+    marks = made.scatter(
+        "x", "y", source=source, marker="marker", size=17, line_width=1.8, line_color=INK[0], fill_color=None
+    )
+    return _painted(marks, INK, line)
+
+
 def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
     """A tooltip for `renderers`: label -> column."""
     told = "".join(

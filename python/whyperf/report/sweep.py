@@ -33,9 +33,16 @@ Told = Callable[[CellResult], str]
 
 
 def sweep_section(
-    name: str, cells: Sequence[CellResult], board: Switchboard, histograms: Histograms | None = None
+    name: str,
+    cells: Sequence[CellResult],
+    board: Switchboard,
+    histograms: Histograms | None = None,
+    standing: data.Standing | None = None,
 ) -> Section:
-    """The section of sweep `name`, whose `cells` differ in at least one factor; `histograms` of latency by cell."""
+    """The section of sweep `name`, whose `cells` differ in at least one factor.
+
+    `histograms` are of latency by cell; `standing` says what stands out where.
+    """
     layout = choose(cells)
     section = Section(f"sweep-{name}", sweep_title(name))
     if layout is None:
@@ -44,7 +51,7 @@ def sweep_section(
     if not any(metric_of(cells).median(cell) for cell in cells):
         section.left_out.append("No trial of this sweep has a result yet, so there is nothing to draw.")
         return section
-    drawer = _Drawer(f"sweep-{name}", layout, cells, board)
+    drawer = _Drawer(f"sweep-{name}", layout, cells, board, standing or {})
     section.choices = drawer.panels
     place = Place(drawer.id, layout, drawer.panels, board)
     section.groups.append(drawer.goodput())
@@ -74,8 +81,16 @@ def sweep_section(
 class _Drawer:
     """Draws the charts of one sweep; they share axes, colors and choices."""
 
-    def __init__(self, prefix: str, layout: Layout, cells: Sequence[CellResult], board: Switchboard) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        layout: Layout,
+        cells: Sequence[CellResult],
+        board: Switchboard,
+        standing: data.Standing,
+    ) -> None:
         self.id = prefix
+        self._standing = {cell.id: standing[cell.id] for cell in cells if cell.id in standing}
         self._layout = layout
         self._board = board
         self._metric = metric_of(cells)
@@ -117,12 +132,15 @@ class _Drawer:
                 level, lambda rows, line: data.medians(rows, axis.factor, self._metric, self._unit, line)
             )
             points.append(self._draw(made, source, axis, index, interval=True))
+        self._mark(made)
         figures.hover(made, points, self._rows(axis, self._metric.title) | {"Trials": "trials"})
         heading = f"{self._metric.title} against {_names(axis)}"
         words = f"{heading}, medians with 95 % intervals{self._lines_words()}."
         note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
         if any(cell.unsteady_trials for cell in self._cells):
             note += " A ring marks cells with trials that had no steady state."
+        if self._standing:
+            note += " Triangles mark peaks and drops, diamonds and bars where a curve bends or stays (see Why)."
         if self._layout.lines and len(self._levels) < len(self._layout.lines.levels):
             note += f" {len(self._levels)} of {len(self._layout.lines.levels)} levels are drawn; the table has all."
         chart = Chart(f"{self.id}-goodput", "", made, words)
@@ -295,6 +313,16 @@ class _Drawer:
                 made, self._source(level, lambda rows, _: data.restless(rows, self._metric, self._unit)), line
             )
         return points
+
+    def _mark(self, made: figures.Figure) -> None:
+        """Marks what stands out, with its sentence as a tooltip."""
+        if not self._standing:
+            return
+        marks = []
+        for index, level in enumerate(self._levels):
+            source = self._source(level, lambda rows, _: data.standing(rows, self._metric, self._unit, self._standing))
+            marks.append(figures.add_marks(made, source, f"{self.id}-line-{index}"))
+        figures.hover(made, marks, {"Stands out": "words"})
 
     def _panel_combos(self) -> dict[tuple[str, ...], tuple[object, ...]]:
         combos = product(*(axis.levels for axis in self._layout.panels))

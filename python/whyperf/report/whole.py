@@ -14,6 +14,7 @@ from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 from whyperf.report.blocks import Section
+from whyperf.report.columns import Standing
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
 from whyperf.report.first_study import first_study_section
@@ -45,7 +46,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     study = study or first_study_section(experiment.plan.profile, summary)
     sections = [
         *_transports(experiment, summary, board),
-        *_sections(experiment, summary, board),
+        *_sections(experiment, summary, board, why.marks),
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()
@@ -60,13 +61,13 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     return path
 
 
-def _sections(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:
+def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Standing) -> list[Section]:
     """A section for the only cell, or one for each sweep."""
     single = len(summary.cells) == 1
     counted = any(cell.transactions is not None and cell.transactions.latency for cell in summary.cells)
     if not (single or counted):
         sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-        return [sweep_section(name, _of_sweep(summary, name), board) for name in sweeps]
+        return [sweep_section(name, _of_sweep(summary, name), board, standing=marks) for name in sweeps]
     inputs = read_inputs(experiment)
     measured = measure_trials(inputs).trials.sort("trial")
     usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial")
@@ -76,7 +77,7 @@ def _sections(experiment: Experiment, summary: Summary, board: Switchboard) -> l
         courses = [one for one in (course(inputs, trial) for trial in drawn) if one is not None]
         return [single_section(summary.cells[0], measured.to_dicts(), courses, board, histograms)]
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-    return [sweep_section(name, _of_sweep(summary, name), board, histograms) for name in sweeps]
+    return [sweep_section(name, _of_sweep(summary, name), board, histograms, marks) for name in sweeps]
 
 
 def _transports(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:

@@ -13,6 +13,9 @@ from whyperf.report.words import setting
 
 SIGNS = {"peak": "▲", "drop": "▼", "knee": "◆", "plateau": "▬"}
 
+MARKERS = {"peak": "triangle", "drop": "inverted_triangle", "knee": "diamond", "plateau": "dash"}
+"""The same in a chart."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -25,6 +28,14 @@ class Standing:
     cause: str
     differences: tuple[tuple[str, str], ...]
     link: str
+
+
+def marks_of(anomalies: Sequence[Anomaly]) -> dict[str, tuple[str, str]]:
+    """What the charts of sweeps mark: the marker and the words by cell; of several the first."""
+    marks: dict[str, tuple[str, str]] = {}
+    for one in anomalies:
+        marks.setdefault(one.cell, (MARKERS[one.kind], one.words))
+    return marks
 
 
 def standing_of(

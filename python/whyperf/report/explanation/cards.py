@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent, seconds, significant
+from whyperf.analyze.quantity import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Level, Verdict
 from whyperf.explain.verify import gain_text
@@ -92,15 +92,12 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
 
 
 def where(evidence: Evidence) -> str:
-    """The rows in words: `table segments, near, connection 0, 0.2 s to 0.4 s`."""
+    """The rows in words: `table segments, near, connection 0, 200 ms to 400 ms`; the figure is in its words."""
     parts = [f"table {evidence.table}"] if evidence.table else []
     parts += [evidence.host] if evidence.host else []
     parts += [f"connection {evidence.connection}"] if evidence.connection is not None else []
     if evidence.from_ns is not None and evidence.to_ns is not None:
         parts.append(f"{seconds(evidence.from_ns)} to {seconds(evidence.to_ns)}")
-    if evidence.value is not None:
-        is_ratio = evidence.unit == "ratio"
-        parts.append(percent(evidence.value) if is_ratio else f"{significant(evidence.value)} {evidence.unit}".strip())
     return ", ".join(parts)
 
 

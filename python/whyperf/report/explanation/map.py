@@ -1,7 +1,8 @@
 """A sweep as a map: each cell in the color and with the letters of what limits it most."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from whyperf.analyze.summary import CellResult
 from whyperf.explain.model import CellExplanation
@@ -22,6 +23,7 @@ class Spot:
     look: Look
     title: str
     cell: str
+    stands_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,25 @@ class Map:
     looks: tuple[tuple[Look, str], ...]
 
 
-def maps_of(cells: Sequence[CellResult], explained: Mapping[str, CellExplanation]) -> list[Map]:
-    """The maps of all sweeps in which something varies."""
+def maps_of(
+    cells: Sequence[CellResult], explained: Mapping[str, CellExplanation], standing: AbstractSet[str] = frozenset()
+) -> list[Map]:
+    """The maps of all sweeps in which something varies; `standing` are the cells that stand out."""
     maps = []
     for name in dict.fromkeys(cell.sweep for cell in cells):
         own = [cell for cell in cells if cell.sweep == name]
         layout = choose(own)
         if layout is not None and len(own) > 1:
             maps += _maps(sweep_title(name), own, layout, explained)
-    return maps
+    return [_framed(one, standing) for one in maps]
+
+
+def _framed(one: Map, standing: AbstractSet[str]) -> Map:
+    rows = [
+        replace(row, spots=tuple(spot and replace(spot, stands_out=spot.cell in standing) for spot in row.spots))
+        for row in one.rows
+    ]
+    return replace(one, rows=tuple(rows))
 
 
 def _maps(

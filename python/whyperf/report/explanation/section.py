@@ -8,7 +8,7 @@ import polars as pl
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
-from whyperf.report.explanation.anomalies import Standing, standing_of
+from whyperf.report.explanation.anomalies import Standing, marks_of, standing_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import BADGES, Card, LinkOf, cards_of, cause_title
 from whyperf.report.explanation.course import Course, courses_of
@@ -65,6 +65,8 @@ class ExplanationSection:
     drawn: frozenset[str]
     note: str
     table: Table | None
+    marks: Mapping[str, tuple[str, str]]
+    """What the charts of sweeps mark: a marker and words by cell."""
 
 
 def explanation_section(explained: Explained, summary: Summary) -> ExplanationSection:
@@ -87,11 +89,12 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
-        maps=tuple(maps_of(summary.cells, by_cell)),
+        maps=tuple(maps_of(summary.cells, by_cell, {one.cell for one in explanation.anomalies})),
         anomalies=tuple(standing_of(one, results, names, shown) for one in explanation.anomalies),
         cells=cells,
         drawn=shown,
         note=note,
+        marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
     )
 

@@ -7,7 +7,7 @@ from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
-from whyperf.explain.gather import gather_facts
+from whyperf.explain.gather import by_payload, gather_facts
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
@@ -85,7 +85,7 @@ def explain_trial(
         text = "This simulated trial was kept without what happened in it; `--log` keeps it."
         return _unexplained(cell, trial, rate, text)
     try:
-        return _explained(experiment, cell, open_trial(folder), rate, one_machine)
+        return _explained(experiment, cell, by_payload(open_trial(folder)), rate, one_machine)
     except RecordError as error:
         return _unexplained(cell, trial, rate, f"Trial {trial} cannot be read: {error}.")
 

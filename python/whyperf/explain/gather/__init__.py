@@ -1,5 +1,6 @@
 """From a trial's tables to the facts that rules look at, a module a kind of evidence."""
 
+from whyperf.explain.gather.direction import by_payload
 from whyperf.explain.gather.whole import gather_facts
 
-__all__ = ["gather_facts"]
+__all__ = ["by_payload", "gather_facts"]

@@ -2,7 +2,7 @@
 
 from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts
+from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -10,6 +10,10 @@ from whyperf.explain.states import SenderState as S
 MOST_SEGMENT_BYTES = 1024
 """Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""
 HUGE_READ_BYTES = 1 << 20
+NEIGHBOR_RTT_NS = 200_000
+"""Round trips below are made of what hosts do, not of the path."""
+LEAST_WRITES_PER_ANSWER = 8
+"""Fewer writes than this are a message, which cannot be collected with the next before its answer has come."""
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
 
 
@@ -88,15 +92,16 @@ def round_trip(facts: Facts) -> Finding | None:
     if not _answers(facts) or waits is None or waits < 0.1 or not trip or not back:
         return None
     each = waits * facts.life_ns / back
-    # Beyond a few round trips it is the other application that takes its time.
-    certainty = 0.9 if trip >= 200_000 and each <= 4 * trip else 0.3
+    # Between neighbors the answer's time is that of CPUs; beyond a few round trips it is the other application's.
+    if trip < NEIGHBOR_RTT_NS or each > 4 * trip:
+        return None
     return Finding(
         Cause.ROUND_TRIP,
         f"One exchange at a time: the sender waits {percent(waits)} of the time for answers, {seconds(each)} "
         "each, over a "
         f"path whose round trip is {seconds(trip)}.",
         waits,
-        certainty,
+        0.9,
         (
             figure(f"From request to answer: {percent(waits)} of the time.", "segments", facts.sender, waits, "ratio"),
             figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
@@ -138,6 +143,9 @@ def tiny_writes(facts: Facts) -> Finding | None:
     size = facts.sender.call_bytes_mean
     if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "sender"):
         return None
+    back, calls = facts.segments.data_back_packets, facts.sender.calls_count
+    if _answers(facts) and back and calls and calls < LEAST_WRITES_PER_ANSWER * back:
+        return None
     return _tiny(facts, Cause.TINY_WRITES, "sender", "write", size)
 
 
@@ -164,7 +172,8 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
     end = facts.sender if role == "sender" else facts.receiver
     # Copying takes a fraction of a ns a byte; a call some hundred ns at least.
     each = end.call_ns_mean or (1e9 * facts.life_ns / 1e9) / max(1, end.calls_count or 1)
-    lost = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.98)
+    wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.98)
+    lost = wasted * _calling_share(end)
     return Finding(
         cause,
         f"{call.capitalize()} calls of {octets(round(size))}: the {role}'s CPU makes calls instead of moving payload, "
@@ -184,6 +193,14 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
         f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
         gain_without(facts, lost, saved=role),
     )
+
+
+def _calling_share(end: EndFacts) -> float:
+    """What part of its time the end calls, of what other programs leave it; all of it where its calls are not known."""
+    if end.in_call_ratio is None:
+        return 1.0
+    called = end.in_call_ratio + (end.computing_ratio or 0.0)
+    return clipped(called / max(0.05, 1 - (end.runnable_ratio or 0.0)))
 
 
 COPY_NS_PER_BYTE = 0.3

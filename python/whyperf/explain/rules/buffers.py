@@ -5,19 +5,21 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.pattern import turn_words
-from whyperf.explain.rules.finding import Finding, figure, gain_without, state_evidence
+from whyperf.explain.rules.finding import Finding, figure, gain_without, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
-LEAST_WRITES = 2
-"""Writes that a window must hold, or they go one at a time: stop-and-go."""
+LEAST_WRITES = 4
+"""Writes that a window of few segments must hold, or a part of it stays empty: stop-and-go."""
+LARGE_BUFFER_BYTES = 1 << 20
+"""A buffer from here on fills because the other end is slow, if its CPU is the limit."""
 
 
 def receive_buffer(facts: Facts) -> Finding | None:
     """The window that the receiver grants is full though it has read everything."""
     lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
     window = facts.windows.announced_bytes_max
-    if lost < 0.05:
+    if lost < 0.05 or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
         return None
     size = "" if window is None else f" of {octets(window)}"
     trip = facts.windows.rtt_ns_median
@@ -47,9 +49,9 @@ def receive_buffer(facts: Facts) -> Finding | None:
 def send_buffer(facts: Facts) -> Finding | None:
     """All that the send buffer holds is on its way, and the application waits for room."""
     lost = facts.sender.ratio(S.SEND_BUFFER)
-    if lost < 0.05:
-        return None
     buffer, flight = facts.sender.buffer_bytes, facts.windows.flight_bytes_max
+    if lost < 0.05 or (is_on_cpu(facts) and (buffer or 0) >= LARGE_BUFFER_BYTES):
+        return None
     evidence = [state_evidence(facts.sender, "sender", S.SEND_BUFFER)]
     if buffer is not None:
         evidence.append(

@@ -8,7 +8,7 @@ from whyperf.explain.facts import Facts
 from whyperf.explain.model import Verdict
 from whyperf.explain.rules import application, buffers, cpu, path
 from whyperf.explain.rules.changes import change_for
-from whyperf.explain.rules.finding import Finding, Rule, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import BUSY, Finding, Rule, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -85,7 +85,7 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
 def _capacity(facts: Facts) -> Finding | None:
     """An end's CPU is busy moving payload: nothing to blame."""
     busy = facts.busiest_ratio
-    if busy is None or not is_on_cpu(facts):
+    if busy is None or not (is_on_cpu(facts) or _takes_turns(facts)):
         return None
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     role, end = max(ends, key=lambda one: one[1].wanted_ratio or 0.0)
@@ -102,6 +102,12 @@ def _capacity(facts: Facts) -> Finding | None:
         ),
         "A faster or less busy CPU at that end leaves the rate as it is.",
     )
+
+
+def _takes_turns(facts: Facts) -> bool:
+    """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
+    both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
+    return (facts.segments.data_back_packets or 0) > 5 and both >= BUSY
 
 
 def _not_known(facts: Facts) -> Finding:

@@ -1,0 +1,36 @@
+"""Which way the payload goes.
+
+A stream's ends know it. Of a workload the near end is called the sender, whatever its steps move: there the kernel's
+count of bytes tells, and the end that sends most of them is explained as the sender.
+"""
+
+from dataclasses import replace
+
+import polars as pl
+
+from whyperf.analyze.flow import FlowTrial
+from whyperf.explain.gather.table import first, read_columns
+
+SWAPPED_RATIO = 8
+"""How much more must come than goes: where messages go both ways, the one who asks stays the sender."""
+
+_COUNTS = ("connection", "bytes_acked", "bytes_received")
+
+
+def by_payload(trial: FlowTrial) -> FlowTrial:
+    """The trial with its roles after the payload; as it is where nothing was counted.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    sender = trial.end("sender")
+    info = None if sender is None else read_columns(trial, "tcp_info", sender.host, _COUNTS)
+    if info is None:
+        return trial
+    last = info.group_by("connection").agg(pl.col("bytes_acked", "bytes_received").cast(pl.Int64).max())
+    sent, received = (first(last, pl.col(name).sum()) or 0 for name in ("bytes_acked", "bytes_received"))
+    if received < SWAPPED_RATIO * sent or not received:
+        return trial
+    other = {"sender": "receiver", "receiver": "sender"}
+    ends = {host: replace(end, role=other.get(end.role, end.role)) for host, end in trial.ends.items()}
+    return replace(trial, ends=ends)

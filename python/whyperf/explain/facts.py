@@ -37,6 +37,7 @@ class EndFacts:
         asleep_other_ratio: asleep before calls of the other kind: an answer is waited for.
         computing_ratio: running, but in no call.
         runnable_ratio: wanting a CPU and not having one.
+        device_packets: packets that its devices sent.
         dropped_packets: dropped by the host's devices after they had arrived, or before they left.
         no_delay: Nagle is off.
         mss_bytes: largest segment.
@@ -60,6 +61,7 @@ class EndFacts:
     asleep_other_ratio: float | None = None
     computing_ratio: float | None = None
     runnable_ratio: float | None = None
+    device_packets: int | None = None
     dropped_packets: int | None = None
     no_delay: bool | None = None
     mss_bytes: int | None = None
@@ -133,8 +135,9 @@ class SegmentFacts:
         timeouts: segments sent again after a timeout.
         out_of_order_ratio: data packets that arrived out of order over all.
         spurious_ratio: of what was sent again, the part that had not been lost.
-        loss_backlog_rank: where lost segments stand among all by the backlog before the line: 0.5 is anywhere, 1 at
+        loss_backlog_rank: where losses stand among all segments by the backlog before the line: 0.5 is anywhere, 1 at
             the fullest only.
+        loss_scattered_ratio: part of the losses that came without regard to that backlog.
         acks_arrived_ratio: pure ACKs that arrived over those the receiver sent.
         acks_per_segment: pure ACKs sent over data segments arrived.
         ack_reasons: part of the receiver's pure ACKs by reason.
@@ -163,6 +166,7 @@ class SegmentFacts:
     out_of_order_ratio: float | None = None
     spurious_ratio: float | None = None
     loss_backlog_rank: float | None = None
+    loss_scattered_ratio: float | None = None
     acks_arrived_ratio: float | None = None
     acks_per_segment: float | None = None
     ack_reasons: Mapping[str, float] = field(default_factory=dict)

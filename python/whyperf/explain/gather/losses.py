@@ -6,6 +6,7 @@ So a lost segment is compared with the others by the backlog that a queue of the
 have had in front of it, computed from when the sender's segments left (Lindley's recursion).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,16 +23,14 @@ MOST_SEGMENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Losses:
-    """Of the connections together. `backlog_rank` is where the lost stand among all by backlog: 0.5 is anywhere, 1
-    always at the most; None without a loss or a rate of the line. `run_mean` is how many consecutive segments were
-    lost together.
+    """Of one connection. `runs` are losses of consecutive segments, in their order: how many segments, and where the
+    first of them stands among all segments by the backlog it met: 0.5 is anywhere, 1 at the most; None without a rate
+    of the line.
     """
 
     sent: int
     lost: int
-    runs: int
-    run_mean: float | None
-    backlog_rank: float | None
+    runs: tuple[tuple[int, float | None], ...]
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,18 @@ def backlog(sent: Wire, lost: Flags, bytes_per_ns: float, overhead: int) -> Floa
 def losses(sent: Wire, arrived: Wire, bytes_per_ns: float | None, overhead: int = 66) -> Losses:
     """What one connection lost. `bytes_per_ns` is the rate of the line, `overhead` the headers of a segment."""
     lost = lost_copies(sent, arrived)
-    count = int(lost.sum())
-    begins = int((lost[1:] & ~lost[:-1]).sum()) + int(lost[:1].sum())
-    rank = None
-    if 0 < count < lost.size and bytes_per_ns:
+    begins = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
+    sizes = np.diff(np.append(np.cumsum(lost)[begins] - 1, lost.sum()))
+    ranks: list[float | None] = [None] * begins.size
+    if bytes_per_ns and begins.size > 0:
         waiting = backlog(sent, lost, bytes_per_ns, overhead)
-        rank = _rank(waiting[lost], waiting[~lost])
-    return Losses(int(lost.size), count, begins, count / begins if begins else None, rank)
+        ranks = list(_ranks(waiting[begins], waiting[~lost]))
+    return Losses(int(lost.size), int(lost.sum()), tuple(zip(sizes.tolist(), ranks, strict=True)))
 
 
-def _rank(some: Floats, others: Floats) -> float:
-    """How often one of `some` is larger than one of `others`; a tie counts half (Mann, Whitney 1947)."""
+def _ranks(some: Floats, others: Floats) -> Iterator[float]:
+    """The part of `others` that each is larger than; a tie counts half (Mann, Whitney 1947)."""
     ordered = np.sort(others)
     below = np.searchsorted(ordered, some, side="left")
     upto = np.searchsorted(ordered, some, side="right")
-    return float(((below + upto) / 2).mean() / others.size)
+    yield from ((below + upto) / 2 / max(1, others.size)).tolist()

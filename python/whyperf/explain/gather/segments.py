@@ -131,14 +131,19 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     for connection in most["connection"].to_list()[:MOST_CONNECTIONS]:
         one = pl.col("connection") == connection
         found.append(losses(on_wire(data.filter(one)), on_wire(arrived.filter(one)), rate))
-    runs = sum(one.runs for one in found)
-    ranked = [(one.backlog_rank, one.lost) for one in found if one.backlog_rank is not None]
-    weight = sum(lost for _, lost in ranked)
+    runs = [run for one in found for run in one.runs]
+    ranks = [rank for _, rank in runs if rank is not None]
+    # Chance puts as many losses below the middle backlog as above it, a queue that runs over puts none there.
+    low = [size for size, rank in runs if rank is not None and rank < 0.5]
+    sent, lost = sum(one.sent for one in found), sum(one.lost for one in found)
     return replace(
         facts,
-        loss_events=runs,
-        lost_segments_per_event=sum(one.lost for one in found) / runs if runs else None,
-        loss_backlog_rank=sum(rank * lost for rank, lost in ranked) / weight if weight else None,
+        lost_ratio=lost / max(1, sent),
+        spurious_ratio=max(0.0, 1 - lost / max(1.0, (facts.retransmitted_ratio or 0.0) * sent)),
+        loss_events=len(runs),
+        lost_segments_per_event=sum(low) / len(low) if low else (lost / len(runs) if runs else None),
+        loss_backlog_rank=sum(ranks) / len(ranks) if ranks else None,
+        loss_scattered_ratio=min(1.0, 2 * len(low) / len(ranks)) if ranks else None,
     )
 
 

@@ -96,8 +96,9 @@ def _incomplete(trial: FlowTrial) -> list[str]:
 def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) -> EndFacts:
     busy = processors(trial, end)
     called = calls(trial, end)
-    devices = read_columns(trial, "devices", end.host, ("tx_dropped_packets", "rx_dropped_packets"))
+    devices = read_columns(trial, "devices", end.host, ("tx_packets", "tx_dropped_packets", "rx_dropped_packets"))
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
+    through = first(devices, pl.col("tx_packets").sum())
     count = own.calls_count if called.count is None else called.count
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
     return EndFacts(
@@ -119,6 +120,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) ->
         asleep_other_ratio=called.asleep_other_ratio,
         computing_ratio=called.computing_ratio,
         runnable_ratio=called.runnable_ratio,
+        device_packets=None if through is None else round(through),
         dropped_packets=None if dropped is None else round(dropped),
         no_delay=own.no_delay,
         mss_bytes=own.mss_bytes,

@@ -12,6 +12,7 @@ MOST_SEGMENT_BYTES = 1024
 HUGE_READ_BYTES = 1 << 20
 NEIGHBOR_RTT_NS = 200_000
 """Round trips below are made of what hosts do, not of the path."""
+LEAST_ANSWERS = 5
 LEAST_WRITES_PER_ANSWER = 8
 """Fewer writes than this are a message, which cannot be collected with the next before its answer has come."""
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
@@ -19,8 +20,9 @@ READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER
 
 def _answers(facts: Facts) -> bool:
     """Whether the sender gets answers, and waits for them."""
-    back, sent = facts.segments.data_back_packets, facts.segments.data_packets
-    return bool(back and sent and back >= 5 and back * 200 >= sent)
+    told = facts.segments
+    turns = (told.answer_ratio or 0.0) + (told.think_ratio or 0.0)
+    return (told.data_back_packets or 0) >= LEAST_ANSWERS and turns >= 0.1
 
 
 def _pausing(facts: Facts) -> float:
@@ -156,7 +158,7 @@ def tiny_reads(facts: Facts) -> Finding | None:
         return None
     sent = facts.sender.call_bytes_mean
     # A reader that keeps up gets what was written: then the writes are small.
-    if sent is not None and size >= 0.5 * sent:
+    if sent is not None and size >= 0.5 * sent and facts.sender.ratio(*READER_STATES) < 0.3:
         return None
     return _tiny(facts, Cause.READ_SIZE, "receiver", "read", size)
 

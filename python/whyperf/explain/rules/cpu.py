@@ -18,6 +18,8 @@ from whyperf.explain.states import SenderState as S
 
 MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
+NEIGHBOR_RTT_NS = 200_000
+"""Round trips below are made of what hosts do, not of the path."""
 SMALL_SEGMENT_BYTES = 1300
 """Below an Ethernet packet's usual payload, headers of tunnels taken off."""
 
@@ -37,7 +39,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
     if computing is None and end.thread_ratio is not None:
         computing = min(idle, end.thread_ratio) if end.thread_ratio >= 0.5 else 0.0
     lost = clipped(min(computing or 0.0, 1.0))
-    if lost < 0.15:
+    if lost < 0.2:
         return None
     what = "write" if role == "sender" else "read"
     return Finding(
@@ -128,6 +130,10 @@ def _receiver_wait(facts: Facts) -> float:
     """How long the receiver's thread wanted a CPU while the sender waited for it to read."""
     waited = facts.receiver.run_queue_ratio or 0.0
     held = facts.sender.ratio(S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+    trip = facts.windows.rtt_ns_min
+    if trip is not None and trip < NEIGHBOR_RTT_NS:
+        # No path holds a neighbor up: whatever the sender waits for is the other host's doing.
+        held += facts.sender.ratio(S.SEND_BUFFER, S.CONGESTION_WINDOW, S.SLOW_START, S.RECEIVE_WINDOW_BUFFER)
     if facts.level != "segments":
         held = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER)
     return min(waited, held)
@@ -160,7 +166,7 @@ def many_connections(facts: Facts) -> Finding | None:
 def small_mtu(facts: Facts) -> Finding | None:
     """Small segments, each of which costs a CPU as much as a large one."""
     size, mss = facts.segments.segment_bytes_mean, facts.sender.mss_bytes
-    if mss is None or mss > SMALL_SEGMENT_BYTES or not is_on_cpu(facts):
+    if mss is None or mss > (JUMBO_BYTES if _is_single(facts) else SMALL_SEGMENT_BYTES) or not is_on_cpu(facts):
         return None
     if size is not None and size < 0.7 * mss:
         return None
@@ -169,7 +175,7 @@ def small_mtu(facts: Facts) -> Finding | None:
         Cause.SMALL_MTU,
         f"Segments of at most {octets(mss)}: the CPUs handle packets instead of moving payload.",
         lost,
-        0.9,
+        0.9 if mss <= SMALL_SEGMENT_BYTES else 0.6,
         (
             figure(f"The largest segment is {octets(mss)}.", "flows", facts.sender, mss, "bytes"),
             figure(
@@ -185,19 +191,38 @@ def small_mtu(facts: Facts) -> Finding | None:
     )
 
 
+JUMBO_BYTES = 4000
+"""Without offloads every segment up to here is a small one: the link could have larger packets."""
+
+
+def _is_single(facts: Facts) -> bool:
+    """Whether every segment goes through both stacks by itself."""
+    sent, taken = facts.segments.sent_segments_per_packet, facts.segments.taken_segments_per_packet
+    return sent is not None and taken is not None and max(sent, taken) < 1.5
+
+
+def _is_split_late(facts: Facts) -> bool:
+    """Whether the sender's host takes packets apart itself, after TCP and before its device."""
+    through, packets = facts.sender.device_packets, facts.segments.data_packets
+    return bool(through and packets and through >= 3 * packets)
+
+
 def offloads_off(facts: Facts) -> Finding | None:
     """Every segment goes through the stack by itself."""
     told = facts.segments
     sent, taken = told.sent_segments_per_packet, told.taken_segments_per_packet
-    if not is_on_cpu(facts) or sent is None or taken is None or min(sent, taken) >= 1.5:
+    if not is_on_cpu(facts) or sent is None or taken is None:
+        return None
+    late = _is_split_late(facts)
+    if min(sent, taken) >= 1.5 and not late:
         return None
     size, mss = facts.sender.call_bytes_mean, facts.sender.mss_bytes
     # Writes that fit a segment, or windows that hold few, leave nothing to put together.
     window = facts.windows.flight_bytes_median
     if mss is None or (size is not None and size < 2 * mss) or (window is not None and window < 4 * mss):
         return None
-    where = "both ways" if max(sent, taken) < 1.5 else ("at the sender" if sent < taken else "at the receiver")
-    lost = 0.6 if max(sent, taken) < 1.5 else 0.4
+    where = "at both ends" if _is_single(facts) else ("at the sender" if late or sent < taken else "at the receiver")
+    lost = 0.6 if _is_single(facts) else 0.4
     return Finding(
         Cause.OFFLOADS_OFF,
         f"Segmentation offload is missing {where}: each segment of {octets(mss)} goes through the stack by "

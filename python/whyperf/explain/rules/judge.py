@@ -8,7 +8,7 @@ from whyperf.explain.facts import Facts
 from whyperf.explain.model import Verdict
 from whyperf.explain.rules import application, buffers, cpu, path
 from whyperf.explain.rules.changes import change_for
-from whyperf.explain.rules.finding import BUSY, Finding, Rule, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import Finding, Rule, clipped, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -107,7 +107,7 @@ def _capacity(facts: Facts) -> Finding | None:
 def _takes_turns(facts: Facts) -> bool:
     """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
     both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
-    return (facts.segments.data_back_packets or 0) > 5 and both >= BUSY
+    return (facts.segments.data_back_packets or 0) >= 5 and both >= 0.6
 
 
 def _not_known(facts: Facts) -> Finding:

@@ -21,9 +21,11 @@ OVERRUN_RANK = 0.75
 """Losses where the backlog is so high are of a queue that runs over; those without regard to it come to 0.5."""
 LEAST_USE = 0.85
 """A line used so far is full: the rest is gaps between the measured phases of a burst."""
-LEAST_OVERRUN_USE = 0.75
+LEAST_OVERRUN_USE = 0.7
 """The same where its queue runs over: a larger one could bring no more than the rest, a faster line any rate."""
 LEAST_LOSSES = 3
+LEAST_SCATTERED = 0.3
+"""From here on some of the losses are not a queue's."""
 
 
 def _path_wait(facts: Facts) -> float:
@@ -54,16 +56,31 @@ def _has_losses(facts: Facts) -> bool:
 
 
 def _overruns(facts: Facts) -> bool:
-    """Whether what was lost was lost where a queue was fullest."""
+    """Whether losses come where a queue is fullest."""
     rank = facts.segments.loss_backlog_rank
-    return rank is not None and rank >= OVERRUN_RANK
+    return rank is not None and (rank >= OVERRUN_RANK or _scattered(facts) < 0.5)
+
+
+def _scattered(facts: Facts) -> float:
+    """Part of the losses that came without regard to a queue; where no line is known, all of them."""
+    told = facts.segments
+    if told.loss_scattered_ratio is not None:
+        return told.loss_scattered_ratio
+    return 0.0 if told.loss_backlog_rank is not None and told.loss_backlog_rank >= OVERRUN_RANK else 1.0
+
+
+def _use(facts: Facts) -> float | None:
+    """How much of the line was used while there was anything to send; None where no line is seen."""
+    use = facts.segments.line_use_ratio
+    if use is None or not is_line_seen(facts):
+        return None
+    return clipped(use / max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING)))
 
 
 def _unused(facts: Facts) -> float:
-    """What part of the line stayed empty; all the waiting where no line is seen."""
-    wait = _path_wait(facts)
-    use = facts.segments.line_use_ratio
-    return wait if use is None or not is_line_seen(facts) else min(wait, clipped(1 - use))
+    """How long the path held the sender, as far as the line stayed empty; all of it where no line is seen."""
+    wait, use = _path_wait(facts), _use(facts)
+    return wait if use is None else wait * (1 - use)
 
 
 def bottleneck(facts: Facts) -> Finding | None:
@@ -73,11 +90,12 @@ def bottleneck(facts: Facts) -> Finding | None:
     if pacing_rate(facts) is not None:
         # A sender that is paced has a line's regularity.
         return None
-    if told.line_bps is None or told.line_use_ratio is None or not is_line_seen(facts):
+    use = _use(facts)
+    if told.line_bps is None or use is None:
         return None
     overruns = _has_losses(facts) and _overruns(facts)
     queued = (growth is not None and growth >= 1.15) or overruns
-    if told.line_use_ratio < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.1 or not queued:
+    if use < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.1 or not queued:
         return None
     trip = facts.windows
     grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (
@@ -102,9 +120,8 @@ def bottleneck(facts: Facts) -> Finding | None:
         )
     return Finding(
         Cause.BOTTLENECK,
-        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(told.line_use_ratio)} of it are "
-        f"used{grown}.",
-        clipped(told.line_use_ratio),
+        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(use)} of it are used{grown}.",
+        wait,
         0.95,
         tuple(evidence),
         "A second connection adds to the rate, or the queue before the line is empty.",
@@ -116,7 +133,7 @@ def bottleneck(facts: Facts) -> Finding | None:
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     told, wait = facts.segments, _path_wait(facts)
-    if not _has_losses(facts) or not _overruns(facts) or wait < 0.1:
+    if not _has_losses(facts) or not _overruns(facts) or wait < 0.1 or bottleneck(facts) is not None:
         return None
     line = "the line" if told.line_bps is None else f"a line of {bit_rate(told.line_bps)}"
     lost = _unused(facts)
@@ -149,7 +166,9 @@ BURST_SEGMENTS = 2.0
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     told, wait = facts.segments, _path_wait(facts)
     each = told.lost_segments_per_event
-    if not _has_losses(facts) or _overruns(facts) or wait < 0.1 or each is None or bursts != (each >= BURST_SEGMENTS):
+    if not _has_losses(facts) or _scattered(facts) < LEAST_SCATTERED or wait < 0.1 or each is None:
+        return None
+    if bursts != (each >= BURST_SEGMENTS):
         return None
     lost = _unused(facts)
     few = (told.loss_events or 0) < LEAST_LOSSES
@@ -171,7 +190,7 @@ def reordering(facts: Facts) -> Finding | None:
     told, wait = facts.segments, _path_wait(facts)
     late = told.out_of_order_ratio or 0.0
     repaired = told.lost_ratio or 0.0
-    if late < 0.002 or late < 4 * repaired or wait < 0.1:
+    if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not told.retransmitted_ratio):
         return None
     # What had arrived and is asked for again nevertheless was lost behind the path.
     if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:

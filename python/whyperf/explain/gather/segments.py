@@ -143,8 +143,21 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
         loss_events=len(runs),
         lost_segments_per_event=sum(low) / len(low) if low else (lost / len(runs) if runs else None),
         loss_backlog_rank=sum(ranks) / len(ranks) if ranks else None,
-        loss_scattered_ratio=min(1.0, 2 * len(low) / len(ranks)) if ranks else None,
+        loss_scattered_ratio=_scattered(ranks),
     )
+
+
+OVERRUN_RANK = 0.95
+"""Where losses stand by backlog when all of them are a queue's that runs over, as it comes out of real logs."""
+
+
+def _scattered(ranks: list[float]) -> float | None:
+    """The part of the losses that chance took: by how many met little backlog, and by the middle of all."""
+    if not ranks:
+        return None
+    low = 2 * sum(rank < 0.5 for rank in ranks) / len(ranks)
+    between = (OVERRUN_RANK - sum(ranks) / len(ranks)) / (OVERRUN_RANK - 0.5)
+    return max(0.0, min(1.0, max(low, between)))
 
 
 def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:

@@ -18,6 +18,8 @@ from whyperf.explain.states import SenderState as S
 
 MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
+READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
+"""States in which the sender waits for the receiver to read."""
 NEIGHBOR_RTT_NS = 200_000
 """Round trips below are made of what hosts do, not of the path."""
 SMALL_SEGMENT_BYTES = 1300
@@ -30,7 +32,9 @@ def computing_sender(facts: Facts) -> Finding | None:
 
 
 def computing_receiver(facts: Facts) -> Finding | None:
-    """The receiving application computes between its reads."""
+    """The receiving application computes between its reads, and the sender waits for it."""
+    if facts.level == "segments" and facts.sender.ratio(*READER_STATES) < 0.1:
+        return None
     return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
 
 
@@ -39,7 +43,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
     if computing is None and end.thread_ratio is not None:
         computing = min(idle, end.thread_ratio) if end.thread_ratio >= 0.5 else 0.0
     lost = clipped(min(computing or 0.0, 1.0))
-    if lost < 0.2:
+    if lost < 0.15:
         return None
     what = "write" if role == "sender" else "read"
     return Finding(
@@ -175,7 +179,8 @@ def small_mtu(facts: Facts) -> Finding | None:
         Cause.SMALL_MTU,
         f"Segments of at most {octets(mss)}: the CPUs handle packets instead of moving payload.",
         lost,
-        0.9 if mss <= SMALL_SEGMENT_BYTES else 0.6,
+        # The usual MTU is blamed after missing offloads, an unusual one before.
+        0.6 if SMALL_SEGMENT_BYTES < mss <= USUAL_SEGMENT_BYTES else 0.9,
         (
             figure(f"The largest segment is {octets(mss)}.", "flows", facts.sender, mss, "bytes"),
             figure(
@@ -191,6 +196,8 @@ def small_mtu(facts: Facts) -> Finding | None:
     )
 
 
+USUAL_SEGMENT_BYTES = 1460
+"""Ethernet's MTU of 1500 bytes less IP and TCP headers."""
 JUMBO_BYTES = 4000
 """Without offloads every segment up to here is a small one: the link could have larger packets."""
 

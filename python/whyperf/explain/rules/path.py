@@ -95,7 +95,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         return None
     overruns = _has_losses(facts) and _overruns(facts)
     queued = (growth is not None and growth >= 1.15) or overruns
-    if use < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.1 or not queued:
+    if use < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.3 or not queued:
         return None
     trip = facts.windows
     grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (

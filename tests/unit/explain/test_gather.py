@@ -1,0 +1,129 @@
+"""Facts from segments: what was lost and whether a queue did it, a line's rate, what a timer holds back."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.unit.analyze.flow import traces
+from whyperf.explain.gather import by_payload
+from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
+from whyperf.explain.gather.rates import line_rate
+from whyperf.explain.gather.segments import read_logs, segment_facts
+
+PACKET = 1448
+LINE_BPS = 100e6
+SPACING_NS = round((PACKET + 66) * 8e9 / LINE_BPS)
+
+
+def wire(times: list[int], sequences: list[int]) -> Wire:
+    return Wire(np.array(times), np.array(sequences), np.full(len(times), PACKET))
+
+
+def test_a_super_segment_comes_apart_into_its_segments() -> None:
+    data = pl.DataFrame({"time_ns": [5], "sequence": [1], "payload_bytes": [3000], "wire_segments": [3]})
+    made = on_wire(data)
+    assert made.sequence.tolist() == [1, 1001, 2001]
+    assert made.payload.tolist() == [1000, 1000, 1000]
+    assert made.time_ns.tolist() == [5, 5, 5]
+
+
+def test_the_first_copy_of_what_came_once_of_two_was_lost() -> None:
+    sent = wire([0, 10, 20, 90], [0, 1448, 2896, 1448])
+    arrived = wire([5, 25, 95], [0, 2896, 1448])
+    assert lost_copies(sent, arrived).tolist() == [False, True, False, False]
+
+
+def test_a_gap_in_a_log_is_no_loss() -> None:
+    sent = wire([0, 10, 20], [0, 1448, 2896])
+    assert not lost_copies(sent, wire([5], [0])).any()
+
+
+def bursts(lost_at: int) -> tuple[Wire, Wire]:
+    """Bursts of 8 segments a millisecond apart; of every tenth burst the one at `lost_at` is lost and sent again."""
+    times, sequences, gone = [], [], []
+    for burst in range(100):
+        for place in range(8):
+            times.append(burst * 4 * traces.MS)
+            sequences.append((burst * 8 + place) * PACKET)
+            if burst % 10 == 3 and place == lost_at:
+                gone.append(len(times) - 1)
+    again = [(times[one] + 2 * traces.MS, sequences[one]) for one in gone]
+    sent = sorted([*zip(times, sequences, strict=True), *again])
+    arrived = sorted(
+        [(at, seq) for n, (at, seq) in enumerate(zip(times, sequences, strict=True)) if n not in gone] + again
+    )
+    return wire(*map(list, zip(*sent, strict=True))), wire(*map(list, zip(*arrived, strict=True)))
+
+
+@pytest.mark.parametrize(("lost_at", "least", "most"), [(7, 0.9, 1.0), (1, 0.0, 0.5)])
+def test_a_queue_loses_where_its_backlog_is_highest(lost_at: int, least: float, most: float) -> None:
+    found = losses(*bursts(lost_at), LINE_BPS / 8e9)
+    assert (found.lost, len(found.runs)) == (10, 10)
+    ranks = [rank for _, rank in found.runs if rank is not None]
+    assert all(least <= rank <= most for rank in ranks)
+
+
+def test_the_rate_of_the_line_is_that_within_bursts() -> None:
+    times = [burst * 50 * traces.MS + place * SPACING_NS for burst in range(40) for place in range(10)]
+    frame = pl.DataFrame({"time_ns": times}).with_columns(
+        pl.lit(PACKET).alias("payload_bytes"), pl.lit(1).alias("wire_segments")
+    )
+    found = line_rate(frame)
+    assert found.bps == pytest.approx(LINE_BPS, rel=0.02)
+    assert found.use_ratio == pytest.approx(10 * (PACKET + 66) * 8 / 0.05 / LINE_BPS, rel=0.05)
+    assert found.steadiness == pytest.approx(0.9, abs=0.02)
+    assert line_rate(frame.head(20)).bps is None
+
+
+def test_data_that_a_late_ack_lets_go_was_held_back(tmp_path: Path) -> None:
+    near = traces.trace("""
+       0.0 > . 1:101     ack 1 unacked=100
+      40.1 < . 1:1       ack 101
+      40.2 > . 101:201   ack 1 unacked=100
+      80.3 < . 1:1       ack 201
+      80.4 > . 201:301   ack 1 unacked=100
+    """)
+    far = traces.trace(
+        """
+       0.1 < . 1:101     ack 1
+      40.1 > . 1:1       ack 101 why=delayed_timer
+      40.3 < . 101:201   ack 1
+      80.3 > . 1:1       ack 201 why=delayed_timer
+      80.5 < . 201:301   ack 1
+    """,
+        "far",
+        "receiver",
+    )
+    trial = traces.write(tmp_path / "log01-c0001", near, far)
+    logs = read_logs(_with_columns(trial), trial.ends["near"], trial.ends["far"])
+    assert logs is not None
+    facts = segment_facts(logs)
+    assert facts.held_ratio == pytest.approx(80 / 80.4, abs=0.01)
+    assert facts.released_bytes == 100
+    assert facts.ack_reasons == {"delayed_timer": 1.0}
+
+
+def _with_columns(trial: traces.FlowTrial) -> traces.FlowTrial:
+    """The columns that the kernel's log has and a trace does not say."""
+    names = ("srtt_ns", "cwnd_segments", "ssthresh_segments", "send_window_bytes")
+    for host in ("near", "far"):
+        path = trial.folder / f"segments.{host}.parquet"
+        log = pl.read_parquet(path).with_columns(
+            *(pl.lit(None, pl.UInt32).alias(name) for name in names),
+            pl.lit(None, pl.UInt64).alias("pacing_rate_bytes_per_second"),
+        )
+        log.write_parquet(path)
+    return trial
+
+
+@pytest.mark.parametrize(
+    ("acked", "received", "role"), [(1000, 500, "sender"), (10, 50, "sender"), (0, 500, "receiver")]
+)
+def test_the_end_that_gets_nearly_everything_is_the_receiver(
+    acked: int, received: int, role: str, tmp_path: Path
+) -> None:
+    info = pl.DataFrame({"connection": [0], "bytes_acked": [acked], "bytes_received": [received]})
+    trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": info})
+    assert by_payload(trial).ends["near"].role == role

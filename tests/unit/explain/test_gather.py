@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze.flow import traces
+from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.rates import line_rate
@@ -105,7 +106,7 @@ def test_data_that_a_late_ack_lets_go_was_held_back(tmp_path: Path) -> None:
     assert facts.ack_reasons == {"delayed_timer": 1.0}
 
 
-def _with_columns(trial: traces.FlowTrial) -> traces.FlowTrial:
+def _with_columns(trial: FlowTrial) -> FlowTrial:
     """The columns that the kernel's log has and a trace does not say."""
     names = ("srtt_ns", "cwnd_segments", "ssthresh_segments", "send_window_bytes")
     for host in ("near", "far"):

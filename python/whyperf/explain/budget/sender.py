@@ -146,10 +146,9 @@ class _Asked:
             ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
             told = written_by_calls(calls, stream)[np.maximum(ended, 0)]
             written = np.maximum(written, np.where(ended >= 0, told, 0))
-        # Off its CPU in a call, the application has written what the next row shows, unless it wrote more before that.
+        # In a call, the application writes what the next row shows; what it could have sent itself, it would have.
         next_by_process = segments.is_out[self.next_row] & (segments.context[self.next_row] == PROCESS)
-        is_off = np.isin(gaps.activity, (Activity.BLOCKED, Activity.RUNNABLE)) & self._is_in_call(calls)
-        shows = is_off & self.has_next & ~next_by_process
+        shows = self._is_in_call(calls) & self.has_next & ~next_by_process
         written = np.where(shows, np.maximum(written, stream.written[self.next_row]), written)
         self.unsent = written - sent
         self.unacked = sent - self._after(stream.acked)
@@ -190,6 +189,8 @@ class _Asked:
         moves = waits & (by != UNKNOWN_NUMBER)
         zero = held_by_window & (self._after(stream.edge) - self._after(stream.acked) < least)
         slow_start = held & ~held_by_window & (self.cwnd < self._after(stream.ssthresh))
+        # The kernel looks when it has sent something, and not at a congestion window that has just been full.
+        not_counted = stream.is_by_process | stream.was_cwnd_full
         questions: list[tuple[SenderState, Bools]] = [
             (SenderState.HANDSHAKE, self._is_handshake()),
             (SenderState.RTO_WAIT, self._ends_by_timer()),
@@ -219,9 +220,15 @@ class _Asked:
             gaps=self.gaps,
             state=state,
             is_busy=waits | (self.unacked > 0),
-            is_window_full=held_by_window,
-            is_buffer_full=blocked & ~waits & ~cwnd_full & ~(self.has_row & stream.is_by_process[self.row]),
+            is_window_full=self._until_sent(held_by_window & (self.room <= self.unsent), is_open, released),
+            is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row],
         )
+
+    def _until_sent(self, holds: Bools, may_go: Bools, released: Ints) -> Bools:
+        """`holds`, and what it was before while data is on its way out: `tcp_write_xmit` tells its clock at its end."""
+        under_way = may_go & (released == self.row + 1)
+        place = np.maximum.accumulate(np.where(under_way, 0, np.arange(holds.size)))
+        return holds[place]
 
     def _without_calls(self, released: Ints, by: Ints) -> list[tuple[SenderState, Bools]]:
         """Where calls were not logged and all is sent: in a call shortly before a process sends, and where the kernel

@@ -44,7 +44,8 @@ class Stream:
     application had written as far as the rows tell; `edge` one past the last octet the peer's window allows;
     `window` that window. `cwnd` and `ssthresh` are in force from the row on. `flight` is how many segments are
     outstanding. `released` is the next row that carries new payload, n if none; `is_by_process` whether a process
-    sent the last one. `is_lost`: the row sends again what did not arrive.
+    sent the last one. `was_cwnd_full`: within the round trip until then it was. `is_lost`: the row sends again what did
+    not arrive.
     """
 
     mss: int
@@ -59,6 +60,7 @@ class Stream:
     released: Ints
     is_by_process: Bools
     in_recovery: Bools
+    was_cwnd_full: Bools
     is_lost: Bools
 
 
@@ -74,8 +76,7 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
     mss = max(_mss(segments), mss_bytes)
     carries = segments.is_out & (segments.payload > 0)
     is_new = carries & (segments.again == UNKNOWN_NUMBER)
-    # SYN and FIN take a sequence number each and carry nothing.
-    sent = _highest(np.where(carries, segments.end, 1))
+    sent = _sent(segments, carries, is_new)
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
     acked = np.minimum(_highest(np.where(answers, segments.acknowledgment, 0)), sent)
     written = _written(segments, sent, acked)
@@ -100,6 +101,7 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         released=np.concatenate((np.flatnonzero(is_new), [size]))[released],
         is_by_process=_filled_on(segments.context, is_new) == PROCESS,
         in_recovery=_in_recovery(is_lost, sent, acked),
+        was_cwnd_full=acked < _filled_on(sent, carries & (flight >= segments.cwnd)),
         is_lost=is_lost,
     )
 
@@ -114,6 +116,17 @@ def written_by_calls(calls: Calls, stream: Stream) -> Ints:
         return total
     before = int(stream.written[-1]) - int(total[-1])
     return total + before
+
+
+def _sent(segments: Segments, carries: Bools, is_new: Bools) -> Ints:
+    """One past the last octet sent; SYN and FIN take a sequence number each and carry nothing.
+
+    New payload begins where the last one ended; what lies between was sent too, though the log has lost it.
+    """
+    new = np.flatnonzero(is_new)
+    following = np.searchsorted(new, np.arange(segments.at.size), side="right")
+    begins = np.concatenate((segments.sequence[new], [0]))[following]
+    return _highest(np.maximum(np.where(carries, segments.end, 1), begins))
 
 
 def _written(segments: Segments, sent: Ints, acked: Ints) -> Ints:

@@ -54,6 +54,13 @@ def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | Non
     return {int(number): rows for (number,), rows in parts.items()}
 
 
+def with_samples(life: tuple[int, int], samples: pl.DataFrame | None) -> tuple[int, int]:
+    """The life and the time between the first and the last sample: the kernel's clocks run before the load too."""
+    if samples is None or samples.is_empty():
+        return life
+    return min(life[0], int(samples["sample_ns"][0])), max(life[1], int(samples["sample_ns"][-1]))
+
+
 def _tick_ns(samples: pl.DataFrame) -> int:
     """The length of a jiffy: what all that the kernel counted is a multiple of; 1 where that tells nothing."""
     counted = [samples[name].to_numpy() for name in CLOCKS]

@@ -12,10 +12,10 @@ from whyperf.analyze.flow.log import SYN
 from whyperf.analyze.flow.trial import told_unreadable
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
-from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples
+from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
 from whyperf.explain.budget.events import Segments, read_segments
 from whyperf.explain.budget.life import receiver_life, sender_life
-from whyperf.explain.budget.merge import labeled, spans_of
+from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import budget_of_sums, sums_of
 from whyperf.explain.budget.stream import Arrived
@@ -136,12 +136,13 @@ def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
         options = evidence.options.get(connection, Options())
         if calls is None:
             options = replace(options, fills_buffer=is_buffer_counted(samples))
-        states = sender.explain_gaps(segments, calls, life, peer, options)
+        states = sender.explain_gaps(segments, calls, with_samples(life, samples), peer, options)
         clocks = {
             "busy_ns": states.is_busy,
             "rwnd_limited_ns": states.is_window_full,
             "send_buffer_limited_ns": states.is_buffer_full,
         }
         chronographs = compared(samples, states.gaps, clocks, evidence.zero_mono_ns)
-        found.keep(evidence, connection, spans_of(states.gaps, states.state, sender.SENDER_STATES), chronographs)
+        spans = within(spans_of(states.gaps, states.state, sender.SENDER_STATES), life)
+        found.keep(evidence, connection, spans, chronographs)
     return found

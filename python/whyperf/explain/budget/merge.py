@@ -27,6 +27,13 @@ def spans_of(gaps: Gaps, state: Ints, names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame({"begin_ns": gaps.begin[change], "end_ns": ends, "state": word})
 
 
+def within(spans: pl.DataFrame, life: tuple[int, int]) -> pl.DataFrame:
+    """`spans` as far as they lie within the life."""
+    begin, end = life
+    inside = spans.filter((pl.col("end_ns") > begin) & (pl.col("begin_ns") < end))
+    return inside.with_columns(pl.col("begin_ns", "end_ns").clip(begin, end))
+
+
 def labeled(spans: pl.DataFrame, host: str, role: str, connection: int) -> pl.DataFrame:
     """`spans` with whose they are, of `SPAN_COLUMNS`."""
     labels = {"host": host, "role": role, "connection": connection}

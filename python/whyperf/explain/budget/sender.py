@@ -190,6 +190,8 @@ class _Asked:
         zero = held_by_window & (self._after(stream.edge) - self._after(stream.acked) < least)
         slow_start = held & ~held_by_window & (self.cwnd < self._after(stream.ssthresh))
         # The kernel looks when it has sent something, and not at a congestion window that has just been full.
+        # What was selectively acknowledged makes room in the congestion window and none in the receive window.
+        window_counts = held_by_window | (recovers & waits & window_full)
         not_counted = stream.is_by_process | stream.was_cwnd_full
         questions: list[tuple[SenderState, Bools]] = [
             (SenderState.HANDSHAKE, self._is_handshake()),
@@ -219,8 +221,8 @@ class _Asked:
         return SenderGaps(
             gaps=self.gaps,
             state=state,
-            is_busy=waits | (self.unacked > 0),
-            is_window_full=self._until_sent(held_by_window & (self.room <= self.unsent), is_open, released),
+            is_busy=waits | (self.has_row & stream.is_outstanding[self.row]),
+            is_window_full=self._until_sent(window_counts & (self.room <= self.unsent), is_open, released),
             is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row],
         )
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from whyperf.analyze.flow.log import SYN
+from whyperf.analyze.flow.log import FIN, SYN
 from whyperf.explain.budget.calls import Calls
 from whyperf.explain.budget.events import PROCESS, UNKNOWN_NUMBER, Bools, Ints, Segments
 
@@ -44,8 +44,8 @@ class Stream:
     application had written as far as the rows tell; `edge` one past the last octet the peer's window allows;
     `window` that window. `cwnd` and `ssthresh` are in force from the row on. `flight` is how many segments are
     outstanding. `released` is the next row that carries new payload, n if none; `is_by_process` whether a process
-    sent the last one. `was_cwnd_full`: within the round trip until then it was. `is_lost`: the row sends again what did
-    not arrive.
+    sent the last one. `is_outstanding`: something is unacknowledged, be it a FIN. `was_cwnd_full`: within the round
+    trip until then it was. `is_lost`: the row sends again what did not arrive.
     """
 
     mss: int
@@ -59,6 +59,7 @@ class Stream:
     flight: Ints
     released: Ints
     is_by_process: Bools
+    is_outstanding: Bools
     in_recovery: Bools
     was_cwnd_full: Bools
     is_lost: Bools
@@ -78,7 +79,8 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
     is_new = carries & (segments.again == UNKNOWN_NUMBER)
     sent = _sent(segments, carries, is_new)
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
-    acked = np.minimum(_highest(np.where(answers, segments.acknowledgment, 0)), sent)
+    acknowledged = _highest(np.where(answers, segments.acknowledgment, 0))
+    acked = np.minimum(acknowledged, sent)
     written = _written(segments, sent, acked)
     # An acknowledgment that others overtook announces an old window (RFC 9293 section 3.10.7.4, SND.WL2).
     opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
@@ -100,6 +102,8 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         flight=flight,
         released=np.concatenate((np.flatnonzero(is_new), [size]))[released],
         is_by_process=_filled_on(segments.context, is_new) == PROCESS,
+        is_outstanding=_highest(np.where(segments.is_out, segments.end + (segments.flags & FIN != 0), 0))
+        > acknowledged,
         in_recovery=_in_recovery(is_lost, sent, acked),
         was_cwnd_full=acked < _filled_on(sent, carries & (flight >= segments.cwnd)),
         is_lost=is_lost,

@@ -39,8 +39,11 @@ class Burner(Observer):
         """Start the programs of the cell."""
         self.end()
         for cpu in [*self._cpus(cell)] * self._burning[cell] if cell in self._burning else ():
+            # A session of its own each: the kernel shares a CPU between sessions first (sched(7), autogroup).
             argv = [sys.executable, "-S", "-c", _PROGRAM, str(os.getpid()), str(cpu)]
-            self._programs.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+            self._programs.append(
+                subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+            )
         self._observer.on_trial_started(trial, cell, done, total)
 
     def on_progress(self, host: str, progress: dict[str, Any]) -> None:

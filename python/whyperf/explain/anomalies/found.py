@@ -44,7 +44,8 @@ def _point(group: Group[Candidate], explained: Mapping[str, CellExplanation]) ->
     levels = " and ".join(_level(curve, at) for at in one.neighbors)
     listed = _differences(own, near, explained, f"at {levels}")
     way = "above" if one.kind == "peak" else "below"
-    far = f"{_far(one.ratio)} {way} that at {levels}{_wide(one)}{group.words}"
+    against = f"what {levels} foretell" if len(near) > 1 else f"that at {levels}"
+    far = f"{_far(one.ratio)} {way} {against}{_wide(one)}{group.words}"
     doubt = "" if one.chance is not None else " One trial a cell: how much rates vary is not known."
     return Anomaly(
         kind=one.kind,

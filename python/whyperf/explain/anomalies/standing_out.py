@@ -10,7 +10,10 @@ from whyperf.explain.anomalies.curves import Curve, spread_of
 
 LEAST = 0.1
 LEAST_LOG = float(np.log1p(LEAST))
-"""By so much a rate must differ from its neighbors', and that in logarithms."""
+"""By so much a rate must differ from what its neighbors foretell, and that in logarithms."""
+
+NEAR_LOG = LEAST_LOG / 2
+"""By so much at least it must differ from each of them, so that it is a peak or a drop and no bend."""
 
 REACH = 4
 """Levels on either side among which a peak or drop is sought: what is wider is the curve's own shape."""
@@ -23,7 +26,7 @@ Kind = Literal["peak", "drop"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point that is higher or lower than its neighbors: `ratio` is its rate over the nearer one of theirs.
+    """A point that is higher or lower than its neighbors: `ratio` is its rate over what they foretell.
 
     `neighbors` are the nearest points on either side that do not share in it; only the one before where the curve
     stays low. `chance` is how probable such a ratio is from the trials' spread alone, None where no cell has two.
@@ -58,19 +61,25 @@ def _of_curve(curve: Curve) -> list[Candidate]:
 
 
 def _extremes(curve: Curve) -> Iterator[Candidate]:
-    """Local maxima and minima that a point on either side within reach is 10 % off from."""
+    """Local maxima and minima, against the nearest points on either side that are clearly off.
+
+    Of the two neighbors the farther one counts at most twice the nearer: before a cliff nothing is a peak.
+    """
     from scipy import signal  # noqa: PLC0415 - takes a second to load
 
     logs = np.log(curve.rates)
     for kind, signed in (("peak", logs), ("drop", -logs)):
-        places, _ = signal.find_peaks(signed, prominence=LEAST_LOG, wlen=2 * REACH + 1)
+        places, _ = signal.find_peaks(signed, prominence=NEAR_LOG, wlen=2 * REACH + 1)
         for at in places.tolist():
-            before = next((near for near in range(at - 1, -1, -1) if signed[at] - signed[near] >= LEAST_LOG), None)
-            after = next((near for near in range(at + 1, logs.size) if signed[at] - signed[near] >= LEAST_LOG), None)
+            before = next((near for near in range(at - 1, -1, -1) if signed[at] - signed[near] >= NEAR_LOG), None)
+            after = next((near for near in range(at + 1, logs.size) if signed[at] - signed[near] >= NEAR_LOG), None)
             if before is None or after is None:
                 continue
-            nearer = max(signed[before], signed[after])
-            ratio = float(np.exp(logs[at] - (nearer if kind == "peak" else -nearer)))
+            nearer, farther = sorted((float(signed[at] - signed[before]), float(signed[at] - signed[after])))
+            off = (nearer + min(farther, 2 * nearer)) / 2
+            ratio = float(np.exp(off if kind == "peak" else -off))
+            if abs(ratio - 1) < LEAST:
+                continue
             chance = _chance(curve, at, (before, after), ratio)
             yield Candidate(curve, at, "peak" if kind == "peak" else "drop", ratio, (before, after), chance)
 

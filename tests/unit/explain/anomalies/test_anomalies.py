@@ -43,7 +43,7 @@ def test_a_drop_is_told_against_its_neighbors() -> None:
     assert (found.kind, found.level, found.cell, found.neighbors) == ("drop", 7168, "c0003", ["c0002", "c0004"])
     assert found.ratio is not None
     assert round(found.ratio, 2) == 0.75
-    assert found.words == "write_size_bytes 7168: the rate, 15.1 Mbit/s, is 25 % below that at 6144 and 8192."
+    assert found.words == "write_size_bytes 7168: the rate, 15.1 Mbit/s, is 25 % below what 6144 and 8192 foretell."
     assert found.differences[-1].words == "No segment log here: sizes, ACKs and waits are not compared."
     assert found.cause is Cause.NOT_KNOWN
 

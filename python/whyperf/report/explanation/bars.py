@@ -70,9 +70,12 @@ def bars_of(budgets: Sequence[Budget]) -> Bars:
         shown = [_bar(end, several=True) for end in ends]
         first = f"the first {MOST_BARS} of " if most > MOST_BARS else ""
         folded, fold = single, f"Each connection by itself ({first}{most:,})"
-    drawn = {part.look.state + bar.role: part.look for bar in shown for part in bar.parts}
-    looks = tuple(dict.fromkeys(drawn.values()))
-    return Bars(tuple(shown), tuple(folded), fold, looks)
+    # Both ends may wait for a CPU: one key for what looks the same.
+    drawn: dict[str, Look] = {}
+    for bar in shown:
+        for part in bar.parts:
+            drawn.setdefault(part.look.name, part.look)
+    return Bars(tuple(shown), tuple(folded), fold, tuple(drawn.values()))
 
 
 def _bar(budgets: Sequence[Budget], *, several: bool) -> Bar:

@@ -1,7 +1,7 @@
 """The pattern as a strip: one turn place by place, and the phases over the connection's life."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whyperf.analyze.quantity import octets, percent, seconds, significant
 from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
@@ -59,6 +59,7 @@ class PhaseView:
     more_places: int
     turns: str
     facts: tuple[str, ...]
+    is_main: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def strips_of(patterns: Sequence[Pattern], budgets: Sequence[Budget]) -> list[St
 
 def _strip(pattern: Pattern, budgets: Sequence[Budget], *, several: bool) -> Strip:
     begin, end = _life(pattern, budgets)
-    phases = tuple(_phase(number, phase, begin, end) for number, phase in enumerate(pattern.phases, 1))
+    most = max((phase.ratio for phase in pattern.phases), default=0.0)
+    views = [(phase, _phase(number, phase, begin, end)) for number, phase in enumerate(pattern.phases, 1)]
+    phases = tuple(replace(view, is_main=phase.ratio == most) for phase, view in views)
     title = f"Connection {pattern.connection}" if several else ""
     return Strip(title, pattern.words, phases, tuple(pattern.missing), _losses(pattern))
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.analyze.flow import FlowTrial, read_log
+from whyperf.analyze.flow import FlowTrial, read_log, scan_log
 from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
 
 Ints = NDArray[np.int64]
@@ -79,8 +79,17 @@ def read_segments(
     Raises:
         RecordError: the file cannot be read.
     """
-    log = read_log(trial, host, connections, ("connection", "direction", *_NUMBERS, *_WORDS))
-    return None if log is None else dict(_split(log))
+    scanned = scan_log(trial, host)
+    if scanned is None:
+        return None
+    there = set(scanned.collect_schema())
+    columns = [name for name in (*_NUMBERS, *_WORDS) if name in there]
+    log = read_log(trial, host, connections, ("connection", "direction", *columns))
+    if log is None:
+        return None
+    # A log of another version may lack some of the socket's numbers.
+    lacks = [pl.lit(UNKNOWN_NUMBER, pl.Int64()).alias(name) for name in (*_NUMBERS, *_WORDS) if name not in there]
+    return dict(_split(log.with_columns(lacks)))
 
 
 def _split(log: pl.DataFrame) -> Iterator[tuple[int, Segments]]:

@@ -31,6 +31,7 @@ fn ability(name: &str, verdict: Result<String, String>, lost_without: &str) -> A
 /// Everything that can be asked for, and whether it can be had.
 pub fn list() -> Vec<Offer> {
     let mut offers = congestion::list();
+    offers.extend(libraries::quic_controls());
     let transports = [Transport::Tcp, Transport::Mptcp, Transport::Udp, Transport::Unix, Transport::Udt, Transport::Quic, Transport::Srt];
     offers.extend(transports.map(transport));
     offers

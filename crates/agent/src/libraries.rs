@@ -30,6 +30,19 @@ pub fn quic_offer() -> Offer {
     Offer { kind: Kind::Transport, registered_as: name.clone(), name, source: Source::Whyperf, state: State::Loaded, reason }
 }
 
+/// Congestion controls of QUIC's engine.
+pub fn quic_controls() -> Vec<Offer> {
+    let offer = |name: &str| Offer {
+        kind: Kind::QuicCongestionControl,
+        name: name.to_owned(),
+        registered_as: name.to_owned(),
+        source: Source::Whyperf,
+        state: State::Loaded,
+        reason: "quinn's engine has it".to_owned(),
+    };
+    quic::CONTROLLERS.map(offer).into()
+}
+
 fn reason(library: Library) -> String {
     if library.is_present() {
         format!("the agent was built with the {} library ({})", library.title(), library.package())

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// `congestion_control`.
+    /// `congestion_control` of what the kernel carries.
     CongestionControl,
+    /// `congestion_control` over QUIC, whose engine has its own.
+    QuicCongestionControl,
     /// `transport`.
     Transport,
 }

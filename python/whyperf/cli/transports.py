@@ -13,7 +13,11 @@ from whyperf.cli.exits import DONE
 NAME = "transports"
 EXAMPLE = "Examples: whyperf transports · whyperf transports host7 · whyperf transports --json"
 
-_KINDS = {"congestion_control": "Congestion control", "transport": "Transport"}
+_KINDS = {
+    "congestion_control": "Congestion control",
+    "quic_congestion_control": "Of QUIC's own",
+    "transport": "Transport",
+}
 
 
 def command(

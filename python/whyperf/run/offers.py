@@ -10,6 +10,10 @@ from whyperf.run.errors import Fault, RunError
 
 #: Transports that no host lacks.
 EVERYWHERE = frozenset({"tcp", "udp", "unix"})
+#: Transports that libraries carry, each connection by threads of its own, and the most of these that a trial may have
+#: (MOST_LIBRARY_CONNECTIONS in crates/load/src/open/mod.rs).
+OF_LIBRARIES = frozenset({"udt", "quic", "srt"})
+MOST_LIBRARY_CONNECTIONS = 256
 
 Offer = dict[str, Any]
 """`Offer` of crates/schema/src/offer.rs."""
@@ -34,15 +38,42 @@ def offers_of(agent: Agent) -> list[Offer]:
 
 def congestion_controls(cells: Iterable[Cell]) -> list[str]:
     """Names of the kernel's that the cells ask for, each once; those of QUIC are its own."""
-    names: dict[str, None] = {}
+    return [name for name, is_quic in _controls(cells) if not is_quic]
+
+
+def quic_controls(cells: Iterable[Cell]) -> list[str]:
+    """Names of congestion controls that the cells ask of QUIC, each once."""
+    return [name for name, is_quic in _controls(cells) if is_quic]
+
+
+def _controls(cells: Iterable[Cell]) -> list[tuple[str, bool]]:
+    """Names, and whether QUIC is to have it; each pair once, in the order of the cells."""
+    found: dict[tuple[str, bool], None] = {}
     for cell in cells:
         transport = cell.factors.get("transport", "tcp")
-        flows = (flow.congestion_control for flow in cell.schedule or () if (flow.transport or transport) != "quic")
-        own = None if transport == "quic" else cell.factors.get("congestion_control")
-        for name in (own, *flows):
-            if name is not None:
-                names[str(name)] = None
-    return list(names)
+        asked = [(cell.factors.get("congestion_control"), transport)]
+        asked += [(flow.congestion_control, flow.transport or transport) for flow in cell.schedule or ()]
+        found |= {(str(name), by == "quic"): None for name, by in asked if name is not None}
+    return list(found)
+
+
+def refuse_crowds(cells: Iterable[Cell]) -> None:
+    """Refuses more connections over a library than it may have.
+
+    Raises:
+        RunError: a cell with more.
+    """
+    for cell in cells:
+        transports = [str(cell.factors.get("transport", "tcp"))]
+        transports += [flow.transport for flow in cell.schedule or () if flow.transport is not None]
+        library = next((name for name in transports if name in OF_LIBRARIES), None)
+        asked = int(cell.factors.get("connections", 1)) if cell.schedule is None else len(cell.schedule)
+        if library is not None and asked > MOST_LIBRARY_CONNECTIONS:
+            raise RunError(
+                f"connections is {asked}; over {library}, where each has threads of its own, "
+                f"it must be from 1 to {MOST_LIBRARY_CONNECTIONS}",
+                Fault.USAGE,
+            )
 
 
 def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
@@ -91,5 +122,25 @@ def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str,
             raise RunError(
                 f'congestion_control "{name}" is not available to you on the {label} host{why}; '
                 f"choose one of {have} (--congestion, or congestion_control in the profile)",
+                Fault.USAGE,
+            )
+
+
+def refuse_missing_quic(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
+    """Refuses congestion controls that a host's QUIC does not have.
+
+    `hosts` as in `refuse_missing`; nobody is asked where nothing is wanted.
+
+    Raises:
+        RunError: one that QUIC lacks, with those that it has.
+    """
+    names = list(wanted)
+    for label, (_, agent) in hosts.items() if names else ():
+        known = [offer["name"] for offer in offers_of(agent) if offer["kind"] == "quic_congestion_control"]
+        lacking = next((name for name in names if name not in known), None)
+        if lacking is not None:
+            raise RunError(
+                f'congestion_control "{lacking}" is none of QUIC\'s on the {label} host; '
+                f"choose one of {', '.join(known)} (--congestion, or congestion_control in the profile)",
                 Fault.USAGE,
             )

@@ -12,7 +12,14 @@ from whyperf.run.emulated import EmulatedPath
 from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.leftovers import clean
-from whyperf.run.offers import congestion_controls, refuse_missing, refuse_missing_transports
+from whyperf.run.offers import (
+    congestion_controls,
+    quic_controls,
+    refuse_crowds,
+    refuse_missing,
+    refuse_missing_quic,
+    refuse_missing_transports,
+)
 from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import roles
 from whyperf.run.target import Kind, Target
@@ -163,9 +170,11 @@ class Session:
             if cell.factors.get("transport") == "unix" and self.kind is Kind.NETWORK:
                 problem = "transport unix needs both ends on one host; leave the host out, or choose another transport"
                 raise RunError(problem, Fault.USAGE)
+        refuse_crowds(self.plan.cells)
         hosts = {label: (found, self._agent_of(label)) for label, found in facts.items()}
         refuse_missing(congestion_controls(self.plan.cells), hosts)
         refuse_missing_transports(self.plan.cells, hosts)
+        refuse_missing_quic(quic_controls(self.plan.cells), hosts)
 
     def _agent_of(self, label: str) -> Agent:
         if label in self._ends:

@@ -35,9 +35,15 @@ def show(plan: Plan, *, as_json: bool) -> int:
     )
     trials = Counter((trial.cell, trial.is_log) for trial in plan.trials())
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    longest = max(len(cell.id) for cell in plan.cells)
     numbers = ("Trials", "Logs") if plan.log_blocks else ("Trials",)
     for heading in ("Cell", "Levels", *numbers):
-        table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True)
+        # A narrow terminal folds the levels; a cell's name is what other commands are given, and stays whole.
+        if heading == "Levels":
+            table.add_column(heading, overflow="fold")
+        else:
+            least = longest if heading == "Cell" else len(heading)
+            table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True, min_width=least)
     for cell in plan.cells:
         counts = [str(trials[cell.id, is_log]) for is_log in (False, True)][: len(numbers)]
         table.add_row(cell.id, cell_words(plan, cell.id) or "all fixed", *counts)

@@ -41,7 +41,10 @@ class IntervalLines:
     def __init__(
         self, factors: Mapping[str, Any], write: Callable[[str], None], transaction_bytes: int | None = None
     ) -> None:
-        """`write` gets each line, the heading first. `transaction_bytes` is what a transaction moves, if all alike."""
+        """`write` gets each line, a heading before the first.
+
+        `transaction_bytes` is what a transaction moves, if all are alike.
+        """
         self._each = transaction_bytes
         self._receiver = receiver(dict(factors))
         self._per_line = max(1, LINE_MS // int(factors["interval_ms"]))
@@ -51,7 +54,6 @@ class IntervalLines:
         self._retransmitted = 0
         self._first_ns: int | None = None
         self._lock = threading.Lock()
-        write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
 
     def on_progress(self, host: str, progress: Mapping[str, Any]) -> None:
         """Takes in an interval of one end (Progress in crates/schema/src/message.rs)."""
@@ -86,6 +88,8 @@ class IntervalLines:
         while self._closed["near"] and self._closed["far"]:
             ends = {host: spans.pop(0) for host, spans in self._closed.items()}
             to = self._receiver
+            if self._first_ns is None:
+                self._write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
             self._write(self._line(ends["near" if to == "far" else "far"], ends[to]))
 
     def _line(self, sender: Span, receiver_span: Span) -> str:

@@ -76,8 +76,8 @@ def key_figures(summary: Summary) -> list[Figure]:
     for end in ENDS:
         cpu = getattr(best.cpu, end)
         if cpu is not None and cpu.busy_ratio is not None:
-            # Ticks are too coarse for a short transfer; the table's tooltip says so.
-            rough = "~" if cpu.pooled_s < CPU_POOL_SHORT_S else ""
+            # Ticks are too coarse for a short transfer; the table's tooltip says so. The model counts no ticks.
+            rough = "~" if summary.origin != "sim" and cpu.pooled_s < CPU_POOL_SHORT_S else ""
             value = rough + percent(cpu.busy_ratio).removesuffix(" %")
             threads = cpu.load_threads_ratio
             # Far below the CPU's own share, somebody else was on it.

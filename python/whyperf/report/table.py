@@ -53,7 +53,7 @@ def cells_table(summary: Summary) -> Table:
         for axis in varied_axes(cells)
     }
     columns += [(Column(title), _factor(factor)) for factor, title in titles.items()]
-    columns += _measured(summary.cells)
+    columns += _measured(summary.cells, counts_ticks=summary.origin != "sim")
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [
         index for index, (column, _) in enumerate(columns) if not column.number or any(row[index].sort for row in rows)
@@ -64,7 +64,7 @@ def cells_table(summary: Summary) -> Table:
     )
 
 
-def _measured(cells: Sequence[CellResult]) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
+def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
     unit = GOODPUT.unit(cells)
     exchange = all(cell.metric == "transactions" for cell in cells)
     goodput = [
@@ -76,7 +76,10 @@ def _measured(cells: Sequence[CellResult]) -> list[tuple[Column, Callable[[CellR
         *([] if exchange else goodput),
         *_workload_columns(with_interval=exchange),
         (Column("Trials", "Trials with a goodput"), lambda cell: _number(cell.trials)),
-        *((Column(f"CPU {end}", "Busy part of the end's own CPUs"), _cpu(end)) for end in ENDS),
+        *(
+            (Column(f"CPU {end}", "Busy part of the end's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
+            for end in ENDS
+        ),
         *(
             [(Column(f"µs of CPU {end}", "CPU time of a transaction"), _transaction_cpu(end)) for end in ENDS]
             if exchange
@@ -231,13 +234,14 @@ def _interval(metric: Metric, unit: RateUnit) -> Callable[[CellResult], Entry]:
     return make
 
 
-def _cpu(end: str) -> Callable[[CellResult], Entry]:
+def _cpu(end: str, *, counts_ticks: bool) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is None:
             return Entry("")
         if cpu.busy_ratio is not None:
-            rough = cpu.pooled_s < CPU_POOL_SHORT_S
+            # The model counts every nanosecond.
+            rough = counts_ticks and cpu.pooled_s < CPU_POOL_SHORT_S
             title = (
                 f"Rough: from {seconds(cpu.pooled_s * 1e9)} of wall time, counted in ticks of 10 ms" if rough else ""
             )

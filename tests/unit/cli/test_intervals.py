@@ -76,3 +76,9 @@ def test_the_other_direction_has_the_other_sender() -> None:
     )
     assert line.split()[2:4] == ["1.00", "kB"]
     assert line.split()[6] == "5"
+
+
+def test_without_a_line_there_is_no_heading() -> None:
+    lines: list[str] = []
+    IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append).on_end()
+    assert lines == []

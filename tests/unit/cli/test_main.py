@@ -92,6 +92,18 @@ def test_the_same_dry_run_prints_the_same_plan(capsys: pytest.CaptureFixture[str
     assert Plan.from_json(json.dumps(document), "plan.json").seed == 7
 
 
+def test_a_dry_run_shows_cells_whole_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["run", "wan-transports", "--testbed", "veth", "--dry-run", "--json"]) == 0
+    cells = [cell["id"] for cell in json.loads(capsys.readouterr().out)["cells"]]
+    assert main(["run", "wan-transports", "--testbed", "veth", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(any(line.split()[:1] == [cell] for line in lines) for cell in cells)
+    assert "…" not in "".join(lines)
+
+
 def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -> None:
     profile = Path("two.toml")
     profile.write_text('about = "x"\n[design]\ntrials = 3\n[[sweep]]\nname = "a"\nfactors = {connections = [1, 2]}\n')

@@ -57,6 +57,12 @@ def test_a_host_is_calibrated(
     reasons = json.loads(capsys.readouterr().out)[0]["extrapolates"]
     assert "tso was never varied, always True" in reasons
     assert any("outside of the grid" in reason for reason in reasons)
+    assert main([*asked.split(), "rtt=2"]) == 0
+    far = json.loads(capsys.readouterr().out)
+    assert [one["changed"] for one in far] == [{"path_rtt_ms": 2.0}] * 2
+    for change, said in (("connections=4", "one connection"), ("congestion=bbr", "reno and cubic")):
+        assert main([*asked.split(), change]) == 2
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

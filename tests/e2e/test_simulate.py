@@ -30,6 +30,9 @@ write_size_bytes = [7168, 8192]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulate")
     (folder / "flow.toml").write_text(PROFILE)
+    mine = f'part = "host"\nbase = "{HOSTS}"\nabout = "mine"\n[values]\n'
+    (folder / "bare.toml").write_text(f"{mine}copy_in_us = 30\n")
+    (folder / "flat.toml").write_text(f'{mine}mss_bytes = {{ value = -5, source = "mine" }}\n')
     return folder
 
 
@@ -70,6 +73,20 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
     assert flow.status == 0, flow.err
     assert "not complete" not in flow.out
     assert (folder / "result" / "report.html").stat().st_size > 100_000
+    host = json.loads((folder / "result" / "hosts" / "near.json").read_text())
+    assert host["parameters"][HOSTS]["system"] == "sunos-4.1"
+    assert host["parameters"][HOSTS]["values"]["mss_bytes"]["value"] == 9148
+    assert all(one["source"] for one in host["parameters"][HOSTS]["values"].values())
+
+
+def test_a_log_that_the_end_of_time_cuts_has_no_gap(folder: Path) -> None:
+    """What is under way then is on one end's log and not on the other's."""
+    words = "--set transfer_bytes=default --set warmup_s=0.02 --set duration_s=0.1 --set cooldown_s=0.02"
+    made = simulated(folder, "timed", *words.split(), "--trials", "1")
+    assert made.status == 0, made.err
+    flow = whyperf("flow", "timed", "--json", folder=folder, timeout_s=300)
+    assert flow.status == 0, flow.err
+    assert json.loads(flow.out)["complete"]
 
 
 def test_the_same_seed_makes_the_same_tables_and_a_rerun_makes_none(folder: Path) -> None:
@@ -86,7 +103,11 @@ def test_the_same_seed_makes_the_same_tables_and_a_rerun_makes_none(folder: Path
     [
         (("flow.toml",), "--hosts"),
         (("flow.toml", "--hosts", "sparc3+sba-100"), "sparc3"),
-        (("flow.toml", "--hosts", HOSTS, "--set", "connections=2"), "connections"),
+        (("flow.toml", "--hosts", HOSTS, "--set", "connections=2"), "one connection, not 2"),
+        (("flow.toml", "--hosts", HOSTS, "--link", "ethernet-1G"), "cannot be on ethernet-1G"),
+        (("flow.toml", "--hosts", "solaris8+gigabit,linux-6.18+nic"), "--link"),
+        (("flow.toml", "--hosts", "bare.toml"), "write copy_in_us = { value = 30, source"),
+        (("flow.toml", "--hosts", "flat.toml", "--set", "mtu_bytes=9188"), "mss_bytes"),
         (("rr", "--hosts", HOSTS, "--set", "outstanding=4"), "outstanding"),
     ],
 )

@@ -21,6 +21,9 @@ pub struct Simulation {
     /// What joins them; absent: what the near host's adapter is made for.
     #[serde(default)]
     pub link: Option<String>,
+    /// Delay of the path each way, beside that of the link, in ns.
+    #[serde(default)]
+    pub delay_ns: u64,
     /// Largest IP packet of the link; absent: the link's own.
     #[serde(default)]
     pub mtu_bytes: Option<u32>,
@@ -136,8 +139,33 @@ pub struct SimulatedTrial {
     pub goodput_bps: f64,
     /// Executions of a workload's transactions that ended in that time, as the near end sees it.
     pub transactions_count: u64,
+    /// The near and the far host as they were put together; only where trials are checked and not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<ResolvedHost>,
     /// The near and the far end over the whole run; empty where it was not run.
     pub ends: Vec<SimulatedEndSystem>,
+}
+
+/// All rules and numbers of a host, those of the trial's factors among them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolvedHost {
+    /// Its expression, or the name of the user's profile.
+    pub host: String,
+    /// Its operating system, which decides what keys there are.
+    pub system: String,
+    /// Each by its key.
+    pub values: BTreeMap<String, ResolvedValue>,
+}
+
+/// A rule or a number, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolvedValue {
+    /// Number, switch or word; a number is in the unit that its key ends with.
+    pub value: serde_json::Value,
+    /// Paper, section, or how it was found.
+    pub source: String,
 }
 
 /// What an end system counted.

@@ -103,5 +103,36 @@ fn a_host_of_a_users_own_is_one_that_exists_with_other_values() {
     let unknown = text.replace("copy_limit_bytes", "copy_limit");
     let sheet = library().resolve_user("mine.toml", &unknown).expect("keys are the system's matter");
     assert!(refusal_of(&sheet).contains("'copy_limit' is no rule"));
-    assert!(library().resolve_user("mine.toml", "part = 'host'\nbase = 1").expect_err("no host").to_string().contains("mine.toml"));
+}
+
+#[test]
+fn a_users_host_that_is_not_whole_is_told_what_to_write() {
+    let whole = "part = 'host'\nbase = 'sparc2+sba-100@2.2.6'\nabout = 'mine'\n[values]\n";
+    for (text, words) in [
+        (format!("{whole}copy_in_us = 30"), "write copy_in_us = { value = 30, source = "),
+        (format!("{whole}copy_in_us = {{ source = 'mine' }}"), "copy_in_us has no value"),
+        (format!("{whole}copy_in_us = {{ value = [30], source = 'mine' }}"), "a number, true, false or a word"),
+        (format!("{whole}copy_in_us = {{ value = 30, from = 'mine' }}"), "'from', which means nothing"),
+        (whole.replace("about = 'mine'\n", ""), "about is missing"),
+        (whole.replace("base", "of"), "base is missing"),
+        (whole.replace("[values]", ""), "[values] is missing"),
+        (whole.replace("'host'", "'guest'"), "part = \"host\""),
+        ("part = 'host'\nbase = 1".to_owned(), "base is missing"),
+        ("part = 'host'\nbase".to_owned(), "line 2"),
+    ] {
+        let refusal = library().resolve_user("mine.toml", &text).expect_err(words).to_string();
+        assert!(refusal.starts_with("mine.toml: ") && refusal.contains(words) && !refusal.contains('\n'), "{refusal}");
+    }
+}
+
+#[test]
+fn the_documented_host_of_a_users_own_can_be() {
+    let page = include_str!("../../../docs/simulate.md");
+    let (_, rest) = page.split_once("```toml\n").expect("an example");
+    let (text, _) = rest.split_once("```").expect("its end");
+    let sheet = library().resolve_user("my-host.toml", text).expect("a host");
+    let reader = Application::Reader { call_bytes: 4096, left_bytes: 4096 };
+    machine::build(&sheet, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let shipped = library().resolve("sparc2+sba-100@2.2.6").expect("shipped");
+    assert!(sheet.values.iter().any(|(key, entry)| shipped.values[key].value != entry.value));
 }

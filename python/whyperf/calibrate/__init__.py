@@ -3,7 +3,7 @@
 from whyperf.calibrate.calibration import Calibration, calibration_of
 from whyperf.calibrate.changes import changes
 from whyperf.calibrate.costs import Prior, priors, profile
-from whyperf.calibrate.errors import CalibrationError
+from whyperf.calibrate.errors import CalibrationError, QuestionError
 from whyperf.calibrate.fit import Fit, Member, fit
 from whyperf.calibrate.grid import Point, held_out, read_grid
 from whyperf.calibrate.host_file import CalibratedHost, read_host, write_host
@@ -26,6 +26,7 @@ __all__ = [
     "Model",
     "Point",
     "Prior",
+    "QuestionError",
     "Range",
     "Steps",
     "Verdict",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from whyperf.calibrate.errors import CalibrationError
+from whyperf.calibrate.errors import QuestionError
 from whyperf.profile import BY_NAME
 from whyperf.profile.errors import ProfileError, suggestion
 
@@ -16,11 +16,14 @@ _SHORT = {
     "read_size": "read_size_bytes",
     "mtu": "mtu_bytes",
     "cc": "congestion_control",
+    "congestion": "congestion_control",
     "rtt": "path_rtt_ms",
 }
 _SWITCHES = {"on": True, "off": False, "true": True, "false": False}
 #: Switches that stand for several factors, or for the opposite of one.
 _OFFLOADS = ("tso", "gso", "gro")
+#: Congestion controls of the model (ALGORITHMS in crates/sim/src/linux/profile.rs).
+MODELED_CONTROLS = ("reno", "cubic")
 #: Factors that the model of a calibrated host takes.
 TAKEN = (
     "window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "write_size_bytes", "read_size_bytes", "no_delay",
@@ -32,16 +35,16 @@ def changes(text: str) -> dict[str, Any]:
     """The factors that the text sets, by name.
 
     Raises:
-        CalibrationError: a word that is no change, or one that the model cannot make.
+        QuestionError: a word that is no change, or one that the model cannot make.
     """
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, level = (piece.strip() for piece in part.partition("="))
         if not equals or not name or not level:
-            raise CalibrationError(f'--what-if: "{part.strip()}" changes nothing; write it as window=256k')
+            raise QuestionError(f'--what-if: "{part.strip()}" changes nothing; write it as window=256k')
         for factor, value in _one(name, level).items():
             if factor in found:
-                raise CalibrationError(f"--what-if: {factor} is changed twice")
+                raise QuestionError(f"--what-if: {factor} is changed twice")
             found[factor] = value
     return found
 
@@ -55,17 +58,22 @@ def _one(name: str, level: str) -> Mapping[str, Any]:
     if factor not in TAKEN:
         known = [*TAKEN, *_SHORT, "offload", "nagle"]
         what = "is no factor that the model takes" if factor in BY_NAME else "is no factor"
-        raise CalibrationError(f"--what-if: {name} {what}{suggestion(name, known)}")
+        raise QuestionError(f"--what-if: {name} {what}{suggestion(name, known)}")
     if level in _SWITCHES and BY_NAME[factor].kind == "bool":
         return {factor: _SWITCHES[level]}
     text = level[:-2] if factor == "path_rtt_ms" and level.endswith("ms") else level
     try:
-        return {factor: BY_NAME[factor].parse(text)}
+        value = BY_NAME[factor].parse(text)
     except ProfileError as error:
-        raise CalibrationError(f"--what-if: {name}: {error.problem}") from None
+        raise QuestionError(f"--what-if: {name}: {error.problem}") from None
+    if factor == "connections" and value != 1:
+        raise QuestionError(f"--what-if: {name}: a host of the model has one connection, not {value}")
+    if factor == "congestion_control" and value not in MODELED_CONTROLS:
+        raise QuestionError(f"--what-if: {name}: the model knows {' and '.join(MODELED_CONTROLS)}, not {value}")
+    return {factor: value}
 
 
 def _switch(name: str, level: str) -> bool:
     if level not in _SWITCHES:
-        raise CalibrationError(f"--what-if: {name} is on or off, not {level}")
+        raise QuestionError(f"--what-if: {name} is on or off, not {level}")
     return _SWITCHES[level]

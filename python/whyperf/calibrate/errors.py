@@ -3,3 +3,7 @@
 
 class CalibrationError(Exception):
     """A host cannot be calibrated, a calibrated host cannot be used, or a what-if cannot be asked; says the way out."""
+
+
+class QuestionError(CalibrationError):
+    """What is asked of the model is what it cannot answer: another question can be."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import IO, Any
 
-from whyperf.calibrate.errors import CalibrationError
+from whyperf.calibrate.errors import CalibrationError, QuestionError
 from whyperf.run.pipes import agent_binary
 
 Document = dict[str, Any]
@@ -46,7 +46,8 @@ class Model:
         """What the model says to each question; None where a run did not come to its end.
 
         Raises:
-            CalibrationError: the agent ended, or the model refuses a question, with its reason.
+            CalibrationError: the agent ended.
+        QuestionError: the model refuses a question, with its reason.
         """
         asked, told = self._process.stdin, self._process.stdout
         assert asked is not None
@@ -85,9 +86,6 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     given = {name: level for name, level in factors.items() if level not in {"default", "none", None}}
     rules = {key: given[factor] for factor, key in _RULES.items() if factor in given}
     round_trip_ns = round(given.get("path_rtt_ms", 0) * 1_000_000)
-    if round_trip_ns:
-        # Beside the way between the processors.
-        rules["propagation_us"] = costs.get("propagation_us", 0.0) + round_trip_ns / 2000
     if not (given.get("tso", True) and given.get("gso", True)):
         # Only what the host cuts up can the other end merge again (crates/sim/hosts/veth.toml).
         rules |= {"tso": False, "gro": given.get("gro", True)}
@@ -98,6 +96,8 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     return {
         "hosts": [machine, machine],
         "seed": seed,
+        # Beside the way between the processors.
+        "delay_ns": round_trip_ns // 2,
         "mtu_bytes": given.get("mtu_bytes"),
         "near_role": "receiver" if given.get("direction") == "receive" else "sender",
         "connections_count": given.get("connections", 1),
@@ -120,7 +120,8 @@ def _write(to: IO[str], questions: Sequence[Document]) -> None:
 
 def _read(answer: Document) -> Answer | None:
     if answer["end"] == "refused":
-        raise CalibrationError(f"the model cannot simulate this: {answer['reason']}")
+        _, _, problem = answer["reason"].rpartition("calibrated: ")
+        raise QuestionError(f"the model cannot simulate this: {problem}")
     if answer["end"] != "complete":
         return None
     sender, receiver = answer["ends"]

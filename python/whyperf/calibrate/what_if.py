@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whyperf.calibrate.errors import CalibrationError
+from whyperf.calibrate.errors import QuestionError
 from whyperf.calibrate.grid import AXES
 from whyperf.calibrate.host_file import CalibratedHost
 from whyperf.calibrate.model import Answer, Model, question
@@ -44,12 +44,12 @@ def ask_what_if(
     """The answer for each cell.
 
     Raises:
-        CalibrationError: the change changes nothing, the model cannot make it, or nothing moves with it.
+        QuestionError: the change changes nothing, the model cannot make it, or nothing moves with it.
     """
     unchanged = [cell for cell in cells if all(cell.get(name) == level for name, level in changes.items())]
     if len(unchanged) == len(cells):
         told = ", ".join(f"{name}={level}" for name, level in changes.items())
-        raise CalibrationError(f"--what-if: {told} is how it is already")
+        raise QuestionError(f"--what-if: {told} is how it is already")
     both = [(cell, {**cell, **changes}) for cell in cells]
     questions = [question(host.profile, costs, one) for pair in both for one in pair for costs in host.sets]
     answers = model.answers(questions)
@@ -105,7 +105,7 @@ def _what_if(
         if one is not None and other is not None and one.goodput_bps > 0
     ]
     if not pairs:
-        raise CalibrationError("--what-if: nothing moves in the model with these factors")
+        raise QuestionError("--what-if: nothing moves in the model with these factors")
     reasons = dict.fromkeys([*extrapolates(host, cell), *extrapolates(host, changed)])
     return WhatIf(
         factors=cell,

@@ -13,7 +13,17 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.quantity import percent, significant
-from whyperf.calibrate import CalibratedHost, CalibrationError, Range, WhatIf, ask_what_if, changes, model, read_host
+from whyperf.calibrate import (
+    CalibratedHost,
+    CalibrationError,
+    QuestionError,
+    Range,
+    WhatIf,
+    ask_what_if,
+    changes,
+    model,
+    read_host,
+)
 from whyperf.cli.calibrated import PLAIN_WIDTH
 from whyperf.cli.exits import DONE, UsageError, say
 from whyperf.cli.question import understand
@@ -47,7 +57,10 @@ def what_if(
         say(f"Calibrated on kernel {host.kernel}; this one is {platform.release()}: calibrate here for its costs")
     cells = _cells(question, only, overrides or {}, host)
     with model() as simulator:
-        answers = ask_what_if(host, simulator, cells, changed)
+        try:
+            answers = ask_what_if(host, simulator, cells, changed)
+        except QuestionError as error:
+            raise UsageError(str(error)) from None
     if as_json:
         print(json.dumps([_plain(one) for one in answers], indent=1))  # noqa: T201
     else:

@@ -1,18 +1,24 @@
 """What the hosts of the model are, for the record's `hosts/`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whyperf import __version__
 from whyperf.plan import Plan
-from whyperf.simulate.request import ends_of
+from whyperf.simulate.agent import ask
+from whyperf.simulate.request import bare_line, ends_of
 
 
 def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """By end: the expressions it had, and the users' profiles among them whole.
+    """By end: the expressions it had, the users' profiles among them whole, and each host's rules and numbers.
 
-    The numbers of shipped hosts are the version's own; which rule and number each is stands in `docs/model.md`.
+    `parameters` has by expression the host's `system` and `values`, each with `value` and `source`, as its profile has
+    them: what a cell's factors change of it is told by the factors.
+
+    Raises:
+        RunError: the model ended early.
     """
+    parameters = _parameters(sorted({name for cell in plan.cells for name in ends_of(cell.factors)}), texts)
     facts = {}
     for number, end in enumerate(("near", "far")):
         names = list(dict.fromkeys(ends_of(cell.factors)[number] for cell in plan.cells))
@@ -24,5 +30,15 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
             "agent_version": __version__,
             "hosts": names,
             "profiles": {name: texts[name] for name in names if name in texts},
+            "parameters": {name: parameters[name] for name in names},
         }
     return facts
+
+
+def _parameters(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Rules and numbers of each host; it is asked for by itself, so that no factor changes one."""
+    answers = ask([bare_line(name, texts) for name in names], "--check")
+    return {
+        name: {"system": answer["hosts"][0]["system"], "values": answer["hosts"][0]["values"]}
+        for name, answer in zip(names, answers, strict=True)
+    }

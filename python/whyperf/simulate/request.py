@@ -43,6 +43,12 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     return asked
 
 
+def bare_line(name: str, texts: Mapping[str, str]) -> Line:
+    """A trial between two of a host that asks nothing of them but what they are."""
+    host = _host(name, texts)
+    return {"hosts": [host, host], "stop": {"by": "bytes", "payload_bytes": 1}}
+
+
 def ends_of(factors: Mapping[str, Level]) -> list[str]:
     """The near and the far host: the writer is near, unless the near end receives."""
     writer, _, reader = str(factors["hosts"]).partition(",")

@@ -114,7 +114,7 @@ def test_what_was_not_measured_is_extrapolated(kept: Path) -> None:
         ("nagle=off, write=8K", {"no_delay": True, "write_size_bytes": 8192}),
         ("quick_ack=on", {"quick_ack": True}),
         ("rtt=10ms", {"path_rtt_ms": 10.0}),
-        ("connections=4,mtu=9000", {"connections": 4, "mtu_bytes": 9000}),
+        ("connections=1,mtu=9000", {"connections": 1, "mtu_bytes": 9000}),
     ],
 )
 def test_a_change_is_written_short_or_as_a_factor(text: str, found: dict[str, Any]) -> None:
@@ -126,6 +126,8 @@ def test_a_change_is_written_short_or_as_a_factor(text: str, found: dict[str, An
     [
         ("window", "window=256k"),
         ("windw=1", "did you mean window"),
+        ("connections=4", "one connection, not 4"),
+        ("congestion=bbr", "reno and cubic, not bbr"),
         ("transport=udp", "the model takes"),
         ("nagle=maybe", "on or off"),
         ("window=0", "window"),

@@ -1,12 +1,14 @@
 //! The end systems that are asked for, from their profiles.
 
-use schema::simulation::{SimulatedHost, Simulation};
+use schema::simulation::{ResolvedHost, ResolvedValue, SimulatedHost, Simulation};
 use schema::trial::Role;
 use sim::application::Application;
-use sim::link::{LinkSpec, media};
+use sim::link::LinkSpec;
+use sim::link::media::{self, Named};
 use sim::machine::{self, Buffers, Machine};
 use sim::profile::part::Value;
-use sim::profile::{Library, Sheet};
+use sim::profile::{Library, Refusal, Sheet};
+use sim::time::NS;
 use std::sync::OnceLock;
 
 /// A host's own part of the seed, so that both do not deviate alike.
@@ -20,21 +22,54 @@ const HEADERS_BYTES: u32 = 40;
 /// What cannot be, in a sentence.
 pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([Machine; 2], LinkSpec, [Sheet; 2]), String> {
     if asked.connections_count != 1 {
-        return Err(format!("connections_count is {}: a host of the model has one connection", asked.connections_count));
+        return Err(format!("connections: a host of the model has one connection, not {}", asked.connections_count));
     }
     let sheets = [sheet(asked, 0)?, sheet(asked, 1)?];
     let [near, far] = processes;
     let (near, near_link) = end_system(asked, 0, &sheets[0], near)?;
     let (far, far_link) = end_system(asked, 1, &sheets[1], far)?;
-    let link = match &asked.link {
-        Some(name) => LinkSpec::usual(media::named(name).ok_or_else(|| no_link(name))?, near_link.propagation),
+    let mut link = match &asked.link {
+        Some(name) => LinkSpec::usual(chosen(name, [(&sheets[0], &near_link), (&sheets[1], &far_link)])?, near_link.propagation),
         None if near_link == far_link => near_link,
-        None => {
-            let names = [near_link, far_link].map(|link| link.named.name);
-            return Err(format!("hosts: one has an adapter for {}, the other for {}; name the link (link)", names[0], names[1]));
-        }
+        None => return Err(not_joined([(&sheets[0], &near_link), (&sheets[1], &far_link)])),
     };
+    link.propagation = link.propagation.saturating_add(asked.delay_ns.saturating_mul(NS));
     Ok(([near, far], link, sheets))
+}
+
+/// The line of that name, if both adapters can be on it.
+fn chosen(name: &str, ends: [(&Sheet, &LinkSpec); 2]) -> Result<Named, String> {
+    let named = media::named(name).ok_or_else(|| no_link(name))?;
+    for (sheet, own) in ends {
+        if !fits(&own.named, &named) {
+            let (host, kind) = (&sheet.host, own.named.name);
+            let known: Vec<_> = media::LINKS.iter().filter(|line| fits(&own.named, line)).map(|line| line.name).collect();
+            let known = if known.is_empty() { kind.to_owned() } else { known.join(", ") };
+            return Err(format!("link: the adapter of {host} is for {kind} and cannot be on {}; it can be on {known}", named.name));
+        }
+    }
+    Ok(named)
+}
+
+/// An adapter for cells sends no frames, and one of a veth pair is on no line at all.
+fn fits(own: &Named, other: &Named) -> bool {
+    own.medium == other.medium && (own.name == media::VETH.name) == (other.name == media::VETH.name)
+}
+
+fn not_joined(ends: [(&Sheet, &LinkSpec); 2]) -> String {
+    let [(near, near_link), (far, far_link)] = ends;
+    let told =
+        format!("hosts: the adapter of {} is for {}, that of {} for {}", near.host, near_link.named.name, far.host, far_link.named.name);
+    if near_link.named == far_link.named {
+        format!(
+            "hosts: {} and {} tell of the same line in different ways; name it with --link {}",
+            near.host, far.host, near_link.named.name
+        )
+    } else if fits(&near_link.named, &far_link.named) {
+        format!("{told}; name the line between them with --link")
+    } else {
+        format!("{told}: no line joins them; choose adapters of one kind")
+    }
 }
 
 fn no_link(name: &str) -> String {
@@ -48,8 +83,12 @@ fn end_system(asked: &Simulation, who: usize, sheet: &Sheet, process: Applicatio
 
 /// The host's rules and numbers, with what is asked of its sockets.
 fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
-    let refused = |refusal: sim::profile::Refusal| format!("hosts: {refusal}");
+    let refused = |refusal: Refusal| format!("hosts: {refusal}");
     let mut sheet = resolved(&asked.hosts[who])?;
+    // Before an MTU takes its place.
+    if sheet.reader().whole("mss_bytes").map_err(refused)? == 0 {
+        return Err(refused(Refusal::Zero { host: sheet.host, what: "mss_bytes" }));
+    }
     if asked.socket.no_delay {
         sheet.set("nagle", Value::Word("off".to_owned())).map_err(refused)?;
     }
@@ -76,6 +115,18 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
         sheet.set(key, value).map_err(refused)?;
     }
     Ok(sheet)
+}
+
+/// A host's rules and numbers for the record.
+pub fn told(sheet: &Sheet) -> ResolvedHost {
+    let value = |value: &Value| match value {
+        Value::Switch(switch) => (*switch).into(),
+        Value::Number(number) => (*number).into(),
+        Value::Word(word) => word.as_str().into(),
+    };
+    let values = sheet.values.iter();
+    let values = values.map(|(key, entry)| (key.clone(), ResolvedValue { value: value(&entry.value), source: entry.source.clone() }));
+    ResolvedHost { host: sheet.host.clone(), system: sheet.system.clone(), values: values.collect() }
 }
 
 fn resolved(host: &SimulatedHost) -> Result<Sheet, String> {

@@ -84,7 +84,7 @@ fn answer(line: &str, is_check: bool, has_tables: bool) -> Answered {
     };
     if is_check {
         let answer = match trial::check(&asked) {
-            Ok(()) => SimulatedTrial { end: SimulatedEnd::Complete, reason: None, ..refused(asked.trial, String::new()) },
+            Ok(hosts) => SimulatedTrial { end: SimulatedEnd::Complete, reason: None, hosts, ..refused(asked.trial, String::new()) },
             Err(reason) => refused(asked.trial, reason),
         };
         return Answered::without_rows(answer);
@@ -116,6 +116,7 @@ fn refused(trial: String, reason: String) -> SimulatedTrial {
         payload_bytes: 0,
         goodput_bps: 0.0,
         transactions_count: 0,
+        hosts: Vec::new(),
         ends: Vec::new(),
     }
 }
@@ -143,6 +144,45 @@ mod tests {
         assert_eq!(first.ends[1].read_bytes, 1 << 20);
         assert_eq!(first, answered(&line(8192, "sparc2+sba-100@2.2.6")));
         assert!(answered(&line(32768, "sparc2+sba-100@2.2.6")).goodput_bps > first.goodput_bps);
+    }
+
+    #[test]
+    fn a_check_tells_the_rules_and_numbers_of_both_hosts() {
+        let checked = answer(&line(8192, "sparc2+sba-100@2.2.6"), true, false).answer;
+        assert_eq!((checked.end, checked.hosts.len()), (SimulatedEnd::Complete, 2));
+        let mss_bytes = &checked.hosts[1].values["mss_bytes"];
+        assert_eq!((checked.hosts[1].system.as_str(), mss_bytes.value.as_f64()), ("sunos-4.1", Some(9148.0)));
+        assert!(mss_bytes.source.contains("study 1"));
+    }
+
+    #[test]
+    fn lines_that_an_adapter_cannot_be_on_are_named() {
+        let on = |near: &str, far: &str, link: &str| {
+            let asked = line(8192, near).replacen(
+                &format!(r#"{{"host": "{near}"}}, {{"host": "{near}"}}"#),
+                &format!(r#"{{"host": "{near}"}}, {{"host": "{far}"}}"#),
+                1,
+            );
+            let asked = if link.is_empty() { asked } else { asked.replacen("\"seed\"", &format!(r#""link": "{link}", "seed""#), 1) };
+            answered(&asked).reason
+        };
+        let (cells, frames) = ("sparc2+sba-100@2.2.6", "solaris8+gigabit");
+        assert_eq!(on(cells, cells, "atm-oc3"), None);
+        for (near, far, link, words) in [
+            (
+                cells,
+                cells,
+                "ethernet-1G",
+                "the adapter of sparc2+sba-100@2.2.6 is for atm-taxi-140 and cannot be on ethernet-1G; it can be on atm-25",
+            ),
+            (frames, frames, "veth", "cannot be on veth"),
+            (cells, frames, "", "no line joins them"),
+            (cells, frames, "atm-oc3", "the adapter of solaris8+gigabit"),
+            (frames, "linux-6.18+nic", "", "--link"),
+        ] {
+            let reason = on(near, far, link).expect(words);
+            assert!(reason.contains(words), "{reason}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use sim::end_system::EndState;
 use sim::profile::Sheet;
 use sim::profile::part::Value as Given;
 use sim::time::{NS, Ps};
-use sim::world::{Outcome, Sample};
+use sim::world::{End, Outcome, Sample};
 use workload::phases::{Interval, Intervals, Phase};
 
 use super::executions;
@@ -121,6 +121,8 @@ impl Seen<'_> {
         let payload_bytes = if sends { state.written_bytes } else { state.read_bytes };
         let calls = if sends { state.write_calls } else { state.read_calls };
         let ended = match self.end {
+            // Cut by the end of its time: what is under way then will not arrive, and is no gap of the log.
+            SimulatedEnd::Complete if self.outcome.end == End::TimeUp => "deadline",
             SimulatedEnd::Complete => "complete",
             SimulatedEnd::Deadline => "deadline",
             SimulatedEnd::Stuck | SimulatedEnd::Refused => "stuck",

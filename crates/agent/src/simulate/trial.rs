@@ -1,7 +1,7 @@
 //! One trial on the model, from what is asked to what is answered.
 
 use schema::evidence::Evidence;
-use schema::simulation::{SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
+use schema::simulation::{ResolvedHost, SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
 use schema::trial::{Role, Stop};
 use sim::application::Application;
 use sim::end_system::EndState;
@@ -26,12 +26,13 @@ pub struct Ran {
     pub samples: Vec<Sample>,
 }
 
-/// Whether a trial could be run.
+/// Whether a trial could be run; the hosts that it would run on.
 ///
 /// # Errors
 /// What cannot be asked of the model, in a sentence.
-pub fn check(asked: &Simulation) -> Result<(), String> {
-    hosts::end_systems(asked, processes::processes(asked)?).map(|_| ())
+pub fn check(asked: &Simulation) -> Result<Vec<ResolvedHost>, String> {
+    let (_, _, sheets) = hosts::end_systems(asked, processes::processes(asked)?)?;
+    Ok(sheets.iter().map(hosts::told).collect())
 }
 
 /// Runs a trial.
@@ -70,6 +71,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         payload_bytes,
         goodput_bps: if duration_ns == 0 { 0.0 } else { payload_bytes as f64 * 8e9 / duration_ns as f64 },
         transactions_count: window.transactions_count(&outcome),
+        hosts: Vec::new(),
         ends: (0..2).map(|who| window.end_system(&outcome, who)).collect(),
     };
     Ok(Ran { answer, sheets, names, outcome, samples })

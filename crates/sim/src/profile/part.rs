@@ -95,6 +95,66 @@ impl Part {
     /// # Errors
     /// [`Refusal::Syntax`] with the parser's finding.
     pub fn read(file: &str, text: &str) -> Result<Self, Refusal> {
-        toml::from_str(text).map_err(|error| Refusal::Syntax { file: file.to_owned(), reason: error.to_string() })
+        let refused = |reason| Refusal::Syntax { file: file.to_owned(), reason };
+        let whole: toml::Table = toml::from_str(text).map_err(|error| refused(told(text, &error)))?;
+        misshapen(&whole).map_or(Ok(()), |reason| Err(refused(reason)))?;
+        toml::from_str(text).map_err(|error| refused(told(text, &error)))
+    }
+}
+
+/// The parser's finding in a sentence, with its line.
+fn told(text: &str, error: &toml::de::Error) -> String {
+    let finding = error.message().lines().collect::<Vec<_>>().join(", ");
+    match error.span() {
+        Some(span) => format!("line {}: {finding}", text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)),
+        None => finding,
+    }
+}
+
+/// What is not where it belongs, in words that name the way out; the parser knows it as one of several shapes only.
+fn misshapen(whole: &toml::Table) -> Option<String> {
+    match whole.get("part").and_then(toml::Value::as_str) {
+        Some("host") => {
+            let base = whole.get("base").and_then(toml::Value::as_str);
+            let about = whole.get("about").and_then(toml::Value::as_str);
+            if base.is_none() {
+                return Some(
+                    "base is missing: name the host that this one is but for its values, as in base = \"sparc2+sba-100@2.2.6\"".to_owned(),
+                );
+            }
+            if about.is_none() {
+                return Some("about is missing: say what the host is, as in about = \"a Sparc2 with faster copies\"".to_owned());
+            }
+        }
+        Some("machine" | "adapter") => {}
+        _ => return Some("is no host: it must say part = \"host\", a base, about, and [values]".to_owned()),
+    }
+    let values = match whole.get("values") {
+        None => return Some("[values] is missing: there stands what is different, each as KEY = { value = …, source = \"…\" }".to_owned()),
+        Some(toml::Value::Table(values)) => values,
+        Some(_) => return Some("values is no table: write [values], and below it each as KEY = { value = …, source = \"…\" }".to_owned()),
+    };
+    values.iter().find_map(|(key, entry)| {
+        let Some(entry) = entry.as_table() else {
+            return Some(format!("{key} has no source: write {key} = {{ value = {}, source = \"where it comes from\" }}", shown(entry)));
+        };
+        let Some(value) = entry.get("value") else {
+            return Some(format!("{key} has no value: write {key} = {{ value = …, source = \"where it comes from\" }}"));
+        };
+        if !(value.is_bool() || value.is_integer() || value.is_float() || value.is_str()) {
+            return Some(format!("{key} cannot be a {}: its value is a number, true, false or a word", value.type_str()));
+        }
+        let unknown = entry.keys().find(|name| !["value", "low", "high", "source"].contains(&name.as_str()))?;
+        Some(format!("{key} has '{unknown}', which means nothing: there are value, source, low and high"))
+    })
+}
+
+fn shown(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(switch) => switch.to_string(),
+        toml::Value::String(word) => format!("\"{word}\""),
+        _ => "…".to_owned(),
     }
 }

@@ -172,6 +172,10 @@ def small_mtu(facts: Facts) -> Finding | None:
     size, mss = facts.segments.segment_bytes_mean, facts.sender.mss_bytes
     if mss is None or mss > (JUMBO_BYTES if _is_single(facts) else SMALL_SEGMENT_BYTES) or not is_on_cpu(facts):
         return None
+    write = facts.sender.call_bytes_mean
+    if write is not None and write < mss:
+        # What is written at a time is smaller still.
+        return None
     if size is not None and size < 0.7 * mss:
         return None
     lost = clipped(1 - mss / 8948, 0.0, 0.9)

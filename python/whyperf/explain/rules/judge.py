@@ -60,12 +60,17 @@ def judge(facts: Facts, factors: Mapping[str, object] | None = None) -> list[Ver
         factors: of the cell, to name what to change; no verdict depends on them.
     """
     found = [finding for rule in RULES if (finding := rule(facts)) is not None]
-    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=lambda one: -one.strength)
+    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=_rank)
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
         found.insert(0, _capacity(facts) or _not_known(facts))
     return [_verdict(finding, facts, factors or {}) for finding in found]
+
+
+def _rank(finding: Finding) -> float:
+    """The strongest first; who else wants a CPU comes after what would stay without them."""
+    return -finding.strength * (0.4 if finding.cause is Cause.OTHER_LOAD else 1.0)
 
 
 def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:

@@ -48,7 +48,17 @@ def _figures(grades: Sequence[Grade]) -> str:
         )
         for one in figures(grades)
     ]
-    return "### Bars\n\n" + _table(("", "Reached", "Bar", "Holds"), rows)
+    return "### Bars\n\n" + _table(("", "Reached", "Bar", "Holds"), rows) + _held_out(grades)
+
+
+def _held_out(grades: Sequence[Grade]) -> str:
+    """The first figure of the held-out doses alone; nothing where there are none."""
+    first = figures([one for one in grades if one.role.held_out])[0]
+    return (
+        f"\n\nOf the held-out doses alone, the first verdict is right in {first.count} of {first.of}."
+        if first.of
+        else ""
+    )
 
 
 def _confusion(grades: Sequence[Grade]) -> str:

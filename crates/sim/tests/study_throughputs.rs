@@ -7,7 +7,7 @@ mod study;
 
 use sim::time::Ps;
 use sim::world::Outcome;
-use study::{DMA, FASTER, MEGABYTES, NEW, OLD, Pair, Transfer, of, sets};
+use study::{DMA, FASTER, MEGABYTES, NEW, OLD, Pair, Transfer, WHOLE, of, sets};
 
 /// A host, and window in bytes with throughput in Mbit/s: user data of 8192 bytes, all but the chaotic point.
 const REPORTED: [(&str, &[(u32, f64)]); 4] = [
@@ -19,7 +19,14 @@ const REPORTED: [(&str, &[(u32, f64)]); 4] = [
 /// Highest over all windows and sizes.
 const PEAKS: [(&str, f64); 4] = [(OLD, 21.0), (NEW, 26.0), (FASTER, 34.0), (DMA, 62.0)];
 /// Some settings have several stable flows: the study's figures are means of 25 runs.
+const RUNS: u64 = 25;
+/// For each set of the ensemble: fewer, for there are many sets.
 const SEEDS: u64 = 6;
+
+/// A transfer of the study's size.
+fn whole(window_bytes: u32, call_bytes: u32) -> Transfer {
+    Transfer { bytes: WHOLE, ..of(window_bytes, call_bytes) }
+}
 
 fn busy(outcome: &Outcome, who: usize) -> f64 {
     100.0 * outcome.busy_share(who)
@@ -33,7 +40,7 @@ fn throughputs_are_the_studys() {
         for (host, points) in REPORTED {
             let pair = Pair::of_set(host, set);
             for &(window, mbps) in points {
-                let modeled = pair.rate(of(window, 8192), SEEDS);
+                let modeled = pair.rate(whole(window, 8192), SEEDS);
                 let error = (modeled / mbps - 1.0).abs();
                 assert!(error < 0.12, "set {set}, {host}, window {window}: {modeled:.1} Mbit/s for {mbps}");
                 errors.push(error);
@@ -46,19 +53,21 @@ fn throughputs_are_the_studys() {
 
 #[test]
 fn the_golden_table_holds() {
-    let mut rows = 0;
+    let (mut rows, mut errors) = (0, Vec::new());
     for line in include_str!("study_throughputs.csv").lines().filter(|line| !line.starts_with(['#', 'h'])) {
         let [host, window, reported, modeled] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let window: u32 = window.parse().expect("bytes");
         let golden: f64 = modeled.parse().expect("Mbit/s");
-        let found = Pair::shipped(host).rate(of(window, 8192), SEEDS);
+        let found = Pair::shipped(host).rate(whole(window, 8192), RUNS);
         assert!((found / golden - 1.0).abs() < 0.005, "{host}, {window}: {found:.2} for {golden}");
         if let Ok(reported) = reported.parse::<f64>() {
             assert!((golden / reported - 1.0).abs() < 0.12, "{line}");
+            errors.push((golden / reported - 1.0).abs());
         }
         rows += 1;
     }
-    assert_eq!(rows, 28);
+    assert_eq!((rows, errors.len()), (28, 15));
+    assert!(errors.iter().sum::<f64>() / 15.0 <= 0.06, "{errors:?}");
 }
 
 #[test]
@@ -67,9 +76,21 @@ fn peaks_are_the_studys() {
         let pair = Pair::shipped(host);
         let settings = [4096, 8192, 16384, 24576, 32768, 40960, 52428]
             .into_iter()
-            .flat_map(|window| [1024, 2048, 4096, 8192, 12288, 16384, 32768].map(|call| of(window, call)));
-        let peak = settings.map(|transfer| pair.rate(Transfer { bytes: MEGABYTES, ..transfer }, 2)).fold(0.0, f64::max);
+            .flat_map(|window| [1024, 2048, 4096, 8192, 12288, 16384, 24576, 31232, 32768].map(|call| whole(window, call)));
+        let peak = settings.map(|transfer| pair.rate(transfer, 2)).fold(0.0, f64::max);
         assert!((peak / mbps - 1.0).abs() < 0.08, "{host}: {peak:.1} for {mbps}");
+    }
+}
+
+#[test]
+fn peaks_of_no_set_are_elsewhere() {
+    let settings = [(32768, 8192), (32768, 16384), (40960, 8192), (52428, 8192), (52428, 16384), (52428, 24576), (52428, 31232)];
+    for set in 0..sets() {
+        for (host, mbps) in PEAKS {
+            let pair = Pair::of_set(host, set);
+            let peak = settings.map(|(window, call)| pair.rate(whole(window, call), 2)).into_iter().fold(0.0, f64::max);
+            assert!((peak / mbps - 1.0).abs() < 0.08, "set {set}, {host}: {peak:.1} for {mbps}");
+        }
     }
 }
 
@@ -77,11 +98,13 @@ fn peaks_are_the_studys() {
 fn the_older_driver_loses_cells_at_the_largest_window_and_collapses() {
     for set in 0..sets() {
         let (old, new) = (Pair::of_set(OLD, set), Pair::of_set(NEW, set));
-        let (before, collapsed) = (old.run(of(32768, 8192)), old.run(of(52428, 8192)));
+        let (before, collapsed) = (old.run(whole(32768, 8192)), old.run(whole(52428, 8192)));
         assert_eq!(before.states.map(|end| end.lost_segments), [0, 0], "set {set}");
         assert!(collapsed.states[1].lost_segments > 0 && collapsed.states[0].timeouts > 0, "set {set}");
-        assert!(collapsed.goodput_bps(1) < before.goodput_bps(1) / 2.0, "set {set}");
-        assert_eq!(new.run(of(52428, 8192)).states.map(|end| end.lost_segments), [0, 0], "set {set}");
+        // A single run may have anything from 2 to 15 Mbit/s; the study's mean is 6.
+        let mean = old.rate(whole(52428, 8192), RUNS);
+        assert!(mean < before.goodput_bps(1) / 2.0, "set {set}: {mean:.1}");
+        assert_eq!(new.run(whole(52428, 8192)).states.map(|end| end.lost_segments), [0, 0], "set {set}");
     }
 }
 
@@ -131,11 +154,13 @@ fn small_windows_of_the_adapter_with_dma_peak_at_multiples_of_4096() {
 
 #[test]
 fn reads_of_8192_lift_both_ends_of_the_curve_of_32_kilobytes() {
-    let pair = Pair::shipped(NEW);
-    let alike = |call: u32| pair.rate(Transfer { bytes: MEGABYTES, ..of(32768, call) }, 3);
-    let fixed = |write_bytes: u32| pair.rate(Transfer { bytes: MEGABYTES, write_bytes, ..of(32768, 8192) }, 3);
-    for end in [512, 32768] {
-        assert!(fixed(end) > 1.01 * alike(end), "{end}: {} for {}", fixed(end), alike(end));
+    for set in 0..sets() {
+        let pair = Pair::of_set(NEW, set);
+        let alike = |call: u32| pair.rate(Transfer { bytes: MEGABYTES, ..of(32768, call) }, 3);
+        let fixed = |write_bytes: u32| pair.rate(Transfer { bytes: MEGABYTES, write_bytes, ..of(32768, 8192) }, 3);
+        for end in [512, 32768] {
+            assert!(fixed(end) > 1.01 * alike(end), "set {set}, {end}: {} for {}", fixed(end), alike(end));
+        }
     }
 }
 

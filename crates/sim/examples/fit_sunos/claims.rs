@@ -6,6 +6,9 @@ use crate::study::Configuration;
 use crate::trial::Kind;
 use sim::time::{NS, US};
 
+/// The windows of the study.
+pub const WINDOWS: [u32; 7] = [4096, 8192, 16384, 24576, 32768, 40960, 52428];
+
 type Kinds = [(&'static Configuration, Kind)];
 
 /// How far a value lies outside of a range.
@@ -39,6 +42,19 @@ pub fn of_costs(kinds: &Kinds) -> f64 {
     missing
 }
 
+/// No dip and no hump at a window that the table leaves out, beside those of the table that are next to it, whose rates are
+/// given: the study saw none that it found worth a word.
+pub fn of_windows(kind: &Kind, rates: &[(u32, f64)], effort: Effort) -> f64 {
+    let between = rates.windows(2).map(|two| {
+        let (&(low, slower), &(high, faster)) = (&two[0], &two[1]);
+        let left_out = WINDOWS.into_iter().filter(|window| (low + 1..high).contains(window));
+        left_out
+            .map(|window| outside(kind.rate(window, 8192, effort.bytes, effort.seeds) / slower, 0.98, 1.03 * (faster / slower).max(1.0)))
+            .sum::<f64>()
+    });
+    between.sum()
+}
+
 /// What runs show.
 pub fn of_runs(family: &str, kinds: &Kinds, effort: Effort) -> f64 {
     let runs = match family {
@@ -48,17 +64,26 @@ pub fn of_runs(family: &str, kinds: &Kinds, effort: Effort) -> f64 {
     runs + of_peaks(kinds, effort)
 }
 
+/// The highest throughput of a host over windows and sizes of user data, small ones left out, in Mbit/s, and window and
+/// size of it.
+pub fn peak_of(kind: &Kind, effort: Effort) -> (f64, u32, u32) {
+    let settings = WINDOWS[3..].iter().flat_map(|&window| (4..=32).map(move |step| (window, 1024 * step)));
+    settings
+        .map(|(window, call)| (kind.rate(window, call, effort.bytes, effort.seeds), window, call))
+        .fold((0.0, 0, 0), |highest, found| if found.0 > highest.0 { found } else { highest })
+}
+
 /// Both of them: no higher peak than reported, by 8 %, where one is to be expected.
 fn of_peaks(kinds: &Kinds, effort: Effort) -> f64 {
-    let effort = Effort { seeds: 1 + effort.seeds / 8, ..effort };
+    let seeds = 1 + effort.seeds / 8;
     kinds
         .iter()
         .map(|(configuration, kind)| {
-            let peak = [(40960, 8192), (52428, 4096), (52428, 8192), (52428, 16384)]
-                .map(|(window, call)| kind.rate(window, call, effort.bytes, effort.seeds))
+            let peak = [(40960, 8192), (52428, 4096), (52428, 8192), (52428, 16384), (52428, 24576), (52428, 31232)]
+                .map(|(window, call)| kind.rate(window, call, effort.bytes, seeds))
                 .into_iter()
                 .fold(0.0, f64::max);
-            outside(peak / configuration.peak, 0.93, 1.07)
+            outside(peak / configuration.peak, 0.93, 1.065)
         })
         .sum()
 }
@@ -81,8 +106,10 @@ fn of_sparc2(kinds: &Kinds, effort: Effort) -> f64 {
     // The older driver alone loses cells, and at the largest window alone.
     let lost = |kind: &Kind, window| kind.transfer(window, 8192, 4 << 20, 3).states[1].lost_segments as f64;
     missing += 0.02 * (lost(old, 32768) + lost(new, 52428) + lost(new, 40960)).min(20.0);
-    let collapsed = old.rate(52428, 8192, 4 << 20, 2);
-    missing += outside(collapsed, 0.0, 6.9) / 20.0;
+    // The study's 6 Mbit/s: one run has 2, another 15, so what is asked is the mean of several.
+    let collapsed = old.rate(52428, 8192, effort.bytes, 2 * effort.seeds);
+    missing += outside(collapsed, 4.0, 8.0) / 20.0;
+    missing += [512, 32768].map(|call| outside(lift(new, call, 2), 1.014, 2.0)).iter().sum::<f64>();
     let held = SPARC2_STOP_AND_GO.map(|(bytes, rate)| outside(stop_and_go(new, bytes) / rate, 0.988, 1.015));
     missing + held.iter().sum::<f64>()
 }
@@ -109,6 +136,12 @@ fn of_sparc10(kinds: &Kinds, effort: Effort) -> f64 {
     0.02 * (lost as f64).min(20.0) + peaks + behind + ahead
 }
 
+/// How much reads of 8192 bytes bring with a window of 32 KB, beside reads as large as the writes.
+fn lift(kind: &Kind, call: u32, seeds: u64) -> f64 {
+    let rate = |read| (0..seeds).map(|seed| kind.transfer_of(32768, [call, read], 1 << 20, seed).goodput_bps(1)).sum::<f64>();
+    rate(8192) / rate(call)
+}
+
 /// What costs a search too much time: whether a set shows the study's flows, losses and crossing in several phases of the
 /// timers.
 pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
@@ -131,7 +164,8 @@ pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
             *seen += f64::from(bytes) / f64::from(4 * (16 << 20));
         }
     }
-    is_held && is_whole && seen.iter().sum::<f64>() > 0.9 && seen[0] > 0.0 && seen[1] > 0.0
+    let is_lifted = [512, 32768].into_iter().all(|call| lift(new, call, 3) > 1.011);
+    is_held && is_whole && is_lifted && seen.iter().sum::<f64>() > 0.9 && seen[0] > 0.0 && seen[1] > 0.0
 }
 
 /// What the slower machine with driver 2.2.6 is held to, in Mbit/s, so that any set of the one can stand beside any

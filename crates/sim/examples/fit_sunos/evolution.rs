@@ -10,7 +10,10 @@ const POPULATION: usize = 40;
 const WEIGHT: (f64, f64) = (0.4, 0.5);
 const CROSSOVER: f64 = 0.7;
 /// How far [`spread`] goes at once, as a ratio.
-const DEVIATION: f64 = 0.04;
+const DEVIATION: f64 = 0.02;
+
+/// A loss that no accepted set has: no more runs are spent on one that is above.
+const HOPELESS: f64 = 6.0;
 
 /// A set and how well it does.
 #[derive(Debug, Clone)]
@@ -34,10 +37,13 @@ impl Dice {
     }
 }
 
-/// So many generations on from the given sets.
+/// So many generations on from the given sets; one whose loss is infinite was never judged.
 pub fn evolve(family: &Family, given: Vec<Member>, seed: u64, generations: usize) -> Vec<Member> {
     let mut dice = Dice(Chance::new(seed, 0));
     let mut members = given;
+    for member in members.iter_mut().filter(|member| member.verdict.loss.is_infinite()) {
+        member.verdict = family.judge(&member.values, SEARCH);
+    }
     while members.len() < POPULATION {
         let spread = if members.is_empty() { 0.0 } else { dice.share() };
         let values = family.bounds.iter().zip(&family.start).map(|(&(low, high), start)| {
@@ -45,12 +51,12 @@ pub fn evolve(family: &Family, given: Vec<Member>, seed: u64, generations: usize
             (start + spread * (anywhere - start)).clamp(low, high)
         });
         let values = values.collect();
-        members.push(judged(family, values));
+        members.push(judged(family, values, f64::INFINITY));
     }
     for generation in 0..generations {
         let best = (0..members.len()).min_by(|&a, &b| members[a].verdict.loss.total_cmp(&members[b].verdict.loss)).unwrap_or(0);
         for index in 0..members.len() {
-            let tried = judged(family, mixture(family, &members, index, best, &mut dice));
+            let tried = judged(family, mixture(family, &members, index, best, &mut dice), members[index].verdict.loss);
             if tried.verdict.loss <= members[index].verdict.loss {
                 members[index] = tried;
             }
@@ -65,14 +71,15 @@ pub fn evolve(family: &Family, given: Vec<Member>, seed: u64, generations: usize
 /// Judged for acceptance, the best first.
 pub fn accept(family: &Family, mut members: Vec<Member>) -> Vec<Member> {
     for member in &mut members {
-        member.verdict = family.judge(&member.values, ACCEPT);
+        member.verdict = family.judge_below(HOPELESS, &member.values, ACCEPT);
     }
     members.sort_by(|first, second| first.verdict.loss.total_cmp(&second.verdict.loss));
     members
 }
 
-/// Tries so many deviations of up to [`DEVIATION`] from sets that are accepted, and keeps those that are accepted, too:
-/// how far the numbers may move is what the ensemble is to tell.
+/// Tries so many sets between two that are accepted, give or take up to [`DEVIATION`], and keeps those that are accepted, too:
+/// how far the numbers may move is what the ensemble is to tell. Most of what is asked is a sum of costs, so that what lies
+/// between two that do is likely to do as well.
 pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) -> Vec<Member> {
     let mut dice = Dice(Chance::new(seed, 0));
     let mut kept = members;
@@ -81,13 +88,14 @@ pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) ->
         if kept.is_empty() || kept.len() >= POPULATION {
             break;
         }
-        let from = &kept[dice.index(kept.len())].values;
-        let moved = family.bounds.iter().zip(from).map(|(&(low, high), value)| {
+        let (one, other) = (&kept[dice.index(kept.len())].values, &kept[dice.index(kept.len())].values);
+        let part = dice.share();
+        let moved = family.bounds.iter().zip(one.iter().zip(other)).map(|(&(low, high), (one, other))| {
             let factor = 1.0 + DEVIATION * (2.0 * dice.share() - 1.0);
-            ((value * factor).clamp(low, high) * 10.0).round() / 10.0
+            (((one + part * (other - one)) * factor).clamp(low, high) * 10.0).round() / 10.0
         });
         let values: Vec<f64> = moved.collect();
-        let verdict = family.judge(&values, ACCEPT);
+        let verdict = family.judge_below(HOPELESS, &values, ACCEPT);
         if verdict.is_accepted(family.name) {
             kept.push(Member { values, verdict });
         }
@@ -96,10 +104,10 @@ pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) ->
     kept
 }
 
-fn judged(family: &Family, values: Vec<f64>) -> Member {
+fn judged(family: &Family, values: Vec<f64>, limit: f64) -> Member {
     // A tenth is more than the study can tell, and a file of tenths can be read.
     let values: Vec<f64> = values.into_iter().map(|value| (value * 10.0).round() / 10.0).collect();
-    let verdict = family.judge(&values, SEARCH);
+    let verdict = family.judge_below(limit, &values, SEARCH);
     Member { values, verdict }
 }
 

@@ -16,15 +16,20 @@ pub struct Effort {
     pub bytes: u64,
 }
 
-/// While searching: less than the study's 25 runs of 16 MB, but several periods of the timer.
-pub const SEARCH: Effort = Effort { seeds: 3, bytes: 4 << 20 };
-/// Before a set is accepted.
-pub const ACCEPT: Effort = Effort { seeds: 6, bytes: 4 << 20 };
+/// While searching: the study's 16 MB, for flows change late in a transfer, but fewer runs.
+pub const SEARCH: Effort = Effort { seeds: 3, bytes: 16 << 20 };
+/// Before a set is accepted: the study's 25 runs.
+pub const ACCEPT: Effort = Effort { seeds: 25, bytes: 16 << 20 };
 
 /// Mean error that a set of each machine must not exceed to be accepted, so that any two are below 6 % over all
 /// 15 points, and the largest error.
 const ACCEPTED: [(&str, f64); 2] = [("sparc2", 0.035), ("sparc10", 0.078)];
 const LARGEST: f64 = 0.112;
+/// The claims are asked for with more margin than the tests ask; so much of it may be missing.
+const MARGIN: f64 = 0.004;
+
+/// So much above what is asked is hopeless, judged by a single run.
+const DOUBT: f64 = 1.4;
 
 /// The hosts of a machine.
 pub struct Family {
@@ -62,7 +67,7 @@ impl Verdict {
     /// Whether the set belongs to the ensemble of a family.
     pub fn is_accepted(&self, family: &str) -> bool {
         let is_near = ACCEPTED.iter().any(|&(of, mean)| of == family && self.mean <= mean);
-        is_near && self.max <= LARGEST && self.missing <= 0.0
+        is_near && self.max <= LARGEST && self.missing <= MARGIN
     }
 }
 
@@ -118,23 +123,54 @@ impl Family {
 
     /// How well a set does.
     pub fn judge(&self, values: &[f64], effort: Effort) -> Verdict {
+        self.judge_below(f64::INFINITY, values, effort)
+    }
+
+    /// How well a set does, and no more runs than are needed to see that its loss is above `limit`.
+    pub fn judge_below(&self, limit: f64, values: &[f64], effort: Effort) -> Verdict {
         let Some(kinds) = self.kinds(values) else { return Verdict::IMPOSSIBLE };
         let missing = claims::of_costs(&kinds);
         if missing > 1.0 {
             // Not worth a run, but on its way.
             return Verdict { loss: 1e3 + missing, missing, ..Verdict::IMPOSSIBLE };
         }
-        let mut errors = Vec::new();
-        for (configuration, kind) in &kinds {
-            for &(window, mbps) in configuration.points {
-                errors.push((kind.rate(window, 8192, effort.bytes, effort.seeds) / mbps - 1.0).abs());
-            }
+        // One run tells most of those that will not do.
+        if Self::of_points(&kinds, Effort { seeds: 1, ..effort }).loss > DOUBT * limit {
+            return Verdict { loss: f64::INFINITY, ..Verdict::IMPOSSIBLE };
         }
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-        let max = errors.iter().copied().fold(0.0, f64::max);
-        let missing = missing + claims::of_runs(self.name, &kinds, Effort { bytes: effort.bytes / 2, ..effort });
-        let squares: f64 = errors.iter().map(|error| (error / 0.05).powi(2) + (error - 0.095).max(0.0) * 200.0).sum();
-        Verdict { loss: squares / errors.len() as f64 + 20.0 * missing, mean, max, missing }
+        let of_points = Self::of_points(&kinds, effort);
+        let loss = of_points.loss + 20.0 * missing;
+        if loss > limit {
+            return Verdict { loss, ..Verdict::IMPOSSIBLE };
+        }
+        let of_runs = claims::of_runs(self.name, &kinds, effort);
+        Verdict { loss: loss + 20.0 * of_runs, missing: missing + of_points.missing + of_runs, ..of_points }
+    }
+
+    /// What the throughputs say: their errors, and what is missing between the windows of the table.
+    fn of_points(kinds: &[(&'static Configuration, Kind)], effort: Effort) -> Verdict {
+        let count = kinds.iter().map(|(configuration, _)| configuration.points.len()).sum::<usize>() as f64;
+        let mut found = Verdict { loss: 0.0, mean: 0.0, max: 0.0, missing: 0.0 };
+        for (configuration, kind) in kinds {
+            let mut rates = Vec::new();
+            for &(window, mbps) in configuration.points {
+                let rate = kind.rate(window, 8192, effort.bytes, effort.seeds);
+                rates.push((window, rate));
+                let error = (rate / mbps - 1.0).abs();
+                found.mean += error / count;
+                found.max = found.max.max(error);
+                found.loss += ((error / 0.05).powi(2) + (error - 0.095).max(0.0) * 200.0) / count;
+            }
+            found.missing += claims::of_windows(kind, &rates, effort);
+        }
+        found.loss += 20.0 * found.missing;
+        found
+    }
+
+    /// For each host, the highest throughput over all windows and sizes of user data, in Mbit/s, and where it is.
+    pub fn peaks(&self, values: &[f64], effort: Effort) -> Vec<(&'static Configuration, (f64, u32, u32))> {
+        let kinds = self.kinds(values).unwrap_or_default();
+        kinds.into_iter().map(|(configuration, kind)| (configuration, claims::peak_of(&kind, effort))).collect()
     }
 
     /// Whether a set shows in detail what the study saw.
@@ -146,7 +182,7 @@ impl Family {
     pub fn table(&self, values: &[f64]) -> Vec<(&'static str, u32, Option<f64>, f64)> {
         let mut rows = Vec::new();
         for (configuration, kind) in self.kinds(values).unwrap_or_default() {
-            for window in [4096, 8192, 16384, 24576, 32768, 40960, 52428] {
+            for window in claims::WINDOWS {
                 let reported = configuration.points.iter().find(|(of, _)| *of == window).map(|&(_, mbps)| mbps);
                 rows.push((configuration.host, window, reported, kind.rate(window, 8192, ACCEPT.bytes, ACCEPT.seeds)));
             }

@@ -45,7 +45,8 @@ pub fn keep(file: &str, family: &Family, members: &[Member]) -> Result<(), Box<d
 pub fn write(sparc2: &str, sparc10: &str) -> Result<(), Box<dyn Error>> {
     let families = [Family::new("sparc2")?, Family::new("sparc10")?];
     let members = [accepted(sparc2, &families[0])?, accepted(sparc10, &families[1])?];
-    let count = members.iter().map(Vec::len).min().unwrap_or(0).min(SHIPPED);
+    // Any set of one machine stands beside any of the other: where one has fewer, they come again.
+    let count = members.iter().map(Vec::len).max().unwrap_or(0).min(SHIPPED);
     let names: Vec<&String> = families.iter().flat_map(|family| &family.names).collect();
     let hosts = concat!(env!("CARGO_MANIFEST_DIR"), "/hosts");
     let mut text = String::from(
@@ -56,7 +57,7 @@ pub fn write(sparc2: &str, sparc10: &str) -> Result<(), Box<dyn Error>> {
         writeln!(text, "    \"{name}\",")?;
     }
     writeln!(text, "]")?;
-    for (slow, fast) in members[0].iter().zip(&members[1]).take(count) {
+    for (slow, fast) in members[0].iter().cycle().zip(members[1].iter().cycle()).take(count) {
         // Seven points of one machine and eight of the other.
         let mean = (7.0 * slow.verdict.mean + 8.0 * fast.verdict.mean) / 15.0;
         let values: Vec<String> = slow.values.iter().chain(&fast.values).map(ToString::to_string).collect();
@@ -77,7 +78,7 @@ pub fn write(sparc2: &str, sparc10: &str) -> Result<(), Box<dyn Error>> {
 /// The golden table of the tests: what the best sets give at all seven windows.
 fn golden(families: &[Family], members: &[Vec<Member>]) -> Result<(), Box<dyn Error>> {
     let mut text = String::from(
-        "# Throughput for user data of 8192 bytes, mean of 6 seeds of 4 MB, with the numbers of the host profiles; written by\n\
+        "# Throughput for user data of 8192 bytes, mean of 25 seeds of 16 MB, with the numbers of the host profiles; written by\n\
          # examples/fit_sunos. Reported: study 1. Bound: 12 % of what is reported, and 6 % in the mean.\n\
          host,window_bytes,reported_mbps,modeled_mbps\n",
     );

@@ -29,18 +29,23 @@ impl Kind {
 
     /// So many bytes with a window and calls of that size at both ends.
     pub fn transfer(&self, window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Outcome {
-        self.run(window_bytes, call_bytes, left_bytes, seed, false)
+        self.run(window_bytes, [call_bytes; 2], left_bytes, seed, false)
+    }
+
+    /// The same with writes of one size and reads of another.
+    pub fn transfer_of(&self, window_bytes: u32, [write_bytes, read_bytes]: [u32; 2], left_bytes: u64, seed: u64) -> Outcome {
+        self.run(window_bytes, [write_bytes, read_bytes], left_bytes, seed, false)
     }
 
     /// Payloads between two acknowledgments, in order.
     pub fn cycles(&self, window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Vec<Vec<u32>> {
-        self.run(window_bytes, call_bytes, left_bytes, seed, true).log.cycles()
+        self.run(window_bytes, [call_bytes; 2], left_bytes, seed, true).log.cycles()
     }
 
-    fn run(&self, window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64, is_logged: bool) -> Outcome {
+    fn run(&self, window_bytes: u32, [write_bytes, read_bytes]: [u32; 2], left_bytes: u64, seed: u64, is_logged: bool) -> Outcome {
         let spec = HostSpec { window_bytes, ..self.spec };
-        let writer = Host::new(spec, Application::Writer { call_bytes, left_bytes }, seed ^ 0x57);
-        let reader = Host::new(spec, Application::Reader { call_bytes, left_bytes }, seed ^ 0x52);
+        let writer = Host::new(spec, Application::Writer { call_bytes: write_bytes, left_bytes }, seed ^ 0x57);
+        let reader = Host::new(spec, Application::Reader { call_bytes: read_bytes, left_bytes }, seed ^ 0x52);
         run(&WorldSpec { link: self.link, until: None, is_logged }, [writer, reader])
     }
 

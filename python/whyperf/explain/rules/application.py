@@ -3,15 +3,21 @@
 from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
-from whyperf.explain.rules.finding import Finding, clipped, figure, gain_without, state_evidence
+from whyperf.explain.rules.finding import (
+    NEIGHBOR_RTT_NS,
+    Finding,
+    clipped,
+    figure,
+    gain_of_ends,
+    gain_without,
+    state_evidence,
+)
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
 MOST_SEGMENT_BYTES = 1024
 """Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""
 HUGE_READ_BYTES = 1 << 20
-NEIGHBOR_RTT_NS = 200_000
-"""Round trips below are made of what hosts do, not of the path."""
 LEAST_ANSWERS = 5
 LEAST_WRITES_PER_ANSWER = 8
 """Fewer writes than this are a message, which cannot be collected with the next before its answer has come."""
@@ -56,7 +62,7 @@ def slow_writer(facts: Facts) -> Finding | None:
         0.45 if facts.level == "segments" and facts.sender.asleep_ratio is None else 0.95,
         tuple(evidence),
         "Data waits in the send buffer while the rate is as low.",
-        gain_without(facts, lost),
+        gain_of_ends(facts),
     )
 
 
@@ -137,7 +143,7 @@ def slow_reader(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
         ),
         "The receive queue is empty while the rate is as low.",
-        gain_without(facts, lost),
+        gain_of_ends(facts),
     )
 
 
@@ -175,7 +181,7 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
     end = facts.sender if role == "sender" else facts.receiver
     # Copying takes a fraction of a ns a byte; a call some hundred ns at least.
     each = end.call_ns_mean or (1e9 * facts.life_ns / 1e9) / max(1, end.calls_count or 1)
-    wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.98)
+    wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.995)
     lost = wasted * _calling_share(end)
     return Finding(
         cause,
@@ -194,7 +200,7 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
             ),
         ),
         f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
-        gain_without(facts, lost, saved=role),
+        gain_without(facts, lost, saved="both"),
     )
 
 
@@ -206,8 +212,8 @@ def _calling_share(end: EndFacts) -> float:
     return clipped(called / max(0.05, 1 - (end.runnable_ratio or 0.0)))
 
 
-COPY_NS_PER_BYTE = 0.3
-"""What a large call takes for a byte, about: 3 GB/s."""
+COPY_NS_PER_BYTE = 0.12
+"""What a large call takes for a byte at least, about: 8 GB/s."""
 
 
 def huge_reads(facts: Facts) -> Finding | None:

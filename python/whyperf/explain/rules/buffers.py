@@ -5,7 +5,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.pattern import turn_words
-from whyperf.explain.rules.finding import Finding, figure, gain_without, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import Finding, figure, gain_of_ends, gain_without, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -143,7 +143,7 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
         0.97 if held >= 0.1 else 0.75,
         (state_evidence(facts.sender, "sender", S.NAGLE), *_timer_evidence(facts)),
         "With TCP_NODELAY the rate stays as it is.",
-        gain_without(facts, lost),
+        gain_of_ends(facts),
     )
 
 

@@ -6,6 +6,7 @@ from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.rules.finding import (
     BUSY,
     LOST_BEHIND_PATH,
+    NEIGHBOR_RTT_NS,
     Finding,
     clipped,
     figure,
@@ -20,8 +21,6 @@ MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
 """States in which the sender waits for the receiver to read."""
-NEIGHBOR_RTT_NS = 200_000
-"""Round trips below are made of what hosts do, not of the path."""
 SMALL_SEGMENT_BYTES = 1300
 """Below an Ethernet packet's usual payload, headers of tunnels taken off."""
 

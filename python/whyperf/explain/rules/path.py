@@ -9,6 +9,7 @@ from whyperf.explain.rules.finding import (
     Finding,
     clipped,
     figure,
+    gain_of_ends,
     gain_without,
     is_line_seen,
     state_evidence,
@@ -145,7 +146,7 @@ def small_queue(facts: Facts) -> Finding | None:
         0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.6,
         _losses(facts),
         "Losses come as often where the sender's segments are far apart.",
-        gain_without(facts, lost),
+        gain_without(facts, lost, by_line=True),
     )
 
 
@@ -181,7 +182,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
         0.65 if few else 0.9,
         _losses(facts),
         "Losses come where the most is queued, or the line is full all the time.",
-        gain_without(facts, lost),
+        gain_without(facts, lost, by_line=True),
     )
 
 
@@ -208,7 +209,7 @@ def reordering(facts: Facts) -> Finding | None:
             *_losses(facts),
         ),
         "Everything arrives in the order in which it was sent while the rate is as low.",
-        gain_without(facts, lost),
+        gain_without(facts, lost, by_line=True),
     )
 
 
@@ -235,7 +236,7 @@ def ack_thinning(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
         ),
         "The sender gets as many ACKs as the receiver sends.",
-        gain_without(facts, lost),
+        gain_without(facts, lost, by_line=True),
     )
 
 
@@ -265,7 +266,7 @@ def slow_start(facts: Facts) -> Finding | None:
             ),
         ),
         "A transfer ten times as long has the same rate.",
-        gain_without(facts, lost),
+        gain_without(facts, lost, by_line=True),
     )
 
 
@@ -295,5 +296,5 @@ def pacing_rate(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.PACING),
         ),
         "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
-        gain_without(facts, lost),
+        gain_of_ends(facts, saved="sender"),
     )  # fmt: skip

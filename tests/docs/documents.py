@@ -19,7 +19,7 @@ RUNNABLE = re.compile(r"<!-- run(?: (?P<words>[^>]*?))? -->\n```console\n(?P<blo
 class Example:
     """A block of commands a document says can be run: `<!-- run -->` before it, or `<!-- run exit=0,3 -->`.
 
-    `exit_codes` are those its last command may end with; the others end with 0.
+    `exit_codes` are those that any of its commands may end with; a log that the host left gaps in ends several with 3.
     """
 
     document: str

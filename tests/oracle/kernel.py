@@ -36,7 +36,7 @@ def _answer(scratch: Path, asked: dict[str, Any]) -> dict[str, Any]:
     The root file system of the guest is the host's, not to be written to.
     """
     if shutil.which(KERNEL) is None:
-        pytest.skip(f"{KERNEL} is missing; install user-mode-linux")
+        pytest.skip(f"needs {KERNEL}, of the package user-mode-linux; make test-oracle installs it")
     command = [
         KERNEL, "mem=512M", "root=/dev/root", "rootfstype=hostfs", "hostfs=/", "ro", f"init={HERE / 'guest.py'}",
         "con=null", "con0=fd:0,fd:1", "ssl=null", "quiet", "umid=guest", f"uml_dir={scratch}",

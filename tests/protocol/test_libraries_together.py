@@ -39,9 +39,9 @@ def can(agent: Talk, ability: str) -> bool:
 def test_each_library_has_a_port_of_its_own_and_the_probe_goes_beside(talk: StartTalk, by: str, own: str) -> None:
     far, near = talk().hello(), talk().hello()
     if not can(far, "udt_library"):
-        pytest.skip("the agent was built without the UDT library")
+        pytest.skip("needs an agent built with the UDT library (package libudt-dev), which make setup-run installs")
     if by == "icmp" and not can(near, "icmp_probe"):
-        pytest.skip("the host gives no ICMP socket")
+        pytest.skip("needs a socket for ICMP echoes: privilege, or net.ipv4.ping_group_range with this user's group")
     # The trial's own transport takes no other port for its being the trial's.
     asked: dict[str, Any] = {"transport": own, "round_trip_probe_by": by}
     if own == "quic":
@@ -71,7 +71,7 @@ def test_each_library_has_a_port_of_its_own_and_the_probe_goes_beside(talk: Star
 def test_a_port_without_room_for_the_next_library_is_named(talk: StartTalk) -> None:
     far = talk().hello()
     if not can(far, "udt_library"):
-        pytest.skip("the agent was built without the UDT library")
+        pytest.skip("needs an agent built with the UDT library (package libudt-dev), which make setup-run installs")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -38,7 +38,7 @@ def command(
     console = Console(highlight=False, markup=False)
     for kind, heading in _KINDS.items():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in (heading, "In the kernel", "Source", "State", "Why"):
+        for name in (heading, "Known as", "Source", "State", "Why"):
             table.add_column(name)
         for offer in offers:
             if offer["kind"] == kind:

@@ -3,6 +3,7 @@
 from whyperf.analyze.quantity import octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
+from whyperf.explain.model import Evidence
 from whyperf.explain.rules.finding import (
     BUSY,
     LOST_BEHIND_PATH,
@@ -19,7 +20,7 @@ from whyperf.explain.states import SenderState as S
 
 MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
-READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
+HELD_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
 """States in which the sender waits for the receiver to read."""
 SMALL_SEGMENT_BYTES = 1300
 """Below an Ethernet packet's usual payload, headers of tunnels taken off."""
@@ -32,7 +33,7 @@ def computing_sender(facts: Facts) -> Finding | None:
 
 def computing_receiver(facts: Facts) -> Finding | None:
     """The receiving application computes between its reads, and the sender waits for it."""
-    if facts.level == "segments" and facts.sender.ratio(*READER_STATES) < 0.1:
+    if facts.level == "segments" and facts.sender.ratio(*HELD_STATES) < 0.1:
         return None
     return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
 
@@ -142,6 +143,13 @@ def _receiver_wait(facts: Facts) -> float:
     return min(waited, held)
 
 
+def _busiest(facts: Facts) -> Evidence:
+    """How busy the busiest CPU is, at the end that it belongs to."""
+    end = max((facts.sender, facts.receiver), key=lambda one: one.wanted_ratio or 0.0)
+    ratio = facts.busiest_ratio
+    return figure(f"The busiest CPU is {percent(ratio or 0)} busy.", "cpu", end, ratio, "ratio")
+
+
 def many_connections(facts: Facts) -> Finding | None:
     """So many connections that a CPU changes between them more than it moves payload."""
     if facts.connections < MANY or not is_on_cpu(facts):
@@ -159,7 +167,7 @@ def many_connections(facts: Facts) -> Finding | None:
             figure(
                 f"{facts.connections:,} connections carried payload.", "flows", facts.sender, facts.connections, "count"
             ),
-            figure(f"The busiest CPU is {percent(busy)} busy.", "cpu", facts.receiver, busy, "ratio"),
+            _busiest(facts),
         ),
         "A few connections have the same rate.",
         gain_without(facts, lost, saved="sender"),
@@ -186,13 +194,7 @@ def small_mtu(facts: Facts) -> Finding | None:
         0.6 if SMALL_SEGMENT_BYTES < mss <= USUAL_SEGMENT_BYTES else 0.9,
         (
             figure(f"The largest segment is {octets(mss)}.", "flows", facts.sender, mss, "bytes"),
-            figure(
-                f"The busiest CPU is {percent(facts.busiest_ratio or 0)} busy.",
-                "cpu",
-                facts.receiver,
-                facts.busiest_ratio,
-                "ratio",
-            ),
+            _busiest(facts),
         ),
         "An MTU of 9000 bytes leaves the rate as it is.",
         gain_without(facts, lost, saved="receiver") if lost < 0.5 else None,
@@ -245,13 +247,7 @@ def offloads_off(facts: Facts) -> Finding | None:
                 f"{significant(sent)} segments in a packet that leaves TCP.", "segments", facts.sender, sent, "ratio"
             ),
             figure(f"{significant(taken)} in one that reaches TCP.", "segments", facts.receiver, taken, "ratio"),
-            figure(
-                f"The busiest CPU is {percent(facts.busiest_ratio or 0)} busy.",
-                "cpu",
-                facts.receiver,
-                facts.busiest_ratio,
-                "ratio",
-            ),
+            _busiest(facts),
         ),
         "Packets are as large with the offloads on.",
         1 / (1 - lost),

@@ -107,6 +107,7 @@ def _is_own_rhythm(facts: Facts) -> bool:
 NEIGHBOR_RTT_NS = 200_000
 """Round trips below are made of what hosts do, not of the path."""
 FULL_LINE_USE = 0.85
+"""A line used so far is full: the rest is gaps between the measured phases of a burst."""
 QUEUE_GROWTH = 1.3
 """Usual round trip over the shortest from which on a queue stands on the path."""
 NEIGHBORS_STEADINESS = 0.8

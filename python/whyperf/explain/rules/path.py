@@ -5,6 +5,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules.finding import (
+    FULL_LINE_USE,
     LOST_BEHIND_PATH,
     Finding,
     clipped,
@@ -20,8 +21,6 @@ WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACIN
 """States in which the path, or the congestion control for its sake, holds the sender."""
 OVERRUN_RANK = 0.75
 """Losses where the backlog is so high are of a queue that runs over; those without regard to it come to 0.5."""
-LEAST_USE = 0.85
-"""A line used so far is full: the rest is gaps between the measured phases of a burst."""
 LEAST_OVERRUN_USE = 0.7
 """The same where its queue runs over: a larger one could bring no more than the rest, a faster line any rate."""
 LEAST_LOSSES = 3
@@ -96,7 +95,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         return None
     overruns = _has_losses(facts) and _overruns(facts)
     queued = (growth is not None and growth >= 1.15) or overruns
-    if use < (LEAST_OVERRUN_USE if overruns else LEAST_USE) or wait < 0.3 or not queued:
+    if use < (LEAST_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
         return None
     trip = facts.windows
     grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (

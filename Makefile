@@ -63,7 +63,9 @@ schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and t
 
 setup: setup-run setup-test setup-bench    ## everything the other targets install
 
+# What changed since is compiled once, not by every command where PYTHONDONTWRITEBYTECODE is set.
 setup-run: .venv/.agent-ready
+	@$(BIN)/python -m compileall -q python/whyperf
 setup-test: setup-run
 	@scripts/packages test
 setup-bench: setup-run

@@ -7,18 +7,24 @@ from whyperf.analyze.overlap import with_overlap
 
 COUNTS = {"retransmitted_segments": "retransmitted_segments", "data_segments_out": "data_segments"}
 """Columns of `tcp_info` by what they are called here."""
+SENT_AGAIN = pl.coalesce("retransmitted_packets", "lost_packets")
+"""Packets of a library that were sent again, of `transport_info`: where it does not say, what it took for lost."""
 _CONNECTION = ("trial", "cell", "connection")
 
 
-def trial_segments(tcp_info: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
+def trial_segments(tcp_info: pl.DataFrame, transport_info: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame:
     """Retransmitted and data segments that the senders of each trial sent within its window.
+
+    What a library carries over UDP (`transport_info`) counts its packets as segments, and `is_packets` says that some
+    are.
 
     A transfer of a given number of bytes counts whole, as its payload does. The kernel's counts only grow: what lies
     between two samples is what they differ by, spread evenly where the window cuts it. One row a trial with a window:
-    `trial`, `cell`, `retransmitted_segments`, `data_segments`, and `is_sampled`: of a multitude of connections only
-    some are sampled, so its counts have a ratio but are no totals.
+    `trial`, `cell`, `retransmitted_segments`, `data_segments`, `is_packets`, and `is_sampled`: of a multitude of
+    connections only some are sampled, so its counts have a ratio but are no totals.
     """
-    samples = tcp_info.filter(pl.col("role") == "sender").select(*_CONNECTION, "sample_mono_ns", *COUNTS)
+    samples = _samples(tcp_info, transport_info)
+    libraries = transport_info.select("trial").unique().with_columns(is_packets=pl.lit(value=True))
     windows = trials.drop_nulls(["window_start_ns", "window_end_ns"]).select(
         "trial", "window_start_ns", "window_end_ns", pl.col("transfer_bytes").is_not_null().alias("is_whole")
     )
@@ -36,7 +42,22 @@ def trial_segments(tcp_info: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFrame
             *(pl.col(name).sum().round().cast(pl.Int64) for name in COUNTS.values()),
             (pl.col("connection").n_unique() > MOST_SINGLE).alias("is_sampled"),
         )
+        .join(libraries, on="trial", how="left")
+        .with_columns(pl.col("is_packets").fill_null(value=False))
         .sort("trial")
+    )
+
+
+def _samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.DataFrame:
+    """The counts of sending connections, named as those of `tcp_info`."""
+    of_libraries = transport_info.with_columns(
+        SENT_AGAIN.alias("retransmitted_segments"), pl.col("sent_packets").alias("data_segments_out")
+    )
+    return pl.concat(
+        frame.filter(pl.col("role") == "sender").select(
+            *_CONNECTION, "sample_mono_ns", *(pl.col(name).cast(pl.UInt64) for name in COUNTS)
+        )
+        for frame in (tcp_info, of_libraries)
     )
 
 

@@ -11,12 +11,12 @@ def trial_segment_rates(tcp_info: pl.DataFrame, segments: pl.DataFrame, trials: 
     In a timed trial those within its window (`segments`, see `retransmissions.trial_segments`). In a transfer, from the
     first to the last sample of each connection in phase `measure`, added up. Segments sent again count; a super-segment
     counts as its wire segments. Trials without two samples of a connection are left out, and those of a multitude of
-    connections, of which only some are sampled.
+    connections, of which only some are sampled, or with a library's, whose packets are not all data.
     """
     window = trials.filter(pl.col("transfer_bytes").is_null()).select("trial", "window_start_ns", "window_end_ns")
     seconds = (pl.col("window_end_ns") - pl.col("window_start_ns")) / 1e9
     timed = (
-        segments.filter(~pl.col("is_sampled"))
+        segments.filter(~pl.col("is_sampled") & ~pl.col("is_packets"))
         .join(window, on="trial", how="inner")
         .select("trial", "cell", (pl.col("data_segments") / seconds).alias("segments_per_s"))
     )

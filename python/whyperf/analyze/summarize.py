@@ -176,14 +176,16 @@ class _Tables:
 
     def retransmitted(self, cell: str) -> Retransmitted:
         rows = self._again.get(cell, [])
-        if not rows:
+        # Nobody sends a datagram again.
+        if not rows or self._datagrams[cell] is not None:
             return Retransmitted()
         again = [row["retransmitted_segments"] for row in rows]
         data = sum(row["data_segments"] for row in rows)
         ratio = sum(again) / data if data else None
+        unit = "packets" if any(row["is_packets"] for row in rows) else "segments"
         if any(row["is_sampled"] for row in rows):
-            return Retransmitted(ratio=ratio)
-        return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio)
+            return Retransmitted(ratio=ratio, unit=unit)
+        return Retransmitted(median=float(np.median(again)), max=max(again), ratio=ratio, unit=unit)
 
     def _ends_cpu(self, cell: str) -> Cpu:
         return Cpu(**{row["role"]: _end_cpu(row) for row in self._cpu.get(cell, [])})

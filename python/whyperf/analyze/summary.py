@@ -78,12 +78,14 @@ class Window(Part):
 
 class Retransmitted(Part):
     """Segments sent again in a trial's window, or in a transfer's whole life; `ratio` is their part of all data
-    segments. Of more than 10,000 connections only some are sampled, and there is a ratio alone.
+    segments. Of more than 10,000 connections only some are sampled, and there is a ratio alone. `unit` is "packets"
+    where a library carries a connection over UDP.
     """
 
     median: float | None = None
     max: int | None = None
     ratio: float | None = None
+    unit: str = "segments"
 
 
 class EndCalls(Part):

@@ -47,7 +47,7 @@ def measure_trials(inputs: Inputs) -> Measured:
     ends_cpu = trial_cpu(inputs.cpu, inputs.softirqs, inputs.threads, inputs.ends, trials)
     transactions = trial_transactions(inputs.transactions, trials)
     calls = trial_calls(inputs.transactions, trials, inputs.ends)
-    segments = trial_segments(inputs.tcp_info, trials)
+    segments = trial_segments(inputs.tcp_info, inputs.transport_info, trials)
     return Measured(
         trials=trials,
         connections=window_octets(receiver_rows(inputs.intervals), reads, trials),

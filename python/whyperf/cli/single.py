@@ -41,10 +41,9 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
         yield "Window", _window(cell)
     again = cell.retransmitted_segments
     if again.median is not None and cell.datagrams is None:
-        ratio = (
-            f" ({percent(again.ratio)} of the data segments)" if again.ratio and again.ratio >= SMALLEST_RATIO else ""
-        )
-        yield "Retransmitted", f"{count(round(again.median), 'segment')}{ratio}"
+        part = again.ratio or 0.0
+        ratio = f" ({percent(part)} of the data {again.unit})" if part >= SMALLEST_RATIO else ""
+        yield "Retransmitted", f"{count(round(again.median), again.unit[:-1])}{ratio}"
     shares = cell.connections
     if shares is not None and cell.metric != "transactions":
         fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"

@@ -86,7 +86,7 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
             else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
         ),
         *([] if exchange else [(Column("Announced window", "Largest receive window announced, bytes"), _announced)]),
-        (Column("Retransmitted", "Segments sent again, median of the trials"), _again),
+        (Column("Retransmitted", "Segments, or packets of a library, sent again, median of the trials"), _again),
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),
     ]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -53,6 +53,8 @@ class Trial:
     ksoftirqd_share: float = 0.0
     traced_softirq: Mapping[str, float] | None = None
     retransmitted: int = 0
+    #: A library carries the connections: one that counts what it sends again, or one that counts only what is lost.
+    library: Literal["srt", "quic"] | None = None
     status: str = "complete"
     reason: str | None = None
     far_offset_ns: int = 0
@@ -152,7 +154,10 @@ def tables(trial: Trial) -> dict[tuple[str, str], pl.DataFrame]:
         base = trial.start_ns + (trial.far_offset_ns if host == "far" else 0)
         result["flows", host] = _flows(trial, host, role, base)
         result["intervals", host] = _intervals(trial, host, role, base)
-        result["tcp_info", host] = _tcp_info(trial, host, role, base)
+        if trial.library is None:
+            result["tcp_info", host] = _tcp_info(trial, host, role, base)
+        else:
+            result["transport_info", host] = _transport_info(trial, host, role, base)
         result["cpu", host] = _cpu(trial, host, role, base)
         result["threads", host] = _threads(trial, host, role, base)
         if trial.traced_softirq:
@@ -243,6 +248,21 @@ def _tcp_info(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
     schema |= {"send_buffer_limited_ns": U64, "bytes_sent": U64, "bytes_retransmitted": U64}
     schema |= {"out_of_order_segments": U32, "peer_window_bytes": U32, "own_window_bytes": U32}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _transport_info(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
+    """What the kernel would have told of segments, told of a library's packets."""
+    again = pl.col("retransmitted_segments").cast(U64)
+    is_silent = trial.library == "quic"
+    return _tcp_info(trial, host, role, base).select(
+        *("host", "connection", "role", "phase", "sample_mono_ns", "final"),
+        pl.lit(trial.library).alias("transport"),
+        "rtt_ns",
+        pl.lit(1456, U32).alias("packet_payload_bytes"),
+        pl.col("data_segments_out").alias("sent_packets"),
+        (again if is_silent else again * 2).alias("lost_packets"),
+        (pl.lit(None, U64) if is_silent else again).alias("retransmitted_packets"),
+    )
 
 
 def _cpu(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:

@@ -1,16 +1,19 @@
 """The published result."""
 
 import json
+from typing import Literal
 
 import pytest
 
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze import retransmissions
 from whyperf.analyze.cautions import KINDS
+from whyperf.analyze.quantity import percent
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.cli.exits import DONE, DOUBTFUL
 from whyperf.cli.result import verdict
+from whyperf.cli.single import single_lines
 
 
 def summary(*trials: made.Trial, testbed: str = "veth") -> Summary:
@@ -99,6 +102,19 @@ def test_segments_count_within_the_window() -> None:
     assert segments.data_segments_per_s == pytest.approx(1e9 / 8 / 1448, rel=0.01)
     transfer = summary(made.Trial(retransmitted=1120, rate_bps=2e9, transfer_bytes=64 << 20)).cells[0]
     assert transfer.retransmitted_segments.median == 1120
+
+
+@pytest.mark.parametrize("library", ["srt", "quic"])
+def test_packets_of_a_library_count_as_segments_do(library: Literal["srt", "quic"]) -> None:
+    cell = summary(made.Trial(retransmitted=1120, library=library)).cells[0]
+    again = cell.retransmitted_segments
+    assert again.unit == "packets"
+    assert again.median == pytest.approx(1000, abs=10)
+    assert again.ratio == pytest.approx(1120 / 967_000, rel=0.05)
+    # QUIC's packets are not all data.
+    assert cell.data_segments_per_s is None
+    told = next(line for line in single_lines(cell) if line.startswith("Retransmitted"))
+    assert told.endswith(f"packets ({percent(again.ratio or 0)} of the data packets)")
 
 
 def test_of_a_multitude_of_connections_segments_have_a_ratio_alone(monkeypatch: pytest.MonkeyPatch) -> None:

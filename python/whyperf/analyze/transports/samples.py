@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.rates import Floats
+from whyperf.analyze.retransmissions import SENT_AGAIN
 from whyperf.analyze.transports.course import NS_PER_S, Turn
 
 PROBE, SENDER = "probe", "sender"
@@ -62,7 +63,6 @@ def sender_samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.D
     Rows of the record's tables, as columns `_SAMPLE`. A packet of a library counts as a segment; where it does not say
     what it sent again, what it lost is that.
     """
-    again = pl.coalesce("retransmitted_packets", "lost_packets")
     of_libraries = transport_info.select(
         "connection",
         "role",
@@ -70,7 +70,7 @@ def sender_samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.D
         "rtt_ns",
         pl.lit(None).alias("rtt_ns_min"),
         (pl.col("cwnd_bytes") / pl.col("packet_payload_bytes")).alias("cwnd_segments"),
-        again.alias("retransmitted_segments"),
+        SENT_AGAIN.alias("retransmitted_segments"),
         pl.col("sent_packets").alias("data_segments_out"),
     )
     parts = [

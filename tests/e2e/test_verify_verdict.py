@@ -9,7 +9,7 @@ from tests.e2e.whyperf_command import whyperf
 from whyperf.cli.verify import Attempt, verify
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
-from whyperf.explain.verify import with_verifications
+from whyperf.explain.verify import Looks, with_verifications
 from whyperf.record import Experiment
 
 
@@ -57,9 +57,9 @@ def test_the_change_is_made_on_the_model_and_judged(small_window: Experiment, tr
         cell=small_window.plan.cells[0].id, trial=None, rate_bps=None, dominant_state=None, missing=[], budgets=[],
         patterns=[], verdicts=[tried], headline="",
     )  # fmt: skip
-    found = verify(small_window, Attempt(cell, 1, tried), 3, as_json=False)
+    found = verify(small_window, Attempt(cell, 1, tried), Looks(6, 8), as_json=False)
     assert found is not None
-    assert found.outcome == outcome
+    assert (found.outcome, found.pairs) == (outcome, 6)
     explanation = Explanation(experiment=small_window.name, cells=[cell], headline="")
     (again,) = with_verifications(explanation, small_window).cells[0].verdicts
     assert again.verification == found, "found again from the records alone"

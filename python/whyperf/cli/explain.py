@@ -36,8 +36,18 @@ def command(
         ),
     ] = None,
     pairs: Annotated[
-        int, typer.Option(min=1, max=1000, help="Pairs of trials to verify with; from 6 on an interval can reach 95 %.")
+        int,
+        typer.Option(min=1, max=1000, help="Pairs of trials to verify with at first; fewer than 6 decide nothing."),
     ] = 6,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Pairs at most, where the first do not decide: 16, or --pairs if more.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, with budgets and all evidence.")] = False,
 ) -> int:
     """Says why the rate is what it is, on what evidence, and what to change.
@@ -54,6 +64,6 @@ def command(
         if verdict is not None:
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
         return tell_explanation(found, trial, cell, as_json=json)
-    from whyperf.cli.verify import tell_verification  # noqa: PLC0415 - as above
+    from whyperf.cli.verify import looks_asked, tell_verification  # noqa: PLC0415 - as above
 
-    return tell_verification(found, trial, cell, verdict, pairs, as_json=json)
+    return tell_verification(found, trial, cell, verdict, looks_asked(pairs, most), as_json=json)

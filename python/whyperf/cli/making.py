@@ -1,10 +1,12 @@
 """Makes the trials that a record lacks, on hosts or on the model, and says how an interrupted one goes on."""
 
+from collections.abc import Callable
+
 from whyperf.analyze.quantity import count
 from whyperf.cli.exits import say
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.progress import duration
-from whyperf.plan import TimeLeft
+from whyperf.plan import PlannedTrial, TimeLeft
 from whyperf.record import Experiment, known_cost
 from whyperf.run import Session, Target, run_plan
 from whyperf.simulate import Known, hosts_facts, simulate_plan
@@ -13,13 +15,20 @@ from whyperf.simulate.request import user_profiles
 #: A measurement that lasts so long says so before it begins.
 WORTH_TELLING_S = 120.0
 
+Wants = Callable[[PlannedTrial, Callable[[str], None]], bool]
+"""Whether a trial is wanted still; what it finds worth a line it says by the second argument."""
 
-def measure_missing_trials(experiment: Experiment, target: Target, *, as_json: bool) -> None:
-    """Measures what the record lacks."""
+
+def measure_missing_trials(
+    experiment: Experiment, target: Target, *, as_json: bool, wants: Wants = lambda *_: True
+) -> None:
+    """Measures what the record lacks, as long as it is wanted."""
     total = experiment.plan.trials_count
     not_made = experiment.missing_trials()
     goodputs = Goodputs(experiment)
     missing = goodputs.wanted(not_made)
+    if missing and not wants(missing[0], lambda _: None):
+        missing = []
     if len(not_made) < total:
         to_go = f"{len(missing)} to go" if missing else "nothing is missing"
         say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
@@ -42,13 +51,13 @@ def measure_missing_trials(experiment: Experiment, target: Target, *, as_json: b
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
         with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
-            run_plan(session, experiment, watcher, goodputs.of)
+            run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
 
 
-def simulate_missing_trials(experiment: Experiment, *, as_json: bool) -> None:
-    """Simulates what the record lacks."""
+def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: int | None = None) -> None:
+    """Simulates what the record lacks, of so many blocks."""
     plan = experiment.plan
-    missing = experiment.missing_trials()
+    missing = [trial for trial in experiment.missing_trials() if blocks is None or trial.block <= blocks]
     if len(missing) < plan.trials_count:
         say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
     to_make = {planned.id for planned in missing}

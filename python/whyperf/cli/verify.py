@@ -1,5 +1,6 @@
 """`whyperf explain … --verify`: makes a verdict's change in a plan, measures and judges it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,15 @@ from whyperf.cli.making import measure_missing_trials, say_how_to_resume, simula
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
+    MOST_WITH_LOOKS,
+    Looks,
     Obstacle,
     Verified,
     change_words,
     folder_of,
+    judged,
     keep,
+    looks_of,
     plan_of,
     question_of,
     refuse_other_host,
@@ -23,13 +28,16 @@ from whyperf.explain.verify import (
     verification_of,
     with_verifications,
 )
-from whyperf.plan import Plan
+from whyperf.plan import Plan, PlannedTrial
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
 from whyperf.simulate import refuse_unknown
 
 KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
+
+#: Pairs at most where nobody asked for others.
+MOST_PAIRS = 16
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,24 @@ class Attempt:
     verdict: Verdict
 
 
+def looks_asked(pairs: int, most: int | None) -> Looks:
+    """When to judge: after `pairs`, and where that does not decide, on the way to `most`.
+
+    Raises:
+        UsageError: numbers that do not go together.
+    """
+    if most is None:
+        most = max(pairs, MOST_PAIRS)
+    if most < pairs:
+        raise UsageError(f"--most {most} is less than the {count(pairs, 'pair')} of --pairs; give as many or more")
+    if pairs < most and most > MOST_WITH_LOOKS:
+        limit = f"--most goes to {MOST_WITH_LOOKS} where pairs are judged on the way"
+        raise UsageError(f"{limit}; for {most} at once give --pairs {most}")
+    return Looks(pairs, most)
+
+
 def tell_verification(
-    experiment: Experiment, trial: str | None, cell: str | None, verdict: int | None, pairs: int, *, as_json: bool
+    experiment: Experiment, trial: str | None, cell: str | None, verdict: int | None, looks: Looks, *, as_json: bool
 ) -> int:
     """Verifies and tells; returns the exit code: 0 confirmed, 3 refuted or undecided, 1 interrupted.
 
@@ -51,7 +75,7 @@ def tell_verification(
     """
     found = explained(experiment, trial, cell)
     tried = chosen(found, cell, verdict)
-    verification = verify(experiment, tried, pairs, as_json=as_json)
+    verification = verify(experiment, tried, looks, as_json=as_json)
     if verification is None:
         return FAILED
     kept = read_explanation(experiment)
@@ -84,22 +108,24 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> At
     return Attempt(cells[0], number, verdicts[number - 1])
 
 
-def verify(experiment: Experiment, attempt: Attempt, pairs: int, *, as_json: bool) -> Verification | None:
-    """Makes the pairs that are missing, and judges; None when it was interrupted.
+def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification | None:
+    """Makes the pairs that are missing until it is decided, and judges; None when it was interrupted.
 
     Raises:
         UsageError: the change cannot be tried from here, and the way out.
         RunError: a host cannot be reached, or nothing works; what was measured stays.
     """
     try:
-        question, plan = _planned(experiment, attempt, pairs)
+        question, plan = _planned(experiment, attempt, looks.most)
     except Obstacle as obstacle:
         raise UsageError(str(obstacle)) from None
     assert attempt.verdict.change is not None
     factors = attempt.verdict.change.factors
     folder = _shown(folder_of(experiment, plan))
     what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
-    say(f"Trying {what} with {change_words(factors)}, in {count(pairs, 'pair')}; kept in {folder}")
+    pairs = count(looks.first, "pair")
+    more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
+    say(f"Trying {what} with {change_words(factors)}, in {pairs}{more}; kept in {folder}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,
@@ -107,10 +133,11 @@ def verify(experiment: Experiment, attempt: Attempt, pairs: int, *, as_json: boo
             cause=attempt.verdict.cause,
             factors=factors,
             predicted_gain=attempt.verdict.predicted_gain,
+            first_look=looks.first,
         )
-        keep(folder, verified)
+        verified = keep(folder, verified)
         try:
-            _make(verification, as_json=as_json)
+            _make(verification, verified, as_json=as_json)
         except KeyboardInterrupt:
             say_how_to_resume(verification, named=True)
             return None
@@ -135,16 +162,43 @@ def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Prof
     return question, verification
 
 
-def _make(verification: Experiment, *, as_json: bool) -> None:
+class _UntilSettled:
+    """Asked before each trial: whether the verification is open still. Judges after the blocks of a look."""
+
+    def __init__(self, verification: Experiment, verified: Verified) -> None:
+        self._verification = verification
+        self._verified = verified
+        self._looks = looks_of(verification.plan, verified).at
+        self._block: int | None = None
+        self._is_settled = False
+
+    def __call__(self, trial: PlannedTrial, tell: Callable[[str], None]) -> bool:
+        """As `making.Wants`."""
+        if self._is_settled or trial.block == self._block:
+            return not self._is_settled
+        is_first, self._block = self._block is None, trial.block
+        if is_first or trial.block - 1 in self._looks:
+            found = judged(self._verification, self._verified)
+            self._is_settled = found.is_settled
+            if not self._is_settled and trial.block - 1 in self._looks:
+                tell(f"After {count(trial.block - 1, 'pair')}: {found.verification.words}")
+        return not self._is_settled
+
+
+def _make(verification: Experiment, verified: Verified, *, as_json: bool) -> None:
     plan = verification.plan
     if plan.testbed.kind == "model":
-        simulate_missing_trials(verification, as_json=as_json)
+        for blocks in looks_of(plan, verified).at:
+            simulate_missing_trials(verification, as_json=as_json, blocks=blocks)
+            if judged(verification, verified).is_settled:
+                return
         return
     kind = KINDS[plan.testbed.kind]
     if kind is Kind.VETH:
         allowed_kind(kind)
     host = plan.target if kind is Kind.NETWORK else None
-    measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json)
+    wants = _UntilSettled(verification, verified)
+    measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json, wants=wants)
 
 
 def _shown(folder: Path) -> Path:

@@ -169,8 +169,8 @@ class Change(Part):
 class Verification(Part):
     """The change was made and measured, interleaved with the original.
 
-    Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval are
-    bootstrapped over the pairs.
+    Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval hold
+    at every look that was taken (`explain.verify.looks`).
     """
 
     outcome: Literal["confirmed", "refuted", "undecided"]

@@ -13,12 +13,21 @@ from whyperf.run.trial import Manifest, run_trial
 GoodputOf = Callable[[str], float | None]
 """Goodput of a recorded trial in bit/s, for the stop rule; None where it has none."""
 
+Wants = Callable[[PlannedTrial], bool]
+"""Asked before each trial, in their order: whether it is wanted still, from what the record holds by then."""
+
 _GIVE_UP_AFTER = 5
 """Failures in a row, each at its first trial of the session, after which the experiment stops."""
 
 
-def run_plan(session: Session, experiment: Experiment, observer: Observer, goodput_of: GoodputOf) -> None:
-    """Run every trial that the record lacks and the stop rule wants.
+def run_plan(
+    session: Session,
+    experiment: Experiment,
+    observer: Observer,
+    goodput_of: GoodputOf,
+    wants: Wants = lambda _: True,
+) -> None:
+    """Run every trial that the record lacks, the stop rule wants, and `wants` wants.
 
     Raises:
         RunError: an agent is gone, or nothing works; everything recorded so far stays.
@@ -30,6 +39,8 @@ def run_plan(session: Session, experiment: Experiment, observer: Observer, goodp
     failed_in_row = 0
     for planned in missing:
         if not planned.is_log and not progress.wants(planned.cell):
+            continue
+        if not wants(planned):
             continue
         manifest = _run_until_valid(session, experiment, observer, planned, progress.done)
         progress.on_trial(planned.id, planned.cell)

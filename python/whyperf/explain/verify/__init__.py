@@ -1,24 +1,39 @@
 """Proves an explanation: makes a verdict's change in a plan, and judges what it brought.
 
-`question` plans, `judgement` judges, `kept` finds what was verified before. Measuring is the business of `whyperf.run`,
-which the command line calls between the two.
+`question` plans, `looks` says when to judge, `judgement` judges, `kept` finds what was verified before. Measuring is
+the business of `whyperf.run`, which the command line calls in between.
 """
 
-from whyperf.explain.verify.judgement import gain_text, judge, thresholds
-from whyperf.explain.verify.kept import Verified, folder_of, keep, verification_of, with_verifications
+from whyperf.explain.verify.judgement import Judged, Pair, gain_text, judge, thresholds
+from whyperf.explain.verify.kept import (
+    Verified,
+    folder_of,
+    judged,
+    keep,
+    looks_of,
+    verification_of,
+    with_verifications,
+)
+from whyperf.explain.verify.looks import MOST_WITH_LOOKS, Looks
 from whyperf.explain.verify.obstacles import refuse_other_host, refuse_untriable
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
 from whyperf.explain.verify.words import Obstacle, change_words
 
 __all__ = [
+    "MOST_WITH_LOOKS",
+    "Judged",
+    "Looks",
     "Obstacle",
+    "Pair",
     "Verified",
     "change_words",
     "folder_of",
     "gain_text",
     "judge",
+    "judged",
     "keep",
+    "looks_of",
     "pairs_of",
     "plan_of",
     "question_of",

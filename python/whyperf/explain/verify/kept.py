@@ -4,6 +4,7 @@ With it an explanation can be made anew from the records alone, verifications in
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -12,7 +13,8 @@ from whyperf.analyze import read_inputs
 from whyperf.analyze.spread import Part
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
-from whyperf.explain.verify.judgement import judge
+from whyperf.explain.verify.judgement import Judged, judge
+from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.words import change_words
 from whyperf.plan import Plan
@@ -24,13 +26,17 @@ FILE = "verifies.json"
 
 
 class Verified(Part):
-    """The verdict that was tried: on which cell, its cause, its change and what it foretold."""
+    """The verdict that was tried: on which cell, its cause, its change and what it foretold.
+
+    `first_look` is the number of pairs after which it is judged first; None for all at once.
+    """
 
     experiment: str
     cell: str
     cause: Cause
     factors: dict[str, Level] = Field(min_length=1)
     predicted_gain: float | None
+    first_look: int | None = None
 
     def is_of(self, cell: CellExplanation, verdict: Verdict) -> bool:
         """Whether it was this verdict of this cell; a change to other levels is another claim."""
@@ -43,15 +49,21 @@ def folder_of(experiment: Experiment, plan: Plan) -> Path:
     return experiment.folder.absolute().parent / f"{experiment.name}-{plan.profile}-{plan.id[:6]}"
 
 
-def keep(folder: Path, verified: Verified) -> None:
-    """Writes it into the verification's folder.
+def keep(folder: Path, verified: Verified) -> Verified:
+    """Writes it into the verification's folder; returns it with the first look that was kept there before, if one was.
+
+    When to look is laid down before anything is seen.
 
     Raises:
         RecordError: the disk refuses.
     """
     path = folder / FILE
+    with suppress(OSError, ValidationError):
+        before = Verified.model_validate_json(path.read_text(encoding="utf-8"))
+        verified = verified.model_copy(update={"first_look": before.first_look})
     with told("write", path):
         write_file(path, (verified.model_dump_json(indent=1) + "\n").encode())
+    return verified
 
 
 def verification_of(experiment: Experiment, verified: Verified) -> Verification:
@@ -60,12 +72,28 @@ def verification_of(experiment: Experiment, verified: Verified) -> Verification:
     Raises:
         RecordError: it cannot be read.
     """
+    return judged(experiment, verified).verification
+
+
+def looks_of(plan: Plan, verified: Verified) -> Looks:
+    """When a verification with this plan is judged."""
+    most = len(plan.blocks)
+    return Looks(most if verified.first_look is None else verified.first_look, most)
+
+
+def judged(experiment: Experiment, verified: Verified) -> Judged:
+    """The judgement as of the last look that the record reaches, and whether it wants more.
+
+    Raises:
+        RecordError: it cannot be read.
+    """
     plan = experiment.plan
+    missing = experiment.missing_trials()
     return judge(
         pairs_of(read_inputs(experiment), plan),
         verified.predicted_gain,
-        asked=len(plan.blocks),
-        seed=plan.seed,
+        looks_of(plan, verified),
+        tried=missing[0].block - 1 if missing else len(plan.blocks),
         change=change_words(verified.factors),
         experiment=experiment.name,
     )

@@ -4,10 +4,9 @@ import polars as pl
 
 from whyperf.analyze.inputs import Inputs
 from whyperf.analyze.trials import measure_trials
+from whyperf.explain.verify.judgement import Pair
 from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import Plan
-
-Pair = tuple[float, float]
 
 
 def pairs_of(inputs: Inputs, plan: Plan) -> list[Pair]:
@@ -26,4 +25,4 @@ def pairs_of(inputs: Inputs, plan: Plan) -> list[Pair]:
     rates = rates.filter(pl.col("rate") > 0)
     original, changed = (rates.filter(pl.col("cell") == cells[sweep]) for sweep in (ORIGINAL, CHANGED))
     both = original.join(changed, on="block", suffix="_changed").sort("block")
-    return list(zip(both["rate"].to_list(), both["rate_changed"].to_list(), strict=True))
+    return [Pair(*row) for row in both.select("block", "rate", "rate_changed").iter_rows()]

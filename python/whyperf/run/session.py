@@ -22,6 +22,7 @@ from whyperf.run.offers import (
 )
 from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import roles
+from whyperf.run.super_datagrams import refuse_super_datagrams
 from whyperf.run.target import Kind, Target
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
@@ -175,6 +176,7 @@ class Session:
         refuse_missing(congestion_controls(self.plan.cells), hosts)
         refuse_missing_transports(self.plan.cells, hosts)
         refuse_missing_quic(quic_controls(self.plan.cells), hosts)
+        refuse_super_datagrams(self.plan.cells, facts)
 
     def _agent_of(self, label: str) -> Agent:
         if label in self._ends:

@@ -21,9 +21,28 @@ write_size_bytes = [1, 2]
 """
 
 
-def offer(name: str, state: str = "loaded", reason: str = "") -> Offer:
+QUIC = """
+about = "A question."
+[[sweep]]
+name = "one"
+[sweep.factors]
+transport = ["quic"]
+congestion_control = ["cubic", "newreno", "htcp"]
+[[sweep]]
+name = "both"
+[sweep.factors]
+transport = ["tcp", "quic"]
+congestion_control = ["cubic", "newreno", "htcp"]
+[[sweep]]
+name = "tcp"
+[sweep.factors]
+congestion_control = ["cubic", "newreno", "htcp"]
+"""
+
+
+def offer(name: str, state: str = "loaded", reason: str = "", kind: str = "congestion_control") -> Offer:
     return {
-        "kind": "congestion_control",
+        "kind": kind,
         "name": name,
         "registered_as": f"our_{name}",
         "state": state,
@@ -66,3 +85,28 @@ def test_nothing_left_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_level_may_be_named_as_the_kernel_does() -> None:
     assert missing.lacking("congestion_control", "our_fast", [[offer("fast")]]) is None
     assert missing.lacking("congestion_control", "fast", [[offer("reno")]]) == "the host does not have it"
+
+
+def test_quic_has_congestion_controls_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel has no newreno, QUIC no htcp; where both carry, both must have it."""
+    of_kernel = [offer("cubic"), offer("htcp"), *(offer(name, kind="transport") for name in ("tcp", "quic"))]
+    of_quic = [offer(name, kind="quic_congestion_control") for name in ("cubic", "newreno")]
+    profile = parse(QUIC, name="sample", where="sample.toml")
+    for given, names in (
+        (profile, ["cubic", "newreno"]),
+        (profile.with_overrides({"transport": "tcp"}), ["cubic", "htcp"]),
+    ):
+        left = missing.without_missing(given, hosts(monkeypatch, [*of_kernel, *of_quic]))
+        assert left.sweeps[0].levels["congestion_control"] == tuple(names)
+    left = missing.without_missing(profile, hosts(monkeypatch, [*of_kernel, *of_quic]))
+    assert [sweep.levels["congestion_control"] for sweep in left.sweeps[1:]] == [("cubic",), ("cubic", "htcp")]
+
+
+def test_a_transport_that_is_left_out_asks_for_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    offers = [offer("htcp"), offer("tcp", kind="transport"), offer("quic", "refused", "too old", kind="transport")]
+    profile = parse(QUIC, name="sample", where="sample.toml")
+    left = missing.without_missing(profile, hosts(monkeypatch, offers))
+    assert {sweep.name: sweep.levels["congestion_control"] for sweep in left.sweeps} == {
+        "both": ("htcp",),
+        "tcp": ("htcp",),
+    }

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
-from whyperf.analyze.quantity import bit_rate, percent, significant
+from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
+from whyperf.explain.headline import gain_told
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
@@ -197,7 +198,8 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         if verdict.change.command:
             yield f"         {verdict.change.command}"
     if verdict.predicted_gain is not None:
-        yield f"Predicted: about {significant(verdict.predicted_gain, 2)} times the rate"
+        basis = f"; the next limit is {verdict.predicted_from}" if verdict.predicted_from else ""
+        yield f"Predicted: {gain_told(verdict)}{basis}"
     if (tried := verdict.verification) is not None:
         yield tried.words + (f" Kept in {tried.experiment}." if tried.experiment else "")
     if verdict.refuted_by:

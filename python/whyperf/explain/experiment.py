@@ -1,6 +1,7 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from whyperf.analyze import Summary
 from whyperf.analyze.flow import FlowTrial, open_trial
@@ -96,7 +97,7 @@ def _explained(
     budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
     patterns = patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS])
-    facts = gather_facts(trial, budgets, patterns, one_machine=same)
+    facts = replace(gather_facts(trial, budgets, patterns, one_machine=same), goodput_bps=rate)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
     verdicts = judge(facts, factors)
     shares = facts.sender.shares

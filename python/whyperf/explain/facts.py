@@ -191,6 +191,7 @@ class Facts:
         level: what the states are from: segments (the log), counters or user (the kernel's own clocks).
         life_ns: from the first to the last byte of all connections.
         rate_bps: payload over that.
+        goodput_bps: what the cell's trials without the log measured, if there are any.
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
         budgets: where the time of each connection and end went, if there is a log.
@@ -202,6 +203,7 @@ class Facts:
     level: str = "segments"
     life_ns: int = 0
     rate_bps: float | None = None
+    goodput_bps: float | None = None
     connections: int = 1
     one_machine: bool = False
     sender: EndFacts = field(default_factory=EndFacts)

@@ -24,7 +24,16 @@ def _gain(verdict: Verdict) -> str:
     if gain is None or gain < _WORTH_TELLING or change is None:
         return ""
     levels = ", ".join(f"{name}={level}" for name, level in change.factors.items())
-    return f" Without it: about {significant(gain, 2)} times the rate{f' ({levels})' if levels else ''}."
+    return f" Without it: {gain_told(verdict)}{f' with {levels}' if levels else ''}."
+
+
+def gain_told(verdict: Verdict) -> str:
+    """A predicted gain and how far it may be off: `about 12 times the rate (8 to 18)`; "" without one."""
+    gain, low, high = verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high
+    if gain is None:
+        return ""
+    between = "" if low is None or high is None else f" ({significant(low, 2)} to {significant(high, 2)})"
+    return f"about {significant(gain, 2)} times the rate{between}"
 
 
 def experiment_headline(cells: Sequence[CellExplanation]) -> str:

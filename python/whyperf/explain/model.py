@@ -187,7 +187,9 @@ class Verdict(Part):
     """A cause, what it costs, the evidence for it, and what would refute it.
 
     `lost_ratio` is the part of the time (or of the rate that was possible) that the cause took. `confidence` is high,
-    medium or low: whether the evidence leaves another cause that would look the same.
+    medium or low: whether the evidence leaves another cause that would look the same. `predicted_gain` is the rate with
+    the change over the rate now, most likely between `predicted_low` and `predicted_high`; `predicted_from` says what
+    limit was taken for the next.
     """
 
     cause: Cause
@@ -198,6 +200,9 @@ class Verdict(Part):
     refuted_by: str
     change: Change | None = None
     predicted_gain: float | None = None
+    predicted_low: float | None = None
+    predicted_high: float | None = None
+    predicted_from: str = ""
     verification: Verification | None = None
 
 

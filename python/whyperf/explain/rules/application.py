@@ -3,15 +3,14 @@
 from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
+from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
-    NEIGHBOR_RTT_NS,
     Finding,
     clipped,
     figure,
-    gain_of_ends,
-    gain_without,
     state_evidence,
 )
+from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -21,6 +20,10 @@ HUGE_READ_BYTES = 1 << 20
 LEAST_ANSWERS = 5
 LEAST_WRITES_PER_ANSWER = 8
 """Fewer writes than this are a message, which cannot be collected with the next before its answer has come."""
+LARGE_CALL_BYTES = 131_072
+"""Calls that the change makes."""
+OUTSTANDING = 8
+"""Exchanges that the change has under way at once."""
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
 
 
@@ -62,7 +65,7 @@ def slow_writer(facts: Facts) -> Finding | None:
         0.45 if facts.level == "segments" and facts.sender.asleep_ratio is None else 0.95,
         tuple(evidence),
         "Data waits in the send buffer while the rate is as low.",
-        gain_of_ends(facts),
+        gain.of_ends(facts),
     )
 
 
@@ -90,7 +93,7 @@ def think_time(facts: Facts) -> Finding | None:
             ),
         ),
         "The next request leaves as soon as an answer has come.",
-        gain_without(facts, lost),
+        gain.of_turns(facts, 1 - lost),
     )
 
 
@@ -116,7 +119,7 @@ def round_trip(facts: Facts) -> Finding | None:
             figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
         ),
         "Several requests under way at once leave the rate as it is.",
-        gain_without(facts, waits),
+        gain.of_several(facts, waits, OUTSTANDING),
     )
 
 
@@ -143,7 +146,7 @@ def slow_reader(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
         ),
         "The receive queue is empty while the rate is as low.",
-        gain_of_ends(facts),
+        gain.of_ends(facts),
     )
 
 
@@ -200,8 +203,16 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
             ),
         ),
         f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
-        gain_without(facts, lost, saved="both"),
+        _of_larger_calls(facts, role, size),
     )
+
+
+def _of_larger_calls(facts: Facts, role: str, size: float) -> gain.Gain | None:
+    """What larger calls bring. Small reads leave the sender's work as it is, small writes make the receiver's more."""
+    if role == "sender":
+        return gain.of_calls(facts, facts.sender, size, LARGE_CALL_BYTES)
+    calls = gain.of_calls(facts, facts.receiver, size, LARGE_CALL_BYTES)
+    return gain.least((calls, gain.of_ends(facts, saved="receiver")))
 
 
 def _calling_share(end: EndFacts) -> float:
@@ -210,10 +221,6 @@ def _calling_share(end: EndFacts) -> float:
         return 1.0
     called = end.in_call_ratio + (end.computing_ratio or 0.0)
     return clipped(called / max(0.05, 1 - (end.runnable_ratio or 0.0)))
-
-
-COPY_NS_PER_BYTE = 0.12
-"""What a large call takes for a byte at least, about: 8 GB/s."""
 
 
 def huge_reads(facts: Facts) -> Finding | None:
@@ -230,5 +237,5 @@ def huge_reads(facts: Facts) -> Finding | None:
         0.9,
         (figure(f"A read call takes {octets(round(size))}.", "flows", facts.receiver, size, "bytes"),),
         "Read calls of 128 KiB leave the rate as it is.",
-        gain_without(facts, 0.3, saved="receiver"),
+        gain.of_share(facts, 0.3, saved="receiver"),
     )

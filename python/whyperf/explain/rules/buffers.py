@@ -5,7 +5,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.pattern import turn_words
-from whyperf.explain.rules.finding import Finding, figure, gain_of_ends, gain_without, is_on_cpu, state_evidence
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import Finding, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -41,7 +42,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
         0.9 if facts.level == "segments" else 0.7,
         tuple(evidence),
         "A larger receive buffer leaves the rate as it is, or payload lies unread while the window is full.",
-        gain_without(facts, lost),
+        gain.of_window(facts, lost),
         {} if window is None else {"window_bytes": window / max(0.05, 1 - lost)},
     )
 
@@ -74,7 +75,7 @@ def send_buffer(facts: Facts) -> Finding | None:
         0.9,
         tuple(evidence),
         "A larger send buffer leaves the rate as it is, or data waits unsent while the application is blocked.",
-        gain_without(facts, lost),
+        gain.of_window(facts, lost),
         {} if buffer is None else {"buffer_bytes": buffer / max(0.05, 1 - lost)},
     )
 
@@ -107,7 +108,7 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
             figure(f"{percent(late)} of the ACKs left by the timer.", "segments", facts.receiver, late, "ratio"),
         ),
         "Writes of half the window, or a window of four writes, leave the rate as it is.",
-        gain_without(facts, lost),
+        gain.of_share(facts, lost),
         {"write_size_bytes": write, "window_bytes": 4 * max(write, mss)},
     )
 
@@ -125,7 +126,7 @@ def delayed_ack(facts: Facts) -> Finding | None:
         0.95,
         _timer_evidence(facts),
         "With an acknowledgment for every segment (quick ACK) the rate stays as it is.",
-        gain_without(facts, lost),
+        gain.of_share(facts, lost),
     )
 
 
@@ -143,8 +144,15 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
         0.97 if held >= 0.1 else 0.75,
         (state_evidence(facts.sender, "sender", S.NAGLE), *_timer_evidence(facts)),
         "With TCP_NODELAY the rate stays as it is.",
-        gain_of_ends(facts),
+        gain.of_turns(facts, _kept(facts)),
     )
+
+
+def _kept(facts: Facts) -> float:
+    """What part of an exchange is left without the wait: from what left last to the answer, and on to the next."""
+    told = facts.segments
+    turns = (told.answer_ratio or 0.0) + (told.think_ratio or 0.0)
+    return turns or max(1e-3, 1 - _held(facts))
 
 
 def _held(facts: Facts) -> float:

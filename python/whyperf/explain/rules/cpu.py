@@ -4,17 +4,16 @@ from whyperf.analyze.quantity import octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.model import Evidence
+from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
-    BUSY,
     LOST_BEHIND_PATH,
-    NEIGHBOR_RTT_NS,
     Finding,
     clipped,
     figure,
-    gain_without,
     is_on_cpu,
     state_evidence,
 )
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -22,6 +21,8 @@ MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
 HELD_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER)
 """States in which the sender waits for the receiver to read."""
+LARGE_SEGMENT_BYTES = 8948
+"""Payload of a packet of 9000 bytes."""
 SMALL_SEGMENT_BYTES = 1300
 """Below an Ethernet packet's usual payload, headers of tunnels taken off."""
 
@@ -58,7 +59,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
             state_evidence(end, role, S.NOT_WRITING if role == "sender" else R.NOT_READING),
         ),
         f"The {role}'s thread sleeps between its calls.",
-        gain_without(facts, lost, saved=role),
+        gain.of_ends(facts),
     )
 
 
@@ -83,7 +84,7 @@ def shared_cpu(facts: Facts) -> Finding | None:
             figure("So did the receiver.", "threads", facts.receiver, facts.receiver.thread_ratio, "ratio"),
         ),
         "The rate stays as it is with each on a CPU of its own.",
-        clipped(2 * BUSY, 1.0, 2.0),
+        gain.of_one_cpu(facts),
     )  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def other_load(facts: Facts) -> Finding | None:
             state_evidence(end, role, S.WAITS_FOR_CPU if role == "sender" else R.WAITS_FOR_CPU),
         ),
         "The CPU is idle, or its time is the load's own.",
-        gain_without(facts, lost, saved=role),
+        gain.of_share(facts, lost, saved=role),
     )
 
 
@@ -170,7 +171,7 @@ def many_connections(facts: Facts) -> Finding | None:
             _busiest(facts),
         ),
         "A few connections have the same rate.",
-        gain_without(facts, lost, saved="sender"),
+        gain.of_share(facts, lost, saved="sender"),
     )
 
 
@@ -185,7 +186,7 @@ def small_mtu(facts: Facts) -> Finding | None:
         return None
     if size is not None and size < 0.7 * mss:
         return None
-    lost = clipped(1 - mss / 8948, 0.0, 0.9)
+    lost = clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9)
     return Finding(
         Cause.SMALL_MTU,
         f"Segments of at most {octets(mss)}: the CPUs handle packets instead of moving payload.",
@@ -197,7 +198,7 @@ def small_mtu(facts: Facts) -> Finding | None:
             _busiest(facts),
         ),
         "An MTU of 9000 bytes leaves the rate as it is.",
-        gain_without(facts, lost, saved="receiver") if lost < 0.5 else None,
+        gain.of_packets(facts, LARGE_SEGMENT_BYTES) if _is_single(facts) else None,
     )
 
 
@@ -250,7 +251,7 @@ def offloads_off(facts: Facts) -> Finding | None:
             _busiest(facts),
         ),
         "Packets are as large with the offloads on.",
-        1 / (1 - lost),
+        gain.of_packets(facts, SUPER_SEGMENT_BYTES),
     )
 
 
@@ -279,7 +280,7 @@ def quick_ack(facts: Facts) -> Finding | None:
             figure(f"{percent(quick)} of them in quick-ACK mode.", "segments", facts.receiver, quick, "ratio"),
         ),
         "With delayed ACKs the rate stays as it is.",
-        1 / (1 - lost),
+        gain.of_share(facts, lost, saved="both"),
     )
 
 
@@ -309,5 +310,5 @@ def receiver_loss(facts: Facts) -> Finding | None:
         tuple(evidence),
         "The device's drop counters stay where they are, or all that arrives is acknowledged, while segments are sent "
         "again.",
-        gain_without(facts, lost),
+        gain.of_share(facts, lost),
     )

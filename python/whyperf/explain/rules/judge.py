@@ -74,6 +74,7 @@ def _rank(finding: Finding) -> float:
 
 
 def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:
+    gain = finding.gain
     certainty = finding.certainty if facts.level == "segments" else finding.certainty - 0.25
     return Verdict(
         cause=finding.cause,
@@ -83,7 +84,10 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
         evidence=list(finding.evidence),
         refuted_by=finding.refuted_by,
         change=change_for(finding, facts, factors),
-        predicted_gain=None if finding.gain is None else round(finding.gain, 3),
+        predicted_gain=None if gain is None else round(gain.ratio, 3),
+        predicted_low=None if gain is None else round(gain.low, 3),
+        predicted_high=None if gain is None else round(gain.high, 3),
+        predicted_from="" if gain is None else gain.basis,
     )
 
 

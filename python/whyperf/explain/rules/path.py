@@ -4,17 +4,15 @@ from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
+from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
-    FULL_LINE_USE,
     LOST_BEHIND_PATH,
     Finding,
     clipped,
     figure,
-    gain_of_ends,
-    gain_without,
-    is_line_seen,
     state_evidence,
 )
+from whyperf.explain.rules.gain import FULL_LINE_USE, is_line_seen
 from whyperf.explain.states import SenderState as S
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
@@ -145,7 +143,7 @@ def small_queue(facts: Facts) -> Finding | None:
         0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.6,
         _losses(facts),
         "Losses come as often where the sender's segments are far apart.",
-        gain_without(facts, lost, by_line=True),
+        gain.of_share(facts, lost, by_line=True),
     )
 
 
@@ -181,7 +179,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
         0.65 if few else 0.9,
         _losses(facts),
         "Losses come where the most is queued, or the line is full all the time.",
-        gain_without(facts, lost, by_line=True),
+        gain.of_share(facts, lost, by_line=True),
     )
 
 
@@ -208,7 +206,7 @@ def reordering(facts: Facts) -> Finding | None:
             *_losses(facts),
         ),
         "Everything arrives in the order in which it was sent while the rate is as low.",
-        gain_without(facts, lost, by_line=True),
+        gain.of_share(facts, lost, by_line=True),
     )
 
 
@@ -235,7 +233,7 @@ def ack_thinning(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
         ),
         "The sender gets as many ACKs as the receiver sends.",
-        gain_without(facts, lost, by_line=True),
+        gain.of_share(facts, lost, by_line=True),
     )
 
 
@@ -265,7 +263,7 @@ def slow_start(facts: Facts) -> Finding | None:
             ),
         ),
         "A transfer ten times as long has the same rate.",
-        gain_without(facts, lost, by_line=True),
+        gain.of_share(facts, lost, by_line=True),
     )
 
 
@@ -295,5 +293,5 @@ def pacing_rate(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.PACING),
         ),
         "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
-        gain_of_ends(facts, saved="sender"),
+        gain.of_ends(facts, saved="sender"),
     )  # fmt: skip

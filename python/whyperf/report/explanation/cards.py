@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent, seconds
 from whyperf.explain.causes import Cause
+from whyperf.explain.headline import gain_told
 from whyperf.explain.model import Evidence, Level, Verdict
-from whyperf.explain.verify import gain_text
 
 BADGES = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
@@ -85,7 +85,7 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         factors=tuple(f"{name} = {_level(level)}" for name, level in change.factors.items()) if change else (),
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
-        gain=f"{gain_text(verdict.predicted_gain)} is predicted" if verdict.predicted_gain is not None else "",
+        gain=f"{gain_told(verdict)} predicted" if verdict.predicted_gain is not None else "",
         badge=Badge(tried.outcome, BADGES[tried.outcome], tried.words, tried.experiment) if tried else None,
         try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
     )

@@ -1,0 +1,178 @@
+"""What a change would bring: the rate at the changed operating point over the rate now.
+
+One place foretells it for all rules. Without its cause a rate grows up to the next limit, and that is one of three:
+
+- *the line*, where segments arrive in the distances that a line makes: all of it, headers left out;
+- *the ends' CPUs*, where nothing else holds them: what their calls, packets and receive processing take. A
+  calibration of the host says it better than a CPU that was idle most of the time, whose caches were cold;
+- *turns*, where an exchange waits for the one before: what is left of a turn without what the cause adds to it.
+
+A call and a packet cost a fixed part and a part for each byte, so that larger ones move more for the same cost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from whyperf.explain.facts import EndFacts, Facts
+
+MOST_GAIN = 1000.0
+"""Beyond that, what was measured says nothing about what would be."""
+COPY_NS_PER_BYTE = 0.12
+"""What a large call or packet takes for a byte at least, about: a copy at 8 GB/s."""
+SUPER_SEGMENT_BYTES = 65_160
+"""Payload of the largest packet that TCP hands down with offloads: 45 segments of 1448 bytes (GSO_MAX_SIZE)."""
+NEIGHBOR_RTT_NS = 200_000
+"""Round trips below are made of what hosts do, not of the path."""
+FULL_LINE_USE = 0.85
+"""A line used so far is full: the rest is gaps between the measured phases of a burst."""
+LINE_STEADINESS = 0.3
+"""Part of the pairs of segments at the most frequent rate: without a line of one rate it is a tenth."""
+_QUEUE_GROWTH = 1.3
+"""Usual round trip over the shortest from which on a queue stands on the path."""
+_NEIGHBORS_STEADINESS = 0.8
+_SURE, _SPREAD, _ROUGH = 1.15, 1.5, 2.5
+"""How far an estimate may be off: of a line that is seen; of one end's costs while it works; of an idle CPU's."""
+_BUSY_RATIO = 0.5
+"""An end that works so much of the time shows what its work costs; one that mostly sleeps works with cold caches."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """`ratio`: the rate with the change over the rate now, most likely between `low` and `high`; `basis`: from what."""
+
+    ratio: float
+    low: float
+    high: float
+    basis: str
+
+
+def gain(ratio: float, spread: float, basis: str) -> Gain:
+    """About `ratio`, up to `spread` times more or less; a change that undoes a limit never takes."""
+    value = min(MOST_GAIN, max(1.0, ratio))
+    return Gain(value, max(1.0, value / spread), max(1.0, value * spread), basis)
+
+
+def least(bounds: Sequence[Gain | None]) -> Gain | None:
+    """The limit that comes first; where two are near, either may."""
+    known = [one for one in bounds if one is not None]
+    if not known:
+        return None
+    first = min(known, key=lambda one: one.ratio)
+    return Gain(first.ratio, min(one.low for one in known), min(one.high for one in known), first.basis)
+
+
+def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = False) -> Gain:
+    """Without time that is lost, as far as the next limit lets it grow.
+
+    Where a line is seen, that is the next limit. Else taking away a share of the time makes the rest follow faster
+    (Amdahl, AFIPS 1967), up to what the ends' CPUs leave. `saved` is the end whose CPU time the cause itself takes, or
+    both: it is no bound. `by_line` says that the cause lies on the path, so that a line that is seen is one.
+    """
+    line = of_line(facts, by_line=by_line)
+    rest = None if line is not None else gain(1 / max(1e-6, 1 - min(0.99, lost)), _SPREAD, "the time that is left")
+    return least((line, rest, of_ends(facts, saved=saved))) or gain(1.0, _ROUGH, "")
+
+
+def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
+    """Up to a full line; None where none is seen."""
+    told = facts.segments
+    if not told.line_use_ratio:
+        return None
+    seen, far = is_line_seen(facts), (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
+    # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
+    if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
+        return None
+    return gain(_since(facts, 1 / told.line_use_ratio), _SURE if far and seen else _SPREAD, "a full line")
+
+
+def of_ends(facts: Facts, *, saved: str = "") -> Gain:
+    """How much faster the ends could be if nothing but moving the payload took their CPUs.
+
+    That is their calls, and receive processing, which may have a CPU of its own; what their threads do besides goes
+    once nothing makes them wait. Without a log of the calls it is all that they took.
+    """
+    bounds = [
+        one
+        for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
+        if saved not in {role, "both"} and (one := _of_end(end)) is not None
+    ]
+    return least(bounds) or gain(MOST_GAIN, _ROUGH, "")
+
+
+def _of_end(end: EndFacts) -> Gain | None:
+    known = [end.in_call_ratio, end.softirq_ratio] if end.in_call_ratio is not None else [end.on_cpu_ratio]
+    works = max((value for value in known if value), default=None)
+    if works is None:
+        return None
+    spread = _SPREAD if works >= _BUSY_RATIO else _ROUGH
+    return gain(1 / works, spread, "what calls and receive processing take of the CPUs")
+
+
+def of_one_cpu(facts: Facts) -> Gain:
+    """With a CPU for each of two ends that share one: the busier of them has all of its own."""
+    works = max(facts.sender.thread_ratio or 0.5, facts.receiver.thread_ratio or 0.5)
+    return gain(min(2.0, 1 / works), _SURE, "the busier end with a CPU to itself")
+
+
+def of_calls(facts: Facts, end: EndFacts, size: float, wanted: float) -> Gain | None:
+    """With calls of `wanted` bytes instead of `size` at that end: fewer calls, each of them longer."""
+    each, now = end.call_ns_mean, facts.goodput_bps or facts.rate_bps
+    if each is None or not now:
+        return None
+    then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted
+    return gain(8e9 * wanted / then / now, _SPREAD, "larger calls at a copy's cost for each byte")
+
+
+def of_packets(facts: Facts, wanted: float) -> Gain | None:
+    """With packets of `wanted` bytes where each goes through both stacks by itself, and a CPU is the limit."""
+    size, rate = facts.segments.segment_bytes_mean, facts.goodput_bps or facts.rate_bps
+    if not size or not rate:
+        return None
+    each = 8e9 * size / rate
+    then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted
+    return gain(each / size * wanted / then, _SPREAD, "larger packets at a copy's cost for each byte")
+
+
+def of_turns(facts: Facts, kept: float) -> Gain:
+    """Where one exchange waits for the next: without all but the `kept` part of a turn."""
+    turns = gain(1 / max(1e-3, kept), _SPREAD if kept >= 0.1 else _ROUGH, "what is left of an exchange")
+    return least((turns, of_line(facts), of_ends(facts))) or turns
+
+
+def _since(facts: Facts, ratio: float) -> float:
+    """A gain over the trial with the log, as one over what the cell's other trials measured: losses are luck."""
+    if not facts.rate_bps or not facts.goodput_bps:
+        return ratio
+    return ratio * facts.rate_bps / facts.goodput_bps
+
+
+def is_own_rhythm(facts: Facts) -> bool:
+    """Whether segments come at one rate because the cause lets them go so: then they look like a full line.
+
+    Before a line that is really full a queue stands, and a round trip takes longer. Between neighbors the round trip
+    of one segment says nothing of that.
+    """
+    use, trip = facts.segments.line_use_ratio or 0.0, facts.windows.rtt_ns_min or 0
+    if trip < NEIGHBOR_RTT_NS:
+        return (facts.segments.line_steadiness or 0.0) < _NEIGHBORS_STEADINESS
+    return use > FULL_LINE_USE and (facts.windows.rtt_growth or 1.0) < _QUEUE_GROWTH
+
+
+def is_line_seen(facts: Facts) -> bool:
+    """Whether segments arrive at one rate, so that something before the receiver sets it."""
+    steady = facts.segments.line_steadiness
+    return steady is not None and steady >= LINE_STEADINESS
+
+
+def of_window(facts: Facts, lost: float) -> Gain:
+    """With a window or buffer that holds no more up: a path's line is next, of neighbors the CPUs."""
+    trip = facts.windows.rtt_ns_min
+    if trip is not None and trip < NEIGHBOR_RTT_NS:
+        return of_ends(facts)
+    return of_share(facts, lost, by_line=True)
+
+
+def of_several(facts: Facts, waits: float, number: int) -> Gain:
+    """With so many exchanges under way at once instead of one: they share a wait, up to the next limit."""
+    together = gain(min(number, 1 / max(1e-3, 1 - waits)), _SPREAD, f"{number} exchanges in one wait")
+    return least((together, of_line(facts), of_ends(facts))) or together

@@ -119,6 +119,21 @@ class WindowFacts:
 
 
 @dataclass(frozen=True)
+class LostRun:
+    """Segments that left one after the other and were all lost.
+
+    `rank` is where the first of them stands among all segments by the backlog it met: 0.5 is anywhere, 1 at the most;
+    None without a rate of the line.
+    """
+
+    connection: int
+    begin_ns: int
+    end_ns: int
+    segments: int
+    rank: float | None
+
+
+@dataclass(frozen=True)
 class SegmentFacts:
     """What went over the wire; only both ends' logs tell losses and their order.
 
@@ -130,14 +145,18 @@ class SegmentFacts:
         taken_segments_per_packet: the same as it arrived at the receiver's TCP; 1 without receive offload.
         retransmitted_ratio: segments sent again over all.
         lost_ratio: bytes that left the sender and never arrived, over all.
-        loss_events: holes that losses made in what arrived.
-        lost_segments_per_event: how many segments such a hole had.
+        loss_events: losses that came more than a round trip after the one before.
+        loss_runs: losses of segments that left one after the other.
+        lost_segments_per_run: how many segments such a run had, of those that were not a queue's.
         timeouts: segments sent again after a timeout.
         out_of_order_ratio: data packets that arrived out of order over all.
         spurious_ratio: of what was sent again, the part that had not been lost.
         loss_backlog_rank: where losses stand among all segments by the backlog before the line: 0.5 is anywhere, 1 at
             the fullest only.
-        loss_scattered_ratio: part of the losses that came without regard to that backlog.
+        loss_scattered_ratio: part of the loss events that came without regard to that backlog, as is most to be
+            believed; `loss_scattered_low` and `_high` are the ends of its 90 % interval.
+        loss_burst_odds_log10: how much likelier these are bursts than losses that know nothing of each other.
+        loss_examples: the longest runs, with their place.
         acks_arrived_ratio: pure ACKs that arrived over those the receiver sent.
         acks_per_segment: pure ACKs sent over data segments arrived.
         ack_reasons: part of the receiver's pure ACKs by reason.
@@ -161,12 +180,17 @@ class SegmentFacts:
     retransmitted_ratio: float | None = None
     lost_ratio: float | None = None
     loss_events: int | None = None
-    lost_segments_per_event: float | None = None
+    loss_runs: int | None = None
+    lost_segments_per_run: float | None = None
     timeouts: int | None = None
     out_of_order_ratio: float | None = None
     spurious_ratio: float | None = None
     loss_backlog_rank: float | None = None
     loss_scattered_ratio: float | None = None
+    loss_scattered_low: float | None = None
+    loss_scattered_high: float | None = None
+    loss_burst_odds_log10: float | None = None
+    loss_examples: tuple[LostRun, ...] = ()
     acks_arrived_ratio: float | None = None
     acks_per_segment: float | None = None
     ack_reasons: Mapping[str, float] = field(default_factory=dict)

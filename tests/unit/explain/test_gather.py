@@ -60,9 +60,9 @@ def bursts(lost_at: int) -> tuple[Wire, Wire]:
 
 @pytest.mark.parametrize(("lost_at", "least", "most"), [(7, 0.9, 1.0), (1, 0.0, 0.5)])
 def test_a_queue_loses_where_its_backlog_is_highest(lost_at: int, least: float, most: float) -> None:
-    found = losses(*bursts(lost_at), LINE_BPS / 8e9)
+    found = losses({0: bursts(lost_at)}, LINE_BPS / 8e9)
     assert (found.lost, len(found.runs)) == (10, 10)
-    ranks = [rank for _, rank in found.runs if rank is not None]
+    ranks = [run.rank for run in found.runs if run.rank is not None]
     assert all(least <= rank <= most for rank in ranks)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts, SegmentFacts, WindowFacts
+from whyperf.explain.facts import EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
 from whyperf.explain.model import Losses, Pattern
 from whyperf.explain.rules import RULES, judge
 
@@ -61,7 +61,21 @@ class Case:
     against: Edit
 
 
-LOST = {"lost_ratio": 0.01, "retransmitted_ratio": 0.01, "line_bps": 100e6, "line_steadiness": 0.6}
+LOST = {
+    "lost_ratio": 0.01,
+    "retransmitted_ratio": 0.01,
+    "line_bps": 100e6,
+    "line_steadiness": 0.6,
+    "line_use_ratio": 0.3,
+    "loss_events": 20,
+    "loss_runs": 20,
+    "lost_segments_per_run": 1.0,
+}
+OF_QUEUE = {"loss_scattered_ratio": 0.1, "loss_scattered_low": 0.01, "loss_scattered_high": 0.3}
+OF_CHANCE = {"loss_scattered_ratio": 0.9, "loss_scattered_low": 0.7, "loss_scattered_high": 0.99}
+OF_EITHER = {"loss_scattered_ratio": 0.5, "loss_scattered_low": 0.05, "loss_scattered_high": 0.95}
+SINGLE = {"lost_segments_per_run": 1.1, "loss_burst_odds_log10": -3.0}
+BURSTS = {"lost_segments_per_run": 8.0, "loss_burst_odds_log10": 30.0}
 ON_CPU = {"thread_ratio": 0.95}
 
 CASES = (
@@ -152,29 +166,18 @@ CASES = (
     ),
     Case(
         Cause.SMALL_QUEUE,
-        facts(
-            {"shares": {"congestion_window": 0.9}},
-            segments=LOST | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.99},
-        ),
-        of_segments(loss_backlog_rank=0.5),
+        facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_QUEUE),
+        of_segments(**OF_CHANCE),
     ),
     Case(
         Cause.RANDOM_LOSS,
-        facts(
-            {"shares": {"congestion_window": 0.9}},
-            segments=LOST
-            | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.5, "lost_segments_per_event": 1.1},
-        ),
-        of_segments(lost_segments_per_event=8.0),
+        facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_CHANCE | SINGLE),
+        of_segments(**BURSTS),
     ),
     Case(
         Cause.BURST_LOSS,
-        facts(
-            {"shares": {"loss_recovery": 0.9}},
-            segments=LOST
-            | {"line_use_ratio": 0.3, "loss_events": 20, "loss_backlog_rank": 0.5, "lost_segments_per_event": 8.0},
-        ),
-        of_segments(lost_segments_per_event=1.1),
+        facts({"shares": {"loss_recovery": 0.9}}, segments=LOST | OF_CHANCE | BURSTS),
+        of_segments(**SINGLE),
     ),
     Case(
         Cause.REORDERING,
@@ -344,3 +347,45 @@ def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on
     verdict = judge(replace(found, patterns=(pattern,)))[0]
     assert verdict.cause is Cause.RECEIVER_LOSS
     assert verdict.evidence[0].value == 90
+
+
+@pytest.mark.parametrize(
+    ("whose", "sizes", "named"),
+    [
+        (OF_EITHER, SINGLE, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.RANDOM_LOSS]),
+        (OF_EITHER, BURSTS, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.BURST_LOSS]),
+        (OF_CHANCE, {"loss_burst_odds_log10": -0.5}, [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BURST_LOSS]),
+        (OF_CHANCE, {"loss_burst_odds_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
+    ],
+)
+def test_what_the_losses_do_not_tell_is_not_known_and_the_candidates_are_named(
+    whose: dict[str, float], sizes: dict[str, float], named: list[Cause]
+) -> None:
+    verdicts = judge(facts({"shares": {"congestion_window": 0.9}}, segments=LOST | whose | sizes))
+    assert [verdict.cause for verdict in verdicts] == named
+    assert all(str(cause).replace("_", " ") in verdicts[0].claim for cause in named[1:])
+    assert "a longer trial" in verdicts[0].claim
+    assert verdicts[0].evidence
+    assert {verdict.confidence for verdict in verdicts} == {"low"}
+
+
+def test_what_is_known_stands_before_what_is_not() -> None:
+    known = facts(
+        {"shares": {"congestion_window": 0.3, "receive_window_buffer": 0.6}}, segments=LOST | OF_EITHER | SINGLE
+    )
+    assert judge(known)[0].cause is Cause.RECEIVE_BUFFER
+
+
+def test_a_queue_and_chance_may_both_have_some_of_the_losses() -> None:
+    both = {"loss_scattered_ratio": 0.6, "loss_scattered_low": 0.4, "loss_scattered_high": 0.75}
+    verdicts = judge(facts({"shares": {"congestion_window": 0.95}}, segments=LOST | both | SINGLE))
+    assert [verdict.cause for verdict in verdicts] == [Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
+    assert all(verdict.confidence == "high" for verdict in verdicts)
+
+
+def test_a_loss_can_be_looked_up_in_the_log() -> None:
+    one = LostRun(connection=3, begin_ns=5 * MS, end_ns=6 * MS, segments=8, rank=0.4)
+    found = LOST | OF_CHANCE | BURSTS | {"loss_examples": (one,)}
+    evidence = judge(facts({"shares": {"loss_recovery": 0.9}}, segments=found))[0].evidence
+    placed = [(row.connection, row.from_ns, row.to_ns, row.value) for row in evidence if row.connection is not None]
+    assert placed == [(3, 5 * MS, 6 * MS, 8.0)]

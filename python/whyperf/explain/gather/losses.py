@@ -6,12 +6,15 @@ So a lost segment is compared with the others by the backlog that a queue of the
 have had in front of it, computed from when the sender's segments left (Lindley's recursion).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from whyperf.explain.facts import LostRun
+from whyperf.explain.gather.rates import HEADERS_BYTES
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,14 +26,11 @@ MOST_SEGMENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Losses:
-    """Of one connection. `runs` are losses of consecutive segments, in their order: how many segments, and where the
-    first of them stands among all segments by the backlog it met: 0.5 is anywhere, 1 at the most; None without a rate
-    of the line.
-    """
+    """Of connections that share a line; the runs in their order."""
 
     sent: int
     lost: int
-    runs: tuple[tuple[int, float | None], ...]
+    runs: tuple[LostRun, ...]
 
 
 @dataclass(frozen=True)
@@ -77,29 +77,48 @@ def lost_copies(sent: Wire, arrived: Wire) -> Flags:
 
 
 def backlog(sent: Wire, lost: Flags, bytes_per_ns: float, overhead: int) -> Floats:
-    """Bytes that a queue of that rate has before it when each segment comes; lost ones never were in it."""
-    waiting = np.empty(sent.time_ns.size)
-    level, before = 0.0, int(sent.time_ns[0]) if sent.time_ns.size else 0
-    sizes = (sent.payload + overhead).tolist()
-    for number, (now, size, gone) in enumerate(zip(sent.time_ns.tolist(), sizes, lost.tolist(), strict=True)):
-        level = max(0.0, level - (now - before) * bytes_per_ns)
-        before = now
-        waiting[number] = level
-        if not gone:
-            level += size
-    return waiting
+    """Bytes that a queue of that rate has before it when each segment comes; lost ones never were in it.
+
+    The level after each segment is what the one before left, less what the line took since then, and never below
+    nothing: a random walk reflected at 0, which is the walk less its least value so far (Lindley 1952).
+    """
+    entered = np.where(lost, 0, sent.payload + overhead)
+    steps = np.concatenate(([0], entered[:-1])) - np.diff(sent.time_ns, prepend=sent.time_ns[:1]) * bytes_per_ns
+    walk = np.cumsum(steps)
+    return walk - np.minimum(np.minimum.accumulate(walk), 0.0)
 
 
-def losses(sent: Wire, arrived: Wire, bytes_per_ns: float | None, overhead: int = 66) -> Losses:
-    """What one connection lost. `bytes_per_ns` is the rate of the line, `overhead` the headers of a segment."""
-    lost = lost_copies(sent, arrived)
+def losses(
+    connections: Mapping[int, tuple[Wire, Wire]], bytes_per_ns: float | None, overhead: int = HEADERS_BYTES
+) -> Losses:
+    """What connections lost that share a line.
+
+    Args:
+        connections: what each sent and what of it arrived.
+        bytes_per_ns: the rate of the line; None where it is not known.
+        overhead: the headers of a segment.
+    """
+    if not connections:
+        return Losses(0, 0, ())
+    gone = [lost_copies(sent, arrived) for sent, arrived in connections.values()]
+    whose = np.repeat(list(connections), [flags.size for flags in gone])
+    time, sequence, payload = (
+        np.concatenate([getattr(sent, name) for sent, _ in connections.values()])
+        for name in ("time_ns", "sequence", "payload")
+    )
+    order = np.argsort(time, kind="stable")
+    sent, lost, whose = Wire(time[order], sequence[order], payload[order]), np.concatenate(gone)[order], whose[order]
     begins = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
     sizes = np.diff(np.append(np.cumsum(lost)[begins] - 1, lost.sum()))
     ranks: list[float | None] = [None] * begins.size
     if bytes_per_ns and begins.size > 0:
         waiting = backlog(sent, lost, bytes_per_ns, overhead)
         ranks = list(_ranks(waiting[begins], waiting[~lost]))
-    return Losses(int(lost.size), int(lost.sum()), tuple(zip(sizes.tolist(), ranks, strict=True)))
+    runs = (
+        LostRun(int(whose[at]), int(sent.time_ns[at]), int(sent.time_ns[at + size - 1]), size, rank)
+        for at, size, rank in zip(begins.tolist(), sizes.tolist(), ranks, strict=True)
+    )
+    return Losses(int(lost.size), int(lost.sum()), tuple(runs))
 
 
 def _ranks(some: Floats, others: Floats) -> Iterator[float]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial, read_log
 from whyperf.explain.facts import SegmentFacts, WindowFacts
+from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.rates import line_rate
 from whyperf.explain.gather.table import first
@@ -25,6 +26,8 @@ UNLIMITED = 2**63
 """Pacing rates from here on mean none (~0UL in the kernel)."""
 MOST_CONNECTIONS = 16
 """Connections whose losses are told segment by segment: the ones that sent most."""
+MOST_EXAMPLES = 3
+"""Losses that are told one by one, with their place: the largest."""
 
 
 @dataclass(frozen=True)
@@ -127,37 +130,33 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     """The losses of the connections that sent most."""
     most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
     rate = None if facts.line_bps is None else facts.line_bps / 8e9
-    found = []
+    wires = {}
     for connection in most["connection"].to_list()[:MOST_CONNECTIONS]:
         one = pl.col("connection") == connection
-        found.append(losses(on_wire(data.filter(one)), on_wire(arrived.filter(one)), rate))
-    runs = [run for one in found for run in one.runs]
-    ranks = [rank for _, rank in runs if rank is not None]
-    # Chance puts as many losses below the middle backlog as above it, a queue that runs over puts none there.
-    low = [size for size, rank in runs if rank is not None and rank < 0.5]
-    sent, lost = sum(one.sent for one in found), sum(one.lost for one in found)
+        wires[connection] = (on_wire(data.filter(one)), on_wire(arrived.filter(one)))
+    found = losses(wires, rate)
+    runs, sent, lost = found.runs, found.sent, found.lost
+    ranks = [run.rank for run in runs if run.rank is not None]
+    round_trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").median()) or 0.0
+    events = loss_events(runs, round_trip)
+    by_chance = scattered([run.rank for run in events if run.rank is not None])
+    weights = of_chance([run.rank for run in runs], 1.0 if by_chance is None else by_chance.mean)
+    sizes = [run.segments for run in runs]
+    lost_ratio = lost / max(1, sent)
     return replace(
         facts,
-        lost_ratio=lost / max(1, sent),
+        lost_ratio=lost_ratio,
         spurious_ratio=max(0.0, 1 - lost / max(1.0, (facts.retransmitted_ratio or 0.0) * sent)),
-        loss_events=len(runs),
-        lost_segments_per_event=sum(low) / len(low) if low else (lost / len(runs) if runs else None),
+        loss_events=len(events),
+        loss_runs=len(runs),
+        lost_segments_per_run=float(np.average(sizes, weights=weights)) if runs else None,
         loss_backlog_rank=sum(ranks) / len(ranks) if ranks else None,
-        loss_scattered_ratio=_scattered(ranks),
+        loss_scattered_ratio=None if by_chance is None else by_chance.mean,
+        loss_scattered_low=None if by_chance is None else by_chance.low,
+        loss_scattered_high=None if by_chance is None else by_chance.high,
+        loss_burst_odds_log10=burst_odds_log10(sizes, weights, lost_ratio) if runs else None,
+        loss_examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MOST_EXAMPLES]),
     )
-
-
-OVERRUN_RANK = 0.95
-"""Where losses stand by backlog when all of them are a queue's that runs over, as it comes out of real logs."""
-
-
-def _scattered(ranks: list[float]) -> float | None:
-    """The part of the losses that chance took: by how many met little backlog, and by the middle of all."""
-    if not ranks:
-        return None
-    low = 2 * sum(rank < 0.5 for rank in ranks) / len(ranks)
-    between = (OVERRUN_RANK - sum(ranks) / len(ranks)) / (OVERRUN_RANK - 0.5)
-    return max(0.0, min(1.0, max(low, between)))
 
 
 def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:

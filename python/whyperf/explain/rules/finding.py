@@ -23,6 +23,7 @@ class Finding:
         refuted_by: what would speak against it.
         gain: what the change brings; None where nothing foretells it.
         targets: figures that the change needs, by name.
+        open_because: where the evidence fits another cause as well: why, and what would tell the two apart.
     """
 
     cause: Cause
@@ -33,6 +34,7 @@ class Finding:
     refuted_by: str
     gain: Gain | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
+    open_because: str = ""
 
     @property
     def strength(self) -> float:
@@ -41,6 +43,11 @@ class Finding:
 
 
 Rule = Callable[[Facts], Finding | None]
+
+LEAST_CERTAINTY = 0.5
+"""Below, "not known" stands first."""
+UNDECIDED = 0.45
+"""The certainty of a finding that the evidence allows, and another as well."""
 
 BUSY = 0.8
 """From here on a CPU is taken to be a limit: the rest is waiting that the log's clock does not see."""

@@ -1,6 +1,6 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.explain.causes import Cause
@@ -8,7 +8,16 @@ from whyperf.explain.facts import Facts
 from whyperf.explain.model import Verdict
 from whyperf.explain.rules import application, buffers, cpu, path
 from whyperf.explain.rules.changes import change_for
-from whyperf.explain.rules.finding import Finding, Rule, clipped, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import (
+    LEAST_CERTAINTY,
+    UNDECIDED,
+    Finding,
+    Rule,
+    clipped,
+    figure,
+    is_on_cpu,
+    state_evidence,
+)
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -47,8 +56,6 @@ RULES: tuple[Rule, ...] = (
 
 LEAST_STRENGTH = 0.12
 """Weaker findings are left out: that little is within what repeating a trial changes."""
-LEAST_CERTAINTY = 0.5
-"""Below, "not known" stands first."""
 _HIGH, _MEDIUM = 0.85, 0.6
 
 
@@ -64,7 +71,7 @@ def judge(facts: Facts, factors: Mapping[str, object] | None = None) -> list[Ver
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
-        found.insert(0, _capacity(facts) or _not_known(facts))
+        found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
     return [_verdict(finding, facts, factors or {}) for finding in found]
 
 
@@ -117,6 +124,24 @@ def _takes_turns(facts: Facts) -> bool:
     """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
     both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
     return (facts.segments.data_back_packets or 0) >= 5 and both >= 0.6
+
+
+def _open(found: Sequence[Finding]) -> Finding | None:
+    """Several causes of which the evidence does not tell which it is; None where the first says nothing of another."""
+    first = found[0]
+    if not first.open_because:
+        return None
+    fitting = [one for one in found if one.open_because]
+    names = [str(one.cause).replace("_", " ") for one in fitting]
+    between = f"between {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"whether it is {names[0]}"
+    return Finding(
+        Cause.NOT_KNOWN,
+        f"Not known {between}: {first.open_because}.",
+        max(one.lost for one in fitting),
+        UNDECIDED,
+        first.evidence,
+        "Only one of them is left when more is measured.",
+    )
 
 
 def _not_known(facts: Facts) -> Finding:

@@ -1,12 +1,15 @@
 """What the path does: its rate, its queue, losses, order, acknowledgments on their way back."""
 
-from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
+from dataclasses import dataclass
+
+from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts
+from whyperf.explain.facts import Facts, LostRun
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     LOST_BEHIND_PATH,
+    UNDECIDED,
     Finding,
     clipped,
     figure,
@@ -17,13 +20,14 @@ from whyperf.explain.states import SenderState as S
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
-OVERRUN_RANK = 0.75
-"""Losses where the backlog is so high are of a queue that runs over; those without regard to it come to 0.5."""
 LEAST_OVERRUN_USE = 0.7
 """The same where its queue runs over: a larger one could bring no more than the rest, a faster line any rate."""
 LEAST_LOSSES = 3
-LEAST_SCATTERED = 0.3
-"""From here on some of the losses are not a queue's."""
+SURELY = 0.2
+"""A cause has some of the losses for sure where the whole interval of its part of them lies above."""
+CLEAR_ODDS_LOG10 = 1.0
+"""From ten to one on evidence is strong (Jeffreys, Theory of Probability, appendix B)."""
+WHAT_WOULD_TELL = "a longer trial, in which more is lost, would tell"
 
 
 def _path_wait(facts: Facts) -> float:
@@ -37,16 +41,32 @@ def _losses(facts: Facts) -> tuple[Evidence, ...]:
     if told.retransmitted_ratio is not None:
         words = f"{percent(told.retransmitted_ratio)} of the segments were sent again."
         evidence.append(figure(words, "segments", facts.sender, told.retransmitted_ratio, "ratio"))
-    if told.loss_events:
-        words = f"{told.loss_events} losses of {significant(told.lost_segments_per_event or 1)} segments each."
-        evidence.append(figure(words, "segments", facts.receiver, told.loss_events, "count"))
+    if told.loss_runs:
+        words = f"{count(told.loss_runs, 'loss', 'losses')} of {significant(told.lost_segments_per_run or 1)} segments"
+        evidence.append(figure(f"{words} each.", "segments", facts.receiver, told.loss_runs, "count"))
     if told.loss_backlog_rank is not None:
         words = (
             f"Before the line waited more than at {percent(told.loss_backlog_rank)} of the other segments "
             "when one was lost."
         )
         evidence.append(figure(words, "segments", facts.sender, told.loss_backlog_rank, "ratio"))
-    return tuple(evidence)
+    return (*evidence, *(_lost_run(facts, run) for run in told.loss_examples))
+
+
+def _lost_run(facts: Facts, run: LostRun) -> Evidence:
+    """A single loss, with its place in the log."""
+    many = count(run.segments, "segment")
+    met = "" if run.rank is None else f", with more before the line than at {percent(run.rank)} of the others"
+    return Evidence(
+        words=f"{many} sent at {seconds(run.begin_ns)} {'was' if run.segments == 1 else 'were all'} lost{met}.",
+        table="segments",
+        host=facts.sender.host,
+        connection=run.connection,
+        from_ns=run.begin_ns,
+        to_ns=max(run.end_ns, run.begin_ns + 1),
+        value=float(run.segments),
+        unit="segments",
+    )
 
 
 def _has_losses(facts: Facts) -> bool:
@@ -54,17 +74,34 @@ def _has_losses(facts: Facts) -> bool:
 
 
 def _overruns(facts: Facts) -> bool:
-    """Whether losses come where a queue is fullest."""
-    rank = facts.segments.loss_backlog_rank
-    return rank is not None and (rank >= OVERRUN_RANK or _scattered(facts) < 0.5)
+    """Whether most losses come where a queue is fullest."""
+    return _has_losses(facts) and _scattered(facts) < 0.5
 
 
 def _scattered(facts: Facts) -> float:
     """Part of the losses that came without regard to a queue; where no line is known, all of them."""
+    part = facts.segments.loss_scattered_ratio
+    return 1.0 if part is None else part
+
+
+@dataclass(frozen=True)
+class _Whose:
+    """Whether chance, and whether a queue, has some of the losses for sure."""
+
+    chance: bool
+    queue: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all of them may be either's."""
+        return not self.chance and not self.queue
+
+
+def _whose(facts: Facts) -> _Whose:
     told = facts.segments
-    if told.loss_scattered_ratio is not None:
-        return told.loss_scattered_ratio
-    return 0.0 if told.loss_backlog_rank is not None and told.loss_backlog_rank >= OVERRUN_RANK else 1.0
+    if told.loss_scattered_low is None or told.loss_scattered_high is None:
+        return _Whose(chance=True, queue=False)
+    return _Whose(chance=told.loss_scattered_low >= SURELY, queue=told.loss_scattered_high <= 1 - SURELY)
 
 
 def _use(facts: Facts) -> float | None:
@@ -91,7 +128,7 @@ def bottleneck(facts: Facts) -> Finding | None:
     use = _use(facts)
     if told.line_bps is None or use is None:
         return None
-    overruns = _has_losses(facts) and _overruns(facts)
+    overruns = _overruns(facts)
     queued = (growth is not None and growth >= 1.15) or overruns
     if use < (LEAST_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
         return None
@@ -131,20 +168,31 @@ def bottleneck(facts: Facts) -> Finding | None:
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     told, wait = facts.segments, _path_wait(facts)
-    if not _has_losses(facts) or not _overruns(facts) or wait < 0.1 or bottleneck(facts) is not None:
+    if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
+        return None
+    whose = _whose(facts)
+    if whose.chance and not whose.queue:
         return None
     line = "the line" if told.line_bps is None else f"a line of {bit_rate(told.line_bps)}"
-    lost = _unused(facts)
+    lost = _unused(facts) * (1 - _scattered(facts) if whose.chance else 1.0)
+    certainty = 0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
         f"A queue on the path is too small: it runs over when a burst comes, while {line} is used at "
         f"{percent(told.line_use_ratio or 0)} only.",
         lost,
-        0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.6,
+        UNDECIDED if whose.is_open else certainty,
         _losses(facts),
         "Losses come as often where the sender's segments are far apart.",
         gain.of_share(facts, lost, by_line=True),
+        open_because=_few_losses(facts) if whose.is_open else "",
     )
+
+
+def _few_losses(facts: Facts) -> str:
+    """Why it is not known whose the losses are."""
+    told = count(facts.segments.loss_events or 0, "loss", "losses")
+    return f"{told} may be a queue's that runs over as well as chance's; {WHAT_WOULD_TELL}"
 
 
 def random_loss(facts: Facts) -> Finding | None:
@@ -157,30 +205,41 @@ def burst_loss(facts: Facts) -> Finding | None:
     return _loss(facts, bursts=True)
 
 
-BURST_SEGMENTS = 2.0
-"""From here on in the mean losses are bursts; independent ones of p have 1 / (1 - p)."""
-
-
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     told, wait = facts.segments, _path_wait(facts)
-    each = told.lost_segments_per_event
-    if not _has_losses(facts) or _scattered(facts) < LEAST_SCATTERED or wait < 0.1 or each is None:
+    each, odds = told.lost_segments_per_run, told.loss_burst_odds_log10
+    if not _has_losses(facts) or wait < 0.1 or each is None or odds is None:
         return None
-    if bursts != (each >= BURST_SEGMENTS):
+    whose = _whose(facts)
+    if (whose.queue and not whose.chance) or (bursts and odds < -CLEAR_ODDS_LOG10) or (
+        not bursts and odds > CLEAR_ODDS_LOG10
+    ):  # fmt: skip
         return None
-    lost = _unused(facts)
-    few = (told.loss_events or 0) < LEAST_LOSSES
+    even = abs(odds) <= CLEAR_ODDS_LOG10
+    lost = _unused(facts) * (_scattered(facts) if whose.queue else 1.0)
+    certainty = 0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.65
     how = f"in bursts of {significant(each, 2)} segments" if bursts else "one at a time"
+    why = _few_losses(facts) if whose.is_open else _no_odds(facts) if even else ""
+    # Of two that are as likely the likelier one stands first.
+    less = 0.02 if even and bursts != (odds > 0) else 0.0
     return Finding(
         Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
         f"The path loses {percent(told.lost_ratio or 0)} of the data, {how}, whether or not a queue is there: the "
         f"congestion window never grows to what the path holds.",
         lost,
-        0.65 if few else 0.9,
+        UNDECIDED - less if why else certainty,
         _losses(facts),
         "Losses come where the most is queued, or the line is full all the time.",
         gain.of_share(facts, lost, by_line=True),
+        open_because=why,
     )
+
+
+def _no_odds(facts: Facts) -> str:
+    """Why it is not known whether losses come singly or in bursts."""
+    told = count(facts.segments.loss_runs or 0, "loss", "losses")
+    each = significant(facts.segments.lost_segments_per_run or 1)
+    return f"{told} of {each} segments come about as often from bursts as from chance alone; {WHAT_WOULD_TELL}"
 
 
 def reordering(facts: Facts) -> Finding | None:

@@ -1,0 +1,86 @@
+"""Whether losses are a queue's or chance's, and whether chance takes segments singly or in bursts.
+
+Both are asked as odds of one account over the other, so that few losses say little, and how little they say is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whyperf.explain.facts import LostRun
+
+OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
+"""Ranks of a queue's drops have the density of the highest of 20 segments drawn by chance, 0.95 in the mean, as they
+have in real logs; one in ten lies anywhere, for a host that was late makes the computed backlog wrong."""
+ONE_SIDED = 0.05
+"""What lies beyond each end of an interval."""
+LEAST_BURST_RATIO = 0.5
+"""The chance that the segment after a lost one is lost, too, in bursts of two in the mean, the shortest called so
+(Gilbert, Bell System Technical Journal 1960, with 1 - r of it)."""
+_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """The part of the loss events that chance took: what is most to be believed of it, and its 90 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def loss_events(runs: Sequence[LostRun], span_ns: float) -> list[LostRun]:
+    """The first run of each loss event; losses within a round trip are one to a congestion control (RFC 5348
+    section 5.2).
+
+    Args:
+        runs: in the order of time.
+        span_ns: a round trip.
+    """
+    found: list[LostRun] = []
+    for run in runs:
+        if not found or run.begin_ns - found[-1].begin_ns > span_ns:
+            found.append(run)
+    return found
+
+
+def scattered(ranks: Sequence[float]) -> Scattered | None:
+    """How many of the loss events came without regard to the backlog; None without one.
+
+    Chance spreads their ranks evenly, a queue that runs over puts them at the top: the part of the first kind in such
+    a mixture, every part as likely before.
+    """
+    if not ranks:
+        return None
+    parts = (np.arange(_STEPS) + 0.5) / _STEPS
+    likely = np.log(parts + (1 - parts) * _overrun_density(ranks)[:, None]).sum(axis=0)
+    belief = np.exp(likely - likely.max())
+    belief /= belief.sum()
+    upto = np.cumsum(belief)
+    low, high = (parts[min(_STEPS - 1, int(np.searchsorted(upto, at)))] for at in (ONE_SIDED, 1 - ONE_SIDED))
+    return Scattered(float((parts * belief).sum()), float(low), float(high))
+
+
+def of_chance(ranks: Sequence[float | None], part: float) -> list[float]:
+    """How likely chance took each of these, where it takes `part` of all; 1 where no rank is known."""
+    return [1.0 if rank is None else part / (part + (1 - part) * float(_overrun_density([rank])[0])) for rank in ranks]
+
+
+def burst_odds_log10(sizes: Sequence[int], weights: Sequence[float], lost_ratio: float) -> float:
+    """The decimal logarithm of the odds of bursts over losses that know nothing of each other; 0 is as likely.
+
+    Args:
+        sizes: lengths of runs.
+        weights: how likely each is chance's.
+        lost_ratio: the chance of a segment to be lost, if losses are independent.
+    """
+    alone = min(max(lost_ratio, 1e-9), LEAST_BURST_RATIO)
+    # A run goes on size - 1 times, and ends once.
+    on, off = np.log10(LEAST_BURST_RATIO / alone), np.log10((1 - LEAST_BURST_RATIO) / (1 - alone))
+    return float(sum(weight * ((size - 1) * on + off) for size, weight in zip(sizes, weights, strict=True)))
+
+
+def _overrun_density(ranks: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    top = OVERRUN_POWER * np.asarray(ranks, dtype=np.float64) ** (OVERRUN_POWER - 1)
+    return np.asarray((1 - STRAY_RATIO) * top + STRAY_RATIO)

@@ -7,10 +7,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from whyperf.analyze.quantity import significant
 from whyperf.truth import Part
 from whyperf.truth.figures import confusion, figures
 from whyperf.truth.grade import Grade
-from whyperf.truth.page import lowered
+from whyperf.truth.page import foretold, lowered
 
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
@@ -21,12 +22,12 @@ SHOWN = 3
 def print_grades(grades: Sequence[Grade]) -> None:
     """Each dose and run, the confusion matrix, the bars."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    table = _table("Experiment", "Dose", "Lowers by", "Put there", "Told", "Right")
+    table = _table("Experiment", "Dose", "Lowers by", "Put there", "Told", "Right", "Predicted", "Measured")
     for one in grades:
         put = "nothing" if one.role.part is Part.UNDISTURBED else " + ".join(_put(one))
         told = ", ".join(one.told[:SHOWN]) or "nothing"
         dose = f"{one.role.dose}{' held out' if one.role.held_out else ''}" if one.role.dose else ""
-        table.add_row(one.role.of, dose, lowered(one) if one.without_bps else "", put, told, _right(one))
+        table.add_row(one.role.of, dose, lowered(one) if one.without_bps else "", put, told, _right(one), *_gains(one))
     console.print(table)
     console.print()
     matrix = _table("Put there", "Told first, how often")
@@ -45,6 +46,10 @@ def print_grades(grades: Sequence[Grade]) -> None:
 
 def _put(one: Grade) -> list[str]:
     return [str(cause) for cause in (one.causes if one.role.part is Part.BOTH else one.causes[:1])]
+
+
+def _gains(one: Grade) -> tuple[str, str]:
+    return ("", "") if one.prediction is None else (foretold(one), significant(one.prediction.measured))
 
 
 def _right(one: Grade) -> str:

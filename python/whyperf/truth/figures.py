@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
 from whyperf.truth.design import Part
+from whyperf.truth.gains import NEAR
 from whyperf.truth.grade import Grade
 
 #: Verdicts of a pair among which both causes should be.
@@ -42,12 +43,15 @@ def figures(grades: Sequence[Grade]) -> list[Figure]:
     misses = [one for one in doses if one.rank != 1]
     closed = [one for one in grades if one.closed_ratio is not None]
     compared = sum(one.chronographs.compared for one in grades)
+    foretold = [one for one in doses if one.prediction is not None]
     return [
         _of("first", "first verdict right", 0.90, doses, lambda one: one.rank == 1),
         _of("first_two", "right among the first two", 0.97, doses, lambda one: one.rank in {1, 2}),
         _of("misses_not_known", "misses that say not known", 0.50, misses, lambda one: one.is_not_known),
         _of("pairs", "pairs with both among the first three", 0.80, pairs, lambda one: one.has_both(OF_PAIRS)),
         _of("clean", "undisturbed runs with nothing blamed", 0.95, undisturbed, lambda one: one.is_clean),
+        # As many within as beyond: the median error is at most that.
+        _of("gains", f"predicted gains off by at most {NEAR:.0%}", 0.50, foretold, _is_near),
         _of("closed", "trials whose budgets close", 1.0, closed, lambda one: (one.closed_ratio or 0) >= CLOSED_FROM),
         Figure(
             "chronographs",
@@ -70,6 +74,10 @@ def confusion(grades: Sequence[Grade]) -> dict[str, dict[Cause, int]]:
         row = rows.setdefault(put, {})
         row[told] = row.get(told, 0) + 1
     return rows
+
+
+def _is_near(one: Grade) -> bool:
+    return one.prediction is not None and one.prediction.error_ratio <= NEAR
 
 
 def _of(key: str, asked: str, bar: float, grades: Sequence[Grade], holds: Callable[[Grade], bool]) -> Figure:

@@ -9,6 +9,7 @@ from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.plan import Plan
 from whyperf.truth.catalog import Catalog, Quiet
 from whyperf.truth.design import Part, Role, roles_of
+from whyperf.truth.gains import Prediction, prediction_of
 
 #: A dose counts when it lowers the rate by so much.
 COUNTS_FROM = 0.15
@@ -30,7 +31,8 @@ class Grade:
     `causes` is what was put there; of an undisturbed run, all that may be named. `lowered_by` is the part of the
     rate that it took: of a dose against its baseline, of a pair what the lesser of the two takes beside the other;
     None where a rate is missing. `told` are the causes of the verdicts in their order. `closed_ratio` is the least
-    part of a connection's life that is in named states, over connections and ends.
+    part of a connection's life that is in named states, over connections and ends. `prediction` is what the first right
+    verdict on a dose foretold, where that can be compared.
     """
 
     role: Role
@@ -44,6 +46,7 @@ class Grade:
     closed_ratio: float | None
     chronographs: Chronographs
     missing: tuple[str, ...]
+    prediction: Prediction | None = None
 
     @property
     def counts(self) -> bool:
@@ -78,18 +81,20 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
     cells = {cell.sweep: cell.id for cell in plan.cells}
     explanations = {cell.cell: cell for cell in explained.cells}
     rates = {sweep: rates_bps.get(cell) for sweep, cell in cells.items()}
+    factors = {cell.sweep: cell.factors for cell in plan.cells}
     grades = []
     for role in roles_of(catalog):
         cell = cells.get(role.sweep)
         explanation = explanations.get(cell or "")
         if cell is None or explanation is None or not role.is_explained:
             continue
-        without = _without(role, rates)
+        without, causes = _without(role, rates), _causes(catalog, role)
+        baseline = factors.get(f"{role.of}-{Part.BASELINE}", {})
         grades.append(
             Grade(
                 role=role,
                 cell=cell,
-                causes=_causes(catalog, role),
+                causes=causes,
                 rate_bps=rates[role.sweep],
                 without_bps=without,
                 lowered_by=_lowered_by(rates[role.sweep], without),
@@ -98,6 +103,7 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
                 closed_ratio=_closed_ratio(explanation),
                 chronographs=_chronographs(explanation),
                 missing=tuple(explanation.missing),
+                prediction=_prediction(explanation, causes, _gain(rates[role.sweep], without), role, baseline),
             )
         )
     return grades
@@ -124,6 +130,24 @@ def _without(role: Role, rates: Mapping[str, float | None]) -> float | None:
 
 def _lowered_by(rate: float | None, without: float | None) -> float | None:
     return None if rate is None or not without else 1 - rate / without
+
+
+def _gain(rate: float | None, without: float | None) -> float | None:
+    return without / rate if rate and without else None
+
+
+def _prediction(
+    explanation: CellExplanation,
+    causes: tuple[Cause, ...],
+    measured: float | None,
+    role: Role,
+    baseline: Mapping[str, object],
+) -> Prediction | None:
+    """Of a dose that counts: what the first right of its first two verdicts foretold."""
+    if role.part is not Part.DOSE or measured is None or measured < 1 / (1 - COUNTS_FROM):
+        return None
+    right = next((one for one in explanation.verdicts[:2] if one.cause in causes), None)
+    return prediction_of(right, measured, role.own, baseline)
 
 
 def _closed_ratio(explanation: CellExplanation) -> float | None:

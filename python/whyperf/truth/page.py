@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from whyperf.analyze.quantity import significant
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level
 from whyperf.truth.design import Part
 from whyperf.truth.figures import confusion, figures
+from whyperf.truth.gains import MILD, median_error
 from whyperf.truth.grade import Grade
 
 SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -30,6 +32,7 @@ def markdown(grades: Sequence[Grade], about: Iterable[str]) -> str:
     parts = [
         ", ".join(about) + ".",
         _figures(grades),
+        _gains(grades),
         _confusion(grades),
         _doses(grades),
         _pairs(grades),
@@ -61,6 +64,28 @@ def _held_out(grades: Sequence[Grade]) -> str:
     )
 
 
+def _gains(grades: Sequence[Grade]) -> str:
+    """How far the predicted gains were off; "" where none can be compared."""
+    doses = [(one.prediction, one.role.held_out) for one in grades if one.prediction is not None]
+    told = [one for one, _ in doses]
+    groups = {
+        "all doses": told,
+        f"gains up to {MILD:.0f}": [one for one in told if one.measured <= MILD],
+        "larger gains": [one for one in told if one.measured > MILD],
+        "held-out doses": [one for one, held_out in doses if held_out],
+    }
+    rows = [
+        (name, f"{error:.0%}", f"{sum(one.is_inside for one in members)} of {len(members)}")
+        for name, members in groups.items()
+        if (error := median_error(members)) is not None
+    ]
+    text = (
+        "Where a verdict's change gives the baseline back, the baseline's rate over the dose's is what it should bring."
+    )
+    headings = ("Predicted gains", "Median error", "In the interval")
+    return f"### Predicted gains\n\n{text}\n\n" + _table(headings, rows) if rows else ""
+
+
 def _confusion(grades: Sequence[Grade]) -> str:
     rows = [
         (f"`{put}`", ", ".join(f"`{cause}` {count}" for cause, count in sorted(told.items(), key=lambda x: -x[1])))
@@ -77,11 +102,13 @@ def _doses(grades: Sequence[Grade]) -> str:
             lowered(one),
             _told(one.told),
             _right(one),
+            foretold(one),
+            f"{significant(one.prediction.measured)}" if one.prediction else "-",
         )
         for one in grades
         if one.role.part is Part.DOSE
     ]
-    headings = ("Experiment", "Dose", "Lowers the rate by", "Told", "Right")
+    headings = ("Experiment", "Dose", "Lowers the rate by", "Told", "Right", "Predicted gain", "Measured")
     return "### Doses\n\nA dose that lowers the rate by less than 15 % is not counted.\n\n" + _table(headings, rows)
 
 
@@ -112,6 +139,16 @@ def _clean(grades: Sequence[Grade]) -> str:
 def lowered(one: Grade) -> str:
     """How much a cause lowers the rate, in words."""
     return "not known" if one.lowered_by is None else f"{one.lowered_by:.0%}"
+
+
+def foretold(one: Grade) -> str:
+    """The predicted gain and its interval."""
+    told = one.prediction
+    if told is None:
+        return "-"
+    if told.low is None or told.high is None:
+        return significant(told.predicted)
+    return f"{significant(told.predicted)} ({significant(told.low, 2)} to {significant(told.high, 2)})"
 
 
 def _right(one: Grade) -> str:
@@ -161,6 +198,10 @@ def as_json(grades: Sequence[Grade], about: Mapping[str, str]) -> dict[str, obje
                 "without_bps": one.without_bps,
                 "lowered_by_ratio": one.lowered_by,
                 "counts": one.counts,
+                "predicted_gain": one.prediction.predicted if one.prediction else None,
+                "predicted_low": one.prediction.low if one.prediction else None,
+                "predicted_high": one.prediction.high if one.prediction else None,
+                "measured_gain": one.prediction.measured if one.prediction else None,
                 "closed_ratio": one.closed_ratio,
                 "chronographs": one.chronographs.compared,
                 "chronographs_agree": one.chronographs.agree,

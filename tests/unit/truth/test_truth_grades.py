@@ -104,6 +104,7 @@ def test_figures_count_doses_that_lower_the_rate(grades: list[Grade]) -> None:
         "misses_not_known": (1, 2),
         "pairs": (1, 1),
         "clean": (1, 1),
+        "gains": (0, 0),
         "closed": (4, 5),
         "chronographs": (4, 5),
     }
@@ -122,7 +123,7 @@ def test_a_page_is_written_between_its_markers(grades: list[Grade]) -> None:
     assert page.startswith("Before.\n<!-- truth -->\n\nLinux, today.\n")
     assert page.endswith("<!-- end -->\nAfter.\n")
     assert "\nold\n" not in page
-    assert "| paced | pacing_rate_bps 1000000 | 90% | `bottleneck`, `pacing_rate` | second |" in page
+    assert "| paced | pacing_rate_bps 1000000 | 90% | `bottleneck`, `pacing_rate` | second | - | - |" in page
     assert with_figures(page, told) == page
     with pytest.raises(ValueError, match="no section between"):
         with_figures("Nothing.", told)

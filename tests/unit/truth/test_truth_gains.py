@@ -1,0 +1,104 @@
+"""What verdicts on doses foretold, beside what their baselines measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, Change, Explanation, Level, Verdict
+from whyperf.truth import load_catalog, plan_truth
+from whyperf.truth.figures import figures
+from whyperf.truth.gains import Prediction, median_error, prediction_of
+from whyperf.truth.grade import Grade, grade
+from whyperf.truth.page import markdown
+
+CATALOG = """
+[baseline.veth]
+about = "Both ends on a veth pair."
+[[entry]]
+name = "paced"
+causes = ["pacing_rate"]
+baseline = "veth"
+doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }]
+held_out = [{ pacing_rate_bps = 3000000 }]
+"""
+
+
+def verdict(gain: float | None, **change: Level) -> Verdict:
+    return Verdict(
+        cause=Cause.PACING_RATE,
+        claim="It is.",
+        confidence="high",
+        evidence=[],
+        refuted_by="",
+        change=Change(factors=change),
+        predicted_gain=gain,
+        predicted_low=None if gain is None else gain / 2,
+        predicted_high=None if gain is None else gain * 2,
+    )
+
+
+def test_a_change_is_compared_where_it_gives_the_baseline_back() -> None:
+    def is_compared(own: Mapping[str, object], baseline: Mapping[str, object], **change: Level) -> bool:
+        return prediction_of(verdict(3, **change), 4, own, baseline) is not None
+
+    paced, free = {"pacing_rate_bps": 1000}, {"pacing_rate_bps": "default"}
+    assert is_compared(paced, free, pacing_rate_bps="default")
+    assert not is_compared(paced, free, pacing_rate_bps=2000)
+    short, long = paced | {"request_size_bytes": 64}, free | {"request_size_bytes": 512}
+    assert not is_compared(short, long, pacing_rate_bps="default")
+    assert is_compared({"path_loss": 0.01}, {"path_loss": "none"}, path_loss=0.0)
+    assert is_compared({"think_us": 50, "workload": "computing"}, {"workload": "plain"}, think_us=0)
+    # Nothing that a plan could change: what is foretold is the rate without the cause.
+    assert is_compared(paced, free)
+    assert prediction_of(verdict(None), 4, paced, free) is None
+
+
+def test_the_error_is_a_part_of_what_was_measured() -> None:
+    off = [Prediction(8, 4, 16, 10), Prediction(30, 15, 60, 10), Prediction(10, 9, 11, 10)]
+    assert [one.is_inside for one in off] == [True, False, True]
+    assert median_error(off) == pytest.approx(0.2)
+    assert median_error([]) is None
+
+
+@pytest.fixture
+def grades(tmp_path: Path) -> list[Grade]:
+    """Three doses of which one is foretold well, one badly, and a held-out one not at all."""
+    path = tmp_path / "catalog.toml"
+    path.write_text(CATALOG)
+    catalog = load_catalog(path)
+    _, plan = plan_truth(catalog)
+    cell_of = {cell.sweep: cell.id for cell in plan.cells}
+    foretold = {"paced-dose1": 9.0, "paced-dose2": 20.0, "paced-dose3": None}
+    cells = [
+        CellExplanation(
+            cell=cell_of[sweep],
+            trial="log01",
+            rate_bps=1e6,
+            dominant_state="pacing",
+            missing=[],
+            budgets=[],
+            patterns=[],
+            verdicts=[verdict(gain, pacing_rate_bps="default")],
+            headline="It is.",
+        )
+        for sweep, gain in foretold.items()
+    ]
+    rates = {"paced-baseline": 10e6, "paced-dose1": 1e6, "paced-dose2": 2e6, "paced-dose3": 3e6}
+    explanation = Explanation(experiment="truth", cells=cells, headline="It is.")
+    return grade(catalog, plan, {cell_of[sweep]: rate for sweep, rate in rates.items()}, explanation)
+
+
+def test_doses_carry_what_was_foretold_and_measured(grades: list[Grade]) -> None:
+    told = [one.prediction and (one.prediction.predicted, one.prediction.measured) for one in grades]
+    assert told == [(9, 10), (20, 5), None]
+    gains = next(one for one in figures(grades) if one.key == "gains")
+    assert (gains.count, gains.of, gains.holds) == (1, 2, True)
+
+
+def test_the_page_tells_errors_and_intervals(grades: list[Grade]) -> None:
+    page = markdown(grades, ["Linux"])
+    # 9 is off by a tenth, 20 by three times what was measured; the middle of both.
+    assert "| all doses | 155% | 1 of 2 |" in page
+    assert "| first | 9.00 (4.5 to 18) | 10.0 |" in page

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use emulate::Way;
 use emulate::ledger::Tally;
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{TcpCongestion, UdpGsoSegment};
+use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion, UdpGsoSegment};
 use path::router::Carried;
 use path::{Carried as ByAny, PathError, Testbed, build};
 use schema::path::{DirectionSpec, Discipline, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
@@ -89,7 +89,7 @@ fn nothing_crosses_faster_than_the_delay() {
         let listener = inside(&far.netns, || TcpListener::bind((address.as_str(), 0))).expect("listen");
         let to = listener.local_addr().expect("address");
         let start = Instant::now();
-        inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(2))).expect("connect");
+        inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(20))).expect("connect");
         assert!(start.elapsed() >= Duration::from_millis(15), "{:?}", start.elapsed());
     }
     nothing_else_was_lost(&ended(&testbed));
@@ -154,16 +154,27 @@ fn the_receiver_sees_the_marks_of_the_queue() {
     let (near, far) = ends(&testbed);
     for address in [&far.ipv4, &far.ipv6] {
         let bytes = 1500 * MSS_BYTES;
-        assert_eq!(transfer_counted(near, far, address, bytes).0, bytes);
+        let before = marks_seen(far);
+        // On a host that is busy otherwise, a transfer may be too slow to fill the queue.
+        for _ in 0..5 {
+            assert_eq!(transfer_counted(near, far, address, bytes).0, bytes);
+            if marks_seen(far) > before {
+                break;
+            }
+        }
+        assert!(marks_seen(far) > before, "no mark seen at {address}");
     }
     let mut carried = ended(&testbed);
     nothing_else_was_lost(&carried);
-    let marked = counts(&mut carried, Way::Forward).marked_packets;
-    assert!(marked > 1, "{marked}");
-    let v4 = inside(&far.netns, || std::fs::read_to_string("/proc/thread-self/net/netstat")).expect("counters");
-    let v6 = inside(&far.netns, || std::fs::read_to_string("/proc/thread-self/net/snmp6")).expect("counters");
+    assert_eq!(marks_seen(far), counts(&mut carried, Way::Forward).marked_packets);
+}
+
+/// Packets with a mark of congestion that `end` received, of both versions of IP.
+fn marks_seen(end: &TestbedEnd) -> u64 {
+    let v4 = inside(&end.netns, || std::fs::read_to_string("/proc/thread-self/net/netstat")).expect("counters");
+    let v6 = inside(&end.netns, || std::fs::read_to_string("/proc/thread-self/net/snmp6")).expect("counters");
     let of_v6: u64 = v6.lines().find_map(|line| line.strip_prefix("Ip6InCEPkts")).expect("counter").trim().parse().expect("number");
-    assert_eq!(counter(&v4, "IpExt:", "InCEPkts") + of_v6, marked);
+    counter(&v4, "IpExt:", "InCEPkts") + of_v6
 }
 
 #[test]
@@ -204,6 +215,8 @@ fn datagrams_of_one_call_are_packets_of_their_own() {
     let mut received = 0;
     for address in [&far.ipv4, &far.ipv6] {
         let to_socket = inside(&far.netns, || UdpSocket::bind((address.as_str(), 0))).expect("bind");
+        // Room for all calls: a router that a busy host held up passes several of them at once.
+        setsockopt(&to_socket, RcvBufForce, &(4 << 20)).expect("receive buffer");
         let any = if address.contains(':') { "::" } else { "0.0.0.0" };
         let from_socket = inside(&near.netns, || UdpSocket::bind((any, 0))).expect("bind");
         setsockopt(&from_socket, UdpGsoSegment, &1000).expect("segmentation");
@@ -213,7 +226,7 @@ fn datagrams_of_one_call_are_packets_of_their_own() {
             let payload: Vec<u8> = (0..=20).flat_map(|part| [21 * call + part; 1000]).take(20_500).collect();
             assert_eq!(from_socket.send(&payload).expect("send"), payload.len());
             sent += 21;
-            // What is received at once does not overrun the socket; behind the last call comes what a busy host held up.
+            // Behind the last call comes what a busy host held up.
             let patience = Duration::from_millis(if call == 11 { 1_000 } else { 50 });
             to_socket.set_read_timeout(Some(patience)).expect("timeout");
             let mut datagram = [0; 2000];
@@ -304,7 +317,7 @@ fn transfer_counted(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: u
                 }
             }
         });
-        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(2))).expect("connect");
+        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(20))).expect("connect");
         setsockopt(&stream, TcpCongestion, &OsString::from("reno")).expect("Reno");
         stream.set_write_timeout(Some(Duration::from_secs(20))).expect("timeout");
         let payload: Vec<u8> = (0..bytes).map(pattern).collect();

@@ -99,13 +99,23 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Verb::Schema { out: Some(folder) } => schema_files::write(&folder),
         Verb::Schema { out: None } => schema_files::print(),
-        Verb::Doctor { clean: true } => print_json(&path::leftovers::clean(&path::leftovers::leftovers())),
+        Verb::Doctor { clean: true } => print_json(&clean()?),
         Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
         Verb::Simulate(options) => simulate::simulate_stdio(&options),
         Verb::Steps { rounds, mtu } => print_json(&timed::steps(rounds, mtu)?),
         Verb::Transports => print_json(&carriers::list()),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }
+}
+
+/// Ends agents that nobody controls, then unregisters congestion controls that nobody holds, theirs among them.
+fn clean() -> anyhow::Result<Vec<serde_json::Value>> {
+    let processes = path::leftovers::clean(&path::leftovers::leftovers());
+    let mut cleaned: Vec<_> = processes.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    for control in congestion::leftovers::clean() {
+        cleaned.push(serde_json::to_value(control)?);
+    }
+    Ok(cleaned)
 }
 
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {

@@ -13,8 +13,10 @@ mod algorithms;
 mod guard;
 mod holder;
 mod kernel;
+pub mod leftovers;
 mod list;
 mod registered;
+mod registration;
 
 pub use algorithms::{ALGORITHMS, Algorithm};
 pub use guard::{GUARD_VERB, stand_guard};

@@ -1,12 +1,12 @@
 //! All congestion controls of this host, and where each comes from.
 
-use libbpf_rs::query::MapInfoIter;
 use schema::offer::{Kind, Offer, Source, State};
 use std::fs;
 
 use crate::algorithms::{ALGORITHMS, Algorithm};
 use crate::kernel::{self, Modules};
 use crate::registered::try_load;
+use crate::registration::{maps_of, process_with};
 
 /// Lists the kernel's, then ours. Tries whether ours load, which takes about 0.1 s, and loads none of
 /// the kernel's modules.
@@ -69,19 +69,9 @@ fn own(algorithm: &Algorithm, has_native: bool, is_registered: bool) -> Offer {
 
 /// The process that holds the registration, in words.
 fn holder_of(algorithm: &Algorithm) -> String {
-    let numbers = MapInfoIter::default().filter(|map| map.name == algorithm.own_name).map(|map| map.id);
-    let lines: Vec<String> = numbers.map(|number| format!("map_id:\t{number}")).collect();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut holders = numbers.filter(|process| {
-        let files = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| fs::read_to_string(file.path()).ok())
-            .any(|text| text.lines().any(|line| lines.iter().any(|wanted| line == wanted)))
-    });
     let named = |process: u32| {
         let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         format!("process {process} ({})", name.trim())
     };
-    holders.next().map_or_else(|| "a process that cannot be seen from here".to_owned(), named)
+    process_with(&maps_of(algorithm)).map_or_else(|| "a process that cannot be seen from here".to_owned(), named)
 }

@@ -33,13 +33,24 @@ impl Registered {
     /// # Errors
     /// The kernel refuses, because it has the name already, too.
     pub fn new(algorithm: &'static Algorithm) -> Result<Self, Refused> {
-        let (mut object, has_link) = load(algorithm)?;
+        let (object, has_link) = load(algorithm)?;
+        Self::register(algorithm, object, !has_link)
+    }
+
+    /// As before Linux 6.4, without a link, and without a guard: it outlives a process that is killed.
+    #[cfg(test)]
+    pub fn without_link(algorithm: &'static Algorithm) -> Result<Self, Refused> {
+        let object = load_with(algorithm, 0).map_err(|error| Refused { reason: error.to_string() })?;
+        Self::register(algorithm, object, false)
+    }
+
+    fn register(algorithm: &'static Algorithm, mut object: Object, needs_guard: bool) -> Result<Self, Refused> {
         let refused = |error: libbpf_rs::Error| Refused { reason: format!("the kernel does not register {}: {error}", algorithm.own_name) };
         let Some(mut map) = object.maps_mut().find(|map| map.map_type() == MapType::StructOps) else {
             return Err(Refused { reason: format!("the object of {} holds no operations", algorithm.name) });
         };
         let number = map.info().map_err(refused)?.info.id;
-        let guard = if has_link { None } else { Some(Guard::set(number)?) };
+        let guard = if needs_guard { Some(Guard::set(number)?) } else { None };
         let link = map.attach_struct_ops().map_err(refused)?;
         Ok(Self { algorithm, _link: link, _guard: guard, _object: object })
     }

@@ -36,7 +36,17 @@ def test_a_cause_that_there_is_not_is_one_sentence(capsys: pytest.CaptureFixture
     assert "there is no truth experiment with this cause or name; did you mean receive_buffer?" in line
 
 
-def test_a_page_in_no_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["truth", "--page", str(tmp_path / "none" / "page.md")]) == 2
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "no such file or directory; name a file that is there"), ("# Accuracy", "add the two lines")],
+)
+def test_a_page_that_cannot_take_the_figures_is_refused_before_anything_is_measured(
+    text: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    if text is not None:
+        page.write_text(text)
+    assert main(["truth", "--page", str(page), "--out", str(tmp_path / "result")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "there is no folder" in line
+    assert said in line
+    assert not (tmp_path / "result").exists()

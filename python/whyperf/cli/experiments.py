@@ -20,6 +20,8 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment
         RecordError: it cannot be read.
     """
     known = {path.parent.name: path for path in results.glob("*/plan.json")}
+    if argument == "":
+        raise UsageError(f'"" names no experiment; {_known(known, results)}')
     if argument is None:
         if not known:
             raise UsageError(f"there are no results in {results}; `whyperf run` makes some")

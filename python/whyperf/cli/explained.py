@@ -9,13 +9,14 @@ from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.quantity import bit_rate, percent
-from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
 from whyperf.explain.headline import gain_told
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
+from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
 
 #: Width where standard output is no terminal.
@@ -43,7 +44,8 @@ def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None
 
 
 def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Explanation:
-    """The explanation of a trial, a cell, or the whole, which is kept as explain.json; with what was verified before.
+    """The explanation of a trial, a cell, or the whole, which is kept as explain.json if the folder lets it; with what
+    was verified before.
 
     Raises:
         UsageError: there is no such trial or cell.
@@ -63,8 +65,16 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Ex
     )
     found = with_verifications(found, experiment)
     if cell is None:
-        write_explanation(experiment, found)
+        _keep(experiment, found)
     return found
+
+
+def _keep(experiment: Experiment, found: Explanation) -> None:
+    """A result that may only be read, or a full disk, is explained all the same."""
+    try:
+        write_explanation(experiment, found)
+    except RecordError as error:
+        say(f"The explanation is told and not kept: {error}")
 
 
 def tell(found: Explanation, *, as_json: bool) -> None:
@@ -190,7 +200,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         where = " ".join(part for part in (one.host, one.table) if part)
         yield f"- {one.words}" + (f" [{where}]" if where else "")
     if verdict.change is not None:
-        levels = " ".join(f"--set {name}={level}" for name, level in verdict.change.factors.items())
+        levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
         if levels:
             yield f"Change: {levels}"
         if verdict.change.by_hand:

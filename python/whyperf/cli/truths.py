@@ -12,7 +12,6 @@ from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.making import say_how_to_resume
 from whyperf.cli.progress import duration
 from whyperf.plan import TimeLeft
-from whyperf.profile import ProfileError
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, run_plan
 from whyperf.truth import Catalog, load_catalog, plan_truth, roles_of
@@ -38,17 +37,17 @@ class Wanted:
 
 def find_truth(wanted: Wanted) -> int:
     """Does what was wanted; returns the exit code: 3 where a bar is missed."""
-    if wanted.page is not None and not wanted.page.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {wanted.page.absolute().parent}; make it, or name another file")
+    if wanted.page is not None:
+        _with_figures(wanted.page, "")
     catalog = load_catalog()
     if wanted.only:
         catalog = catalog.named(list(wanted.only))
     profile, plan = plan_truth(catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials)
     if wanted.dry_run:
         return dry_run.show(plan, as_json=wanted.as_json)
-    kind, reason = allowed_kind(Kind.VETH)
+    kind, reason = allowed_kind(None)
     if kind is not Kind.VETH:
-        raise ProfileError("", "", f"truth experiments need the embedded testbed: {reason}")
+        raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
@@ -80,7 +79,8 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     else:
         print_grades(grades)
     if wanted.page is not None:
-        _write_page(wanted.page, markdown(grades, _about(experiment).values()))
+        text = _with_figures(wanted.page, markdown(grades, _about(experiment).values()))
+        wanted.page.write_text(text, encoding="utf-8")
     return DOUBTFUL if any(one.holds is False for one in figures(grades)) else DONE
 
 
@@ -94,12 +94,20 @@ def _about(experiment: Experiment) -> dict[str, str]:
     }
 
 
-def _write_page(path: Path, told: str) -> None:
+def _with_figures(path: Path, told: str) -> str:
+    """The page with these figures in it.
+
+    Raises:
+        UsageError: it cannot be read, or has no place for them; told before anything is measured.
+    """
     try:
-        text = with_figures(path.read_text(encoding="utf-8"), told)
+        return with_figures(path.read_text(encoding="utf-8"), told)
+    except OSError as error:
+        raise UsageError(
+            f"--page: cannot read {path}: {(error.strerror or '').lower()}; name a file that is there"
+        ) from None
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
-    path.write_text(text, encoding="utf-8")
+        raise UsageError(f"--page: {path}: {error}") from None
 
 
 def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:

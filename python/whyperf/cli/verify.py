@@ -25,6 +25,7 @@ from whyperf.explain.verify import (
     question_of,
     refuse_other_host,
     refuse_untriable,
+    refuse_unwritable,
     verification_of,
     with_verifications,
 )
@@ -152,6 +153,11 @@ def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Prof
     refuse_untriable(attempt.verdict, attempt.number)
     assert attempt.verdict.change is not None
     plan = experiment.plan
+    refuse_unwritable(experiment.folder)
+    if plan.testbed.kind == "veth":
+        kind, reason = allowed_kind(None)
+        if kind is not Kind.VETH:
+            raise Obstacle(f"It was measured on the embedded testbed, and that needs network namespaces: {reason}.")
     if plan.testbed.kind != "model":
         refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
     asked = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
@@ -194,8 +200,6 @@ def _make(verification: Experiment, verified: Verified, *, as_json: bool) -> Non
                 return
         return
     kind = KINDS[plan.testbed.kind]
-    if kind is Kind.VETH:
-        allowed_kind(kind)
     host = plan.target if kind is Kind.NETWORK else None
     wants = _UntilSettled(verification, verified)
     measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json, wants=wants)

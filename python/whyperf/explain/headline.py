@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from whyperf.analyze.quantity import significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.profile import as_set
 
 _WORTH_TELLING = 1.05
 """Predicted gains below are within what repeating a trial changes."""
@@ -23,7 +24,7 @@ def _gain(verdict: Verdict) -> str:
     gain, change = verdict.predicted_gain, verdict.change
     if gain is None or gain < _WORTH_TELLING or change is None:
         return ""
-    levels = ", ".join(f"{name}={level}" for name, level in change.factors.items())
+    levels = ", ".join(as_set(change.factors))
     return f" Without it: {gain_told(verdict)}{f' with {levels}' if levels else ''}."
 
 

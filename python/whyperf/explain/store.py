@@ -7,7 +7,6 @@ from pydantic import ValidationError
 from whyperf.explain.model import FORMAT, Explanation
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
-from whyperf.record.errors import told
 
 NAME = "explain.json"
 
@@ -19,8 +18,10 @@ def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
         RecordError: the disk refuses.
     """
     path = experiment.folder / NAME
-    with told("write", path):
+    try:
         write_file(path, (explanation.model_dump_json(indent=1) + "\n").encode())
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {(error.strerror or '').lower()}") from None
     return path
 
 

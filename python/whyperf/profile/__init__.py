@@ -4,6 +4,7 @@ from whyperf.profile.combination import is_plain, resolve, schedule_of, workload
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import BY_NAME, FACTORS, Factor, Level, factor_named
 from whyperf.profile.find import find, looks_like_path, shipped_folder, shipped_names
+from whyperf.profile.levels import as_set
 from whyperf.profile.load import load, parse
 from whyperf.profile.model import Design, Factors, Profile, Sweep
 from whyperf.profile.schedule import Schedule, checked_flows
@@ -28,6 +29,7 @@ __all__ = [
     "Schedule",
     "Sweep",
     "Workload",
+    "as_set",
     "checked_flows",
     "factor_named",
     "find",

@@ -20,6 +20,11 @@ def is_reference(level: object) -> bool:
     return isinstance(level, str) and level.startswith("=")
 
 
+def as_set(levels: Mapping[str, Level]) -> list[str]:
+    """Levels as `--set` takes them: `no_delay=true`."""
+    return [f"{name}={str(level).lower() if isinstance(level, bool) else level}" for name, level in levels.items()]
+
+
 def one_level(factor: Factor, written: object) -> Level:
     """A single level or a reference.
 

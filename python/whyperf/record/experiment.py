@@ -17,7 +17,7 @@ from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import write_file
 from whyperf.record.errors import RecordError, told
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import LOST, MOST_RERUNS, Damaged, Manifest
+from whyperf.record.manifest import LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.writer import TrialWriter
 
@@ -348,9 +348,7 @@ def _read_trial(folder: Path) -> Manifest | Damaged:
     except OSError as error:
         return Damaged(folder.name, f"it cannot be read: {error.strerror}")
     except ValidationError as error:
-        finding = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in finding["loc"])
-        return Damaged(folder.name, f"its manifest is damaged: {key} {finding['msg']}".replace("  ", " "))
+        return Damaged(folder.name, _wrong_in(error))
     if manifest.trial != folder.name:
         return Damaged(folder.name, f"its manifest is of trial {manifest.trial}")
     for name, size in manifest.tables.items():
@@ -358,3 +356,11 @@ def _read_trial(folder: Path) -> Manifest | Damaged:
             state = f"has {sizes[name]} of {size} bytes" if name in sizes else "is missing"
             return Damaged(folder.name, f"its table {name} {state}")
     return manifest
+
+
+def _wrong_in(error: ValidationError) -> str:
+    finding = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in finding["loc"])
+    if key == "record_version":
+        return f"its record is of version {finding['input']}, this is whyperf for version {RECORD_VERSION}"
+    return f"its manifest is damaged: {key} {finding['msg']}".replace("  ", " ")

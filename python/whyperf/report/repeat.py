@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from whyperf.plan import LOCAL, MODEL, Plan
-from whyperf.profile import find, shipped_names
+from whyperf.profile import as_set, find, shipped_names
 from whyperf.record import kept_profile
 
 
@@ -26,8 +26,8 @@ def command(plan: Plan, folder: str) -> str:
     words += _evidence(plan) if plan.target != MODEL else _log(plan)
     for part in plan.only:
         words += ["--only", part]
-    for factor, level in plan.overrides.items():
-        words += ["--set", f"{factor}={str(level).lower() if isinstance(level, bool) else level}"]
+    for level in as_set(plan.overrides):
+        words += ["--set", level]
     variables = [f"{name}={shlex.quote(value)}" for name, value in plan.variables.items()]
     return " ".join([*variables, shlex.join([*words, "--out", f"{folder.rstrip('/')}-again"])])
 

@@ -134,8 +134,8 @@ class Catalog(Table):
         causes = {str(one.causes[0]) for one in self.entry}
         for name in wanted:
             if name not in known | causes:
-                problem = f"there is no truth experiment with this cause or name{suggestion(name, known | causes)}"
-                raise ProfileError("--only", name, problem)
+                hint = suggestion(name, known | causes, listed_by="whyperf truth --dry-run")
+                raise ProfileError("--only", name, f"there is no truth experiment with this cause or name{hint}")
         chosen = set(wanted)
         entries = tuple(one for one in self.entry if one.name in chosen or one.causes[0] in chosen)
         pairs = tuple(one for one in self.pair if one.name in chosen)

@@ -1,7 +1,9 @@
 """`whyperf explain` on results that lack something: told as far as the evidence goes, what is missing first."""
 
+import errno
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,7 @@ def test_a_failed_trial_is_told_as_such(experiment: Experiment, capsys: pytest.C
     code, out, _ = explain(experiment, capsys, "--cell", "c0002")
     assert code == 3
     assert out.startswith("Missing: The trial failed")
+    assert out.count("The trial ") == 1
 
 
 def test_all_cells_are_kept_beside_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,12 +132,40 @@ def test_a_record_of_another_version_and_a_torn_table_are_left_out(
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"record_version": 2}))
     code, out, _ = explain(experiment, capsys)
     assert code == 3
-    assert out.startswith("Missing: Trial 001-c0001 is left out: its manifest is damaged: record_version")
+    assert out.startswith("Missing: Trial 001-c0001 is left out: its record is of version 2, this is whyperf for ver")
     torn = experiment.folder / "trials" / "001-c0002" / "tcp_info.near.parquet"
     torn.write_bytes(torn.read_bytes()[:-8])
     code, out, _ = explain(experiment, capsys, "001-c0002")
     assert code == 3
     assert "Trial 001-c0002 is damaged: its table tcp_info.near.parquet has" in out
+
+
+def test_a_result_that_may_only_be_read_is_told_and_not_kept(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, _: bytes) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("whyperf.explain.store.write_file", refuse)
+    code, out, err = explain(experiment, capsys)
+    assert code == 3
+    assert "c0001" in out
+    (line,) = err.strip().splitlines()
+    assert line.startswith("The explanation is told and not kept: cannot write")
+    assert line.endswith("explain.json: permission denied")
+    assert not (experiment.folder / "explain.json").exists()
+
+
+def test_a_trial_of_another_version_is_explained_when_it_is_asked_for(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = experiment.folder / "trials" / "001-c0001" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"record_version": 2}))
+    code, out, _ = explain(experiment, capsys, "001-c0001")
+    assert code == 3
+    assert out.startswith("Missing: Trial 001-c0001 is damaged: its record is of version 2")
+    assert "Missing: The record is of version 2, this is whyperf for version 1." in out
+    assert "The receive buffer is too small" in out
 
 
 def test_a_result_without_trials_fails_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

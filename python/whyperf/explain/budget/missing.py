@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.analyze.flow import FlowEnd
 from whyperf.analyze.quantity import count
 from whyperf.explain.budget.end import Evidence
 
@@ -16,15 +16,9 @@ _WITHOUT_CALLS = {
 }
 
 
-def missing_evidence(trial: FlowTrial, ends: Mapping[str, FlowEnd], logged: Mapping[str, Evidence | None]) -> list[str]:
+def missing_evidence(ends: Mapping[str, FlowEnd], logged: Mapping[str, Evidence | None]) -> list[str]:
     """A sentence for each thing missing, by end; nothing when all is there."""
     found = []
-    if trial.status == "void":
-        found.append(
-            "The trial is void: its path was not what was asked for, and what is said is true of the one it was."
-        )
-    elif trial.status and trial.status != "complete":
-        found.append(f"The trial is {trial.status}: it is explained as far as it got.")
     for role in ("sender", "receiver"):
         if role not in ends:
             found.append(f"The {role} is not known: the trial failed before.")

@@ -54,7 +54,7 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
     return TrialBudgets(
         budgets=[*sent.budgets, *received.budgets],
         spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
-        missing=missing_evidence(trial, ends, logged),
+        missing=missing_evidence(ends, logged),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from whyperf.explain.gather.segments import logged_windows, read_logs, segment_f
 from whyperf.explain.gather.sockets import Sockets, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.model import Budget, Pattern
+from whyperf.record import RECORD_VERSION
 
 
 def gather_facts(
@@ -70,17 +72,19 @@ def _of_status(trial: FlowTrial) -> list[str]:
     words = {
         "deadline": "The trial was cut at its deadline; what it did until then is explained.",
         "failed": "The trial failed; what it did before is explained as far as its tables go.",
-        "void": "The trial is void: its emulated path was not carried as it should be.",
+        "void": "The trial is void: its path was not what was asked for, and what is said is true of the one it was.",
     }
     found = [words[trial.status]] if trial.status in words else []
-    return [*found, *_not_read(trial.folder / "manifest.json")]
+    return [*found, *_of_version(trial.folder / "manifest.json")]
 
 
-def _not_read(manifest: Any) -> list[str]:
+def _of_version(manifest: Path) -> list[str]:
     """A record of another version may mean other things by the same names."""
     content: Mapping[str, Any] = json.loads(manifest.read_bytes())
-    version = content.get("record_version", 1)
-    return [] if version == 1 else [f"The record is of version {version}, this is whyperf for version 1."]
+    version = content.get("record_version", RECORD_VERSION)
+    if version == RECORD_VERSION:
+        return []
+    return [f"The record is of version {version}, this is whyperf for version {RECORD_VERSION}."]
 
 
 def _incomplete(trial: FlowTrial) -> list[str]:

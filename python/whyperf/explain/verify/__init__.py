@@ -15,7 +15,7 @@ from whyperf.explain.verify.kept import (
     with_verifications,
 )
 from whyperf.explain.verify.looks import MOST_WITH_LOOKS, Looks
-from whyperf.explain.verify.obstacles import refuse_other_host, refuse_untriable
+from whyperf.explain.verify.obstacles import refuse_other_host, refuse_untriable, refuse_unwritable
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
 from whyperf.explain.verify.words import Obstacle, change_words
@@ -39,6 +39,7 @@ __all__ = [
     "question_of",
     "refuse_other_host",
     "refuse_untriable",
+    "refuse_unwritable",
     "thresholds",
     "verification_of",
     "with_verifications",

@@ -1,6 +1,8 @@
 """Which verdicts can be tried at all, and from here."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from whyperf.explain.model import Verdict
@@ -25,6 +27,19 @@ def refuse_untriable(verdict: Verdict, number: int) -> None:
         raise Obstacle(f"{named} names nothing to change, so there is nothing to try; choose another with --verdict.")
     by_hand = change.by_hand.rstrip(".")
     raise Obstacle(f"{named} cannot be tried in a plan; change it by hand ({by_hand}) and measure again.")
+
+
+def refuse_unwritable(explained: Path) -> None:
+    """Refuses a result beside which nothing can be kept; `explained` is its folder.
+
+    Raises:
+        Obstacle: naming the folder.
+    """
+    parent = explained.absolute().parent
+    if not os.access(parent, os.W_OK):
+        raise Obstacle(
+            f"A verification is kept beside its result, in {parent}, where nothing can be written; copy the result."
+        )
 
 
 def refuse_other_host(plan: Plan, kept: Mapping[str, Any] | None, here: Mapping[str, Any]) -> None:

@@ -6,9 +6,9 @@ from functools import partial
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Transactions
+from whyperf.analyze.words import ENDS, level_with_unit
 from whyperf.cli.scheduled import scheduled_lines
 from whyperf.report.metric import per_second
-from whyperf.report.words import ENDS, level_with_unit
 
 WIDTH = 16
 #: Connections from which on their set-up is told.

@@ -7,10 +7,10 @@ from rich.table import Table
 
 from whyperf.analyze.quantity import significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.words import factor_title, level_text
 from whyperf.report.layout import Axis, choose
 from whyperf.report.metric import GOODPUT, Metric, metric_of
 from whyperf.report.table import cells_table
-from whyperf.report.words import factor_title, level_text
 
 #: A sweep of two factors with more cells than this is shown as a matrix of medians.
 MOST_ROWS = 24

@@ -209,7 +209,10 @@ class Verdict(Part):
 class Anomaly(Part):
     """A point of a sweep that stands out from its neighbors by 10 % and more beyond the noise, or where a curve bends.
 
-    `ratio` is its rate over what its neighbors foretell. `differences` are what the evidence has otherwise there.
+    `ratio` is its rate over what its neighbors foretell, `lost_rate` the difference of the two in bit/s (transactions
+    a second where the cell is told in them): what is lost there, or beside a peak; null for a bend. `others` are cells
+    in which it is the same: of them this one loses most. `differences` are what the evidence has otherwise there, and
+    `because` says the cause with them.
     """
 
     kind: Literal["peak", "drop", "knee", "plateau"]
@@ -218,9 +221,12 @@ class Anomaly(Part):
     factor: str
     level: Level
     ratio: float | None
+    lost_rate: float | None = None
     neighbors: list[str]
+    others: list[str] = Field(default_factory=list)
     differences: list[Evidence]
     cause: Cause
+    because: str = ""
     words: str
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import level_with_unit
 from whyperf.report.metric import GOODPUT, Metric, RateUnit
-from whyperf.report.words import level_with_unit
 
 Point = tuple[float, object, CellResult | None]
 """Position on the x axis, level there, and the cell."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from whyperf.analyze.quantity import count, percent, significant
 from whyperf.analyze.summary import Summary
+from whyperf.analyze.words import factor_name, level_text, level_with_unit
 from whyperf.plan import LOCAL, Plan
-from whyperf.report.words import factor_name, level_text, level_with_unit
 
 Facts = Sequence[tuple[str, str]]
 Document = Mapping[str, Any]

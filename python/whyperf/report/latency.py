@@ -11,13 +11,13 @@ from bokeh.models import DataRange1d, FixedTicker
 from whyperf.analyze.latency import curve
 from whyperf.analyze.quantity import seconds, significant
 from whyperf.analyze.summary import CellResult, Latency
+from whyperf.analyze.words import factor_name, level_text, level_with_unit
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend
 from whyperf.report.layout import MOST_LINES, Axis, Layout
 from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
-from whyperf.report.words import factor_name, level_text, level_with_unit
 
 Histograms = Mapping[tuple[str, str], pl.DataFrame]
 """Merged histograms (`analyze.latency.merged`) by cell and kind."""

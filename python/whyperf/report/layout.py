@@ -7,8 +7,8 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import factor_name, factor_title, level_text
 from whyperf.profile.factor import cpus_of_list
-from whyperf.report.words import factor_name, factor_title, level_text
 
 MOST_LINES = 8
 """More lines than this cannot be told apart."""

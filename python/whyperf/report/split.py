@@ -8,13 +8,13 @@ from bokeh.models import ColumnDataSource, FixedTicker, Range1d
 from whyperf.analyze.cpu import TRACEPOINTS
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import factor_name, factor_title, level_text, level_with_unit
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend
 from whyperf.report.layout import Axis, Layout
 from whyperf.report.paint import ENDS, KINDS, tag
 from whyperf.report.switchboard import Choice, Columns, Switchboard
 from whyperf.report.ticks import bar_labels
-from whyperf.report.words import factor_name, factor_title, level_text, level_with_unit
 
 MOST_BARS = 10
 

@@ -8,6 +8,7 @@ from bokeh.models import ColumnDataSource, Range1d
 
 from whyperf.analyze.quantity import significant
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import factor_name, level_text, level_with_unit, sweep_title
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
@@ -17,7 +18,6 @@ from whyperf.report.metric import metric_of
 from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.split import split_group
 from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
-from whyperf.report.words import factor_name, level_text, level_with_unit, sweep_title
 
 DENSE = 12
 """From so many points on intervals are drawn as a band, below as whiskers."""

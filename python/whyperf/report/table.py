@@ -8,9 +8,9 @@ from whyperf.analyze.quantity import percent, seconds, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.analyze.transports.result import Transports
+from whyperf.analyze.words import ENDS, factor_title, level_text
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
-from whyperf.report.words import ENDS, factor_title, level_text
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 
+from whyperf.analyze.words import factor_unit, level_text
 from whyperf.profile.factor import cpus_of_list
 from whyperf.report.layout import Axis
-from whyperf.report.words import factor_unit, level_text
 
 MOST = 8
 """Labels of a few characters that fit a chart on a narrow screen."""

@@ -26,6 +26,7 @@ from whyperf.explain.model import (
 )
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.report.explanation import Explained, explanation_section
+from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
 from whyperf.report.explanation.bars import MOST_BARS, bars_of
 from whyperf.report.explanation.cards import cards_of
 from whyperf.report.explanation.course import BINS, courses_of, shares
@@ -168,6 +169,25 @@ def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:
     assert len(section.table.rows) == len(cells)
     assert section.anomalies[0].kind == "Drop of 20 %"
     assert section.anomalies[0].link == f"#why-{cells[7].cell}"
+
+
+def test_of_many_anomalies_the_first_are_seen_and_the_rest_is_counted(summary: Summary) -> None:
+    cells = [cell(one.id, rate=1e9) for one in summary.cells]
+    names = [one.cell for one in cells]
+    many = [
+        Anomaly(
+            kind="peak", cell=names[0], sweep="main", factor="write_size_bytes", level=1, ratio=1.2, neighbors=[],
+            others=[names[1]], differences=[], cause=Cause.NOT_KNOWN, because="Here it is.",
+            words=f"Write size 1 byte: the rate is high {number}. Here it is.",
+        )
+        for number in range(MOST_SHOWN + MOST_FOLDED + 7)
+    ]  # fmt: skip
+    section = explanation_section(Explained(explanation(*cells, anomalies=many)), summary)
+    assert [one.words for one in section.anomalies] == [f"The rate is high {number}." for number in range(MOST_SHOWN)]
+    assert section.anomalies[0].because == "Here it is."
+    assert (len(section.more_anomalies), section.left_anomalies) == (MOST_FOLDED, 7)
+    framed = {spot.cell for one in section.maps for row in one.rows for spot in row.spots if spot and spot.stands_out}
+    assert framed == {names[0], names[1]}
 
 
 def test_few_cells_are_all_drawn() -> None:

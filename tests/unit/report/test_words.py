@@ -3,8 +3,8 @@
 import pytest
 
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds, significant
+from whyperf.analyze.words import factor_title, level_text, sweep_title
 from whyperf.report.assets import together
-from whyperf.report.words import factor_title, level_text, sweep_title
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ LEAST_RATIO = 0.15
 LEAST_PART = 0.05
 """A part of something must differ by so much."""
 
+LEAST_LOST = 0.005
+"""Of what is sent again less tells already: each loss costs a timeout, or half the congestion window."""
+
 MOST_TOLD = 6
 
 
@@ -40,11 +43,12 @@ FIGURES: Mapping[str, Figure] = {
     "read_bytes": Figure("a read call moves {} bytes", "flows", unit="bytes"),
     "short_reads": Figure("{} of the read calls get less than they ask for", "flows", is_part=True),
     "packet_bytes": Figure("{} bytes leave TCP at once", "segments", unit="bytes"),
+    "packets_per_mbyte": Figure("a MByte leaves in {} packets", "segments", unit="count"),
     "acks_per_mbyte": Figure("{} ACKs are sent for a MByte", "segments", unit="count"),
     "timer_acks": Figure("{} of the ACKs come from the delayed-ACK timer", "segments", is_part=True),
     "read_acks": Figure("{} of the ACKs come from read calls", "segments", is_part=True),
     "stop_and_go": Figure("{} of the ACKs leave nothing outstanding", "segments", is_part=True),
-    "overlap": Figure("{} of what is sent finds something under way", "segments", is_part=True),
+    "overlap": Figure("{} of the bytes leave while others are under way", "segments", is_part=True),
     "small_waits": Figure(
         "{} of the packets wait for an ACK because they are less than a segment", "segments", is_part=True
     ),
@@ -53,6 +57,33 @@ FIGURES: Mapping[str, Figure] = {
 """All figures, in the order they are told where they differ equally."""
 
 STATES = Figure("{} of the {end}'s time is: {state}", "segments", is_part=True)
+
+STATE_WORDS: Mapping[str, str] = {
+    "sender:rto_wait": "the sender waits {} of the time for a retransmission timer",
+    "sender:loss_recovery": "the sender is in loss recovery {} of the time",
+    "sender:zero_window": "the sender waits {} of the time before a closed window",
+    "sender:receive_window_reader": "the sender waits {} of the time for a window that the reader keeps full",
+    "sender:receive_window_buffer": "the sender waits {} of the time for a window that the receive buffer bounds",
+    "sender:slow_start": "the sender is in slow start {} of the time",
+    "sender:congestion_window": "the congestion window holds the sender {} of the time",
+    "sender:nagle": "Nagle's algorithm holds the sender {} of the time",
+    "sender:pacing": "pacing holds the sender {} of the time",
+    "sender:device": "device and queues hold the sender {} of the time",
+    "sender:send_buffer": "the sender waits {} of the time for room in its send buffer",
+    "sender:write_call": "the sender works in write calls {} of the time",
+    "sender:waits_for_cpu": "the sender waits {} of the time for a CPU",
+    "sender:not_writing": "the sending application does not write {} of the time",
+    "sender:unknown": "what the sender waits for is not known {} of the time",
+    "receiver:sequence_hole": "the receiver has a hole in its sequence {} of the time",
+    "receiver:read_call": "the receiver works in read calls {} of the time",
+    "receiver:softirq": "the receiver takes segments in (softirq) {} of the time",
+    "receiver:waits_for_cpu": "the reader waits {} of the time for a CPU",
+    "receiver:not_reading": "the receiving application does not read {} of the time",
+    "receiver:delayed_ack": "the receiver holds an ACK back {} of the time",
+    "receiver:waiting": "the receiver waits for payload {} of the time",
+    "receiver:unknown": "what the receiver does is not known {} of the time",
+}
+"""States of the budgets in words."""
 
 Known = Mapping[str, float]
 
@@ -100,7 +131,8 @@ def _of_log(explained: CellExplanation) -> dict[str, float | None]:
     acks = sum(phase.turns * (phase.acks_per_turn or 0.0) for phase in phases)
     sent = sum(phase.turns * sum(size * times for size, times in phase.payloads) for phase in phases)
     if acks and sent:
-        found["acks_per_mbyte"] = acks / sent * 2**20
+        packets = sum(phase.turns * sum(times for _, times in phase.payloads) for phase in phases)
+        found |= {"acks_per_mbyte": acks / sent * 2**20, "packets_per_mbyte": packets / sent * 2**20}
         for name, reason in (("timer_acks", "delayed_timer"), ("read_acks", "read_call")):
             found[name] = sum(phase.turns * phase.ack_reasons.get(reason, 0.0) for phase in phases) / acks
     if pattern.losses is not None and explained.budgets:
@@ -119,9 +151,25 @@ def _small(phase: Phase) -> float:
     return sum(place.times for place in phase.turn if place.held_by == "small") / packets if packets else 0.0
 
 
-def differences(own: Known, others: Sequence[Known], label: str) -> list[Evidence]:
-    """What is otherwise than at the neighbors, the largest difference first, each in a sentence. `label` names them."""
-    found: list[tuple[float, Evidence]] = []
+@dataclass(frozen=True)
+class Difference:
+    """A figure that is otherwise than at the neighbors: `words` with its value, `usual` with theirs."""
+
+    name: str
+    words: str
+    usual: str
+    value: float
+    figure: Figure
+
+    def evidence(self, label: str) -> Evidence:
+        """The row of evidence; `label` names the neighbors."""
+        said = f"{self.words[:1].upper()}{self.words[1:]}, {label} {self.usual}."
+        return Evidence(words=said, table=self.figure.table, value=self.value, unit=self.figure.unit)
+
+
+def differences(own: Known, others: Sequence[Known]) -> list[Difference]:
+    """What is otherwise than at the neighbors, the largest difference first."""
+    found: list[tuple[float, Difference]] = []
     for name, value in own.items():
         there = [other[name] for other in others if name in other]
         if not there:
@@ -130,7 +178,7 @@ def differences(own: Known, others: Sequence[Known], label: str) -> list[Evidenc
         figure = FIGURES.get(name, STATES)
         weight = _weight(name, value, usual, there, figure)
         if weight is not None:
-            found.append((weight, _told(name, value, usual, figure, label)))
+            found.append((weight, _difference(name, value, usual, figure)))
     found.sort(key=lambda one: -one[0])
     return [one for _, one in found[:MOST_TOLD]]
 
@@ -143,20 +191,23 @@ def _weight(name: str, value: float, usual: float, there: Sequence[float], figur
     if name.endswith("softirq") and value < usual:
         return None
     if figure.is_part:
-        return abs(value - usual) if abs(value - usual) >= LEAST_PART else None
+        least = LEAST_LOST if name == "retransmitted_ratio" else LEAST_PART
+        return abs(value - usual) if abs(value - usual) >= least else None
     if usual <= 0 or value <= 0:
         return None
     ratio = max(value / usual, usual / value) - 1
     return min(1.0, ratio) if ratio >= LEAST_RATIO else None
 
 
-def _told(name: str, value: float, usual: float, figure: Figure, label: str) -> Evidence:
-    text = percent if figure.is_part else (lambda number: significant(number, 3))
+def _difference(name: str, value: float, usual: float, figure: Figure) -> Difference:
+    text = _part if figure.is_part else (lambda number: significant(number, 3))
     words = figure.words
     if ":" in name:
         end, _, state = name.partition(":")
-        words = words.replace("{end}", end).replace("{state}", state.replace("_", " "))
-    said = words.format(text(value))
-    return Evidence(
-        words=f"{said[:1].upper()}{said[1:]}, {label} {text(usual)}.", table=figure.table, value=value, unit=figure.unit
-    )
+        words = STATE_WORDS.get(name, words).replace("{end}", end).replace("{state}", state.replace("_", " "))
+    return Difference(name, words.format(text(value)), text(usual), value, figure)
+
+
+def _part(ratio: float) -> str:
+    """A part in percent; one that would be rounded to 0.0 is none."""
+    return percent(ratio) if ratio >= 0.0005 else "0 %"

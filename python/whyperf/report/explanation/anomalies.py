@@ -6,15 +6,22 @@ from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import setting
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly
 from whyperf.report.explanation.cards import cause_title, where
-from whyperf.report.words import setting
 
 SIGNS = {"peak": "▲", "drop": "▼", "knee": "◆", "plateau": "▬"}
 
 MARKERS = {"peak": "triangle", "drop": "inverted_triangle", "knee": "diamond", "plateau": "dash"}
 """The same in a chart."""
+
+
+MOST_SHOWN = 12
+"""Anomalies that are seen at once: what costs most; a reader takes no more."""
+
+MOST_FOLDED = 60
+"""Those that are folded away below; explain.json has all."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,7 @@ class Standing:
     kind: str
     place: str
     words: str
+    because: str
     cause: str
     differences: tuple[tuple[str, str], ...]
     link: str
@@ -34,8 +42,14 @@ def marks_of(anomalies: Sequence[Anomaly]) -> dict[str, tuple[str, str]]:
     """What the charts of sweeps mark: the marker and the words by cell; of several the first."""
     marks: dict[str, tuple[str, str]] = {}
     for one in anomalies:
-        marks.setdefault(one.cell, (MARKERS[one.kind], one.words))
+        for cell in (one.cell, *one.others):
+            marks.setdefault(cell, (MARKERS[one.kind], _said(one)))
     return marks
+
+
+def _said(anomaly: Anomaly) -> str:
+    """The words without what makes it, which has a place of its own."""
+    return anomaly.words.replace(anomaly.because, "").replace("  ", " ").strip() if anomaly.because else anomaly.words
 
 
 def standing_of(
@@ -50,8 +64,13 @@ def standing_of(
         sign=SIGNS[anomaly.kind],
         kind=f"{anomaly.kind.capitalize()}{amount}",
         place=setting(dict(result.factors), list(names)) if result is not None and names else anomaly.cell,
-        words=anomaly.words,
+        words=_sentence(_said(anomaly).partition(": ")[2] or _said(anomaly)),
+        because=anomaly.because,
         cause="" if anomaly.cause is Cause.NOT_KNOWN else cause_title(anomaly.cause),
         differences=tuple((one.words, where(one)) for one in anomaly.differences),
         link=f"#why-{anomaly.cell}" if anomaly.cell in drawn else "",
     )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

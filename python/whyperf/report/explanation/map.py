@@ -5,12 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.words import factor_title, level_text, level_with_unit, sweep_title
 from whyperf.explain.model import CellExplanation
 from whyperf.report.explanation.cards import cause_title
 from whyperf.report.explanation.looks import Look, look_of
 from whyperf.report.layout import Axis, Layout, choose
 from whyperf.report.metric import metric_of
-from whyperf.report.words import factor_title, level_text, level_with_unit, sweep_title
 
 MOST_PANELS = 6
 """Maps of a sweep with more than two factors."""

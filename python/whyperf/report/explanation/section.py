@@ -7,8 +7,9 @@ import polars as pl
 
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.words import factor_title, level_text, setting
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
-from whyperf.report.explanation.anomalies import Standing, marks_of, standing_of
+from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import BADGES, Card, LinkOf, cards_of, cause_title
 from whyperf.report.explanation.course import Course, courses_of
@@ -18,7 +19,6 @@ from whyperf.report.explanation.strip import Strip, strips_of
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import metric_of
 from whyperf.report.table import Column, Entry, Table
-from whyperf.report.words import factor_title, level_text, setting
 
 MOST_DRAWN = 10
 """Cells of a sweep that are drawn in full; the others are in the table and in explain.json."""
@@ -61,6 +61,8 @@ class ExplanationSection:
     missing: tuple[str, ...]
     maps: tuple[Map, ...]
     anomalies: tuple[Standing, ...]
+    more_anomalies: tuple[Standing, ...]
+    left_anomalies: int
     cells: tuple[CellView, ...]
     drawn: frozenset[str]
     note: str
@@ -86,11 +88,15 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         if left
         else ""
     )
+    told = explanation.anomalies[: MOST_SHOWN + MOST_FOLDED]
+    listed = tuple(standing_of(one, results, names, shown) for one in told)
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
-        maps=tuple(maps_of(summary.cells, by_cell, {one.cell for one in explanation.anomalies})),
-        anomalies=tuple(standing_of(one, results, names, shown) for one in explanation.anomalies),
+        maps=tuple(maps_of(summary.cells, by_cell, set(_standing(explanation.anomalies)))),
+        anomalies=listed[:MOST_SHOWN],
+        more_anomalies=listed[MOST_SHOWN:],
+        left_anomalies=len(explanation.anomalies) - len(listed),
         cells=cells,
         drawn=shown,
         note=note,
@@ -160,9 +166,7 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
     cells = [(cell, results[cell.cell]) for cell in explanation.cells if cell.cell in results]
     axes = varied_axes([result for _, result in cells])
     metric = metric_of([result for _, result in cells])
-    standing: dict[str, list[Anomaly]] = {}
-    for one in explanation.anomalies:
-        standing.setdefault(one.cell, []).append(one)
+    standing = _standing(explanation.anomalies)
     columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor)) for axis in axes)]
     columns += [
         Column("Rate"),
@@ -195,9 +199,18 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
     return Table(tuple(columns[at] for at in used), tuple(tuple(row[at] for at in used) for row in rows))
 
 
+def _standing(anomalies: Sequence[Anomaly]) -> dict[str, list[Anomaly]]:
+    """What stands out by cell, those that share in it included."""
+    standing: dict[str, list[Anomaly]] = {}
+    for one in anomalies:
+        for cell in (one.cell, *one.others):
+            standing.setdefault(cell, []).append(one)
+    return standing
+
+
 def _stands_out(anomalies: Sequence[Anomaly]) -> Entry:
     kinds = ", ".join(dict.fromkeys(one.kind for one in anomalies))
-    return Entry(kinds, kinds, title=" ".join(one.words for one in anomalies))
+    return Entry(kinds, kinds, title=" ".join(one.words.removesuffix(one.because).strip() for one in anomalies))
 
 
 def _level(level: object) -> Entry:

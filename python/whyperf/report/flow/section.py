@@ -7,6 +7,7 @@ from pathlib import Path
 from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.words import factor_title, level_text
 from whyperf.record import Experiment, RecordError
 from whyperf.report.flow.about import step_words
 from whyperf.report.flow.glance import Glance, glances, of_told
@@ -16,7 +17,6 @@ from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
 from whyperf.report.flow.write import page_path, steps_of, write_drawn
 from whyperf.report.layout import varied_axes
 from whyperf.report.table import Column, Entry, Table
-from whyperf.report.words import factor_title, level_text
 
 MOST_TRIALS = 500
 """Log trials told in the table; it takes some 50 ms each to read them."""

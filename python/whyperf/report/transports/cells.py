@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.transports.result import Transports
+from whyperf.analyze.words import factor_name, level_with_unit
 from whyperf.report.layout import Level, varied_axes
-from whyperf.report.words import factor_name, level_with_unit
 
 #: What a protocol's name stands for.
 PROTOCOL = ("congestion_control", "transport")

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.transports.result import Duration, Transports
+from whyperf.analyze.words import factor_title, level_text
 from whyperf.report.blocks import StudyTable
 from whyperf.report.metric import GOODPUT
 from whyperf.report.table import Column, Entry, Table
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
-from whyperf.report.words import factor_title, level_text
 
 NOTE = (
     "S: standard deviation over mean of the goodput. F: least of Jain's index over the regions with several flows. "

@@ -43,7 +43,9 @@ def test_a_drop_is_told_against_its_neighbors() -> None:
     assert (found.kind, found.level, found.cell, found.neighbors) == ("drop", 7168, "c0003", ["c0002", "c0004"])
     assert found.ratio is not None
     assert round(found.ratio, 2) == 0.75
-    assert found.words == "write_size_bytes 7168: the rate, 15.1 Mbit/s, is 25 % below what 6144 and 8192 foretell."
+    assert found.words.startswith("Write size 7,168 bytes: the rate, 15.1 Mbit/s, is 25 % below what ")
+    assert "6,144 and 8,192 bytes foretell (5.02 Mbit/s less)." in found.words
+    assert round((found.lost_rate or 0) / 1e6, 2) == 5.02
     assert found.differences[-1].words == "No segment log here: sizes, ACKs and waits are not compared."
     assert found.cause is Cause.NOT_KNOWN
 
@@ -51,7 +53,7 @@ def test_a_drop_is_told_against_its_neighbors() -> None:
 def test_a_wide_drop_is_one() -> None:
     (found,) = anomalies_of(sweep({**DROP, 6656: (15.4, 15.5), 7680: (15.5, 15.6)}))
     assert found.level == 7168
-    assert "6656 to 7680 share in it" in found.words
+    assert "6,656 to 7,680 bytes share in it" in found.words
 
 
 def test_a_rise_is_no_anomaly() -> None:
@@ -87,27 +89,88 @@ def test_a_fall_that_stays_is_a_drop_with_one_neighbor() -> None:
         sweep({8192: (20, 20.1), 16384: (22, 22.1), 32768: (23, 23.1), 40960: (6, 6.1), 52428: (5.8, 6)})
     )
     assert [(one.kind, one.level, one.neighbors) for one in found if one.kind == "drop"] == [("drop", 40960, ["c0003"])]
-    assert "74 % below that at 32768, and stays lower" in found[0].words
+    assert "74 % below that at 32,768 bytes (17.0 Mbit/s less), and stays lower" in found[0].words
 
 
 def test_the_same_in_most_settings_is_told_once_and_never_for_another_host() -> None:
     rates = {str(window): DROP for window in (4096, 8192, 16384, 32768)}
     (found,) = anomalies_of(grid(rates, "write_size_bytes", "window_bytes"))
-    assert "; the same in 3 other settings of 3" in found.words
+    assert "; the same in 3 more cells, with window 8,192, 16,384 and 32,768 bytes." in found.words
+    assert found.others == ["c0008", "c0013", "c0018"]
     hosts = anomalies_of(grid(dict.fromkeys(("a", "b", "c", "d"), DROP), "write_size_bytes", "hosts"))
     assert len(hosts) == 4
+
+
+def test_a_ridge_is_told_once_with_its_extent() -> None:
+    """Of eight windows three neighbors have a drop, which moves by a level: at fewer settings than make a rule."""
+    flat: Rates = dict.fromkeys((1024, 2048, 3072, 4096, 5120, 6144), (20, 20.1))
+    rates = {str(window): flat for window in range(4096, 36864, 4096)}
+    rates |= {
+        "8192": {**flat, 3072: (15, 15.1)},
+        "12288": {**flat, 3072: (12, 12.1)},
+        "16384": {**flat, 4096: (16, 16.1)},
+    }
+    (found,) = [
+        one for one in anomalies_of(grid(rates, "write_size_bytes", "window_bytes")) if one.factor == "write_size_bytes"
+    ]
+    assert "window 12,288 bytes: the rate, 12.1 Mbit/s" in found.words
+    assert (
+        "; the same in 2 more cells, with write size 3,072 and 4,096 bytes, window 8,192 and 16,384 bytes."
+        in found.words
+    )
+
+
+def test_a_cell_is_told_once_and_casts_no_shadow_on_the_other_axis() -> None:
+    """One low cell in a flat map: a drop along both axes, beside which nothing is a peak."""
+    flat: Rates = dict.fromkeys((1024, 2048, 3072, 4096, 5120, 6144), (20, 20.1))
+    rates = {str(window): flat for window in (4096, 8192, 16384, 32768, 65536)}
+    found = anomalies_of(grid({**rates, "16384": {**flat, 3072: (8, 8.1)}}, "write_size_bytes", "window_bytes"))
+    assert [(one.kind, one.others) for one in found] == [("drop", [])]
+
+
+def test_what_loses_most_is_first() -> None:
+    """A third of a high rate is more than half of a low one."""
+    rates: Rates = {
+        1024: (4, 4.1),
+        2048: (2, 2.1),
+        3072: (4, 4.1),
+        8192: (30, 30.1),
+        9216: (20, 20.1),
+        10240: (30, 30.1),
+    }
+    assert [one.level for one in anomalies_of(sweep(rates)) if one.kind == "drop"] == [9216, 2048]
+
+
+def test_other_causes_are_no_ridge() -> None:
+    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack"), TurnSegment(payload_bytes=6144)]
+    even = [TurnSegment(payload_bytes=4096)]
+    lost = Losses(kinds={"timeout": 5}, timeout_wait_ns=9 * 10**8, lost_in_receiver=5, lost_on_path=0)
+    summary = grid({"4096": DROP, "8192": DROP}, "write_size_bytes", "window_bytes")
+    again = Retransmitted(ratio=0.12)
+    cells = [
+        cell.model_copy(update={"retransmitted_segments": again}) if cell.id == "c0008" else cell
+        for cell in summary.cells
+    ]
+    logs = [
+        explained(cell.id, held if cell.id == "c0003" else even, lost if cell.id == "c0008" else None) for cell in cells
+    ]
+    found = anomalies_of(summary.model_copy(update={"cells": cells}), logs)
+    assert {one.cause for one in found} == {Cause.WRITE_WINDOW_MISMATCH, Cause.RECEIVER_LOSS}
 
 
 def test_peaks_at_even_distances_are_told_once() -> None:
     rates: Rates = {level: (30, 30.1) if level % 4096 == 0 else (20, 20.1) for level in range(1024, 17409, 1024)}
     (found,) = [one for one in anomalies_of(sweep(rates)) if one.kind == "peak"]
-    assert found.words.endswith("every 4096.")
+    assert (
+        "; the same in 3 more cells, with write size 8,192, 12,288 and 16,384 bytes (every 4,096 bytes). "
+        in found.words
+    )
 
 
 def test_a_plateau_begins_where_two_lines_meet() -> None:
     (found,) = anomalies_of(sweep({4096: 10, 8192: 20, 16384: 40, 32768: 41, 65536: 41, 131072: 40.5}, "window_bytes"))
     assert (found.kind, found.level) == ("plateau", 16384)
-    assert found.words == "window_bytes 16384: from here on the rate stays at about 40.0 Mbit/s."
+    assert found.words.startswith("Window 16,384 bytes: from here on the rate stays at about 40.8 Mbit/s. ")
 
 
 def test_a_knee_rises_less_behind_it() -> None:
@@ -121,10 +184,15 @@ def test_what_differs_is_told_and_makes_the_cause() -> None:
     cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
     (found,) = anomalies_of(sweep(DROP), cells)
     assert found.cause is Cause.WRITE_WINDOW_MISMATCH
-    assert "50 % of the packets wait for an ACK because they are less than a segment, at 6144 and 8192 0.0 %." in [
-        one.words for one in found.differences
-    ]
-    assert found.words.endswith("So it goes.")
+    assert (
+        "50 % of the packets wait for an ACK because they are less than a segment, at 6,144 and 8,192 bytes 0 %."
+        in [one.words for one in found.differences]
+    )
+    first = "Here 50 % of the packets wait for an ACK because they are less than a segment (0 %)"
+    assert found.because.startswith(first)
+    assert "in brackets what it is at 6,144 and 8,192 bytes. The segments here: 1,024 + 6,144 with 1 " in found.because
+    assert found.because.endswith("at 8,192 bytes 4,096 × 2 with 1 ACK a turn.")
+    assert found.words.endswith(found.because)
 
 
 def test_a_timer_makes_it_a_delayed_ack() -> None:

@@ -208,7 +208,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         if verdict.change.command:
             yield f"         {verdict.change.command}"
     if verdict.predicted_gain is not None:
-        basis = f"; the next limit is {verdict.predicted_from}" if verdict.predicted_from else ""
+        basis = f"; by {verdict.predicted_from}" if verdict.predicted_from else ""
         yield f"Predicted: {gain_told(verdict)}{basis}"
     if (tried := verdict.verification) is not None:
         yield tried.words + (f" Kept in {tried.experiment}." if tried.experiment else "")

@@ -73,7 +73,9 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
 
     rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
     logged = {cell for block in experiment.plan.log_blocks for cell in block}
-    grades = grade(catalog, experiment.plan, rates, explain_experiment(experiment, cells=logged, rates=rates))
+    # A baseline beside a dose would tell what is to be foretold.
+    explained = explain_experiment(experiment, cells=logged, rates=rates, beside=False)
+    grades = grade(catalog, experiment.plan, rates, explained)
     if wanted.as_json:
         print(json.dumps(as_json(grades, _about(experiment)), indent=1))  # noqa: T201
     else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from whyperf.analyze import Summary
 from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.explain.anomalies import anomalies_of
+from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather import by_payload, gather_facts
@@ -29,6 +30,7 @@ def explain_experiment(
     cells: Collection[str] | None = None,
     rates: Mapping[str, float | None] | None = None,
     summary: Summary | None = None,
+    beside: bool = True,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -37,6 +39,7 @@ def explain_experiment(
         cells: identifiers of those wanted; all when absent.
         rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
+        beside: whether a cell that is another one with its verdict's change tells what that brings.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
@@ -45,8 +48,16 @@ def explain_experiment(
     best = best_trials(trials.manifests)
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
+    rates, others = rates or {}, Beside(experiment.plan.cells, rates or {}) if beside else None
     explained = [
-        explain_trial(experiment, cell.id, best.get(cell.id), rate=(rates or {}).get(cell.id), one_machine=one_machine)
+        explain_trial(
+            experiment,
+            cell.id,
+            best.get(cell.id),
+            rate=rates.get(cell.id),
+            one_machine=one_machine,
+            beside=others,
+        )
         for cell in wanted
     ]
     missing = [f"Trial {one.trial} is left out: {one.reason}." for one in trials.damaged]
@@ -77,8 +88,11 @@ def explain_trial(
     *,
     rate: float | None = None,
     one_machine: bool | None = None,
+    beside: Beside | None = None,
 ) -> CellExplanation:
-    """Why one trial is as fast as it is; a cell's explanation. `rate` is the cell's goodput, where it was measured."""
+    """Why one trial is as fast as it is; a cell's explanation. `rate` is the cell's goodput, where it was measured,
+    and `beside` the experiment's cells that may have been measured with a verdict's change.
+    """
     if trial is None:
         return _unexplained(cell, None, rate, NO_TRIAL)
     folder = experiment.folder / "trials" / trial
@@ -86,13 +100,20 @@ def explain_trial(
         text = "This simulated trial was kept without what happened in it; `--log` keeps it."
         return _unexplained(cell, trial, rate, text)
     try:
-        return _explained(experiment, cell, by_payload(open_trial(folder)), rate, one_machine)
+        read = by_payload(open_trial(folder))
+        return _explained(experiment, cell, read, rate, one_machine=one_machine, beside=beside)
     except RecordError as error:
         return _unexplained(cell, trial, rate, f"Trial {trial} cannot be read: {error}.")
 
 
 def _explained(
-    experiment: Experiment, cell: str, trial: FlowTrial, rate: float | None, one_machine: bool | None
+    experiment: Experiment,
+    cell: str,
+    trial: FlowTrial,
+    rate: float | None,
+    *,
+    one_machine: bool | None,
+    beside: Beside | None,
 ) -> CellExplanation:
     budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
@@ -100,6 +121,8 @@ def _explained(
     facts = replace(gather_facts(trial, budgets, patterns, one_machine=same), goodput_bps=rate)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
     verdicts = judge(facts, factors)
+    if beside is not None:
+        verdicts = [beside.measured(cell, verdict) for verdict in verdicts]
     shares = facts.sender.shares
     told = facts.rate_bps if rate is None else rate
     return CellExplanation(

@@ -19,6 +19,8 @@ MOST_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
 COPY_NS_PER_BYTE = 0.12
 """What a large call or packet takes for a byte at least, about: a copy at 8 GB/s."""
+HEADERS_BYTES = 66
+"""Ethernet, IP version 4 and TCP with time stamps, of each segment on a line."""
 SUPER_SEGMENT_BYTES = 65_160
 """Payload of the largest packet that TCP hands down with offloads: 45 segments of 1448 bytes (GSO_MAX_SIZE)."""
 NEIGHBOR_RTT_NS = 200_000
@@ -30,10 +32,12 @@ LINE_STEADINESS = 0.3
 _QUEUE_GROWTH = 1.3
 """Usual round trip over the shortest from which on a queue stands on the path."""
 _NEIGHBORS_STEADINESS = 0.8
-_SURE, _SPREAD, _ROUGH = 1.15, 1.5, 2.5
-"""How far an estimate may be off: of a line that is seen; of one end's costs while it works; of an idle CPU's."""
+_SURE, _SPREAD = 1.15, 1.5
+"""How far an estimate may be off: of a line that is seen; of one end's costs while it works."""
+_IDLE_LOW, _IDLE_HIGH = 2.0, 5.0
+"""How far less and more an idle end's costs may tell: its caches are cold, which costs up to several times as much."""
 _BUSY_RATIO = 0.5
-"""An end that works so much of the time shows what its work costs; one that mostly sleeps works with cold caches."""
+"""An end that works so much of the time shows what its work costs; one that mostly sleeps does not."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,12 @@ def gain(ratio: float, spread: float, basis: str) -> Gain:
     """About `ratio`, up to `spread` times more or less; a change that undoes a limit never takes."""
     value = min(MOST_GAIN, max(1.0, ratio))
     return Gain(value, max(1.0, value / spread), max(1.0, value * spread), basis)
+
+
+def idle(ratio: float, basis: str) -> Gain:
+    """About `ratio`, by what work costs an end that mostly sleeps."""
+    value = min(MOST_GAIN, max(1.0, ratio))
+    return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, basis)
 
 
 def least(bounds: Sequence[Gain | None]) -> Gain | None:
@@ -70,7 +80,7 @@ def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = Fals
     """
     line = of_line(facts, by_line=by_line)
     rest = None if line is not None else gain(1 / max(1e-6, 1 - min(0.99, lost)), _SPREAD, "the time that is left")
-    return least((line, rest, of_ends(facts, saved=saved))) or gain(1.0, _ROUGH, "")
+    return least((line, rest, of_ends(facts, saved=saved))) or gain(1.0, _SPREAD, "")
 
 
 def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
@@ -82,7 +92,7 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
     if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
         return None
-    return gain(_since(facts, 1 / told.line_use_ratio), _SURE if far and seen else _SPREAD, "a full line")
+    return gain(_full_line(facts, told.line_use_ratio), _SURE if far and seen else _SPREAD, "a full line")
 
 
 def of_ends(facts: Facts, *, saved: str = "") -> Gain:
@@ -96,7 +106,7 @@ def of_ends(facts: Facts, *, saved: str = "") -> Gain:
         for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
         if saved not in {role, "both"} and (one := _of_end(end)) is not None
     ]
-    return least(bounds) or gain(MOST_GAIN, _ROUGH, "")
+    return least(bounds) or idle(MOST_GAIN, "ends that do next to nothing")
 
 
 def _of_end(end: EndFacts) -> Gain | None:
@@ -104,8 +114,30 @@ def _of_end(end: EndFacts) -> Gain | None:
     works = max((value for value in known if value), default=None)
     if works is None:
         return None
-    spread = _SPREAD if works >= _BUSY_RATIO else _ROUGH
-    return gain(1 / works, spread, "what calls and receive processing take of the CPUs")
+    basis = "what calls and receive processing take of the CPUs"
+    return gain(1 / works, _SPREAD, basis) if works >= _BUSY_RATIO else idle(1 / works, basis)
+
+
+def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
+    """The same where the cause keeps packets small: without it they grow to what offloads put together.
+
+    A window of few segments, and a pacing rate, bound what leaves TCP at once (tcp_tso_autosize); each packet has costs
+    of its own beside those of its bytes.
+    """
+    ends, told = of_ends(facts, saved=saved), facts.segments
+    if not told.segment_bytes_mean or not told.sent_segments_per_packet or not facts.rate_bps:
+        return ends
+    size = told.segment_bytes_mean * told.sent_segments_per_packet
+    if size >= SUPER_SEGMENT_BYTES:
+        return ends
+    each = 8e9 * size / facts.rate_bps / ends.ratio
+    return idle(_in_larger(each, size, SUPER_SEGMENT_BYTES) * ends.ratio, f"{ends.basis}, in larger packets")
+
+
+def _in_larger(each: float, size: float, wanted: float) -> float:
+    """How many times the bytes of pieces that cost `each` ns go in pieces of `wanted` bytes in the same time."""
+    then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted
+    return each / size * wanted / then
 
 
 def of_one_cpu(facts: Facts) -> Gain:
@@ -128,22 +160,24 @@ def of_packets(facts: Facts, wanted: float) -> Gain | None:
     size, rate = facts.segments.segment_bytes_mean, facts.goodput_bps or facts.rate_bps
     if not size or not rate:
         return None
-    each = 8e9 * size / rate
-    then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted
-    return gain(each / size * wanted / then, _SPREAD, "larger packets at a copy's cost for each byte")
+    ratio = _in_larger(8e9 * size / rate, size, wanted)
+    return gain(ratio, _SPREAD, "larger packets at a copy's cost for each byte")
 
 
 def of_turns(facts: Facts, kept: float) -> Gain:
     """Where one exchange waits for the next: without all but the `kept` part of a turn."""
-    turns = gain(1 / max(1e-3, kept), _SPREAD if kept >= 0.1 else _ROUGH, "what is left of an exchange")
+    basis, ratio = "what is left of an exchange", 1 / max(1e-3, kept)
+    turns = gain(ratio, _SPREAD, basis) if kept >= _BUSY_RATIO else idle(ratio, basis)
     return least((turns, of_line(facts), of_ends(facts))) or turns
 
 
-def _since(facts: Facts, ratio: float) -> float:
-    """A gain over the trial with the log, as one over what the cell's other trials measured: losses are luck."""
-    if not facts.rate_bps or not facts.goodput_bps:
-        return ratio
-    return ratio * facts.rate_bps / facts.goodput_bps
+def _full_line(facts: Facts, use: float) -> float:
+    """A full line's payload over the rate now: that of the trials without the log, since losses are luck."""
+    told, now = facts.segments, facts.goodput_bps or facts.rate_bps
+    if not told.line_bps or not told.segment_bytes_mean or not now:
+        return 1 / use
+    payload = told.segment_bytes_mean / (told.segment_bytes_mean + HEADERS_BYTES)
+    return told.line_bps * payload / now
 
 
 def is_own_rhythm(facts: Facts) -> bool:
@@ -168,7 +202,7 @@ def of_window(facts: Facts, lost: float) -> Gain:
     """With a window or buffer that holds no more up: a path's line is next, of neighbors the CPUs."""
     trip = facts.windows.rtt_ns_min
     if trip is not None and trip < NEIGHBOR_RTT_NS:
-        return of_ends(facts)
+        return of_ends_in_large_packets(facts)
     return of_share(facts, lost, by_line=True)
 
 

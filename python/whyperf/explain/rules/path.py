@@ -352,5 +352,5 @@ def pacing_rate(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.PACING),
         ),
         "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
-        gain.of_ends(facts, saved="sender"),
+        gain.of_ends_in_large_packets(facts, saved="sender"),
     )  # fmt: skip

@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test truth test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -20,10 +20,13 @@ help:    ## this list
 demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
 	$(BIN)/whyperf run demo
 
-test: setup-test    ## all tests
+test: setup-test    ## all tests but the longest: cargo's, then pytest's, those side by side that no neighbor disturbs
 	cargo test --workspace --locked
-	$(BIN)/pytest --numprocesses auto --dist loadscope tests/unit
-	$(BIN)/pytest --ignore tests/unit
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder -m "not slow and not alone"
+	$(BIN)/pytest -m "not slow and alone"
+
+test-long: setup-test    ## the longest tests, a shorter one of whose kind is in test: three minutes; not a part of test
+	$(BIN)/pytest -m slow
 
 truth: setup-run    ## how often the explanation is right, on causes put there on purpose: a quarter of an hour; writes docs/accuracy.md
 	$(BIN)/whyperf truth --page docs/accuracy.md

@@ -437,7 +437,7 @@ ZOOM_IN = """async () => {
 """From the whole connection down to single segments; how long each step took until all of it was drawn."""
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_long_log_is_fluid(browser: Browser, tmp_path: Path) -> None:
     """First draw within 2 s, a zoom within 100 ms; the machine may be busy, so the better of three is taken."""
     one = track(1_000_000, gaps=False)

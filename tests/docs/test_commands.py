@@ -13,7 +13,6 @@ from tests.docs.documents import Example, examples
 EXAMPLES = list(examples())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "example", EXAMPLES, ids=lambda example: f"{example.document}: {shlex.join(example.commands[-1])}"
 )

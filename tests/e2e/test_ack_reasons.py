@@ -32,7 +32,7 @@ from tests.e2e.lossy import dropping
 from whyperf.run import Session
 from whyperf.run.trial import Progress
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 CONNECTIONS = 20
 #: What surrounds a trial, given how to run it with an observer.

@@ -27,6 +27,7 @@ write_size_bytes = [1024, 8192, 32768, 131072]
 """
 
 
+@pytest.mark.alone
 @pytest.mark.root
 def test_a_host_is_calibrated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

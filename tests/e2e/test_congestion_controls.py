@@ -9,6 +9,8 @@ from tests.e2e.experiments import measure, plan_of, session
 from tests.e2e.whyperf_command import whyperf
 from whyperf.run import RunError, list_offers
 
+pytestmark = pytest.mark.alone
+
 OURS = ("scalable", "highspeed", "hslp", "bic", "htcp", "fast", "ltcp")
 TRANSFER_BYTES = 3_000_000
 

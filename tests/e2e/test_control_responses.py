@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.experiments import Record, measure, numbers
 from whyperf.run import list_offers
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.alone, pytest.mark.root]
 
 #: What is kept of a window at a loss, here of 409 segments (crates/congestion/tests/responses.rs). H-TCP's first loss
 #: has no throughput to compare with, and takes half.

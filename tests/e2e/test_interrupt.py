@@ -18,6 +18,9 @@ from tests.e2e.experiments import profile_text
 from whyperf.cli import main
 from whyperf.record import Experiment
 
+#: How soon a run stops is measured here.
+pytestmark = pytest.mark.alone
+
 Start = Callable[..., subprocess.Popen[bytes]]
 
 LOOPBACK = ("--testbed", "loopback", "--out", "results")

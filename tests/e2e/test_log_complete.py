@@ -20,7 +20,7 @@ from tests.e2e.logs import (
     run_logs,
 )
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 #: As in the profile window-sweep; its corners and its middle.
 SWEEP: dict[str, Any] = {

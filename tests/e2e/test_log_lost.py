@@ -13,7 +13,7 @@ from whyperf.analyze.flow import completeness, open_trial
 from whyperf.record import Experiment
 from whyperf.run import Session
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 #: More small segments than a CPU's log holds (crates/probe/src/evidence/watch.rs: 128 MB a CPU at most).
 MSS_BYTES, TRANSFER_BYTES = 88, 95_000_000

@@ -26,6 +26,7 @@ from tests.e2e.logs import (
 )
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.usefixtures("ours"),
     pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump"),

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.whyperf_command import argv
 from whyperf.run import list_offers
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 WANTED = ("reno", "scalable", "highspeed", "hslp", "bic", "htcp", "fast", "ltcp", "cubic")
 LASTS_S = 4.0

@@ -154,7 +154,6 @@ def assert_refused(far: FarHost, host: str, *parts: str) -> None:
     assert far.far_agents() == []
 
 
-@pytest.mark.slow
 def test_a_killed_ssh_ends_the_far_agent(far: FarHost, started: Start) -> None:
     controller = start_long_run(far, started)
     (client,) = far.ssh_clients()
@@ -168,7 +167,6 @@ def test_a_killed_ssh_ends_the_far_agent(far: FarHost, started: Start) -> None:
     assert not far.results.exists()
 
 
-@pytest.mark.slow
 def test_a_killed_controller_ends_both_agents(far: FarHost, started: Start) -> None:
     controller = start_long_run(far, started)
     all_ends = [*far.ssh_clients(), *far.far_agents(), *far.near_agents()]

@@ -67,7 +67,6 @@ def await_alone(far: FarHost) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.slow
 def test_a_run_survives_every_kill_of_ssh(far: FarHost, started: Start) -> None:
     chance = random.Random(SEED)
     command = far.run_argv("--bytes", "2M", "--trials", TRIALS)
@@ -88,7 +87,7 @@ def test_a_run_survives_every_kill_of_ssh(far: FarHost, started: Start) -> None:
         assert before.items() <= finished_trials(far.results).items()
 
     before = finished_trials(far.results)
-    done = subprocess.run(command, cwd=far.folder, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=far.folder, capture_output=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert before.items() <= finished_trials(far.results).items()
     assert partial_trials(far.results) == []

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.experiments import measure
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 #: The most payload that fits into one super-segment at MTU 1500: 45 segments of 1448 bytes.
 LARGEST_BYTES = 65_160

@@ -1,6 +1,7 @@
 """The shipped experiment `wan-transports`, small: every transport's flows come and go over the emulated path.
 
-Half a hundredth of its times, one round trip; `make test-wan` runs all of it at a twentieth.
+Half a hundredth of its times, one round trip: `make test` runs two of TCP's controls and one library, `make test-long`
+all of them. `make test-wan` runs the whole experiment at a twentieth of its times.
 """
 
 import json
@@ -11,16 +12,24 @@ import pytest
 from tests.e2e.whyperf_command import whyperf
 from whyperf.profile.schedule import regions
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 SCALE = 0.005
 RATE_BPS = 20_000_000
 ALWAYS = {"reno", "cubic", "quic"}
 
 
-def test_wan_transports(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "only",
+    [
+        # A library's transport stands in the table as the default control, cubic.
+        pytest.param(("--only", "congestion_control=reno,cubic"), id="some"),
+        pytest.param((), id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_wan_transports(tmp_path: Path, only: tuple[str, ...]) -> None:
     done = whyperf(
-        *("run", "wan-transports", "--leave-out-missing", "--only", "path_rtt_ms=10"),
+        *("run", "wan-transports", "--leave-out-missing", "--only", "path_rtt_ms=10", *only),
         *("--set", f"path_rate_bps={RATE_BPS}", "--set", f"schedule_scale={SCALE}", "--set", "interval_ms=50"),
         *("--out", tmp_path / "wan", "--json"),
         folder=tmp_path,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e import wire
 from tests.e2e.experiments import Quiet, Record, numbers, plan_of, session
+from whyperf.profile import Factors
 from whyperf.run import run_plan
 
 pytestmark = [
@@ -21,12 +22,15 @@ pytestmark = [
 #: The studies' MTU on ATM (RFC 1626 4.1).
 ATM_MTU_BYTES = 9188
 TRANSFER_BYTES = 400_000
+#: How often a cell is measured again that a busy host may have disturbed.
+ATTEMPTS = 2
 #: What the receiver of a connection says at its end, beside the welcome (docs/protocol.md).
 COUNT_BYTES = 8
 
 
 def measure_on_wire(folder: Path, **levels: Any) -> tuple[Record, pl.DataFrame]:
     """Runs an experiment under capture at the far end; returns the record and the segments, told by trial."""
+    folder.mkdir(exist_ok=True)
     plan = plan_of(transfer_bytes=TRANSFER_BYTES, **levels)
     capture_file = folder / "capture.pcap"
     with session(folder / "results", plan) as (opened, experiment):
@@ -66,16 +70,11 @@ def assert_payload_on_wire(record: Record, segments: pl.DataFrame) -> None:
         assert [end.payload_bytes for end in manifest.hosts.values()] == [TRANSFER_BYTES] * 2
 
 
-def test_the_window_asked_for_is_the_window_announced(tmp_path: Path) -> None:
-    record, segments = measure_on_wire(
-        tmp_path,
-        mtu_bytes=ATM_MTU_BYTES,
-        window_bytes=[4096, 8192, 16384],
-        write_size_bytes=[512, 4096, 6000, 131072],
-        ip_version=[4, 6],
-        direction=["send", "receive"],
-    )
+def never_announced(folder: Path, **levels: Any) -> list[Factors]:
+    """Cells whose receiver announced less than the window asked for all along; more than it may is an error."""
+    record, segments = measure_on_wire(folder, mtu_bytes=ATM_MTU_BYTES, **levels)
     assert_payload_on_wire(record, segments)
+    less: list[Factors] = []
     for trial, manifest in record.trials.items():
         window_bytes = int(manifest.factors["window_bytes"])
         announced = segments.filter(trial=trial, role="receiver", reset=0)
@@ -87,9 +86,31 @@ def test_the_window_asked_for_is_the_window_announced(tmp_path: Path) -> None:
             # The kernel lifts the clamp while segments grow; it never announces more than it granted.
             flow = record.table("flows").filter(trial=trial, role="receiver")
             (granted,) = numbers(flow, "receive_buffer_granted_bytes")
-            assert window_bytes <= largest <= granted, manifest.factors
+            assert largest <= granted, manifest.factors
+            less += [manifest.factors] if largest < window_bytes else []
         samples = record.table("tcp_info").filter(trial=trial, role="receiver")
         assert set(numbers(samples, "own_window_bytes")) <= set(numbers(announced, "window_bytes")), manifest.factors
+    return less
+
+
+def test_the_window_asked_for_is_the_window_announced(tmp_path: Path) -> None:
+    varied = ("window_bytes", "write_size_bytes", "ip_version", "direction")
+    levels: dict[str, Any] = {
+        "window_bytes": [4096, 8192, 16384],
+        "write_size_bytes": [512, 4096, 6000, 131072],
+        "ip_version": [4, 6],
+        "direction": ["send", "receive"],
+    }
+    less = never_announced(tmp_path, **levels)
+    # A reader that waits for its CPU finds data whenever it comes, and then its window is never all free. A busy host
+    # does that to a cell once; what is wrong happens to it again.
+    for attempt in range(ATTEMPTS):
+        less = [
+            factors
+            for number, cell in enumerate(less)
+            for factors in never_announced(tmp_path / f"{attempt}-{number}", **{name: cell[name] for name in varied})
+        ]
+    assert less == []
 
 
 @pytest.mark.parametrize("mtu_bytes", [1500, ATM_MTU_BYTES])

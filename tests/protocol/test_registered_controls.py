@@ -10,6 +10,8 @@ import pytest
 from tests.protocol.pipe_talk import Talk, forever, trial
 from tests.protocol.socket_of import connected_to
 
+pytestmark = pytest.mark.alone
+
 StartTalk = Callable[..., Talk]
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

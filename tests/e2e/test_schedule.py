@@ -14,7 +14,7 @@ from whyperf.profile.schedule import regions
 from whyperf.record import Experiment
 from whyperf.run import Kind, Session, Target, run_plan
 
-pytestmark = pytest.mark.usefixtures("ours")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("ours")]
 
 OWN = """
 about = "Two directions, two congestion controls."

@@ -134,6 +134,8 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
             cause=attempt.verdict.cause,
             factors=factors,
             predicted_gain=attempt.verdict.predicted_gain,
+            predicted_low=attempt.verdict.predicted_low,
+            predicted_high=attempt.verdict.predicted_high,
             first_look=looks.first,
         )
         verified = keep(folder, verified)

@@ -175,6 +175,10 @@ class Verification(Part):
 
     outcome: Literal["confirmed", "refuted", "undecided"]
     predicted_gain: float | None
+    predicted_low: float | None = None
+    predicted_high: float | None = None
+    is_as_predicted: bool | None = None
+    """Whether the measured interval meets the predicted one; null where no interval was predicted."""
     measured_gain: float | None
     low: float | None
     high: float | None

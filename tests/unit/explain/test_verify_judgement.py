@@ -3,6 +3,7 @@
 import pytest
 
 from whyperf.explain.verify import Looks, Pair, judge, thresholds
+from whyperf.explain.verify.judgement import beside_range
 
 
 def pairs_with(*gains: float) -> list[Pair]:
@@ -69,6 +70,19 @@ def test_the_sentence_has_both_gains_and_their_pairs() -> None:
         "Confirmed: with window_bytes = 65,536 bytes the rate was 2.30 times as high (2.20 to 2.40 times in "
         "6 pairs); 2.50 times as high was predicted."
     )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_as_predicted"), [(1.9, 2.5, True), (2.35, 3.0, True), (2.5, 3.0, False), (None, None, None)]
+)
+def test_the_predicted_range_is_held_against_the_measured_one(
+    low: float | None, high: float | None, is_as_predicted: bool | None
+) -> None:
+    found, _ = judge(pairs_with(2.2, 2.3, 2.4, 2.2, 2.4, 2.3), 2.5, all_at_once(6))
+    ranged = beside_range(found, low, high)
+    assert ranged.is_as_predicted is is_as_predicted
+    words = ranged.words.removeprefix(found.words)
+    assert ("meets" in words, "missed" in words) == (is_as_predicted is True, is_as_predicted is False)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,17 @@ def judge(
     return Judged(verification.model_copy(update={"words": words}), is_settled)
 
 
+def beside_range(found: Verification, low: float | None, high: float | None) -> Verification:
+    """The verification with whether what was measured meets the range that was predicted, if one was."""
+    if low is None or high is None or found.low is None or found.high is None:
+        return found
+    meets = found.low <= high and low <= found.high
+    between = f"{significant(low, 2)} to {significant(high, 2)}"
+    told = f"That meets the predicted range of {between}." if meets else f"The predicted range of {between} is missed."
+    update = {"predicted_low": low, "predicted_high": high, "is_as_predicted": meets, "words": f"{found.words} {told}"}
+    return found.model_copy(update=update)
+
+
 def thresholds(predicted_gain: float | None) -> tuple[float, float]:
     """The least gain that confirms a claim, and the gain below which it is refuted; the second is never the larger."""
     if predicted_gain is None or predicted_gain <= 1:

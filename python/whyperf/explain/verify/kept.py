@@ -13,7 +13,7 @@ from whyperf.analyze import read_inputs
 from whyperf.analyze.spread import Part
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
-from whyperf.explain.verify.judgement import Judged, judge
+from whyperf.explain.verify.judgement import Judged, beside_range, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.words import change_words
@@ -36,6 +36,8 @@ class Verified(Part):
     cause: Cause
     factors: dict[str, Level] = Field(min_length=1)
     predicted_gain: float | None
+    predicted_low: float | None = None
+    predicted_high: float | None = None
     first_look: int | None = None
 
     def is_of(self, cell: CellExplanation, verdict: Verdict) -> bool:
@@ -89,7 +91,7 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
     """
     plan = experiment.plan
     missing = experiment.missing_trials()
-    return judge(
+    found = judge(
         pairs_of(read_inputs(experiment), plan),
         verified.predicted_gain,
         looks_of(plan, verified),
@@ -97,6 +99,8 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
         change=change_words(verified.factors),
         experiment=experiment.name,
     )
+    ranged = beside_range(found.verification, verified.predicted_low, verified.predicted_high)
+    return found._replace(verification=ranged)
 
 
 def with_verifications(explanation: Explanation, experiment: Experiment) -> Explanation:

@@ -29,9 +29,8 @@ def show(plan: Plan, *, as_json: bool) -> int:
     blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
     logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
     console.print(
-        f"Cells: {size.cells}; trials: {most}{size.trials - plan.log_trials_count} in {blocks}{logs}; "
-        f"time: {most}about {duration(size.seconds)}; "
-        f"evidence: {plan.evidence or 'user'}"
+        f"Cells: {size.cells}; trials: {most}{size.trials - plan.log_trials_count} in {blocks}{logs}; time: "
+        f"{most}about {duration(size.seconds)}; evidence: {plan.evidence or 'user'}"
     )
     trials = Counter((trial.cell, trial.is_log) for trial in plan.trials())
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

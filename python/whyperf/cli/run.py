@@ -12,9 +12,8 @@ from whyperf.cli.overrides import overrides
 
 NAME = "run"
 EXAMPLE = (
-    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run rr --host host7 · "
-    "whyperf run window-sweep --only window_bytes=4096,8192 --trials 3 · "
-    "whyperf run my.toml --host host7 --set congestion_control=bbr"
+    "Examples: whyperf run · whyperf run host7 -t 5 -P 4 · whyperf run rr --host host7 · whyperf run window-sweep "
+    "--only window_bytes=4096,8192 --trials 3 · whyperf run my.toml --host host7 --set congestion_control=bbr"
 )
 
 

@@ -8,8 +8,8 @@ def told(answer: Overhead) -> str:
     """What the figures are of."""
     text = (
         f"{answer.link.name} ({answer.link.about}, {bit_rate(answer.link.rate_bps)}), {answer.protocol.name}, "
-        f"{answer.encapsulation.value}, MTU {answer.mtu_bytes:,}. "
-        f"A message of up to {answer.one_frame_bytes:,} bytes takes one frame."
+        f"{answer.encapsulation.value}, MTU {answer.mtu_bytes:,}. A message of up to {answer.one_frame_bytes:,} bytes "
+        "takes one frame."
     )
     if answer.window is not None:
         unit = ("frame" if answer.window.limit == 1 else "frames") if answer.window.counts_frames else "bytes"

@@ -33,6 +33,11 @@ def facts(
     )
 
 
+MISMATCH = facts(
+    {"shares": {"receive_window_buffer": 0.8}, "call_bytes_mean": 7168.0, "mss_bytes": 4096},
+    windows={"announced_bytes_max": 8192},
+)
+
 Edit = Callable[[Facts], Facts]
 
 
@@ -91,10 +96,7 @@ CASES = (
     ),
     Case(
         Cause.WRITE_WINDOW_MISMATCH,
-        facts(
-            {"shares": {"receive_window_buffer": 0.8}, "call_bytes_mean": 7168.0, "mss_bytes": 4096},
-            windows={"announced_bytes_max": 8192},
-        ),
+        MISMATCH,
         at_sender(call_bytes_mean=1024.0),
     ),
     Case(
@@ -389,3 +391,26 @@ def test_a_loss_can_be_looked_up_in_the_log() -> None:
     evidence = judge(facts({"shares": {"loss_recovery": 0.9}}, segments=found))[0].evidence
     placed = [(row.connection, row.from_ns, row.to_ns, row.value) for row in evidence if row.connection is not None]
     assert placed == [(3, 5 * MS, 6 * MS, 8.0)]
+
+
+@pytest.mark.parametrize(
+    ("factors", "window"),
+    [
+        ({"window_bytes": 8192}, "default"),
+        ({"window_bytes": "default"}, 32_768),
+        ({"window_bytes": 8192, "hosts": "sparc2+sba-100@2.2.6"}, 32_768),
+    ],
+)
+def test_a_window_that_writes_do_not_fit_gets_one_that_is_larger_there(
+    factors: dict[str, object], window: str | int
+) -> None:
+    (verdict, *_) = [one for one in judge(MISMATCH, factors) if one.cause is Cause.WRITE_WINDOW_MISMATCH]
+    assert verdict.change is not None
+    assert verdict.change.factors == {"window_bytes": window}
+
+
+@pytest.mark.parametrize(("level", "tables"), [("counters", {"tcp_info", "counters"}), ("user", {"tcp_info"})])
+def test_without_a_log_no_evidence_claims_to_be_from_it(level: str, tables: set[str]) -> None:
+    found = judge(replace(MISMATCH, level=level))
+    assert {one.table for verdict in found for one in verdict.evidence} == tables
+    assert {one.table for verdict in judge(MISMATCH) for one in verdict.evidence} == {"segments"}

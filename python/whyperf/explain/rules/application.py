@@ -56,9 +56,8 @@ def slow_writer(facts: Facts) -> Finding | None:
         evidence.append(figure(words, "calls", facts.sender, asleep, "ratio"))
     return Finding(
         Cause.SLOW_WRITER,
-        f"The sending application is the limit: for {percent(lost)} of the time it had written nothing more to "
-        "send, and "
-        "did not wait for an answer.",
+        f"The sending application is the limit: for {percent(lost)} of the time it had written nothing more to send, "
+        "and did not wait for an answer.",
         lost,
         # A log without calls does not tell a writer that waits for room in its buffer from one that sleeps; calls do,
         # and so do the kernel's clocks.
@@ -109,9 +108,8 @@ def round_trip(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ROUND_TRIP,
-        f"One exchange at a time: the sender waits {percent(waits)} of the time for answers, {seconds(each)} "
-        "each, over a "
-        f"path whose round trip is {seconds(trip)}.",
+        f"One exchange at a time: the sender waits {percent(waits)} of the time for answers, {seconds(each)} each, "
+        f"over a path whose round trip is {seconds(trip)}.",
         waits,
         0.9,
         (
@@ -136,9 +134,8 @@ def slow_reader(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.SLOW_READER,
-        f"The receiving application is the limit: for {percent(lost)} of the time payload lay unread and it "
-        "did nothing, "
-        f"while the sender waited for the window {percent(waits)} of the time.",
+        f"The receiving application is the limit: for {percent(lost)} of the time payload lay unread and it did "
+        f"nothing, while the sender waited for the window {percent(waits)} of the time.",
         lost,
         0.9 if waits >= 0.1 else 0.6,
         (
@@ -183,7 +180,7 @@ def _is_calling(facts: Facts, role: str) -> bool:
 def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Finding:
     end = facts.sender if role == "sender" else facts.receiver
     # Copying takes a fraction of a ns a byte; a call some hundred ns at least.
-    each = end.call_ns_mean or (1e9 * facts.life_ns / 1e9) / max(1, end.calls_count or 1)
+    each = end.call_ns_mean or facts.life_ns / max(1, end.calls_count or 1)
     wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.995)
     lost = wasted * _calling_share(end)
     return Finding(
@@ -230,9 +227,8 @@ def huge_reads(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.READ_SIZE,
-        f"Read calls of {octets(round(size))} each: more than the CPU's caches hold, so that every byte is "
-        "fetched from "
-        "memory twice, and the window opens late.",
+        f"Read calls of {octets(round(size))} each: more than the CPU's caches hold, so that every byte is fetched "
+        "from memory twice, and the window opens late.",
         0.3,
         0.9,
         (figure(f"A read call takes {octets(round(size))}.", "flows", facts.receiver, size, "bytes"),),

@@ -6,7 +6,7 @@ from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.pattern import turn_words
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.finding import Finding, figure, is_on_cpu, state_evidence
+from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -27,13 +27,13 @@ def receive_buffer(facts: Facts) -> Finding | None:
     evidence = [state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER)]
     if window is not None:
         words = f"The receiver never announced more than {octets(window)}."
-        evidence.append(figure(words, "segments", facts.sender, window, "bytes"))
+        evidence.append(figure(words, WINDOWS, facts.sender, window, "bytes"))
     if facts.receiver.buffer_bytes is not None:
         words = f"Its receive buffer is {octets(facts.receiver.buffer_bytes)}, as the kernel reports it."
         evidence.append(figure(words, "flows", facts.receiver, facts.receiver.buffer_bytes, "bytes"))
     if trip is not None:
         words = f"A round trip takes {seconds(trip)}."
-        evidence.append(figure(words, "segments", facts.sender, trip, "ns"))
+        evidence.append(figure(words, WINDOWS, facts.sender, trip, "ns"))
     return Finding(
         Cause.RECEIVE_BUFFER,
         f"The receive buffer is too small: the sender waited {percent(lost)} of the time with the window{size} full, "
@@ -66,7 +66,7 @@ def send_buffer(facts: Facts) -> Finding | None:
         )
     if flight is not None:
         words = f"Never more than {octets(flight)} were unacknowledged."
-        evidence.append(figure(words, "segments", facts.sender, flight, "bytes"))
+        evidence.append(figure(words, WINDOWS, facts.sender, flight, "bytes"))
     return Finding(
         Cause.SEND_BUFFER,
         f"The send buffer is too small: for {percent(lost)} of the time all it holds was on its way, and the "
@@ -81,8 +81,7 @@ def send_buffer(facts: Facts) -> Finding | None:
 
 
 def write_window_mismatch(facts: Facts) -> Finding | None:
-    """A window that holds less than two writes, or two segments: each waits for the acknowledgment of the one "
-    "before."""
+    """A window that holds few writes and few segments: each waits for the acknowledgment of the one before."""
     lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.NAGLE, S.ZERO_WINDOW, S.RECEIVE_WINDOW_READER)
     window, write, mss = facts.windows.announced_bytes_max, facts.sender.call_bytes_mean, facts.sender.mss_bytes
     if lost < 0.1 or window is None or write is None or not mss:
@@ -104,7 +103,7 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
         (
             *seen,
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER, S.NAGLE, S.SEND_BUFFER),
-            figure(f"The window holds {fits:.2f} writes.", "segments", facts.sender, fits, "ratio"),
+            figure(f"The window holds {fits:.2f} writes.", WINDOWS, facts.sender, fits, "ratio"),
             figure(f"{percent(late)} of the ACKs left by the timer.", "segments", facts.receiver, late, "ratio"),
         ),
         "Writes of half the window, or a window of four writes, leave the rate as it is.",

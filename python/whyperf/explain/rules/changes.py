@@ -13,6 +13,7 @@ from whyperf.explain.rules.finding import Finding
 Factors = Mapping[str, object]
 
 DEFAULT = "default"
+NO_MODEL = "none"
 _DEVICE = "DEV"
 _LARGE_WRITE, _LARGE_MTU = 131_072, 9000
 
@@ -27,9 +28,8 @@ def _receive_buffer(finding: Finding, _: Facts, factors: Factors) -> Change:
     wanted = _power(finding.targets.get("window_bytes", 1 << 20))
     return Change(
         factors=_buffer("receive_buffer_bytes", wanted, factors),
-        by_hand="Leave SO_RCVBUF alone, so that the kernel sizes the buffer itself, or raise it; "
-        "net.ipv4.tcp_rmem bounds "
-        "what it may choose, net.core.rmem_max what setsockopt may.",
+        by_hand="Leave SO_RCVBUF alone, so that the kernel sizes the buffer itself, or raise it; net.ipv4.tcp_rmem "
+        "bounds what it may choose, net.core.rmem_max what setsockopt may.",
         command=f'sysctl -w net.ipv4.tcp_rmem="4096 131072 {2 * wanted}" net.core.rmem_max={2 * wanted}',
     )
 
@@ -38,9 +38,8 @@ def _send_buffer(finding: Finding, _: Facts, factors: Factors) -> Change:
     wanted = _power(finding.targets.get("buffer_bytes", 1 << 20))
     return Change(
         factors=_buffer("send_buffer_bytes", wanted, factors),
-        by_hand="Leave SO_SNDBUF alone, so that the kernel sizes the buffer itself, or raise it; "
-        "net.ipv4.tcp_wmem bounds "
-        "what it may choose, net.core.wmem_max what setsockopt may.",
+        by_hand="Leave SO_SNDBUF alone, so that the kernel sizes the buffer itself, or raise it; net.ipv4.tcp_wmem "
+        "bounds what it may choose, net.core.wmem_max what setsockopt may.",
         command=f'sysctl -w net.ipv4.tcp_wmem="4096 16384 {2 * wanted}" net.core.wmem_max={2 * wanted}',
     )
 
@@ -61,12 +60,12 @@ def _power(value: float) -> int:
 
 def _mismatch(finding: Finding, _: Facts, factors: Factors) -> Change:
     window = _power(finding.targets.get("window_bytes", 65_536))
-    changed: dict[str, Level] = {"window_bytes": DEFAULT} if "window_bytes" in factors else {"window_bytes": window}
+    # The kernel sizes a window as it needs it; a host of the model may have a small one of its own.
+    is_set = factors.get("window_bytes", DEFAULT) != DEFAULT and factors.get("hosts", NO_MODEL) == NO_MODEL
     return Change(
-        factors=changed,
-        by_hand=f"Let the window hold several writes: SO_RCVBUF and SO_SNDBUF of {window:,} bytes or the "
-        "kernel's choice, or "
-        "writes of a quarter of the window.",
+        factors={"window_bytes": DEFAULT if is_set else window},
+        by_hand=f"Let the window hold several writes: SO_RCVBUF and SO_SNDBUF of {window:,} bytes or the kernel's "
+        "choice, or writes of a quarter of the window.",
         command="",
     )
 
@@ -89,9 +88,8 @@ def _reader(_: Finding, __: Facts, factors: Factors) -> Change:
     changed: dict[str, Level] = {"think_us": 0} if factors.get("think_us", 0) != 0 else {}
     return Change(
         factors=changed,
-        by_hand="Read as soon as payload is there, in a thread of its own if what follows takes long; strace "
-        "shows what the "
-        "program does between its reads.",
+        by_hand="Read as soon as payload is there, in a thread of its own if what follows takes long; strace shows "
+        "what the program does between its reads.",
         command="strace -f -T -e trace=network,desc,read,write -p PID",
     )
 
@@ -110,9 +108,8 @@ def _round_trip(_: Finding, __: Facts, factors: Factors) -> Change:
     several = {"outstanding": 8} if factors.get("workload", "stream") != "stream" else {"connections": 8}
     return Change(
         factors=dict(several),
-        by_hand="Have several requests under way at once (pipelining, or more connections), ask for more at a "
-        "time, or move "
-        "the ends closer together.",
+        by_hand="Have several requests under way at once (pipelining, or more connections), ask for more at a time, or "
+        "move the ends closer together.",
         command="",
     )
 
@@ -181,9 +178,8 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Factors], Change]] = {
     ),
     Cause.DELAYED_ACK: _fixed(
         {"quick_ack": True},
-        "Let the window hold four segments and more, or acknowledge at once: setsockopt TCP_QUICKACK, or "
-        "quickack on the "
-        "route.",
+        "Let the window hold four segments and more, or acknowledge at once: setsockopt TCP_QUICKACK, or quickack on "
+        "the route.",
         f"ip route change ROUTE dev {_DEVICE} quickack 1",
     ),
     Cause.QUICK_ACK: _fixed(
@@ -209,9 +205,8 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Factors], Change]] = {
     ),
     Cause.RANDOM_LOSS: _fixed(
         {"path_loss": 0.0},
-        "Find where packets are lost (ethtool -S on both ends, cable, radio, a policer); a congestion control "
-        "that does not "
-        "take loss for congestion (bbr) suffers less.",
+        "Find where packets are lost (ethtool -S on both ends, cable, radio, a policer); a congestion control that "
+        "does not take loss for congestion (bbr) suffers less.",
         f"ethtool -S {_DEVICE}; sysctl -w net.ipv4.tcp_congestion_control=bbr",
     ),
     Cause.BURST_LOSS: _fixed(
@@ -221,9 +216,8 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Factors], Change]] = {
     ),
     Cause.REORDERING: _fixed(
         {"path_reorder": 0.0},
-        "Send the packets of a connection over one path (a bond's transmit hash instead of round-robin, one "
-        "queue), or let "
-        "TCP allow for it.",
+        "Send the packets of a connection over one path (a bond's transmit hash instead of round-robin, one queue), or "
+        "let TCP allow for it.",
         "sysctl -w net.ipv4.tcp_reordering=30",
     ),
     Cause.ACK_THINNING: _fixed(

@@ -49,9 +49,8 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
     what = "write" if role == "sender" else "read"
     return Finding(
         cause,
-        f"The {role}'s application computes {percent(lost)} of the time, on a CPU but in no {what} call: its "
-        "own work is "
-        "the limit.",
+        f"The {role}'s application computes {percent(lost)} of the time, on a CPU but in no {what} call: its own work "
+        "is the limit.",
         lost,
         0.9,
         (
@@ -159,9 +158,8 @@ def many_connections(facts: Facts) -> Finding | None:
     lost = clipped(0.3 + 0.1 * (facts.connections / 1000))
     return Finding(
         Cause.MANY_CONNECTIONS,
-        f"{facts.connections:,} connections share CPUs that are {percent(busy)} busy: each has little to send "
-        "at a time, "
-        "and what is done once for a packet, a wake-up or a call is done more often.",
+        f"{facts.connections:,} connections share CPUs that are {percent(busy)} busy: each has little to send at a "
+        "time, and what is done once for a packet, a wake-up or a call is done more often.",
         lost,
         0.8,
         (
@@ -238,9 +236,8 @@ def offloads_off(facts: Facts) -> Finding | None:
     lost = 0.6 if _is_single(facts) else 0.4
     return Finding(
         Cause.OFFLOADS_OFF,
-        f"Segmentation offload is missing {where}: each segment of {octets(mss)} goes through the stack by "
-        "itself, and a "
-        "CPU is the limit.",
+        f"Segmentation offload is missing {where}: each segment of {octets(mss)} goes through the stack by itself, and "
+        "a CPU is the limit.",
         lost,
         0.85,
         (
@@ -264,9 +261,8 @@ def quick_ack(facts: Facts) -> Finding | None:
     lost = 0.3
     return Finding(
         Cause.QUICK_ACK,
-        f"The receiver acknowledges every segment at once ({percent(quick)} of its ACKs): making and taking "
-        "them in costs "
-        "the CPUs that are the limit.",
+        f"The receiver acknowledges every segment at once ({percent(quick)} of its ACKs): making and taking them in "
+        "costs the CPUs that are the limit.",
         lost,
         0.97,
         (

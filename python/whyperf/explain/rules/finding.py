@@ -53,13 +53,30 @@ BUSY = 0.8
 """From here on a CPU is taken to be a limit: the rest is waiting that the log's clock does not see."""
 
 
+WINDOWS = "windows"
+"""Stands for the table with windows, round trips and states: the segment log, and below it TCP_INFO."""
+SEGMENTS = "segments"
+"""Stands for the table with what went over the wire: the segment log, and below it the kernel's counters."""
+
+_BELOW_LOG = {
+    "counters": {WINDOWS: "tcp_info", SEGMENTS: "counters"},
+    "user": {WINDOWS: "tcp_info", SEGMENTS: "tcp_info"},
+}
+
+
+def looked_up(evidence: Evidence, level: str) -> Evidence:
+    """The evidence with the table that it is from in a trial with evidence of this level."""
+    tables = _BELOW_LOG.get(level, {WINDOWS: "segments"})
+    return evidence.model_copy(update={"table": tables.get(evidence.table, evidence.table)})
+
+
 def state_evidence(end: EndFacts, role: str, *states: State) -> Evidence:
     """How long an end was in these states."""
     words = " or ".join(dict.fromkeys(state.value.replace("_", " ") for state in states))
     ratio = end.ratio(*states)
     return Evidence(
         words=f"The {role} was in the state {words} for {percent(ratio)} of the time.",
-        table="segments",
+        table=WINDOWS,
         host=end.host,
         value=ratio,
         unit="ratio",

@@ -16,6 +16,7 @@ from whyperf.explain.rules.finding import (
     clipped,
     figure,
     is_on_cpu,
+    looked_up,
     state_evidence,
 )
 from whyperf.explain.states import ReceiverState as R
@@ -88,7 +89,7 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
         claim=finding.claim,
         lost_ratio=round(clipped(finding.lost), 4),
         confidence="high" if certainty >= _HIGH else "medium" if certainty >= _MEDIUM else "low",
-        evidence=list(finding.evidence),
+        evidence=[looked_up(one, facts.level) for one in finding.evidence],
         refuted_by=finding.refuted_by,
         change=change_for(finding, facts, factors),
         predicted_gain=None if gain is None else round(gain.ratio, 3),

@@ -10,6 +10,7 @@ from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     LOST_BEHIND_PATH,
     UNDECIDED,
+    WINDOWS,
     Finding,
     clipped,
     figure,
@@ -21,7 +22,8 @@ from whyperf.explain.states import SenderState as S
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
 LEAST_OVERRUN_USE = 0.7
-"""The same where its queue runs over: a larger one could bring no more than the rest, a faster line any rate."""
+"""A line used so far is full where its queue runs over: a larger queue brings no more than the rest, a faster line
+any rate."""
 LEAST_LOSSES = 3
 SURELY = 0.2
 """A cause has some of the losses for sure where the whole interval of its part of them lies above."""
@@ -40,14 +42,14 @@ def _losses(facts: Facts) -> tuple[Evidence, ...]:
     evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
     if told.retransmitted_ratio is not None:
         words = f"{percent(told.retransmitted_ratio)} of the segments were sent again."
-        evidence.append(figure(words, "segments", facts.sender, told.retransmitted_ratio, "ratio"))
+        evidence.append(figure(words, WINDOWS, facts.sender, told.retransmitted_ratio, "ratio"))
     if told.loss_runs:
         words = f"{count(told.loss_runs, 'loss', 'losses')} of {significant(told.lost_segments_per_run or 1)} segments"
         evidence.append(figure(f"{words} each.", "segments", facts.receiver, told.loss_runs, "count"))
     if told.loss_backlog_rank is not None:
         words = (
-            f"Before the line waited more than at {percent(told.loss_backlog_rank)} of the other segments "
-            "when one was lost."
+            f"Before the line waited more than at {percent(told.loss_backlog_rank)} of the other segments when one was "
+            "lost."
         )
         evidence.append(figure(words, "segments", facts.sender, told.loss_backlog_rank, "ratio"))
     return (*evidence, *(_lost_run(facts, run) for run in told.loss_examples))
@@ -147,7 +149,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         evidence.append(
             figure(
                 f"The middle round trip is {significant(growth)} times the shortest.",
-                "segments",
+                WINDOWS,
                 facts.sender,
                 growth,
                 "ratio",
@@ -225,7 +227,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     return Finding(
         Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
         f"The path loses {percent(told.lost_ratio or 0)} of the data, {how}, whether or not a queue is there: the "
-        f"congestion window never grows to what the path holds.",
+        "congestion window never grows to what the path holds.",
         lost,
         UNDECIDED - less if why else certainty,
         _losses(facts),
@@ -282,9 +284,8 @@ def ack_thinning(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ACK_THINNING,
-        f"Only {percent(arrived)} of the receiver's acknowledgments reach the sender: its windows open in "
-        "leaps, and it "
-        f"waits {percent(lost)} of the time.",
+        f"Only {percent(arrived)} of the receiver's acknowledgments reach the sender: its windows open in leaps, and "
+        f"it waits {percent(lost)} of the time.",
         lost,
         0.98,
         (
@@ -315,7 +316,7 @@ def slow_start(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.SLOW_START),
             figure(
                 f"It lasted {significant(trips, 2)} round trips of {seconds(trip)}.",
-                "segments",
+                WINDOWS,
                 facts.sender,
                 trips,
                 "ratio",
@@ -331,10 +332,7 @@ def pacing_rate(facts: Facts) -> Finding | None:
     told = facts.segments
     if told.pacing_bps is None or (told.pacing_constant_ratio or 0) < 0.5:
         return None
-    lost = max(
-        facts.sender.ratio(S.PACING),
-        facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN),
-    )
+    lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
     near = facts.rate_bps is not None and 0.6 <= facts.rate_bps / facts.connections / told.pacing_bps <= 1.3
     if lost < 0.1 or not near:
         return None

@@ -22,7 +22,9 @@ def receive_buffer(facts: Facts) -> Finding | None:
     window = facts.windows.announced_bytes_max
     if lost < 0.05 or (is_on_cpu(facts) and (window or 0) >= LARGE_BUFFER_BYTES):
         return None
-    size = "" if window is None else f" of {octets(window)}"
+    # The largest may be one of the first, before the kernel held the window to what was asked for.
+    usual = facts.windows.announced_bytes_median or window
+    size = "" if usual is None else f" of {octets(usual)}"
     trip = facts.windows.rtt_ns_median
     evidence = [state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER)]
     if window is not None:

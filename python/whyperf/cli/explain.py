@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli import completion
+from whyperf.cli.arguments import ExperimentArgument
 
 NAME = "explain"
 EXAMPLE = (
@@ -14,12 +14,7 @@ EXAMPLE = (
 
 
 def command(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
-        ),
-    ] = None,
+    experiment: ExperimentArgument = None,
     trial: Annotated[
         str | None, typer.Argument(help="One trial, such as log01-c0001; of each cell the best without.")
     ] = None,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli import completion
+from whyperf.cli.arguments import ExperimentArgument
 
 NAME = "flow"
 EXAMPLE = "Examples: whyperf flow · whyperf flow results/window-sweep-4f69ee log01-c0003 --host near"
@@ -19,12 +19,7 @@ class Host(StrEnum):
 
 
 def command(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
-        ),
-    ] = None,
+    experiment: ExperimentArgument = None,
     trial: Annotated[str | None, typer.Argument(help="A trial; the first with a log without.")] = None,
     connection: Annotated[int | None, typer.Option(min=0, help="One connection, by its number.")] = None,
     host: Annotated[Host | None, typer.Option(help="What this end saw only.")] = None,

@@ -4,19 +4,14 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli import completion
+from whyperf.cli.arguments import ExperimentArgument
 
 NAME = "report"
 EXAMPLE = "Example: whyperf report results/window-sweep-4f69ee"
 
 
 def command(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
-        ),
-    ] = None,
+    experiment: ExperimentArgument = None,
     json: Annotated[bool, typer.Option("--json", help="The report's path as JSON.")] = False,
 ) -> int:
     """Writes the report, one HTML page that needs no network, and prints its path."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from whyperf.cli import completion
+from whyperf.cli.arguments import ExperimentArgument
 from whyperf.cli.formats import Format, telling
 
 NAME = "show"
@@ -12,12 +12,7 @@ EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --
 
 
 def command(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
-        ),
-    ] = None,
+    experiment: ExperimentArgument = None,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     format_: Annotated[
         Format | None,

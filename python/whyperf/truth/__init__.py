@@ -1,7 +1,7 @@
 """Truth experiments: causes put there on purpose, and how often the explanation finds them.
 
 The catalog is data (`catalog.toml`); `design` makes a plan of it, `grade` compares what was explained with what was put
-there, `matrix` and `page` tell it. Measuring is the caller's.
+there, `figures` counts and `page` tells it. Measuring is the caller's.
 """
 
 from whyperf.truth.catalog import Catalog, load_catalog

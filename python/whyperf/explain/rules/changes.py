@@ -70,24 +70,26 @@ def _mismatch(finding: Finding, _: Facts, factors: Factors) -> Change:
     )
 
 
+def _without_thinking(factors: Factors) -> dict[str, Level]:
+    """Steps that think, where the cell has any, do not."""
+    return {"think_us": 0} if factors.get("think_us", 0) != 0 else {}
+
+
 def _pauses(_: Finding, __: Facts, factors: Factors) -> Change:
     """A writer that sleeps, whatever it sleeps for."""
     changed: dict[str, Level] = {}
     if factors.get("write_rate_bps", DEFAULT) != DEFAULT:
         changed["write_rate_bps"] = DEFAULT
-    if factors.get("think_us", 0) != 0:
-        changed["think_us"] = 0
     return Change(
-        factors=changed,
+        factors=changed | _without_thinking(factors),
         by_hand="Write earlier, or more at once; strace shows what the program sleeps for.",
         command="strace -f -T -e trace=network,desc,read,write -p PID",
     )
 
 
 def _reader(_: Finding, __: Facts, factors: Factors) -> Change:
-    changed: dict[str, Level] = {"think_us": 0} if factors.get("think_us", 0) != 0 else {}
     return Change(
-        factors=changed,
+        factors=_without_thinking(factors),
         by_hand="Read as soon as payload is there, in a thread of its own if what follows takes long; strace shows "
         "what the program does between its reads.",
         command="strace -f -T -e trace=network,desc,read,write -p PID",
@@ -95,9 +97,8 @@ def _reader(_: Finding, __: Facts, factors: Factors) -> Change:
 
 
 def _computing(_: Finding, __: Facts, factors: Factors) -> Change:
-    changed: dict[str, Level] = {"think_us": 0} if factors.get("think_us", 0) != 0 else {}
     return Change(
-        factors=changed,
+        factors=_without_thinking(factors),
         by_hand="Make the application's own work cheaper, or spread it over threads on other CPUs; perf shows where it "
         "spends its time.",
         command="perf top -p PID",
@@ -105,9 +106,11 @@ def _computing(_: Finding, __: Facts, factors: Factors) -> Change:
 
 
 def _round_trip(_: Finding, __: Facts, factors: Factors) -> Change:
-    several = {"outstanding": 8} if factors.get("workload", "stream") != "stream" else {"connections": 8}
+    several: dict[str, Level] = (
+        {"outstanding": 8} if factors.get("workload", "stream") != "stream" else {"connections": 8}
+    )
     return Change(
-        factors=dict(several),
+        factors=several,
         by_hand="Have several requests under way at once (pipelining, or more connections), ask for more at a time, or "
         "move the ends closer together.",
         command="",

@@ -77,12 +77,31 @@ def test_larger_calls_cost_their_bytes() -> None:
     assert found.ratio == pytest.approx(8e9 * 131_072 / 16_721 / 512e6, rel=1e-3)
 
 
+def test_larger_calls_make_packets_that_cost_softirqs() -> None:
+    small = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=1)
+    # 8 us a packet, half of it softirqs: 4 us for each of about two packets of a call.
+    sender = EndFacts(call_ns_mean=1000.0, softirq_ratio=0.5)
+    found = gain.of_calls(ends(0.9, 0.1, segments=small), sender, 64, 131_072)
+    assert found is not None
+    assert found.ratio == pytest.approx(8 * 131_072 / (16_721 + 4000 * 131_072 / 65_160), rel=1e-3)
+
+
 def test_larger_packets_cost_their_bytes() -> None:
     small = SegmentFacts(segment_bytes_mean=1000)
     # 1 Gbit/s in packets of 1000 bytes: 8 us each, of which 0.12 us are for bytes.
     found = gain.of_packets(ends(0.9, 0.9, segments=small), 9000)
     assert found is not None
     assert found.ratio == pytest.approx(8 / (7.88 + 1.08) * 9, rel=1e-3)
+
+
+def test_packets_that_are_taken_apart_late_cost_a_copy_and_what_the_receiver_spends() -> None:
+    whole = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=40)
+    receiver = EndFacts(softirq_ratio=0.02)
+    found = gain.of_whole_packets(replace(ends(0.9, 0.1, segments=whole), receiver=receiver))
+    # A packet goes every 320 us, of which 6.4 us are the receiver's softirqs; its copy takes 4.8 us.
+    assert found is not None
+    assert found.ratio == pytest.approx(320 / 11.2)
+    assert gain.of_whole_packets(ends(0.9, 0.1)) is None
 
 
 def test_ends_that_share_a_cpu_gain_what_the_busier_lacks() -> None:

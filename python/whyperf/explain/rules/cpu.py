@@ -212,6 +212,10 @@ def _is_single(facts: Facts) -> bool:
     return sent is not None and taken is not None and max(sent, taken) < 1.5
 
 
+WHOLE_SEGMENTS = 8
+"""Packets that leave TCP with so many segments are whole there."""
+
+
 def _is_split_late(facts: Facts) -> bool:
     """Whether the sender's host takes packets apart itself, after TCP and before its device."""
     through, packets = facts.sender.device_packets, facts.segments.data_packets
@@ -248,7 +252,7 @@ def offloads_off(facts: Facts) -> Finding | None:
             _busiest(facts),
         ),
         "Packets are as large with the offloads on.",
-        gain.of_packets(facts, SUPER_SEGMENT_BYTES),
+        gain.of_packets(facts, SUPER_SEGMENT_BYTES) if sent < WHOLE_SEGMENTS else gain.of_whole_packets(facts),
     )
 
 

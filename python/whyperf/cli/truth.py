@@ -8,7 +8,7 @@ import typer
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
-    "whyperf truth --out truth --json · whyperf truth --page docs/accuracy.md"
+    "whyperf truth --out truth --verify --json · whyperf truth --page docs/accuracy.md"
 )
 
 
@@ -24,6 +24,10 @@ def command(  # noqa: PLR0917 - the command line
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Writes the figures into this Markdown file.")
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Try the verdicts of some doses, and wrong changes: a quarter of an hour more."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, do nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
@@ -41,5 +45,6 @@ def command(  # noqa: PLR0917 - the command line
             page=page,
             dry_run=dry_run,
             as_json=json,
+            verify=verify,
         )
     )

@@ -33,6 +33,7 @@ class Wanted:
     page: Path | None
     dry_run: bool
     as_json: bool
+    verify: bool = False
 
 
 def find_truth(wanted: Wanted) -> int:
@@ -65,9 +66,10 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     """Explains, grades and tells; returns the exit code."""
     # Imported here: judging needs libraries that load for a second.
     from whyperf.analyze import summarize  # noqa: PLC0415
-    from whyperf.cli.truths_told import print_grades  # noqa: PLC0415
+    from whyperf.cli.truths_proved import prove  # noqa: PLC0415
+    from whyperf.cli.truths_told import print_grades, print_proofs  # noqa: PLC0415
     from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415
-    from whyperf.truth.figures import figures  # noqa: PLC0415
+    from whyperf.truth.figures import figures, figures_of_proofs  # noqa: PLC0415
     from whyperf.truth.grade import grade  # noqa: PLC0415
     from whyperf.truth.page import as_json, markdown  # noqa: PLC0415
 
@@ -76,14 +78,19 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     # A baseline beside a dose would tell what is to be foretold.
     explained = explain_experiment(experiment, cells=logged, rates=rates, beside=False)
     grades = grade(catalog, experiment.plan, rates, explained)
+    proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
+    if proofs is None:
+        return FAILED
     if wanted.as_json:
-        print(json.dumps(as_json(grades, _about(experiment)), indent=1))  # noqa: T201
+        print(json.dumps(as_json(grades, _about(experiment), proofs), indent=1))  # noqa: T201
     else:
         print_grades(grades)
+        print_proofs(proofs)
     if wanted.page is not None:
-        text = _with_figures(wanted.page, markdown(grades, _about(experiment).values()))
+        text = _with_figures(wanted.page, markdown(grades, _about(experiment).values(), proofs))
         wanted.page.write_text(text, encoding="utf-8")
-    return DOUBTFUL if any(one.holds is False for one in figures(grades)) else DONE
+    bars = [*figures(grades), *figures_of_proofs(proofs)]
+    return DOUBTFUL if any(one.holds is False for one in bars) else DONE
 
 
 def _about(experiment: Experiment) -> dict[str, str]:

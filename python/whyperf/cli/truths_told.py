@@ -8,10 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.quantity import significant
+from whyperf.explain.verify import change_words
 from whyperf.truth import Part
-from whyperf.truth.figures import confusion, figures
+from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.grade import Grade
-from whyperf.truth.page import foretold, lowered
+from whyperf.truth.page import bar, foretold, gained, lowered, outcome, reached
+from whyperf.truth.proving import Proof
 
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
@@ -21,7 +23,7 @@ SHOWN = 3
 
 def print_grades(grades: Sequence[Grade]) -> None:
     """Each dose and run, the confusion matrix, the bars."""
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console = _console()
     table = _table("Experiment", "Dose", "Lowers by", "Put there", "Told", "Right", "Predicted", "Measured")
     for one in grades:
         put = "nothing" if one.role.part is Part.UNDISTURBED else " + ".join(_put(one))
@@ -36,11 +38,37 @@ def print_grades(grades: Sequence[Grade]) -> None:
         matrix.add_row(put, ", ".join(f"{cause} {count}" for cause, count in ordered))
     console.print(matrix)
     console.print()
+    _print_bars(console, figures(grades))
+
+
+def print_proofs(proofs: Sequence[Proof]) -> None:
+    """The changes that were tried, and their bars; nothing where none was."""
+    if not (found := figures_of_proofs(proofs)):
+        return
+    console = _console()
+    console.print()
+    table = _table("Experiment", "Dose", "Change", "Predicted", "Gain", "Right change", "Wrong change", "Gain", "Is")
+    for one in proofs:
+        claim = one.claim
+        predicted = "" if claim.predicted_gain is None else f"{claim.predicted_gain:.2f}"
+        change = claim.obstacle or change_words(claim.right)
+        right, wrong = (gained(one.right), outcome(one.right)), (gained(one.wrong), outcome(one.wrong))
+        named = (claim.role.of, str(claim.role.dose), change, predicted)
+        table.add_row(*named, *right, change_words(claim.tried.wrong), *wrong)
+    console.print(table)
+    console.print()
+    _print_bars(console, found)
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+
+def _print_bars(console: Console, found: Sequence[Figure | MedianError]) -> None:
     bars = _table("", "Reached", "Bar", "Holds")
-    for figure in figures(grades):
-        reached = "-" if figure.ratio is None else f"{figure.ratio:.1%} ({figure.count} of {figure.of})"
+    for figure in found:
         holds = {True: "yes", False: "no", None: "-"}[figure.holds]
-        bars.add_row(figure.asked, reached, f"{figure.bar:.0%}", holds)
+        bars.add_row(figure.asked, reached(figure), bar(figure), holds)
     console.print(bars)
 
 

@@ -51,6 +51,14 @@ class Put(Table):
     baseline: str
 
 
+class Tried(Table):
+    """A dose whose verdict is tried, and beside it a change that is wrong on purpose: `why` it cannot help."""
+
+    dose: int
+    wrong: dict[str, Level] = Field(min_length=1)
+    why: str = Field(min_length=1)
+
+
 class Entry(Put):
     """One cause in several doses.
 
@@ -58,6 +66,7 @@ class Entry(Put):
     two apart. `held_out` are doses that no rule was tuned on. `burner` names the end whose CPU other programs take,
     `burners` how many with each dose.
     `short` is the dose of a shortened run, counted from 1; `seconds` the measurement of a trial, if not the run's.
+    `tried` are the doses whose verdicts are verified, counted as well, the held-out ones behind the others.
     """
 
     doses: tuple[dict[str, Level], ...] = Field(min_length=1)
@@ -66,6 +75,7 @@ class Entry(Put):
     burner: End | None = None
     burners: tuple[int, ...] = ()
     short: int | None = None
+    tried: tuple[Tried, ...] = ()
 
     @model_validator(mode="after")
     def _has_reasons(self) -> Self:
@@ -75,6 +85,8 @@ class Entry(Put):
             raise ValueError("burner and burners belong together, a number for each dose")
         if self.short is not None and not 1 <= self.short <= len(self.doses):
             raise ValueError("short is the number of a dose, from 1")
+        if any(not 1 <= one.dose <= len(self.doses) + len(self.held_out) for one in self.tried):
+            raise ValueError("tried names a dose by its number, from 1")
         return self
 
 
@@ -111,6 +123,7 @@ class Catalog(Table):
         quiet: list[Quiet] = [*self.baseline.values(), *self.undisturbed]
         found = [one.factors for one in quiet]
         found += [dose for entry in self.entry for dose in (*entry.doses, *entry.held_out)]
+        found += [tried.wrong for entry in self.entry for tried in entry.tried]
         return found + [factors for pair in self.pair for factors in (pair.first, pair.second)]
 
     @property

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from whyperf.explain.causes import Cause
 from whyperf.truth.design import Part
 from whyperf.truth.gains import NEAR
 from whyperf.truth.grade import Grade
+from whyperf.truth.proving import Proof, outcomes
 
 #: Verdicts of a pair among which both causes should be.
 OF_PAIRS = 3
@@ -33,6 +35,37 @@ class Figure:
     def holds(self) -> bool | None:
         """Whether the bar is reached; None where nothing was counted."""
         return None if self.ratio is None else self.ratio >= self.bar
+
+
+@dataclass(frozen=True)
+class MedianError:
+    """By what part predicted gains miss the measured ones, and the most it should be; `of` verdicts predict one."""
+
+    key: str
+    asked: str
+    bar: float
+    ratio: float | None
+    of: int
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the bar is kept; None where nothing was predicted."""
+        return None if self.ratio is None else self.ratio <= self.bar
+
+
+def figures_of_proofs(proofs: Sequence[Proof]) -> list[Figure | MedianError]:
+    """What trying the verdicts shows; nothing where none was."""
+    right, wrong = outcomes(proofs, "right"), outcomes(proofs, "wrong")
+    if not right and not wrong:
+        return []
+    errors = [proof.error for proof in proofs if proof.error is not None]
+    return [
+        Figure("confirmed", "right changes confirmed", 0.90, right.get("confirmed", 0), sum(right.values())),
+        Figure("refuted", "wrong changes refuted", 0.90, wrong.get("refuted", 0), sum(wrong.values())),
+        MedianError(
+            "gain_error", "median error of the predicted gain", 0.20, median(errors) if errors else None, len(errors)
+        ),
+    ]
 
 
 def figures(grades: Sequence[Grade]) -> list[Figure]:

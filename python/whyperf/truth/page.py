@@ -5,11 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from whyperf.analyze.quantity import significant
 from whyperf.explain.causes import Cause
+from whyperf.explain.model import Verification
+from whyperf.explain.verify import change_words
 from whyperf.profile import Factors, Level
 from whyperf.truth.design import Part
-from whyperf.truth.figures import confusion, figures
+from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.gains import MILD, median_error
 from whyperf.truth.grade import Grade
+from whyperf.truth.proving import Proof
 
 SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -27,11 +30,12 @@ def with_figures(text: str, told: str) -> str:
     return SECTION.sub(lambda section: section[1] + told + section[2], text)
 
 
-def markdown(grades: Sequence[Grade], about: Iterable[str]) -> str:
+def markdown(grades: Sequence[Grade], about: Iterable[str], proofs: Sequence[Proof] = ()) -> str:
     """Everything: `about` says where, when and how it was measured."""
     parts = [
         ", ".join(about) + ".",
-        _figures(grades),
+        _figures(grades, proofs),
+        _proofs(proofs),
         _gains(grades),
         _confusion(grades),
         _doses(grades),
@@ -41,17 +45,62 @@ def markdown(grades: Sequence[Grade], about: Iterable[str]) -> str:
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 
 
-def _figures(grades: Sequence[Grade]) -> str:
+def _figures(grades: Sequence[Grade], proofs: Sequence[Proof]) -> str:
     rows = [
-        (
-            one.asked,
-            "-" if one.ratio is None else f"{one.ratio:.1%} ({one.count} of {one.of})",
-            f"{one.bar:.0%}",
-            {True: "yes", False: "**no**", None: "-"}[one.holds],
-        )
-        for one in figures(grades)
+        (one.asked, reached(one), bar(one), {True: "yes", False: "**no**", None: "-"}[one.holds])
+        for one in (*figures(grades), *figures_of_proofs(proofs))
     ]
     return "### Bars\n\n" + _table(("", "Reached", "Bar", "Holds"), rows) + _held_out(grades)
+
+
+def reached(one: Figure | MedianError) -> str:
+    """What was reached, and of how many."""
+    if one.ratio is None:
+        return "-"
+    if isinstance(one, MedianError):
+        return f"{one.ratio:.1%} (of {one.of})"
+    return f"{one.ratio:.1%} ({one.count} of {one.of})"
+
+
+def bar(one: Figure | MedianError) -> str:
+    """What should be reached."""
+    return f"at most {one.bar:.0%}" if isinstance(one, MedianError) else f"{one.bar:.0%}"
+
+
+def _proofs(proofs: Sequence[Proof]) -> str:
+    """The changes that were tried; nothing where none was."""
+    if not figures_of_proofs(proofs):
+        return ""
+    headings = ("Dose", "Verdict and change", "Predicted", "Gain", "", "Wrong change", "Gain", "")
+    rows: list[tuple[str, ...]] = []
+    for one in proofs:
+        claim = one.claim
+        dose = f"{claim.role.of}: {_levels(claim.role.own)}"
+        if claim.obstacle:
+            rows.append((dose, claim.obstacle, *("-" for _ in headings[2:])))
+            continue
+        predicted = "-" if claim.predicted_gain is None else f"{claim.predicted_gain:.2f}"
+        sides = [cell for side in (one.right, one.wrong) for cell in (gained(side), outcome(side))]
+        right = f"`{claim.cause}`: {change_words(claim.right)}"
+        rows.append((dose, right, predicted, *sides[:2], change_words(claim.tried.wrong), *sides[2:]))
+    text = (
+        "A gain is the rate with the change over the rate without it, with its interval and the pairs that it took. "
+        "Confirmed and refuted are as [explain.md](explain.md#trying-the-change) has them."
+    )
+    return f"### Whether the change does it\n\n{text}\n\n" + _table(headings, rows)
+
+
+def gained(side: Verification | None) -> str:
+    """A measured gain with its interval and its pairs."""
+    if side is None or side.measured_gain is None:
+        return "-"
+    interval = "" if side.low is None or side.high is None else f" [{side.low:.2f}, {side.high:.2f}]"
+    return f"{side.measured_gain:.2f}{interval}, {side.pairs} pairs"
+
+
+def outcome(side: Verification | None) -> str:
+    """Confirmed, refuted or undecided."""
+    return "-" if side is None else side.outcome
 
 
 def _held_out(grades: Sequence[Grade]) -> str:
@@ -172,13 +221,33 @@ def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def as_json(grades: Sequence[Grade], about: Mapping[str, str]) -> dict[str, object]:
+def as_json(grades: Sequence[Grade], about: Mapping[str, str], proofs: Sequence[Proof] = ()) -> dict[str, object]:
     """The grades and figures in plain types; ratios between 0 and 1, rates in bit/s."""
     return {
         **about,
         "figures": [
             {"key": one.key, "asked": one.asked, "count": one.count, "of": one.of, "ratio": one.ratio, "bar": one.bar}
             for one in figures(grades)
+        ]
+        + [
+            {"key": one.key, "asked": one.asked, "of": one.of, "ratio": one.ratio, "bar": one.bar}
+            | ({"count": one.count} if isinstance(one, Figure) else {})
+            for one in figures_of_proofs(proofs)
+        ],
+        "proofs": [
+            {
+                "of": one.claim.role.of,
+                "dose": one.claim.role.dose,
+                "cause": None if one.claim.cause is None else str(one.claim.cause),
+                "obstacle": one.claim.obstacle,
+                "right": one.claim.right,
+                "wrong": one.claim.tried.wrong,
+                "why_wrong": one.claim.tried.why,
+                "verification": None if one.right is None else one.right.model_dump(mode="json"),
+                "wrong_verification": None if one.wrong is None else one.wrong.model_dump(mode="json"),
+                "error_ratio": one.error,
+            }
+            for one in proofs
         ],
         "confusion": {
             put: {str(cause): count for cause, count in told.items()} for put, told in confusion(grades).items()

@@ -1,0 +1,181 @@
+"""Verdicts of truth experiments are tried beside changes that cannot help."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
+from whyperf.plan import Plan, build
+from whyperf.profile import Design, Level, Profile, Sweep
+from whyperf.truth import Catalog, Part, load_catalog, plan_truth, roles_of
+from whyperf.truth.figures import figures_of_proofs
+from whyperf.truth.grade import grade
+from whyperf.truth.page import as_json, markdown
+from whyperf.truth.proving import LOOKS, Claim, Progress, claims_of, plan_proving
+
+CATALOG = """
+[baseline.veth]
+about = "Both ends on a veth pair."
+[[entry]]
+name = "paced"
+causes = ["pacing_rate"]
+baseline = "veth"
+doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }, { pacing_rate_bps = 3000000 }]
+held_out = [{ pacing_rate_bps = 1500000 }]
+tried = [
+  { dose = 1, wrong = { no_delay = true }, why = "Segments are full." },
+  { dose = 2, wrong = { no_delay = true }, why = "Segments are full." },
+  { dose = 4, wrong = { no_delay = true }, why = "Segments are full." },
+]
+"""
+RIGHT: dict[str, Level] = {"pacing_rate_bps": "default"}
+
+
+def verdict(cause: Cause, factors: dict[str, Level], gain: float | None = 8.0) -> Verdict:
+    return Verdict(
+        cause=cause, claim="It is.", confidence="high", evidence=[], refuted_by="",
+        change=Change(factors=factors, by_hand="Do."), predicted_gain=gain,
+    )  # fmt: skip
+
+
+def claims_from(folder: Path, *verdicts: list[Verdict]) -> tuple[Catalog, list[Claim]]:
+    """The claims of the doses 1, 2 and 4, whose cells have these verdicts; each lowers the rate to a tenth."""
+    path = folder / "catalog.toml"
+    path.write_text(CATALOG)
+    catalog = load_catalog(path)
+    _, plan = plan_truth(catalog)
+    cell_of = {cell.sweep: cell.id for cell in plan.cells}
+    rates = {cell.id: 1e6 for cell in plan.cells} | {cell_of["paced-baseline"]: 1e7}
+    cells = [
+        CellExplanation(
+            cell=cell_of[f"paced-dose{dose}"], trial=None, rate_bps=1e6, dominant_state=None, missing=[], budgets=[],
+            patterns=[], verdicts=given, headline="It is.",
+        )
+        for dose, given in zip((1, 2, 4), verdicts, strict=True)
+    ]  # fmt: skip
+    explained = Explanation(experiment="truth", cells=cells, headline="It is.")
+    return catalog, claims_of(catalog, grade(catalog, plan, rates, explained), explained)
+
+
+@pytest.fixture
+def tried(tmp_path: Path) -> tuple[Catalog, list[Claim]]:
+    """A right verdict that comes second, one that is made by hand, and none."""
+    right = [verdict(Cause.BOTTLENECK, {"no_delay": True}), verdict(Cause.PACING_RATE, RIGHT)]
+    return claims_from(tmp_path, right, [verdict(Cause.PACING_RATE, {})], [verdict(Cause.BOTTLENECK, RIGHT)])
+
+
+def planned(tried: tuple[Catalog, list[Claim]]) -> Plan:
+    found = plan_proving(*tried, seed=3)
+    assert found is not None
+    return found[1]
+
+
+def run(
+    tried: tuple[Catalog, list[Claim]], gains: dict[str, Callable[[int], float | None]]
+) -> tuple[Progress, list[str]]:
+    """Measures what is wanted, with these gains by side and block; returns the names of what was made."""
+    plan = planned(tried)
+    sweep_of = {cell.id: cell.sweep for cell in plan.cells}
+    rates: dict[str, float | None] = {}
+    progress = Progress(plan, tried[1], rates.get, plan.trials())
+    for trial in plan.trials():
+        if progress.wants(trial):
+            side = sweep_of[trial.cell].rpartition("-")[2]
+            gain = gains[side](trial.block) if side in gains else 1.0
+            rates[trial.id] = None if gain is None else 100.0 * gain
+            progress.on_made(trial.id)
+    return progress, list(rates)
+
+
+def test_the_first_right_verdict_is_tried_and_what_cannot_be_is_told(tried: tuple[Catalog, list[Claim]]) -> None:
+    found = [(one.role.dose, one.right, one.obstacle) for one in tried[1]]
+    assert found == [(1, RIGHT, ""), (2, {}, "its change is made by hand only"), (4, {}, "no verdict is right")]
+
+
+def test_a_block_has_the_dose_and_both_changes(tried: tuple[Catalog, list[Claim]]) -> None:
+    plan = planned(tried)
+    cells = {cell.sweep: cell.factors for cell in plan.cells}
+    assert list(cells) == ["paced-dose1-original", "paced-dose1-right", "paced-dose1-wrong"]
+    original = cells["paced-dose1-original"]
+    assert original["pacing_rate_bps"] == 1_000_000
+    assert cells["paced-dose1-right"] == original | RIGHT
+    assert cells["paced-dose1-wrong"] == original | {"no_delay": True}
+    assert len(plan.blocks) == LOOKS.most
+    assert {frozenset(block) for block in plan.blocks} == {frozenset(cell.id for cell in plan.cells)}
+    assert planned(tried).id == plan.id
+
+
+def test_what_is_decided_is_measured_no_more(tried: tuple[Catalog, list[Claim]]) -> None:
+    noise = (0.5, 2.6, 0.6, 2.9, 0.7, 2.2)
+    progress, made = run(tried, {"right": lambda _: 8.0, "wrong": lambda block: noise[block % 6]})
+    sweep_of = {cell.id: cell.sweep for cell in planned(tried).cells}
+    counts: dict[str, int] = {}
+    for trial in made:
+        side = sweep_of[trial.partition("-")[2]].rpartition("-")[2]
+        counts[side] = counts.get(side, 0) + 1
+    assert counts["right"] == LOOKS.first
+    assert counts["original"] == counts["wrong"] > LOOKS.first
+    first, *others = progress.proofs()
+    assert first.right is not None
+    assert first.right.outcome == "confirmed"
+    assert first.error == pytest.approx(0.0)
+    assert [one.right for one in others] == [None, None]
+
+
+def test_a_trial_without_a_result_is_no_pair(tried: tuple[Catalog, list[Claim]]) -> None:
+    progress, _ = run(tried, {"right": lambda block: None if block == 2 else 8.0, "wrong": lambda _: 1.0})
+    proof = progress.proofs()[0]
+    assert proof.right is not None
+    assert proof.wrong is not None
+    assert (proof.right.outcome, proof.right.pairs) == ("confirmed", 8)
+    assert (proof.wrong.outcome, proof.wrong.pairs) == ("refuted", 6)
+
+
+def test_the_bars_count_what_was_tried(tried: tuple[Catalog, list[Claim]]) -> None:
+    progress, _ = run(tried, {"right": lambda _: 9.0, "wrong": lambda _: 9.0})
+    proofs = progress.proofs()
+    found = {one.key: one for one in figures_of_proofs(proofs)}
+    assert (found["confirmed"].ratio, found["confirmed"].of, found["confirmed"].holds) == (1.0, 1, True)
+    assert (found["refuted"].ratio, found["refuted"].of, found["refuted"].holds) == (0.0, 1, False)
+    assert found["gain_error"].ratio == pytest.approx(1 / 9)
+    assert found["gain_error"].holds
+    page = markdown([], ["here"], proofs)
+    assert "| median error of the predicted gain | 11.1% (of 1) | at most 20% | yes |" in page
+    assert "| paced: pacing_rate_bps 1000000 | `pacing_rate`: pacing_rate_bps = default | 8.00 |" in page
+    assert "| paced: pacing_rate_bps 2000000 | its change is made by hand only | - |" in page
+    document = as_json([], {}, proofs)
+    assert isinstance(document["proofs"], list)
+    assert [one["obstacle"] for one in document["proofs"]] == [one.obstacle for one in tried[1]]
+
+
+def test_nothing_tried_adds_nothing() -> None:
+    assert figures_of_proofs([]) == []
+    assert "Whether the change" not in markdown([], ["here"])
+
+
+def test_the_shipped_catalog_tries_enough_and_every_wrong_change_can_be_planned() -> None:
+    catalog = load_catalog()
+    tried = [(entry, one) for entry in catalog.entry for one in entry.tried]
+    assert len(tried) >= 18
+    assert len({entry.causes[0] for entry, _ in tried}) >= 16
+    role_of = {(role.of, role.dose): role for role in roles_of(catalog) if role.part is Part.DOSE}
+    sweeps = []
+    for entry, one in tried:
+        role = role_of[entry.name, one.dose]
+        assert not set(one.wrong) & set(role.own), "a wrong change leaves what put the cause there"
+        sweeps.append(Sweep(role.sweep, role.factors | one.wrong, {}, 1, (), 0))
+    profile = Profile(
+        name="wrong", where="here", text="", about="Wrong.", seed=1, kind="veth", fixed={}, design=Design(trials=1),
+        sweeps=tuple(sweeps), workloads=catalog.workloads,
+    )  # fmt: skip
+    for cell, (_, one) in zip(build(profile).cells, tried, strict=True):
+        assert cell.factors.items() >= one.wrong.items()
+
+
+def test_a_dose_that_there_is_not_cannot_be_tried(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.toml"
+    path.write_text(CATALOG.replace("dose = 4", "dose = 5"))
+    with pytest.raises(Exception, match="tried names a dose by its number"):
+        load_catalog(path)

@@ -66,15 +66,15 @@ class TurnSegment(Part):
     `payload_bytes` holds all of a super-segment. `released_by` says who sent it in most turns (`ratio` of them):
     `ack`, taken in just then; `woken`, a write call that an acknowledgment had made room for; `write`, a write call
     that nothing held; `pacing`, `timer` and `worker`, the kernel on its own. `held_by` is what it waited for till then:
-    the announced `window`; `small`, less than a full segment while something was unacknowledged though the window had
-    room (RFC 896); `send_room`, less room than the write wanted; "" where nothing held it or it is not known.
+    the announced `window`; a full `congestion_window`; `small`, less than a full segment while something was
+    unacknowledged though both had room (RFC 896); "" where nothing held it or it is not known.
     `ack_reason` is why the receiver sent that acknowledgment. `wait_ns` is the median time after what was sent before.
     """
 
     payload_bytes: int
     times: int = 1
     released_by: Literal["ack", "woken", "write", "pacing", "timer", "worker", "unknown"] = "unknown"
-    held_by: Literal["", "window", "congestion_window", "small", "send_room"] = ""
+    held_by: Literal["", "window", "congestion_window", "small"] = ""
     ack_reason: str = ""
     ratio: float = 0.0
     wait_ns: int | None = None

@@ -414,3 +414,13 @@ def test_without_a_log_no_evidence_claims_to_be_from_it(level: str, tables: set[
     found = judge(replace(MISMATCH, level=level))
     assert {one.table for verdict in found for one in verdict.evidence} == tables
     assert {one.table for verdict in judge(MISMATCH) for one in verdict.evidence} == {"segments"}
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "said"), [("counters", "unknown", False), ("segments", "congestion_window", True)]
+)
+def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, state: str, said: bool) -> None:
+    late = {"out_of_order_ratio": 0.05, "retransmitted_ratio": 0.02}
+    found = judge(facts({"shares": {state: 0.9}}, segments=late, level=level))
+    (verdict,) = [one for one in found if one.cause is Cause.REORDERING]
+    assert any("in the state" in one.words for one in verdict.evidence) is said

@@ -19,11 +19,11 @@ Flags = NDArray[np.bool_]
 Codes = NDArray[np.int8]
 
 RELEASES = ("ack", "woken", "write", "pacing", "timer", "worker", "unknown")
-HOLDS = ("", "window", "congestion_window", "small", "send_room")
+HOLDS = ("", "window", "congestion_window", "small")
 """Words of `TurnSegment.released_by` and `held_by`; a code is their place here."""
 
 _ACK, _WOKEN, _WRITE = 0, 1, 2
-_NOT, _WINDOW, _CONGESTION, _SMALL, _ROOM = range(5)
+_NOT, _WINDOW, _CONGESTION, _SMALL = range(4)
 
 _BY_CONTEXT = {"process": "write", "net_rx": "ack", "timer": "timer", "hrtimer": "pacing", "worker": "worker"}
 _RELEASED = np.array([RELEASES.index(_BY_CONTEXT.get(context, "unknown")) for context in CONTEXTS], dtype=np.int8)

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
-from whyperf.explain.model import Verdict
+from whyperf.explain.model import Evidence, Verdict
 from whyperf.explain.rules import application, buffers, cpu, path
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.finding import (
     LEAST_CERTAINTY,
     UNDECIDED,
+    WINDOWS,
     Finding,
     Rule,
     clipped,
@@ -89,7 +90,7 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
         claim=finding.claim,
         lost_ratio=round(clipped(finding.lost), 4),
         confidence="high" if certainty >= _HIGH else "medium" if certainty >= _MEDIUM else "low",
-        evidence=[looked_up(one, facts.level) for one in finding.evidence],
+        evidence=_evidence(finding, facts),
         refuted_by=finding.refuted_by,
         change=change_for(finding, facts, factors),
         predicted_gain=None if gain is None else round(gain.ratio, 3),
@@ -97,6 +98,13 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
         predicted_high=None if gain is None else round(gain.high, 3),
         predicted_from="" if gain is None else gain.basis,
     )
+
+
+def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:
+    """Below the log most states are not known: that nothing was seen of one is no evidence."""
+    has_log = facts.level == "segments"
+    told = [one for one in finding.evidence if has_log or one.table != WINDOWS or one.value != 0]
+    return [looked_up(one, facts.level) for one in told]
 
 
 def _capacity(facts: Facts) -> Finding | None:

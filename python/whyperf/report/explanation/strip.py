@@ -27,7 +27,6 @@ HELD = {
     "window": "waited for the window",
     "congestion_window": "waited for the congestion window",
     "small": "small, waited for an ACK (Nagle)",
-    "send_room": "waited for room in the send buffer",
     "": "",
 }
 

@@ -9,11 +9,13 @@ from whyperf.calibrate.grid import Point, held_out, read_grid
 from whyperf.calibrate.host_file import CalibratedHost, read_host, write_host
 from whyperf.calibrate.identify import Found, identify
 from whyperf.calibrate.judge import Judged, Verdict, judge
-from whyperf.calibrate.model import Answer, Model, model, question
+from whyperf.calibrate.model import MEASURE_NS, MEASURE_ROUND_TRIPS, Answer, Model, model, question
 from whyperf.calibrate.steps import Measured, Steps, read_steps, time_steps
 from whyperf.calibrate.what_if import Range, WhatIf, ask_what_if, extrapolates
 
 __all__ = [
+    "MEASURE_NS",
+    "MEASURE_ROUND_TRIPS",
     "Answer",
     "CalibratedHost",
     "Calibration",

@@ -7,6 +7,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.profile import as_set
 
+_WRITTEN = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU", "nagle": "Nagle"}
+
 _WORTH_TELLING = 1.05
 """Predicted gains below are within what repeating a trial changes."""
 
@@ -45,7 +47,7 @@ def experiment_headline(cells: Sequence[CellExplanation]) -> str:
         return cells[0].headline
     counts: dict[str, int] = {}
     for cell in cells:
-        cause = cell.verdicts[0].cause.value.replace("_", " ")
+        cause = " ".join(_WRITTEN.get(word, word) for word in cell.verdicts[0].cause.value.split("_"))
         counts[cause] = counts.get(cause, 0) + 1
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     told = ", ".join(f"{cause} in {number}" for cause, number in ranked[:4])

@@ -154,7 +154,7 @@ def _phase(
         packet_bytes=int(np.median(packets.payload[inner])),
         window_bytes=int(np.median(acks["window_bytes"].to_numpy())) if acks.height else None,
     )
-    returns = f", which comes {stretch.returns} times" if stretch.returns > 1 else ""
+    returns = f", in {stretch.returns} stretches" if stretch.returns > 1 else ""
     return phase.model_copy(update={"words": phase_words(phase) + returns, "waits": waits_words(phase)})
 
 

@@ -1,6 +1,6 @@
 """A pattern as a person would say it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.quantity import count, percent, seconds, significant
 from whyperf.explain.model import Losses, Phase, TurnSegment
@@ -44,6 +44,9 @@ def _cycle(phase: Phase) -> str:
         if not groups or place.released_by in {"ack", "woken"}:
             groups.append([])
         groups[-1].append((place.payload_bytes, place.times))
+    if len(phase.payloads) > MOST_TOLD:
+        sizes = [size for size, _ in phase.payloads]
+        return f"{sum(times for _, times in phase.payloads)} packets of {min(sizes)} to {max(sizes)} bytes in turn"
     if len(groups) < 2 or len(phase.turn) > MOST_TOLD:
         return turn_words(phase.payloads)
     return ", ACK, ".join(turn_words(group) for group in groups)
@@ -104,12 +107,14 @@ def phase_words(phase: Phase) -> str:
     """One phase: sizes, what ends a turn, share of the connection."""
     text = _cycle(phase)
     if phase.packet_bytes and phase.packet_bytes > max((size for size, _ in phase.payloads), default=0):
-        text += f" in packets of {phase.packet_bytes} bytes (median)"
+        text += (
+            f"{'-byte segments' if len(phase.payloads) == 1 else ''} in packets of {phase.packet_bytes} bytes (median)"
+        )
     elif phase.changed_by and len(phase.payloads) == 2 and all(times == 1 for _, times in phase.payloads):
         text = " and ".join(f"{size}" for size, _ in phase.payloads) + " alternate"
     share = f"{percent(phase.ratio)} of the connection"
     if phase.stop_and_go_ratio is None or phase.acks_per_turn is None:
-        return f"{text}: {share}"
+        return f"{text} bytes at a time: {share}" if text.isdigit() else f"{text}: {share}"
     if is_stop_and_go(phase):
         return f"{text}, then waits for the ACK (stop-and-go): {share}"
     if phase.stop_and_go_ratio >= STOP_AND_GO:
@@ -121,7 +126,7 @@ def phase_words(phase: Phase) -> str:
 def pattern_words(phases: Sequence[Phase], otherwise: str, losses: Losses | None, life_ns: int) -> str:
     """All of it: the phases one after the other, with what changed them, and the losses; first what took longer."""
     parts = []
-    for number, phase in enumerate(phases):
+    for number, phase in enumerate(_told_once(phases)):
         if number == 0:
             parts.append(phase.words)
         elif phase.changed_by:
@@ -137,19 +142,64 @@ def pattern_words(phases: Sequence[Phase], otherwise: str, losses: Losses | None
     return f"{text}. {lost}"
 
 
+def _told_once(phases: Sequence[Phase]) -> list[Phase]:
+    """Phases of the same turn one after the other as one: what came between them changed nothing that is seen."""
+    told: list[list[Phase]] = []
+    for phase in phases:
+        if told and _same_turn(told[-1][0], phase):
+            told[-1].append(phase)
+        else:
+            told.append([phase])
+    return [own[0] if len(own) == 1 else _joined(own) for own in told]
+
+
+def _joined(own: Sequence[Phase]) -> Phase:
+    whole = max(own, key=lambda phase: phase.ratio)
+    joined = whole.model_copy(
+        update={
+            "ratio": sum(phase.ratio for phase in own),
+            "changed_by": own[0].changed_by,
+            "begin_ns": own[0].begin_ns,
+        }
+    )
+    return joined.model_copy(update={"words": f"{phase_words(joined)}, in {len(own)} stretches"})
+
+
+def _same_turn(one: Phase, other: Phase) -> bool:
+    """Whether two turns are of the same sizes in the same order, wherever they begin."""
+    first, second = one.payloads, other.payloads
+    return len(first) == len(second) and any([*second[at:], *second[:at]] == first for at in range(len(second)))
+
+
 def losses_words(losses: Losses) -> str:
     """What was sent again, why, and where it had been lost."""
     kinds = {"timeout": "timeouts", "fast": "fast retransmission", "probe": "tail loss probes", "other": "other ways"}
     total = sum(losses.kinds.values())
-    by = ", ".join(f"{number} by {kinds.get(kind, kind)}" for kind, number in losses.kinds.items())
-    text = f"{count(total, 'segment')} {'was' if total == 1 else 'were'} sent again ({by})"
+    text = f"{count(total, 'segment')} {'was' if total == 1 else 'were'} sent again {_how(losses.kinds, kinds)}"
     if losses.timeout_wait_ns:
         text += f", after {seconds(losses.timeout_wait_ns)} of silence until timers ran out"
     inside, path = losses.lost_in_receiver, losses.lost_on_path
     if inside is None or path is None or inside + path == 0:
         return f"{text}."
+    asked = inside + path
+    if total == 1:
+        return (
+            f"{text}. It had {'arrived before: the receiving host' if inside else 'never arrived: the path'} lost it."
+        )
+    of = f"Of {'these' if asked == total else f'the {asked} that the receiver had asked for'}"
     if inside >= path:
-        lost = f"{inside} of {inside + path} had arrived at the receiving host before: it lost them"
-    else:
-        lost = f"{path} of {inside + path} had never arrived at the receiving host: the path lost them"
-    return f"{text}; {lost}."
+        had = "all" if inside == asked else f"{inside}"
+        return f"{text}. {of} {had} had arrived at the receiving host before: it lost them."
+    never = "none had" if path == asked else f"{path} had never"
+    return f"{text}. {of} {never} arrived at the receiving host: the path lost them."
+
+
+def _how(kinds: Mapping[str, int], names: Mapping[str, str]) -> str:
+    """By what segments were sent again: `by timeouts`, `(5 by timeouts, 2 by fast retransmission)`."""
+    if sum(kinds.values()) == 1:
+        return {"timeout": "after a timeout", "fast": "by fast retransmission", "probe": "as a tail loss probe"}.get(
+            next(iter(kinds)), "in another way"
+        )
+    if len(kinds) == 1:
+        return f"by {names.get(next(iter(kinds)), next(iter(kinds)))}"
+    return f"({', '.join(f'{number} by {names.get(kind, kind)}' for kind, number in kinds.items())})"

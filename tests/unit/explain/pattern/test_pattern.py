@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.unit.analyze.flow.traces import OPENING, trace, write
-from whyperf.explain.model import Pattern
+from whyperf.explain.model import Losses, Pattern, Phase
 from whyperf.explain.pattern import pattern_of
+from whyperf.explain.pattern.words import losses_words, pattern_words, phase_words
 
 TURNS = 20
 
@@ -133,7 +134,10 @@ def test_a_loss_changes_the_flow_and_is_told_where_it_was(tmp_path: Path) -> Non
     # It had arrived at the receiving host before that host asked for it again.
     assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (1, 0)
     assert found.phases[1].changed_by.endswith("a segment was sent again after a timeout")
-    assert "after 200 ms of silence until timers ran out; 1 of 1 had arrived at the receiving host" in found.words
+    assert (
+        "after 200 ms of silence until timers ran out. It had arrived before: the receiving host lost it."
+        in found.words
+    )
 
 
 def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
@@ -184,3 +188,44 @@ def test_a_random_mixture_has_no_cycle(tmp_path: Path) -> None:
     found = wire.pattern(tmp_path)
     assert found.phases == []
     assert "No repeating cycle" in found.words
+
+
+def phase_of(begin_ns: int, payloads: list[tuple[int, int]], ratio: float, changed_by: str = "") -> Phase:
+    """A phase without anything but its turn."""
+    told = Phase(
+        begin_ns=begin_ns,
+        end_ns=begin_ns + 10**9,
+        payloads=payloads,
+        acks_per_turn=None,
+        waits="",
+        ratio=ratio,
+        changed_by=changed_by,
+        words="",
+    )
+    return told.model_copy(update={"words": phase_words(told)})
+
+
+def test_the_same_turn_again_is_no_change() -> None:
+    """Wherever a turn begins, and whatever came in between: a person would say it once."""
+    phases = [
+        phase_of(0, [(376, 1), (65160, 1)], 0.2),
+        phase_of(10**9, [(65160, 1), (376, 1)], 0.3, "at 1.00 s the congestion window grew from 218 to 2997 segments"),
+        phase_of(2 * 10**9, [(2896, 1)], 0.5, "at 2.00 s an ACK announced only 2896 bytes"),
+    ]
+    assert pattern_words(phases, "", None, 3 * 10**9) == (
+        "65160 + 376: 50 % of the connection, in 2 stretches. "
+        "At 2.00 s an ACK announced only 2896 bytes; from then on 2896 bytes at a time: 50 % of the connection."
+    )
+
+
+def test_losses_are_told_with_how_many_could_be_traced() -> None:
+    traced = Losses(kinds={"fast": 46}, timeout_wait_ns=0, lost_in_receiver=0, lost_on_path=8)
+    assert losses_words(traced) == (
+        "46 segments were sent again by fast retransmission. Of the 8 that the receiver had asked for none had "
+        "arrived at the receiving host: the path lost them."
+    )
+    mixed = Losses(kinds={"fast": 4, "timeout": 2}, timeout_wait_ns=4 * 10**8, lost_in_receiver=5, lost_on_path=1)
+    assert losses_words(mixed) == (
+        "6 segments were sent again (4 by fast retransmission, 2 by timeouts), after 400 ms of silence until timers "
+        "ran out. Of these 5 had arrived at the receiving host before: it lost them."
+    )

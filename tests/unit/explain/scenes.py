@@ -50,6 +50,21 @@ def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = 
     return _told(spans_of(found.gaps, found.state, sending.SENDER_STATES))
 
 
+def clocks(text: str) -> dict[str, list[str]]:
+    """When each of the kernel's clocks would run, as "begin-end"."""
+    log, made = segments(text), calls(text)
+    found = sending.explain_gaps(log, made, life(log, made), Peer(), Options(no_delay=True, mss_bytes=MSS))
+    runs = {"busy": found.is_busy, "rwnd_limited": found.is_window_full, "sndbuf_limited": found.is_buffer_full}
+    return {
+        name: [
+            f"{begin / US:g}-{end / US:g}"
+            for begin, end, state in spans_of(found.gaps, holds.astype(np.int64), ("", "runs")).iter_rows()
+            if state
+        ]
+        for name, holds in runs.items()
+    }
+
+
 def receiver(text: str) -> list[str]:
     """The receiver's spans as "begin-end state"."""
     log, made = segments(text), calls(text)

@@ -74,9 +74,10 @@ class Peer:
 class SenderGaps:
     """Each gap's state (a place in `SENDER_STATES`), and what the kernel's chronographs ask, shape (n,) each.
 
-    `is_busy`: something is unacknowledged or unsent. `is_window_full`: something waits, the congestion window is open
-    and the receive window is not. `is_buffer_full`: all is sent, the last of it while the application waited for room
-    already: the kernel looks only when it has sent something (tcp_cwnd_validate).
+    `is_busy`: something is unacknowledged or unsent, or a call is at work on what it sends next. `is_window_full`:
+    something waits and was pushed, the congestion window is open and the receive window is not. `is_buffer_full`: all
+    is sent, the last of it while the application waited for room already: the kernel looks only when it has sent
+    something (tcp_cwnd_validate), and not once a third of the buffer is free (tcp_check_space).
     """
 
     gaps: Gaps
@@ -110,7 +111,14 @@ def _is_buffer_short(stream: Stream, gaps: Gaps) -> Bools:
     """
     row = np.maximum(gaps.segment, 0)
     following = np.minimum(gaps.segment + 1, stream.written.size - 1)
-    held = np.maximum(stream.written[following] - stream.acked[row], 0)
+    return _is_short(np.maximum(stream.written[following] - stream.acked[row], 0), gaps)
+
+
+def _is_short(held: Ints, gaps: Gaps) -> Bools:
+    """Whether the buffer, of which `held` octets are taken in each gap, has less than a third of it free.
+
+    From one call to the next it held the most when the call had filled it.
+    """
     change = np.flatnonzero(np.concatenate(([True], gaps.call[1:] != gaps.call[:-1])))
     most = np.repeat(np.maximum.reduceat(held, change), np.diff(np.concatenate((change, [held.size]))))
     found: Bools = 3 * held > 2 * most
@@ -144,17 +152,26 @@ class _Asked:
         written = np.maximum(self._after(stream.written), sent)
         if calls is not None and calls.end.size:
             ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
-            told = written_by_calls(calls, stream)[np.maximum(ended, 0)]
-            written = np.maximum(written, np.where(ended >= 0, told, 0))
-        # In a call, the application writes what the next row shows; what it could have sent itself, it would have.
-        next_by_process = segments.is_out[self.next_row] & (segments.context[self.next_row] == PROCESS)
-        shows = self._is_in_call(calls) & self.has_next & ~next_by_process
-        written = np.where(shows, np.maximum(written, stream.written[self.next_row]), written)
-        self.unsent = written - sent
+            told = np.maximum(written_by_calls(calls, stream)[np.maximum(ended, 0)], sent)
+            # Between calls they tell all; a row may count as unsent what is under way at that moment.
+            told = np.where(self._is_in_call(calls), np.maximum(written, told), told)
+            written = np.where(ended >= 0, told, written)
         self.unacked = sent - self._after(stream.acked)
+        self.room = np.where(self.has_row, stream.edge[self.row], NO_EDGE) - sent
+        # At work in a call, the application writes what the next row shows; what it could have sent itself, or before
+        # it slept, it would have.
+        next_by_process = segments.is_out[self.next_row] & (segments.context[self.next_row] == PROCESS)
+        in_call = self._is_in_call(calls)
+        under_way = (self.activity == Activity.ON_CPU) & (self.gaps.length <= SOFTWARE_NS)
+        self.is_sending = under_way & self.has_next & next_by_process
+        shows = in_call & self._has_worked() & self.has_next & ~next_by_process
+        shows &= (self.activity != Activity.BLOCKED) | (self.unacked > 0) | (self.room <= 0)
+        shown = np.maximum(written, stream.written[self.next_row])
+        # What it writes is pushed when it has written all, or before it sleeps (tcp_sendmsg_locked).
+        self.pushed = np.where(shows & (self.activity == Activity.BLOCKED), shown, written) - sent
+        self.unsent = np.where(shows, shown, written) - sent
         self.flight = self._after(stream.flight)
         self.cwnd = self._after(stream.cwnd)
-        self.room = np.where(self.has_row, stream.edge[self.row], NO_EDGE) - sent
 
     def _after(self, values: Ints) -> Ints:
         return np.where(self.has_row, values[self.row], 0)
@@ -177,7 +194,7 @@ class _Asked:
         runnable = np.isin(self.activity, (Activity.RUNNABLE, Activity.SERVING))
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
         # super-segment (tcp_tso_should_defer), within the window that had less room.
-        deferred = is_open & ~small & (by == NET_RX) & (self.unacked > 0) & ~self._is_acked_now(released)
+        deferred = is_open & ~small & self._is_acked(released, by) & (self.unacked > 0) & ~self._is_acked_now(released)
         by_cwnd = has_cwnd & ((self.cwnd - self.flight) * stream.mss <= self.room)
         held_by_cwnd = waits & cwnd_full | deferred & by_cwnd
         held_by_window = waits & ~cwnd_full & window_full | deferred & ~by_cwnd
@@ -191,7 +208,7 @@ class _Asked:
         slow_start = held & ~held_by_window & (self.cwnd < self._after(stream.ssthresh))
         # The kernel looks when it has sent something, and not at a congestion window that has just been full.
         # What was selectively acknowledged makes room in the congestion window and none in the receive window.
-        window_counts = held_by_window | (recovers & waits & window_full)
+        window_counts = (self.pushed > 0) & (held_by_window | (recovers & waits & window_full))
         not_counted = stream.is_by_process | stream.was_cwnd_full
         questions: list[tuple[SenderState, Bools]] = [
             (SenderState.HANDSHAKE, self._is_handshake()),
@@ -221,9 +238,9 @@ class _Asked:
         return SenderGaps(
             gaps=self.gaps,
             state=state,
-            is_busy=waits | (self.has_row & stream.is_outstanding[self.row]),
+            is_busy=waits | self.is_sending | (self.has_row & stream.is_outstanding[self.row]),
             is_window_full=self._until_sent(window_counts & (self.room <= self.unsent), is_open, released),
-            is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row],
+            is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row] & self._is_short(),
         )
 
     def _until_sent(self, holds: Bools, may_go: Bools, released: Ints) -> Bools:
@@ -251,10 +268,32 @@ class _Asked:
         found: Bools = (self.gaps.call >= 0) & (self.gaps.begin < calls.end[np.maximum(self.gaps.call, 0)])
         return found
 
+    def _is_short(self) -> Bools:
+        """As long as a third of the buffer is not free, who waits for room is not told of it (tcp_check_space)."""
+        return _is_short(self.unacked + self.unsent, self.gaps)
+
+    def _has_worked(self) -> Bools:
+        """The call was at work since the last row: asleep before, it could not write."""
+        gaps, place = self.gaps, np.arange(self.gaps.begin.size)
+        last = np.maximum(np.maximum.accumulate(np.where(self.activity == Activity.ON_CPU, place, -1)), 0)
+        worked = (self.activity[last] == Activity.ON_CPU) & (gaps.call[last] == gaps.call)
+        found: Bools = worked & (gaps.segment[last] == gaps.segment)
+        return found
+
     def _is_working(self) -> Bools:
         """The end's CPU is at work for this connection: in the call, or between two that follow at once."""
         works: Bools = np.isin(self.activity, (Activity.ON_CPU, Activity.SOFTIRQ, Activity.TURNING))
         return works
+
+    def _is_acked(self, released: Ints, by: Ints) -> Bools:
+        """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at
+        the end of the call, by the process (tcp_add_backlog, release_sock), and may release a super-segment then.
+        """
+        last = self.segments.at.size - 1
+        before, after = np.clip(released - 1, 0, last), np.minimum(released, last)
+        of_backlog = (by == PROCESS) & ~self.segments.is_out[before] & (self.segments.wire[after] > 1)
+        found: Bools = (by == NET_RX) | of_backlog
+        return found
 
     def _is_acked_now(self, released: Ints) -> Bools:
         """The acknowledgment that releases the data has arrived, and receive processing is at it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from whyperf.analyze.quantity import significant
+from whyperf.analyze.quantity import count, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.profile import as_set
@@ -45,10 +45,19 @@ def experiment_headline(cells: Sequence[CellExplanation]) -> str:
         return "There is no cell to explain."
     if len(cells) == 1:
         return cells[0].headline
+    whole = len(cells)
+    cells = [cell for cell in cells if cell.trial is not None]
+    if not cells:
+        return "No cell has a trial that can be read; `whyperf run` measures them."
+    unread = "" if len(cells) == whole else f"; {_have(whole - len(cells))} no trial that can be read"
     counts: dict[str, int] = {}
     for cell in cells:
         cause = " ".join(_WRITTEN.get(word, word) for word in cell.verdicts[0].cause.value.split("_"))
         counts[cause] = counts.get(cause, 0) + 1
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     told = ", ".join(f"{cause} in {number}" for cause, number in ranked[:4])
-    return f"Of {len(cells):,} cells the limit is {told}."
+    return f"Of {count(len(cells), 'cell')} the limit is {told}{unread}."
+
+
+def _have(number: int) -> str:
+    return f"{number:,} {'has' if number == 1 else 'have'}"

@@ -140,6 +140,14 @@ def test_a_record_of_another_version_and_a_torn_table_are_left_out(
     assert "Trial 001-c0002 is damaged: its table tcp_info.near.parquet has" in out
 
 
+def test_cells_without_a_trial_are_not_counted_among_those_whose_limit_is_not_known(
+    experiment: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (experiment.folder / "trials" / "001-c0002" / "manifest.json").unlink()
+    _, out, _ = explain(experiment, capsys)
+    assert "Of 1 cell the limit is receive buffer in 1; 1 has no trial that can be read." in out
+
+
 def test_a_result_that_may_only_be_read_is_told_and_not_kept(
     experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -424,3 +424,15 @@ def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, 
     found = judge(facts({"shares": {state: 0.9}}, segments=late, level=level))
     (verdict,) = [one for one in found if one.cause is Cause.REORDERING]
     assert any("in the state" in one.words for one in verdict.evidence) is said
+
+
+def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks() -> None:
+    packets = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0, "acks_per_segment": 0.25}
+    sender = ON_CPU | {"call_bytes_mean": 131_072.0, "mss_bytes": 1448}
+    found = facts(sender, segments=packets | {"ack_reasons": {"read_call": 0.6, "quick": 0.4}})
+    assert {Cause.OFFLOADS_OFF, Cause.QUICK_ACK} <= {verdict.cause for verdict in judge(found)}
+    # So many are quick in the first ACKs of hundreds of connections.
+    first = of_segments(ack_reasons={"read_call": 0.9, "quick": 0.1})(found)
+    few = of_segments(acks_per_segment=0.02)(found)
+    for other in (first, few):
+        assert Cause.QUICK_ACK not in {verdict.cause for verdict in judge(other)}

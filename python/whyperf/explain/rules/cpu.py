@@ -256,32 +256,44 @@ def offloads_off(facts: Facts) -> Finding | None:
     )
 
 
+QUICK_RATIO = 0.25
+"""Part of the ACKs in quick-ACK mode from which on the socket was put there. Left alone, Linux is in it for the first
+16 ACKs of a connection and after a pause (TCP_MAX_QUICKACKS, tcp_input.c)."""
+LEAST_ACKS_PER_PACKET = 0.1
+"""Fewer cost next to nothing."""
+
+
 def quick_ack(facts: Facts) -> Finding | None:
-    """An acknowledgment for every segment."""
+    """Acknowledgments at once, more of them than delayed ones would be.
+
+    Offloads that are off make as many packets and leave the ACKs' reasons alone: an end whose CPU is the limit may have
+    both, and an ACK costs about what a packet does. How much of the CPU that is, their counts tell.
+    """
     told = facts.segments
     quick = told.ack_reasons.get("quick", 0.0)
-    if told.acks_per_segment is None or told.acks_per_segment < 0.7 or quick < 0.5 or not is_on_cpu(facts):
+    if told.acks_per_segment is None or quick < QUICK_RATIO or not is_on_cpu(facts):
         return None
-    lost = 0.3
+    each = told.acks_per_segment * (told.taken_segments_per_packet or 1.0)
+    if each < LEAST_ACKS_PER_PACKET:
+        return None
+    lost = clipped(each / (1 + each), 0.0, MOST_LOST_TO_ACKS)
     return Finding(
         Cause.QUICK_ACK,
-        f"The receiver acknowledges every segment at once ({percent(quick)} of its ACKs): making and taking them in "
-        "costs the CPUs that are the limit.",
+        f"The receiver acknowledges in quick-ACK mode ({percent(quick)} of its ACKs), {significant(each, 2)} for each "
+        "packet: making and taking them in costs the CPUs that are the limit.",
         lost,
         0.97,
         (
-            figure(
-                f"{significant(told.acks_per_segment)} ACKs for a segment.",
-                "segments",
-                facts.receiver,
-                told.acks_per_segment,
-                "ratio",
-            ),
+            figure(f"{significant(each)} ACKs for a packet.", "segments", facts.receiver, each, "ratio"),
             figure(f"{percent(quick)} of them in quick-ACK mode.", "segments", facts.receiver, quick, "ratio"),
         ),
         "With delayed ACKs the rate stays as it is.",
         gain.of_share(facts, lost, saved="both"),
     )
+
+
+MOST_LOST_TO_ACKS = 0.3
+"""With an ACK for each packet about as much stays as moving the payload takes, and an ACK for every second one."""
 
 
 def receiver_loss(facts: Facts) -> Finding | None:

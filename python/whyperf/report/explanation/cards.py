@@ -85,10 +85,17 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         factors=tuple(f"{name} = {_level(level)}" for name, level in change.factors.items()) if change else (),
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
-        gain=f"{gain_told(verdict)} predicted" if verdict.predicted_gain is not None else "",
+        gain=_gain(verdict),
         badge=Badge(tried.outcome, BADGES[tried.outcome], tried.words, tried.experiment) if tried else None,
         try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
     )
+
+
+def _gain(verdict: Verdict) -> str:
+    """The predicted gain, and by what it is; "" without one."""
+    if verdict.predicted_gain is None:
+        return ""
+    return f"{gain_told(verdict)} predicted" + (f", by {verdict.predicted_from}" if verdict.predicted_from else "")
 
 
 def where(evidence: Evidence) -> str:

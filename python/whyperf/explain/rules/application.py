@@ -200,7 +200,7 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
             ),
         ),
         f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
-        _of_larger_calls(facts, role, size),
+        _of_larger_calls(facts, role, size) or gain.of_share(facts, lost, saved="both"),
     )
 
 
@@ -209,7 +209,7 @@ def _of_larger_calls(facts: Facts, role: str, size: float) -> gain.Gain | None:
     if role == "sender":
         return gain.of_calls(facts, facts.sender, size, LARGE_CALL_BYTES)
     calls = gain.of_calls(facts, facts.receiver, size, LARGE_CALL_BYTES)
-    return gain.least((calls, gain.of_ends(facts, saved="receiver")))
+    return None if calls is None else gain.least((calls, gain.of_ends(facts, saved="receiver")))
 
 
 def _calling_share(end: EndFacts) -> float:

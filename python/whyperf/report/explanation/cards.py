@@ -95,7 +95,7 @@ def _gain(verdict: Verdict) -> str:
     """The predicted gain, and by what it is; "" without one."""
     if verdict.predicted_gain is None:
         return ""
-    return f"{gain_told(verdict)} predicted" + (f", by {verdict.predicted_from}" if verdict.predicted_from else "")
+    return f"Predicted: {gain_told(verdict)}" + (f", by {verdict.predicted_from}" if verdict.predicted_from else "")
 
 
 def where(evidence: Evidence) -> str:

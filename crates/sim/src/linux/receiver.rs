@@ -433,4 +433,31 @@ mod tests {
         assert!(receiver.current() < window);
         assert_eq!(receiver.dropped, 0);
     }
+
+    #[test]
+    fn a_read_tells_of_the_window_when_it_has_doubled() {
+        // tcp_cleanup_rbuf: not while more than half of the largest window is left, and then at twice what is left.
+        let mut told = Vec::new();
+        for unread_segments in [10, 30, 40] {
+            let mut receiver = receiver(Some(65_536));
+            for number in 0..unread_segments {
+                arrive(&mut receiver, MS, number * u64::from(MSS), MSS);
+                receiver.announce();
+            }
+            let left = receiver.current();
+            let told_at = (1..=unread_segments).find(|_| {
+                receiver.take(MS, MSS);
+                receiver.is_due_on_read()
+            });
+            let Some(reads) = told_at else {
+                assert!(2 * left > receiver.clamp, "{left} left, and nobody was told");
+                continue;
+            };
+            assert!(2 * left <= receiver.clamp, "{left} left are more than half");
+            let window = u64::from(receiver.announce());
+            assert!(window >= 2 * left && window < 2 * left + 4 * u64::from(MSS), "{window} after {reads} reads, {left} left");
+            told.push(unread_segments);
+        }
+        assert_eq!(told, [40]);
+    }
 }

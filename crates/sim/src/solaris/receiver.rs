@@ -164,4 +164,16 @@ mod tests {
         assert!(receiver.on_read(1));
         assert_eq!(receiver.answer().1, MSS);
     }
+
+    #[test]
+    fn a_window_that_lets_as_much_pass_as_waits_for_an_answer_is_not_told_of() {
+        let mut receiver = receiver();
+        for number in 0..4 {
+            if receiver.on_data(number * SEGMENT, MSS) == Answer::Now {
+                receiver.answer();
+            }
+        }
+        // Twelve segments are open, and at most eight pass before an answer.
+        assert!((0..4).all(|_| !receiver.on_read(SEGMENT)));
+    }
 }

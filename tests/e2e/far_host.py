@@ -73,6 +73,15 @@ class FarHost:
         run = argv("run", "far", *words, "--out", self.results)
         return [*self._nsenter(self.near_netns), "env", *settings, *run]
 
+    def command(self, *words: object) -> Done:
+        """Any `whyperf` command in the near namespace."""
+        return whyperf(*words, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
+
+    def argv(self, *words: object) -> list[str]:
+        """The same as a command line for `env`-like starters."""
+        settings = [f"{name}={value}" for name, value in self._ssh().items()]
+        return [*self._nsenter(self.near_netns), "env", *settings, *argv(*words)]
+
     def pushed(self) -> list[Path]:
         """Agents that lie in the far host's cache, whole or not."""
         return sorted((self.folder / "home" / "cache" / "whyperf").glob("*"))

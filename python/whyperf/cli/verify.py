@@ -24,6 +24,7 @@ from whyperf.explain.verify import (
     plan_of,
     question_of,
     refuse_other_host,
+    refuse_other_path,
     refuse_untriable,
     refuse_unwritable,
     verification_of,
@@ -155,6 +156,7 @@ def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Prof
     refuse_untriable(attempt.verdict, attempt.number)
     assert attempt.verdict.change is not None
     plan = experiment.plan
+    refuse_other_path(attempt.verdict, plan)
     refuse_unwritable(experiment.folder)
     if plan.testbed.kind == "veth":
         kind, reason = allowed_kind(None)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from whyperf.explain.verify import Obstacle, plan_of, question_of
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Change, Verdict
+from whyperf.explain.verify import Obstacle, plan_of, question_of, refuse_other_path
 from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import MODEL, Cell, Plan, build
 from whyperf.profile import Profile, find, parse, shipped_names
@@ -116,3 +118,34 @@ def test_what_cannot_be_changed_is_said_in_a_sentence(change: dict[str, int | bo
     with pytest.raises(Obstacle, match=said) as told:
         plan_of(question_of(profile, plan, plan.cells[0], change, 3), plan)
     assert "\n" not in str(told.value)
+
+
+def made_by(**factors: int | bool | str) -> Verdict:
+    change = Change(factors=dict(factors), by_hand="Raise the MTU on both hosts.")
+    return Verdict(
+        cause=Cause.SMALL_MTU, claim="A claim.", confidence="high", evidence=[], refuted_by="", change=change
+    )
+
+
+def test_a_setting_of_the_path_to_a_far_host_is_left_to_its_owner() -> None:
+    _, plan = planned(SAMPLE, target="far")
+    with pytest.raises(Obstacle) as told:
+        refuse_other_path(made_by(mtu_bytes=9000, window_bytes=65536), plan)
+    assert str(told.value) == (
+        "mtu_bytes = 9,000 bytes is a setting of the path to far, which no plan changes; "
+        "change it by hand (Raise the MTU on both hosts) and measure again."
+    )
+    with pytest.raises(Obstacle, match="path_queue = bdp is a setting of the path to far"):
+        refuse_other_path(made_by(path_queue="bdp"), plan)
+    # On the testbed it can be tried.
+    refuse_other_path(made_by(mtu_bytes=9000), planned(SAMPLE)[1])
+
+
+def test_options_of_sockets_at_a_far_host_are_changed_in_the_plan() -> None:
+    profile, plan = planned(SAMPLE, target="far")
+    refuse_other_path(made_by(receive_buffer_bytes=8192), plan)
+    verification = plan_of(question_of(profile, plan, plan.cells[0], {"receive_buffer_bytes": 8192}, 6), plan)
+    assert (verification.testbed.kind, verification.target) == ("network", "far")
+    changed = cell_named(verification, CHANGED).factors
+    assert changed["receive_buffer_bytes"] == 8192
+    assert cell_named(verification, ORIGINAL).factors["receive_buffer_bytes"] == "default"

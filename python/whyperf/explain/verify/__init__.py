@@ -15,7 +15,7 @@ from whyperf.explain.verify.kept import (
     with_verifications,
 )
 from whyperf.explain.verify.looks import MOST_WITH_LOOKS, Looks
-from whyperf.explain.verify.obstacles import refuse_other_host, refuse_untriable, refuse_unwritable
+from whyperf.explain.verify.obstacles import refuse_other_host, refuse_other_path, refuse_untriable, refuse_unwritable
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
 from whyperf.explain.verify.words import Obstacle, change_words
@@ -38,6 +38,7 @@ __all__ = [
     "plan_of",
     "question_of",
     "refuse_other_host",
+    "refuse_other_path",
     "refuse_untriable",
     "refuse_unwritable",
     "thresholds",

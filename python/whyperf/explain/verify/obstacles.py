@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.explain.model import Verdict
-from whyperf.explain.verify.words import Obstacle
+from whyperf.explain.verify.words import Obstacle, change_words
 from whyperf.plan import LOCAL, Plan
+from whyperf.profile import BY_NAME
 
 #: What makes two hosts the same one.
 SAME = ("hostname", "cpu_model")
@@ -40,6 +41,27 @@ def refuse_unwritable(explained: Path) -> None:
         raise Obstacle(
             f"A verification is kept beside its result, in {parent}, where nothing can be written; copy the result."
         )
+
+
+def refuse_other_path(verdict: Verdict, plan: Plan) -> None:
+    """Refuses a change to what only the embedded testbed has in its hands, where the path is another.
+
+    A plan sets options of its own sockets at both ends, near and far, and no path's or host's settings.
+
+    Raises:
+        Obstacle: naming the change, and what to do by hand.
+    """
+    if plan.testbed.kind not in {"network", "loopback"} or verdict.change is None:
+        return
+    beyond = {
+        name: level for name, level in verdict.change.factors.items() if name in BY_NAME and BY_NAME[name].testbed
+    }
+    if not beyond:
+        return
+    place = "the loopback" if plan.testbed.kind == "loopback" else f"the path to {plan.target}"
+    by_hand = verdict.change.by_hand.rstrip(".")
+    way = f"change it by hand ({by_hand}) and measure again" if by_hand else "change it by hand and measure again"
+    raise Obstacle(f"{change_words(beyond)} is a setting of {place}, which no plan changes; {way}.")
 
 
 def refuse_other_host(plan: Plan, kept: Mapping[str, Any] | None, here: Mapping[str, Any]) -> None:

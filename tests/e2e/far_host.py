@@ -64,13 +64,13 @@ class FarHost:
 
     def run(self, *words: object, host: str = "far") -> Done:
         """`whyperf run HOST … --out RESULTS` in the near namespace."""
-        words = ("run", host, *words, "--out", self.results)
+        words = ("run", host, *words, "--no-report", "--out", self.results)
         return whyperf(*words, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
 
     def run_argv(self, *words: object) -> list[str]:
         """The same as a command line for `env`-like starters."""
         settings = [f"{name}={value}" for name, value in self._ssh().items()]
-        run = argv("run", "far", *words, "--out", self.results)
+        run = argv("run", "far", *words, "--no-report", "--out", self.results)
         return [*self._nsenter(self.near_netns), "env", *settings, *run]
 
     def command(self, *words: object) -> Done:

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.experiments import Record, measure, numbers
 from whyperf.record import Manifest
 
-pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 SECOND_NS = 1_000_000_000
 #: How much a window may differ from what was asked.

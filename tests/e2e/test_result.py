@@ -19,7 +19,7 @@ from whyperf.record import Experiment, read_table
 pytestmark = pytest.mark.usefixtures("ours")
 
 Whyperf = Callable[..., "Told"]
-LOOPBACK = ("--testbed", "loopback")
+LOOPBACK = ("--testbed", "loopback", "--no-report")
 LEVELS: dict[str, Any] = {"window_bytes": [4096, 8192], "connections": [1, 2], "transfer_bytes": 200_000}
 
 
@@ -95,6 +95,7 @@ def test_goodput_is_payload_over_the_receivers_time(whyperf: Whyperf, tmp_path: 
 def test_the_same_seed_is_the_same_plan(whyperf: Whyperf, tmp_path: Path) -> None:
     for folder, seed in (("a", 7), ("b", 7), ("c", 8)):
         assert whyperf("run", "mine.toml", *LOOPBACK, "--seed", seed, "--out", folder).status == 0
+        assert not (tmp_path / folder / "report.html").exists()
     a, b, c = ((tmp_path / folder / "plan.json").read_bytes() for folder in "abc")
     assert a.replace(b'"experiment": "a"', b'"experiment": "b"') == b
     assert json.loads(a)["blocks"] != json.loads(c)["blocks"]

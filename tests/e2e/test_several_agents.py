@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.root]
 
 def run(folder: Path, *words: object) -> Done:
     """`whyperf run` from three near agents."""
-    return whyperf("run", *words, "--from", "local,local,local", "--out", folder / "out", folder=folder, timeout_s=90)
+    words = (*words, "--from", "local,local,local", "--no-report", "--out", folder / "out")
+    return whyperf("run", *words, folder=folder, timeout_s=90)
 
 
 def test_three_agents_count_as_one_end(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def folder() -> Iterator[Path]:
 def run(folder: Path, *words: str) -> Done:
     """`whyperf run` as nobody."""
     environment = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    return whyperf("run", *words, "--out", folder / "results", folder=folder, before=AS_NOBODY, environment=environment)
+    words = ("run", *words, "--no-report", "--out", str(folder / "results"))
+    return whyperf(*words, folder=folder, before=AS_NOBODY, environment=environment)
 
 
 def test_the_loopback_is_measured_and_said(folder: Path) -> None:

@@ -44,6 +44,8 @@ class Order:
     dry_run: bool
     retry_failed: bool
     telling: Telling
+    #: Whether the report is written.
+    report: bool = True
 
 
 def measure(order: Order) -> int:
@@ -79,7 +81,7 @@ def measure(order: Order) -> int:
         # Imported here: judging needs libraries that load for a second; a mistake is answered before.
         from whyperf.cli import result  # noqa: PLC0415
 
-        return result.tell(experiment, order.telling)
+        return result.tell(experiment, order.telling, report=order.report)
 
 
 def _plan(order: Order, profile: Profile, target: Target) -> Plan:

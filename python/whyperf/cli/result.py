@@ -23,8 +23,8 @@ DOUBTS = {"damaged_trials", "failed_logs", "nothing_moved"}
 PLAIN_WIDTH = 160
 
 
-def tell(experiment: Experiment, telling: Telling, *, report: bool = True) -> int:
-    """Judges the experiment, writes its report, prints its result; returns the exit code."""
+def tell(experiment: Experiment, telling: Telling, *, report: bool = True, explain: bool = True) -> int:
+    """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code."""
     summary = summarize(experiment)
     if telling.format is Format.UPERF:
         print_trials(experiment, interval_s=telling.interval_s)
@@ -40,6 +40,7 @@ def tell(experiment: Experiment, telling: Telling, *, report: bool = True) -> in
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
+    if explain:
         _say_why(experiment, summary, telling)
     return verdict(summary)
 

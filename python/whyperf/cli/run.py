@@ -143,6 +143,10 @@ def command(  # noqa: PLR0917 - typer fills them by name
     ] = None,
     testbed: Annotated[Testbed, typer.Option(help="Where to measure without a host.")] = Testbed.AUTO,
     out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
+    report: Annotated[
+        bool,
+        typer.Option("--report/--no-report", help="Write the report; whyperf report writes it later."),
+    ] = True,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
     format_: Annotated[
         Format | None,
@@ -187,5 +191,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             dry_run=dry_run,
             retry_failed=retry_failed,
             telling=telling(json=json, format_=format_, interval_s=interval),
+            report=report,
         )
     )  # fmt: skip

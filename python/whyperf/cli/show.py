@@ -26,4 +26,9 @@ def command(
     from whyperf.cli.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.result import tell  # noqa: PLC0415
 
-    return tell(find_experiment(experiment), telling(json=json, format_=format_, interval_s=interval), report=False)
+    return tell(
+        find_experiment(experiment),
+        telling(json=json, format_=format_, interval_s=interval),
+        report=False,
+        explain=False,
+    )

@@ -9,16 +9,13 @@ use schema::trial::Role;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::log_file::{BATCH_ROWS, LogFile, constant, words};
+use crate::log_file::{Batch, EndLog, constant, words};
 use crate::record::RecordError;
 
 /// A log of calls being written.
 pub struct CallFile {
-    file: LogFile,
-    host: String,
-    role: &'static str,
+    log: EndLog<Columns>,
     times_softirqs: bool,
-    columns: Columns,
 }
 
 /// A batch of rows, as columns in the order of [`CALLS`].
@@ -34,13 +31,12 @@ struct Columns {
 }
 
 impl CallFile {
-    /// An empty file of an end, as [`LogFile::create`]. Whether `times_softirqs`, the hooks say.
+    /// An empty file of an end, as [`EndLog::create`]. Whether `times_softirqs`, the hooks say.
     ///
     /// # Errors
     /// It cannot be made there.
     pub fn create(host: &str, role: Role, times_softirqs: bool) -> Result<Self, RecordError> {
-        let file = LogFile::create(&CALLS, &["start_mono_ns", "end_mono_ns"])?;
-        Ok(Self { file, host: host.to_owned(), role: role.name(), times_softirqs, columns: Columns::default() })
+        Ok(Self { log: EndLog::create(&CALLS, &["start_mono_ns", "end_mono_ns"], host, role)?, times_softirqs })
     }
 
     /// Appends a call of a connection.
@@ -48,21 +44,16 @@ impl CallFile {
     /// # Errors
     /// The file cannot grow.
     pub fn push(&mut self, connection: u32, cpu: u32, call: &Call) -> Result<(), RecordError> {
-        self.columns.push(connection, cpu, call, self.times_softirqs);
-        if self.columns.rows == BATCH_ROWS { self.write_batch() } else { Ok(()) }
+        let times_softirqs = self.times_softirqs;
+        self.log.push(|columns| columns.push(connection, cpu, call, times_softirqs))
     }
 
     /// Ends the file; it is read from its beginning.
     ///
     /// # Errors
     /// The file cannot grow.
-    pub fn finish(mut self) -> Result<File, RecordError> {
-        self.write_batch()?;
-        self.file.finish()
-    }
-
-    fn write_batch(&mut self) -> Result<(), RecordError> {
-        self.file.write(self.columns.finish(&self.host, self.role)?)
+    pub fn finish(self) -> Result<File, RecordError> {
+        self.log.finish()
     }
 }
 
@@ -90,9 +81,14 @@ impl Columns {
         self.outcome.append_value(call.outcome);
         self.rows += 1;
     }
+}
 
-    /// The columns of the batch, in the order of the table; the batch is empty then.
-    fn finish(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError> {
+impl Batch for Columns {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn take(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError> {
         let rows = std::mem::take(&mut self.rows);
         let (mut numbers, mut times) = (self.numbers.iter_mut(), self.times.iter_mut());
         CALLS

@@ -10,6 +10,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use schema::table::{ColumnType, Table};
+use schema::trial::Role;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,12 +20,64 @@ use std::sync::Arc;
 use crate::record::{self, RecordError};
 
 /// Rows that are encoded together.
-pub const BATCH_ROWS: usize = 65_536;
+const BATCH_ROWS: usize = 65_536;
 /// Rows of a row group: what a reader has to hold at least, and what is in memory here.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// A log being written.
-pub struct LogFile {
+/// Rows of a log that are not written yet.
+pub trait Batch: Default {
+    /// How many.
+    fn rows(&self) -> usize;
+
+    /// Their columns, in the order of the table; the batch is empty then.
+    ///
+    /// # Errors
+    /// A word that the table does not have.
+    fn take(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError>;
+}
+
+/// The log of an end, being written a batch at a time.
+pub struct EndLog<B> {
+    file: LogFile,
+    host: String,
+    role: &'static str,
+    batch: B,
+}
+
+impl<B: Batch> EndLog<B> {
+    /// An empty log of a table; columns of `growing` are numbers that go up from row to row.
+    ///
+    /// # Errors
+    /// It cannot be made in the folder for temporary files, `TMPDIR` or /var/tmp.
+    pub fn create(table: &Table, growing: &[&str], host: &str, role: Role) -> Result<Self, RecordError> {
+        let file = LogFile::create(table, growing)?;
+        Ok(Self { file, host: host.to_owned(), role: role.name(), batch: B::default() })
+    }
+
+    /// Appends a row: `add` puts it into the batch.
+    ///
+    /// # Errors
+    /// The file cannot grow.
+    pub fn push(&mut self, add: impl FnOnce(&mut B)) -> Result<(), RecordError> {
+        add(&mut self.batch);
+        if self.batch.rows() == BATCH_ROWS { self.write_batch() } else { Ok(()) }
+    }
+
+    /// Ends the log; it is read from its beginning.
+    ///
+    /// # Errors
+    /// The file cannot grow.
+    pub fn finish(mut self) -> Result<File, RecordError> {
+        self.write_batch()?;
+        self.file.finish()
+    }
+
+    fn write_batch(&mut self) -> Result<(), RecordError> {
+        self.file.write(self.batch.take(&self.host, self.role)?)
+    }
+}
+
+struct LogFile {
     writer: ArrowWriter<File>,
     schema: Arc<Schema>,
 }
@@ -32,10 +85,7 @@ pub struct LogFile {
 impl LogFile {
     /// An empty file of a table in the folder for temporary files, `TMPDIR` or /var/tmp. Columns of
     /// `growing` are written as differences from row to row.
-    ///
-    /// # Errors
-    /// It cannot be made there.
-    pub fn create(table: &Table, growing: &[&str]) -> Result<Self, RecordError> {
+    fn create(table: &Table, growing: &[&str]) -> Result<Self, RecordError> {
         let schema = Arc::new(arrow_schema(table));
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -54,19 +104,12 @@ impl LogFile {
     }
 
     /// Appends rows, as columns in the order of the table.
-    ///
-    /// # Errors
-    /// The columns are not the table's, or the file cannot grow.
-    pub fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), RecordError> {
+    fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), RecordError> {
         self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)?;
         Ok(())
     }
 
-    /// Ends the file; it is read from its beginning.
-    ///
-    /// # Errors
-    /// The file cannot grow.
-    pub fn finish(self) -> Result<File, RecordError> {
+    fn finish(self) -> Result<File, RecordError> {
         Ok(self.writer.into_inner()?)
     }
 }

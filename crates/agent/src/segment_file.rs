@@ -9,17 +9,14 @@ use schema::trial::Role;
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::log_file::{BATCH_ROWS, LogFile, constant, words};
+use crate::log_file::{Batch, EndLog, constant, words};
 use crate::record::RecordError;
 
 const DIRECTIONS: [&str; 2] = ["out", "in"];
 
 /// A segment log being written.
 pub struct SegmentFile {
-    file: LogFile,
-    host: String,
-    role: &'static str,
-    columns: Columns,
+    log: EndLog<Columns>,
 }
 
 /// A batch of rows, as columns in the order of [`SEGMENTS`].
@@ -43,8 +40,8 @@ impl SegmentFile {
     /// It cannot be made there.
     pub fn create(host: &str, role: Role) -> Result<Self, RecordError> {
         // Counters that go up: differences are small.
-        let file = LogFile::create(&SEGMENTS, &["segment_mono_ns", "sequence", "acknowledgment"])?;
-        Ok(Self { file, host: host.to_owned(), role: role.name(), columns: Columns::default() })
+        let growing = ["segment_mono_ns", "sequence", "acknowledgment"];
+        Ok(Self { log: EndLog::create(&SEGMENTS, &growing, host, role)? })
     }
 
     /// Appends a segment of a connection.
@@ -60,21 +57,15 @@ impl SegmentFile {
     /// # Errors
     /// The file cannot grow.
     pub fn push_row(&mut self, row: &Row) -> Result<(), RecordError> {
-        self.columns.push(row);
-        if self.columns.rows == BATCH_ROWS { self.write_batch() } else { Ok(()) }
+        self.log.push(|columns| columns.push(row))
     }
 
     /// Ends the file; it is read from its beginning.
     ///
     /// # Errors
     /// The file cannot grow.
-    pub fn finish(mut self) -> Result<File, RecordError> {
-        self.write_batch()?;
-        self.file.finish()
-    }
-
-    fn write_batch(&mut self) -> Result<(), RecordError> {
-        self.file.write(self.columns.finish(&self.host, self.role)?)
+    pub fn finish(self) -> Result<File, RecordError> {
+        self.log.finish()
     }
 }
 
@@ -151,9 +142,14 @@ impl Columns {
         }
         self.rows += 1;
     }
+}
 
-    /// The columns of the batch, in the order of the table; the batch is empty then.
-    fn finish(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError> {
+impl Batch for Columns {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn take(&mut self, host: &str, role: &str) -> Result<Vec<ArrayRef>, RecordError> {
         let rows = std::mem::take(&mut self.rows);
         let mut numbers = self.numbers.iter_mut();
         SEGMENTS

@@ -295,6 +295,20 @@ def test_reads_beyond_the_caches_are_named() -> None:
     assert judge(at_receiver(call_bytes_mean=65_536.0)(found))[0].cause is Cause.CAPACITY
 
 
+def test_a_paced_sender_that_pauses_is_paced_and_no_line_is_full() -> None:
+    line = {"line_bps": 500e6, "line_steadiness": 0.9, "line_use_ratio": 0.38}
+    found = facts(
+        {"shares": {"pacing": 0.4, "not_writing": 0.6}},
+        windows={"rtt_ns_min": MS, "rtt_ns_median": 2 * MS},
+        segments={"pacing_bps": 500e6, "pacing_constant_ratio": 1.0} | line,
+        rate_bps=190e6,
+    )
+    causes = {verdict.cause for verdict in judge(found)}
+    assert Cause.PACING_RATE in causes
+    assert Cause.BOTTLENECK not in causes
+    assert Cause.PACING_RATE not in {verdict.cause for verdict in judge(replace(found, rate_bps=19e6))}
+
+
 def test_a_busy_cpu_alone_is_capacity() -> None:
     verdicts = judge(facts({"shares": {"write_call": 0.97}, "thread_ratio": 0.98}))
     assert [verdict.cause for verdict in verdicts] == [Cause.CAPACITY]

@@ -333,8 +333,10 @@ def pacing_rate(facts: Facts) -> Finding | None:
     if told.pacing_bps is None or (told.pacing_constant_ratio or 0) < 0.5:
         return None
     lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
-    near = facts.rate_bps is not None and 0.6 <= facts.rate_bps / facts.connections / told.pacing_bps <= 1.3
-    if lost < 0.1 or not near:
+    # No faster than that in all, and about as fast while there is anything to send.
+    paced = told.pacing_bps * facts.connections
+    sending = max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING))
+    if lost < 0.1 or facts.rate_bps is None or not 0.6 * sending <= facts.rate_bps / paced <= 1.3:
         return None
     return Finding(
         Cause.PACING_RATE,

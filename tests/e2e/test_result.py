@@ -16,7 +16,7 @@ from whyperf.cli import main
 from whyperf.plan import Plan
 from whyperf.record import Experiment, read_table
 
-pytestmark = pytest.mark.usefixtures("ours")
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("ours")]
 
 Whyperf = Callable[..., "Told"]
 LOOPBACK = ("--testbed", "loopback", "--no-report")

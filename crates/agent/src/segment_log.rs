@@ -76,6 +76,18 @@ pub struct Written {
     pub calls: Option<File>,
     /// Why it breaks off or is not there, in a sentence.
     pub broken_off: Option<String>,
+    /// What is in neither file.
+    pub left_out: LeftOut,
+}
+
+/// How many records were logged and not written: those of the connection that a load of few threads has of its own
+/// beside the others.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct LeftOut {
+    /// Segments.
+    pub events_count: u64,
+    /// Calls.
+    pub calls_count: u64,
 }
 
 impl SegmentLog {
@@ -138,26 +150,33 @@ fn told(error: &RecordError) -> String {
 struct Files {
     segments: SegmentFile,
     calls: Option<CallFile>,
+    left_out: LeftOut,
 }
 
 impl Files {
     fn create(witness: &Witness, spec: &TrialSpec) -> Result<Self, RecordError> {
         let create = || CallFile::create(&spec.host, spec.role, witness.times_softirqs());
         let calls = witness.calls().is_some().then(create).transpose()?;
-        Ok(Self { segments: SegmentFile::create(&spec.host, spec.role)?, calls })
+        Ok(Self { segments: SegmentFile::create(&spec.host, spec.role)?, calls, left_out: LeftOut::default() })
     }
 
     /// Takes all there is.
     fn drain(&mut self, witness: &Witness, known: &BTreeMap<u16, Known>, urgency: &mut Urgency) -> Result<(), RecordError> {
         loop {
             urgency.set(urgency.is_asked || witness.fullness() > HURRY_FULLNESS);
-            let segments = taken(witness.log(), |cpu, record| match known.get(&record.port) {
-                Some(connection) => self.segments.push(connection.number, cpu, &connection.completed(record)),
-                None => Ok(()),
+            let segments = taken(witness.log(), |cpu, record| {
+                let Some(connection) = known.get(&record.port) else {
+                    self.left_out.events_count += 1;
+                    return Ok(());
+                };
+                self.segments.push(connection.number, cpu, &connection.completed(record))
             })?;
-            let calls = taken(witness.calls(), |cpu, call| match (known.get(&call.port), &mut self.calls) {
-                (Some(connection), Some(file)) => file.push(connection.number, cpu, call),
-                _ => Ok(()),
+            let calls = taken(witness.calls(), |cpu, call| {
+                let (Some(connection), Some(file)) = (known.get(&call.port), &mut self.calls) else {
+                    self.left_out.calls_count += 1;
+                    return Ok(());
+                };
+                file.push(connection.number, cpu, call)
             })?;
             if witness.fullness() == 0.0 {
                 urgency.set(false);
@@ -170,7 +189,7 @@ impl Files {
 
     fn finish(self) -> Result<Written, RecordError> {
         let calls = self.calls.map(CallFile::finish).transpose()?;
-        Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: None })
+        Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: None, left_out: self.left_out })
     }
 }
 

@@ -119,11 +119,11 @@ pub fn run(
     if log.is_some() {
         close(spec, load, abort, witness);
     }
-    let Written { file, calls, broken_off } = log.map(SegmentLog::finish).unwrap_or_default();
+    let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
     let notes = notes(spec, strangers_count, &lives, &sampler);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
-    let evidence = witness.end(broken_off, sampler.unseen_segments_count());
+    let evidence = witness.end(broken_off, sampler.unseen_segments_count(), left_out);
     telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
     for table in sampler.into_tables() {
         let name = table.name();

@@ -6,6 +6,8 @@ use schema::trial::TrialSpec;
 use schema::workload::Operation;
 use std::sync::{Arc, MutexGuard};
 
+use crate::segment_log::LeftOut;
+
 /// Connections that are watched one by one at most: what is kept of each takes 2 KB that cannot be
 /// swapped, and beyond it they no longer come to one port.
 const MOST_CONNECTIONS: u32 = 10_000;
@@ -139,8 +141,9 @@ impl Witness {
     }
 
     /// Watches nothing more and says what the evidence is worth; `broken_off` says why the log ended
-    /// early, if it did, `unseen_segments_count` what TCP counted beyond it.
-    pub fn end(&self, broken_off: Option<String>, unseen_segments_count: u64) -> EvidenceReport {
+    /// early, if it did, `unseen_segments_count` what TCP counted beyond it, `left_out` what was logged and is none of the
+    /// load's.
+    pub fn end(&self, broken_off: Option<String>, unseen_segments_count: u64, left_out: LeftOut) -> EvidenceReport {
         self.stop();
         let Some(watch) = &self.watch else {
             return EvidenceReport { asked: self.asked, reason: self.reason.clone(), ..EvidenceReport::default() };
@@ -154,9 +157,9 @@ impl Witness {
             got: watch.level(),
             reason: crowded.or_else(|| self.only_cpus.map(str::to_owned)),
             missing: watch.missing().to_vec(),
-            logged_events_count,
+            logged_events_count: logged_events_count.saturating_sub(left_out.events_count),
             lost_events_count,
-            logged_calls_count,
+            logged_calls_count: logged_calls_count.saturating_sub(left_out.calls_count),
             lost_calls_count,
             missed_runs_count: watch.missed_runs_count(),
             unseen_segments_count,

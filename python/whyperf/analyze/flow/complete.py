@@ -22,12 +22,11 @@ class Completeness:
 
     `complete` is only true when no event and no call was lost, no run missed, nothing broke off, the payload
     adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not.
-    `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes`
-    (the load's own count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's
-    direction, each octet once), `again_bytes` (octets logged more than once: retransmissions),
-    `missing_bytes` (moved + preamble - logged; negative when more was sent than moved),
-    `unlogged_segments` (counted by TCP and not in the log; null when not known), `ended` as in the
-    table `flows`.
+    `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes` (the load's own
+    count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's direction, of both where the workload
+    moves both ways, each octet once), `again_bytes` (octets logged more than once: retransmissions), `missing_bytes`
+    (moved + preamble - logged; negative when more was sent than moved), `unlogged_segments` (counted by TCP and not in
+    the log; null when not known), `ended` as in the table `flows`.
     """
 
     host: str
@@ -50,17 +49,23 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
         return None
     rows = int(whole.select(pl.len()).collect().item())
     end = trial.ends[host]
-    is_payload = (pl.col("direction") == ("out" if end.role == "sender" else "in")) & (pl.col("payload_bytes") > 0)
+    is_payload = pl.col("payload_bytes") > 0
+    if not trial.moves_both_ways:
+        is_payload &= pl.col("direction") == ("out" if end.role == "sender" else "in")
     data = read_log(trial, host, columns=DATA_COLUMNS, where=is_payload)
     opening = read_log(trial, host, columns=DATA_COLUMNS, where=(pl.col("time_ns") < 0) & (pl.col("payload_bytes") > 0))
     assert data is not None
     assert opening is not None
     user = read_user(trial, host)
-    connections = _connections(data, opening, user.flows).join(
+    connections = _connections(data, opening, user.flows, 2 if trial.moves_both_ways else 1).join(
         unlogged_segments(whole, user.tcp_info), on="connection", how="left", maintain_order="left"
     )
     evidence = end.evidence
-    reason = _lost(evidence, rows) or _not_adding_up(connections, end.role) or _not_logged(connections)
+    reason = (
+        _lost(evidence, rows)
+        or _not_adding_up(connections, None if trial.moves_both_ways else end.role)
+        or _not_logged(connections)
+    )
     return Completeness(
         host=host,
         complete=reason is None,
@@ -73,9 +78,10 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
     )
 
 
-def _connections(data: pl.DataFrame, opening: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    logged = _octets(data).select("connection", "logged_bytes", "again_bytes")
-    preamble = _octets(opening).group_by("connection").agg(pl.col("logged_bytes").max().alias("preamble_bytes"))
+def _connections(data: pl.DataFrame, opening: pl.DataFrame, flows: pl.DataFrame, ways: int) -> pl.DataFrame:
+    """The connections' rows; `ways` is in how many directions payload goes."""
+    logged = _octets(data).group_by("connection").agg(pl.col("logged_bytes", "again_bytes").sum())
+    preamble = _octets(opening).group_by("connection").agg(preamble_bytes=ways * pl.col("logged_bytes").max())
     columns = ("preamble_bytes", "logged_bytes", "again_bytes")
     return (
         flows.select("connection", pl.col("payload_bytes").cast(pl.Int64).alias("moved_bytes"), "ended")
@@ -118,10 +124,12 @@ def _lost(evidence: EndEvidence, rows: int) -> str | None:
     return None
 
 
-def _not_adding_up(connections: pl.DataFrame, role: str) -> str | None:
-    """Which connection's payload does not add up. Of one cut short, some may be unsent or unread."""
+def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
+    """Which connection's payload does not add up. Of one cut short, some may be unsent or unread; without a role
+    either.
+    """
     missing = pl.col("missing_bytes")
-    is_left = missing > 0 if role == "sender" else missing < 0
+    is_left = {"sender": missing > 0, "receiver": missing < 0}.get(role or "", pl.lit(value=True))
     wrong = connections.filter((missing != 0) & ~((pl.col("ended") != "complete") & is_left))
     unknown = connections["moved_bytes"].null_count()
     if unknown:

@@ -53,9 +53,10 @@ class FlowEnd:
 class FlowTrial:
     """A trial whose segment flow is asked for.
 
-    `ends` by host. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns`
-    the measured phase as (start, end) in ns after it, from the first end's start to the last one's
-    end; None without intervals.
+    `ends` by host. `moves_both_ways` says that a workload's steps, and not a stream alone, moved the payload, so that
+    the load counts both directions. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns` the
+    measured phase as (start, end) in ns after it, from the first end's start to the last one's end; None without
+    intervals.
     """
 
     folder: Path
@@ -65,6 +66,7 @@ class FlowTrial:
     ends: Mapping[str, FlowEnd]
     zero_mono_ns: int
     window_ns: tuple[int, int] | None
+    moves_both_ways: bool = False
 
     def end(self, role: str) -> FlowEnd | None:
         """The end with this role; None when the trial failed before it was known."""
@@ -104,7 +106,12 @@ def open_trial(folder: Path) -> FlowTrial:
         ends=ends,
         zero_mono_ns=zero,
         window_ns=window,
+        moves_both_ways=any(_has_workload(found) for found in manifest.get("hosts", {}).values()),
     )
+
+
+def _has_workload(end: Mapping[str, Any]) -> bool:
+    return (end.get("spec") or {}).get("workload") is not None
 
 
 class _Span(NamedTuple):

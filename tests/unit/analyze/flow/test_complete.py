@@ -1,5 +1,6 @@
 """Whether a log is complete: what the end says, and what adds up."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -51,6 +52,19 @@ def test_what_was_sent_twice_counts_once(tmp_path: Path) -> None:
 def test_replies_going_the_other_way_are_not_the_preamble(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER + "    0.5 < P. 41:541 ack 2041\n", moved=2000)
     assert found.complete
+
+
+def test_of_a_workload_both_directions_add_up(tmp_path: Path) -> None:
+    text = TRANSFER + "    0.5 < P. 41:541 ack 2041\n"
+    log = traces.trace("\n".join(line for line in text.splitlines() if line.strip()))
+    for moved, is_complete in ((2500, True), (2000, False)):
+        tables = {"flows.near": traces.flows({0: moved})}
+        trial = traces.write(tmp_path / f"log01-c{moved}", log, near_evidence=traces.evidence(log), tables=tables)
+        found = completeness(replace(trial, moves_both_ways=True), "near")
+        assert found is not None
+        assert found.complete is is_complete
+        row = found.connections.row(0, named=True)
+        assert (row["preamble_bytes"], row["logged_bytes"], row["missing_bytes"]) == (80, 2580, moved - 2500)
 
 
 def test_a_missing_segment_does_not_add_up(tmp_path: Path) -> None:

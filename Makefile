@@ -22,8 +22,7 @@ demo: setup-run    ## a small window sweep on the embedded testbed, with a table
 
 test: setup-test    ## all tests but the longest: cargo's, then pytest's, those side by side that no neighbor disturbs
 	cargo test --workspace --locked
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder -m "not slow and not alone" \
-		|| { [ $$? -eq 1 ] && echo "Alone again, what failed beside others:" && $(BIN)/pytest --last-failed; }
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder -m "not slow and not alone"
 	$(BIN)/pytest -m "not slow and alone"
 
 test-long: setup-test    ## the longest tests, a shorter one of whose kind is in test: three minutes; not a part of test

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.summary import Advice
-from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
+from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.explained import why
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.single import single_lines
@@ -51,6 +52,10 @@ def _say_why(experiment: Experiment, summary: Summary, telling: Telling) -> None
         sentence = f"Why: {why(experiment, summary)}"
     except RecordError as error:
         sentence = f"Why: not explained: {error}"
+    except Exception as error:
+        if wants_traceback():
+            raise
+        sentence = f"Why: not explained: {explain_error(error)[1]}"
     if telling.is_for_programs:
         say(sentence)
     else:

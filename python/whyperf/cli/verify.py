@@ -153,7 +153,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
 
 def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Profile, Plan]:
     """The question and the plan; what cannot be tried is refused before anything runs."""
-    refuse_untriable(attempt.verdict, attempt.number)
+    refuse_untriable(attempt.verdict, attempt.number, attempt.cell.verdicts)
     assert attempt.verdict.change is not None
     plan = experiment.plan
     refuse_other_path(attempt.verdict, plan)

@@ -120,7 +120,8 @@ def _explained(
     patterns = patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS])
     facts = replace(gather_facts(trial, budgets, patterns, one_machine=same), goodput_bps=rate)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
-    verdicts = judge(facts, factors)
+    faults: list[str] = []
+    verdicts = judge(facts, factors, on_fault=faults.append)
     if beside is not None:
         verdicts = [beside.measured(cell, verdict) for verdict in verdicts]
     shares = facts.sender.shares
@@ -130,11 +131,11 @@ def _explained(
         trial=trial.trial,
         rate_bps=told,
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
-        missing=list(facts.missing),
+        missing=[*facts.missing, *faults],
         budgets=budgets.budgets,
         patterns=patterns,
         verdicts=verdicts,
-        headline=cell_headline(verdicts, facts.level),
+        headline=" ".join((cell_headline(verdicts, facts.level), *faults)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -450,3 +451,20 @@ def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks
     few = of_segments(acks_per_segment=0.02)(found)
     for other in (first, few):
         assert Cause.QUICK_ACK not in {verdict.cause for verdict in judge(other)}
+
+
+def test_a_faulty_rule_is_told_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tiny_hosts(_: Facts) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    # By the name of the package it would be the function.
+    monkeypatch.setattr(import_module("whyperf.explain.rules.judge"), "RULES", (tiny_hosts, *RULES))
+    faults: list[str] = []
+    verdicts = judge(CASES[0].speaks, on_fault=faults.append)
+    assert [one.cause for one in verdicts] == [CASES[0].cause]
+    assert faults == [
+        "The rule for tiny hosts failed (ZeroDivisionError: division by zero), so nothing is said of that cause; "
+        "please report it."
+    ]
+    with pytest.raises(ZeroDivisionError):
+        judge(CASES[0].speaks)

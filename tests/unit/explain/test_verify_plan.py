@@ -4,7 +4,7 @@ import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Change, Verdict
-from whyperf.explain.verify import Obstacle, plan_of, question_of, refuse_other_path
+from whyperf.explain.verify import Obstacle, plan_of, question_of, refuse_other_path, refuse_untriable
 from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import MODEL, Cell, Plan, build
 from whyperf.profile import Profile, find, parse, shipped_names
@@ -149,3 +149,13 @@ def test_options_of_sockets_at_a_far_host_are_changed_in_the_plan() -> None:
     changed = cell_named(verification, CHANGED).factors
     assert changed["receive_buffer_bytes"] == 8192
     assert cell_named(verification, ORIGINAL).factors["receive_buffer_bytes"] == "default"
+
+
+def test_where_nothing_is_blamed_there_is_nothing_to_try() -> None:
+    idle = made_by()
+    nothing = idle.model_copy(update={"cause": Cause.CAPACITY, "change": None})
+    with pytest.raises(Obstacle) as told:
+        refuse_untriable(nothing, 1, [nothing])
+    assert str(told.value) == "Verdict 1 (capacity) blames nothing, so there is nothing to try."
+    with pytest.raises(Obstacle, match="so there is nothing to try; choose another with --verdict"):
+        refuse_untriable(nothing, 1, [nothing, made_by(mtu_bytes=9000)])

@@ -1,6 +1,6 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.explain.causes import Cause
@@ -61,20 +61,39 @@ LEAST_STRENGTH = 0.12
 _HIGH, _MEDIUM = 0.85, 0.6
 
 
-def judge(facts: Facts, factors: Mapping[str, object] | None = None) -> list[Verdict]:
+def judge(
+    facts: Facts, factors: Mapping[str, object] | None = None, *, on_fault: Callable[[str], None] | None = None
+) -> list[Verdict]:
     """The verdicts on a trial, the strongest first; never none.
 
     Args:
         facts: what the rules look at.
         factors: of the cell, to name what to change; no verdict depends on them.
+        on_fault: is told of a rule that is faulty, in a sentence, and the others are asked all the same. Without it
+            the fault goes up, as in tests.
     """
-    found = [finding for rule in RULES if (finding := rule(facts)) is not None]
+    found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
     found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=_rank)
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
         found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
     return [_verdict(finding, facts, factors or {}) for finding in found]
+
+
+def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> Finding | None:
+    """What the rule finds; nothing where it is faulty and that is told."""
+    try:
+        return rule(facts)
+    except Exception as error:
+        if on_fault is None:
+            raise
+        name, why = (
+            getattr(rule, "__name__", "a cause").replace("_", " "),
+            f"{type(error).__name__}: {error}".rstrip(": "),
+        )
+        on_fault(f"The rule for {name} failed ({why}), so nothing is said of that cause; please report it.")
+        return None
 
 
 def _rank(finding: Finding) -> float:

@@ -1,21 +1,24 @@
 """Which verdicts can be tried at all, and from here."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verdict
 from whyperf.explain.verify.words import Obstacle, change_words
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
 
+#: The way out where a plan can make another verdict's change.
+_CHOOSE = "; choose another with --verdict"
 #: What makes two hosts the same one.
 SAME = ("hostname", "cpu_model")
 
 
-def refuse_untriable(verdict: Verdict, number: int) -> None:
-    """Refuses a verdict whose change no plan can make.
+def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] = ()) -> None:
+    """Refuses a verdict whose change no plan can make; `verdicts` are all of its cell.
 
     Raises:
         Obstacle: saying what to do instead.
@@ -25,7 +28,9 @@ def refuse_untriable(verdict: Verdict, number: int) -> None:
         return
     named = f"Verdict {number} ({verdict.cause.value})"
     if change is None or not change.by_hand:
-        raise Obstacle(f"{named} names nothing to change, so there is nothing to try; choose another with --verdict.")
+        others = any(one.change is not None and one.change.factors for one in verdicts)
+        what = "blames nothing" if verdict.cause is Cause.CAPACITY else "names nothing to change"
+        raise Obstacle(f"{named} {what}, so there is nothing to try{_CHOOSE if others else ''}.")
     by_hand = change.by_hand.rstrip(".")
     raise Obstacle(f"{named} cannot be tried in a plan; change it by hand ({by_hand}) and measure again.")
 

@@ -10,8 +10,6 @@ pub enum Choice {
     FlightPackets,
     SendBuffer,
     ReceiveBuffer,
-    UdpSendBuffer,
-    UdpReceiveBuffer,
     SendTimeout,
     ReceiveTimeout,
     IsBlocking,

@@ -6,7 +6,7 @@
 
 /* In the order of shim_option; the last is two of them. */
 static const SRT_SOCKOPT OPTIONS[] = {
-    SRTO_MSS, SRTO_FC, SRTO_SNDBUF, SRTO_RCVBUF, SRTO_UDP_SNDBUF, SRTO_UDP_RCVBUF, SRTO_SNDTIMEO, SRTO_RCVTIMEO,
+    SRTO_MSS, SRTO_FC, SRTO_SNDBUF, SRTO_RCVBUF, SRTO_SNDTIMEO, SRTO_RCVTIMEO,
 };
 
 static int start(void) {

@@ -15,8 +15,8 @@ struct Option {
 
 // In the order of shim_option.
 const Option OPTIONS[] = {
-    {UDT_MSS, false},    {UDT_FC, false},     {UDT_SNDBUF, false},   {UDT_RCVBUF, false},  {UDP_SNDBUF, false},
-    {UDP_RCVBUF, false}, {UDT_SNDTIMEO, false}, {UDT_RCVTIMEO, false}, {UDT_RCVSYN, true},
+    {UDT_MSS, false},      {UDT_FC, false},       {UDT_SNDBUF, false}, {UDT_RCVBUF, false},
+    {UDT_SNDTIMEO, false}, {UDT_RCVTIMEO, false}, {UDT_RCVSYN, true},
 };
 
 // Seconds that a close waits for what is unsent: none, both ends agree on the count before.

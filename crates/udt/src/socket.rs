@@ -88,15 +88,6 @@ impl Socket {
         self.set(Choice::ReceiveBuffer, bytes)
     }
 
-    /// Buffers of the UDP socket underneath in bytes (`UDP_SNDBUF`, `UDP_RCVBUF`).
-    ///
-    /// # Errors
-    /// The library refuses it.
-    pub fn set_udp_buffers(&self, send_bytes: u32, receive_bytes: u32) -> io::Result<()> {
-        self.set(Choice::UdpSendBuffer, send_bytes)?;
-        self.set(Choice::UdpReceiveBuffer, receive_bytes)
-    }
-
     /// Whether calls wait, and how long at most: one that waited in vain is `WouldBlock`.
     ///
     /// # Errors

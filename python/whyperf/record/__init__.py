@@ -5,7 +5,7 @@ from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment, Trials, kept_profile
 from whyperf.record.manifest import LOST, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.naming import planned_folder, quick_folder
-from whyperf.record.tables import TableRead, manifests_frame, read_table
+from whyperf.record.tables import TableRead, read_table
 from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "keep_cost",
     "kept_profile",
     "known_cost",
-    "manifests_frame",
     "planned_folder",
     "quick_folder",
     "read_table",

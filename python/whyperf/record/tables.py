@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from whyperf.record.experiment import TRIAL_NAME, Experiment, Trials
+from whyperf.record.experiment import TRIAL_NAME, Experiment
 from whyperf.record.manifest import Damaged
 from whyperf.record.pack import packs
 
@@ -61,52 +61,6 @@ def read_table(
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
     return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
-
-
-def manifests_frame(trials: Trials) -> pl.DataFrame:
-    """A row a trial: keys, status, reason, origin, testbed, start, and each end's clock, CPUs and payload.
-
-    Columns of the ends carry `near_` or `far_` in front; what an end did not report is null.
-    """
-    schema = dict(MANIFEST_COLUMNS)
-    for host in ("near", "far"):
-        schema |= {f"{host}_{column}": kind for column, kind in END_COLUMNS.items()}
-    rows = []
-    for manifest in trials.manifests.values():
-        row = {column: getattr(manifest, column) for column in MANIFEST_COLUMNS}
-        for host, end in manifest.hosts.items():
-            row |= {
-                f"{host}_role": end.role,
-                f"{host}_ended": (end.outcome or {}).get("ended"),
-                f"{host}_payload_bytes": end.payload_bytes,
-                f"{host}_offset_ns": end.clock.offset_ns if end.clock else None,
-                f"{host}_uncertainty_ns": end.clock.uncertainty_ns if end.clock else None,
-                f"{host}_own_cpus": end.own_cpus,
-                f"{host}_own_cpus_exclusive": end.own_cpus_exclusive,
-                f"{host}_tsc_hz": end.tsc_hz,
-            }
-        rows.append(row)
-    return pl.DataFrame(rows, schema=schema)
-
-
-MANIFEST_COLUMNS: dict[str, pl.DataType] = {
-    **KEYS,
-    "status": pl.String(),
-    "reason": pl.String(),
-    "origin": pl.String(),
-    "testbed": pl.String(),
-    "started_realtime": pl.String(),
-}
-END_COLUMNS: dict[str, pl.DataType] = {
-    "role": pl.String(),
-    "ended": pl.String(),
-    "payload_bytes": pl.Int64(),
-    "offset_ns": pl.Int64(),
-    "uncertainty_ns": pl.Int64(),
-    "own_cpus": pl.List(pl.Int64()),
-    "own_cpus_exclusive": pl.Boolean(),
-    "tsc_hz": pl.Int64(),
-}
 
 
 def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[str]:

@@ -54,10 +54,6 @@ def of_segments(**changed: Any) -> Edit:
     return lambda found: replace(found, segments=replace(found.segments, **changed))
 
 
-def of_windows(**changed: Any) -> Edit:
-    return lambda found: replace(found, windows=replace(found.windows, **changed))
-
-
 @dataclass(frozen=True)
 class Case:
     """What speaks for a cause, and the change after which it may not be named."""

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan, table
-from whyperf.record import Experiment, manifests_frame, read_table
+from whyperf.record import Experiment, read_table
 
 PLAN = sample_plan()
 TRIALS = sorted(trial.id for trial in PLAN.trials())
@@ -79,12 +79,3 @@ def test_partial_trials_are_not_read(experiment: Experiment) -> None:
     partial.mkdir()
     (partial / "intervals.near.parquet").write_bytes(table("near"))
     assert read_table(experiment, "intervals").frame.height == len(TRIALS) * 2 * 3
-
-
-def test_manifests_become_a_frame(experiment: Experiment) -> None:
-    frame = manifests_frame(experiment.trials())
-    assert frame["trial"].to_list() == TRIALS
-    assert frame["near_role"].unique().to_list() == ["sender"]
-    assert frame["far_offset_ns"].unique().to_list() == [-5]
-    assert frame["near_own_cpus"][0].to_list() == [0]
-    assert manifests_frame(experiment.trials()._replace(manifests={})).schema == frame.schema

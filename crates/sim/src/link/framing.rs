@@ -3,7 +3,7 @@
 //!
 //! Not modeled: token ring, LAN emulation, and a line that both directions share; `whyperf overhead` computes them.
 
-use super::media::{CELL_BYTES, Medium};
+use super::media::Medium;
 
 /// The adaptation layer of ATM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +62,6 @@ impl Framing {
     /// What of a packet's time passes before its first part can be looked at: a cell; a frame is looked at as a whole.
     pub fn units_before_first(&self, units: u64) -> u64 {
         if self.medium == Medium::Atm { 1 } else { units }
-    }
-
-    /// Bytes on the line in a unit, without what marks a cell's start.
-    pub fn bytes_in_unit(&self) -> u64 {
-        if self.medium == Medium::Atm { CELL_BYTES } else { 1 }
     }
 }
 

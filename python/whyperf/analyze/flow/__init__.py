@@ -14,16 +14,10 @@ order of time); which of them a function takes is its type.
 from whyperf.analyze.flow.acks import DUPLICATE_COLUMNS, AckRatio, ack_ratio, ack_reasons, count_duplicate_acks
 from whyperf.analyze.flow.calls import read_calls
 from whyperf.analyze.flow.complete import Completeness, completeness
-from whyperf.analyze.flow.counted import (
-    counted_ack_ratio,
-    counted_ack_reasons,
-    counted_contexts,
-    counted_super_segments,
-)
 from whyperf.analyze.flow.cycle import Cycle, Payloads, find_payloads
 from whyperf.analyze.flow.facts import Fact, FlowFacts, flow_facts
 from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
-from whyperf.analyze.flow.loss import count_out_of_order, retransmission_kinds, retransmission_times
+from whyperf.analyze.flow.loss import count_out_of_order
 from whyperf.analyze.flow.overview import overview
 from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
 from whyperf.analyze.flow.quantities import QUANTITIES, Quantity
@@ -31,7 +25,6 @@ from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_hi
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
 from whyperf.analyze.flow.transmissions import contexts, super_segments
 from whyperf.analyze.flow.trial import EndEvidence, FlowEnd, FlowTrial, open_trial
-from whyperf.analyze.flow.user import user_ack_ratio
 from whyperf.analyze.flow.waited import Waited, waited_for_ack
 
 __all__ = [
@@ -60,11 +53,7 @@ __all__ = [
     "contexts",
     "count_duplicate_acks",
     "count_out_of_order",
-    "counted_ack_ratio",
-    "counted_ack_reasons",
-    "counted_contexts",
     "counted_histogram",
-    "counted_super_segments",
     "find_payloads",
     "flow_facts",
     "open_trial",
@@ -74,12 +63,9 @@ __all__ = [
     "read_counters",
     "read_log",
     "read_user",
-    "retransmission_kinds",
-    "retransmission_times",
     "runs_of",
     "scan_log",
     "size_histogram",
     "super_segments",
-    "user_ack_ratio",
     "waited_for_ack",
 ]

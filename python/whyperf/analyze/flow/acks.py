@@ -21,13 +21,11 @@ class AckRatio:
 
     `intervals` is ascending: `start_ns`, `end_ns`, `segments` and `packets` of data, `acks`,
     `segments_per_ack`, `packets_per_ack` (null without an ACK). The two totals are over all of it.
-    `level` is segments, counters or user; at level user packets are null.
     """
 
     intervals: pl.DataFrame
     segments_per_ack: float | None
     packets_per_ack: float | None
-    level: str
 
 
 def ack_ratio(log: pl.LazyFrame | pl.DataFrame, role: str, interval_ns: int = SECOND_NS) -> AckRatio:
@@ -42,20 +40,14 @@ def ack_ratio(log: pl.LazyFrame | pl.DataFrame, role: str, interval_ns: int = SE
         "packets": data.sum(),
         "acks": acks.sum(),
     }
-    return ratio_of(sum_in_steps(log.lazy().filter(data | acks), sums, interval_ns), "segments")
-
-
-def ratio_of(intervals: pl.DataFrame, level: str) -> AckRatio:
-    """The ratios of `intervals`: start_ns, end_ns, segments, packets, acks."""
-    acks = int(intervals["acks"].sum())
-    packets = intervals["packets"]
+    intervals = sum_in_steps(log.lazy().filter(data | acks), sums, interval_ns)
+    acks_count = int(intervals["acks"].sum())
     return AckRatio(
         intervals=intervals.with_columns(
             divided("segments", "acks", "segments_per_ack"), divided("packets", "acks", "packets_per_ack")
         ),
-        segments_per_ack=quotient(int(intervals["segments"].sum()), acks),
-        packets_per_ack=None if packets.null_count() else quotient(int(packets.sum()), acks),
-        level=level,
+        segments_per_ack=quotient(int(intervals["segments"].sum()), acks_count),
+        packets_per_ack=quotient(int(intervals["packets"].sum()), acks_count),
     )
 
 

@@ -1,38 +1,12 @@
-"""Segments sent again, and segments out of order."""
+"""Segments out of order."""
 
 import numpy as np
 import polars as pl
 
-from whyperf.analyze.flow.log import RETRANSMISSIONS
 from whyperf.analyze.flow.relative import Ints, rows_by_stream
-from whyperf.analyze.flow.steps import by_word
 
 Ranges = list[tuple[int, int]]
 """Octets from first to last (exclusive), ascending."""
-
-_IS_AGAIN = (pl.col("direction") == "out") & pl.col("retransmission").is_not_null()
-
-
-def retransmission_kinds(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Packets sent again by kind: `kind` (all, in the record's order), `packets`, `segments`, `bytes`."""
-    kinds = log.lazy().filter(_IS_AGAIN).group_by(pl.col("retransmission").alias("kind"))
-    counts = kinds.agg(
-        pl.len().cast(pl.Int64).alias("packets"),
-        pl.col("wire_segments").cast(pl.Int64).sum().alias("segments"),
-        pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"),
-    ).collect(engine="streaming")
-    return by_word(counts, "kind", RETRANSMISSIONS)
-
-
-def retransmission_times(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Every packet sent again, ascending: `time_ns`, `connection`, `kind`, `payload_bytes`, `wire_segments`."""
-    again = log.lazy().filter(_IS_AGAIN)
-    kind = pl.col("retransmission").cast(pl.String).alias("kind")
-    return (
-        again.select("time_ns", "connection", kind, "payload_bytes", "wire_segments")
-        .collect(engine="streaming")
-        .sort("time_ns", maintain_order=True)
-    )
 
 
 def count_out_of_order(log: pl.DataFrame) -> int:

@@ -19,12 +19,7 @@ def super_segments(log: pl.LazyFrame | pl.DataFrame, interval_ns: int = 5 * SECO
         "segments": pl.col("wire_segments").cast(pl.Int64).sum(),
         "bytes": pl.col("payload_bytes").cast(pl.Int64).sum(),
     }
-    return averaged(sum_in_steps(log.lazy().filter(_IS_DATA_OUT), sums, interval_ns))
-
-
-def averaged(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Adds the averages to start_ns, end_ns, packets, segments, bytes."""
-    return intervals.with_columns(
+    return sum_in_steps(log.lazy().filter(_IS_DATA_OUT), sums, interval_ns).with_columns(
         divided("bytes", "packets", "packet_bytes_mean"), divided("segments", "packets", "segments_per_packet")
     )
 
@@ -46,7 +41,7 @@ def contexts(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     )
     whole = by_word(counts, "context", CONTEXTS)
     shares = (share("packets", "packets_ratio"), share("bytes", "bytes_ratio"))
-    return whole.with_columns(shares).select(CONTEXT_COLUMNS)
+    return whole.with_columns(shares).select(_CONTEXT_COLUMNS)
 
 
-CONTEXT_COLUMNS = ("context", "packets", "bytes", "packets_ratio", "bytes_ratio", "ksoftirqd_packets")
+_CONTEXT_COLUMNS = ("context", "packets", "bytes", "packets_ratio", "bytes_ratio", "ksoftirqd_packets")

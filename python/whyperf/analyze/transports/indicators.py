@@ -11,8 +11,6 @@ from whyperf.analyze.transports.course import FlowCourse, flow_course
 from whyperf.analyze.transports.samples import ConnectionSamples, RttSamples, connections, round_trips
 from whyperf.analyze.transports.sharing import fairness, goodput_harm, mean, rtt_harm, stability
 
-Numbers = dict[str, float | None]
-
 
 @dataclass(frozen=True)
 class RttFigures:

@@ -21,7 +21,6 @@ _TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wi
 
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
-SYN_OR_FIN = 3
 UNLIMITED = 2**63
 """Pacing rates from here on mean none (~0UL in the kernel)."""
 MOST_CONNECTIONS = 16

@@ -12,7 +12,6 @@ Document = dict[str, Any]
 OPENING = ("connect", "accept")
 #: Those that move payload, by what the near end does.
 WRITING = {"write", "send"}
-READING = {"read", "recv"}
 #: What an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
 LARGEST_DATAGRAM_BYTES = 65_507
 #: More files than this is taken for a mistake in `dir=`.

@@ -9,7 +9,7 @@ import polars as pl
 
 from whyperf.analyze.flow import SizeHistogram, ack_ratio, ack_reasons, contexts, size_histogram, super_segments
 from whyperf.analyze.flow.log import ACK_REASONS, CONTEXTS, DIRECTIONS, RETRANSMISSIONS
-from whyperf.report.flow.codes import ACK_REASON_WORDS, AGAIN, CONTEXT_WORDS, KSOFTIRQD, RETRANSMISSION_WORDS
+from whyperf.report.flow.codes import ACK_REASON_WORDS, AGAIN, CONTEXT_WORDS, KSOFTIRQD
 from whyperf.report.flow.drawing import About
 from whyperf.report.flow.track import Track
 
@@ -110,12 +110,6 @@ def context_shares(found: pl.DataFrame) -> list[Share]:
 def reason_shares(found: pl.DataFrame) -> list[Share]:
     """Of `ack_reasons`: those that occurred."""
     return _shares(found, "reason", "ratio", "count", ACK_REASON_WORDS)
-
-
-def kind_shares(found: pl.DataFrame) -> list[Share]:
-    """Of `retransmission_kinds`: those that occurred."""
-    ratio = pl.col("packets") / pl.col("packets").sum()
-    return _shares(found.with_columns(ratio.alias("ratio")), "kind", "ratio", "packets", RETRANSMISSION_WORDS)
 
 
 def _shares(rows: pl.DataFrame, name: str, ratio: str, count: str, words: Mapping[str, str]) -> list[Share]:

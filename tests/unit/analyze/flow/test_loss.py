@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analyze.flow import traces
-from whyperf.analyze.flow import count_out_of_order, read_log, retransmission_kinds, retransmission_times, scan_log
+from whyperf.analyze.flow import count_out_of_order, read_log
 
 ARRIVALS = ("connection", "direction", "sequence", "payload_bytes")
 
@@ -30,24 +30,6 @@ def arrivals(rows: list[tuple[int, int]], connection: int = 0) -> pl.DataFrame:
         },
         schema_overrides={"payload_bytes": pl.UInt32, "sequence": pl.Int64},
     )
-
-
-def test_retransmissions_by_kind_and_time(tmp_path: Path) -> None:
-    log = traces.trace("""
-        1 > . 1:1449    ack 1
-        9 > . 1449:2897 ack 1 again=timeout
-        5 > . 1:2897    ack 1 again=fast gso=1448
-        7 > . 1:1449    ack 1 again=fast
-    """)
-    lazy = scan_log(traces.write(tmp_path / "log01-c0001", log), "near")
-    assert lazy is not None
-    kinds = {row["kind"]: row for row in retransmission_kinds(lazy).iter_rows(named=True)}
-    assert (kinds["fast"]["packets"], kinds["fast"]["segments"], kinds["fast"]["bytes"]) == (2, 3, 4344)
-    assert kinds["timeout"]["packets"] == 1
-    assert kinds["probe"]["packets"] == 0
-    times = retransmission_times(lazy)
-    assert times["time_ns"].to_list() == [5 * traces.MS, 7 * traces.MS, 9 * traces.MS]
-    assert times["kind"].to_list() == ["fast", "fast", "timeout"]
 
 
 def test_in_order_is_in_order(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Explains an experiment: each cell by its trial with the most evidence."""
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from whyperf.analyze import Summary
@@ -117,8 +118,13 @@ def _explained(
 ) -> CellExplanation:
     budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
-    patterns = patterns_of(trial, sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS])
-    facts = replace(gather_facts(trial, budgets, patterns, one_machine=same), goodput_bps=rate)
+    connections = sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]
+    # Neither needs the other, and both spend their time in loops over columns that let other threads run.
+    with ThreadPoolExecutor(1) as beside_facts:
+        telling = beside_facts.submit(patterns_of, trial, connections)
+        facts = gather_facts(trial, budgets, one_machine=same)
+        patterns = telling.result()
+    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
     faults: list[str] = []
     verdicts = judge(facts, factors, on_fault=faults.append)

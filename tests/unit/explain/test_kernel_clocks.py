@@ -68,8 +68,8 @@ def test_an_acknowledgment_from_the_backlog_releases_what_was_deferred() -> None
 @pytest.mark.parametrize(("end_ns", "counted_ns"), [(7 * MS + LATE_NS - 1, 4 * MS), (7 * MS + LATE_NS, 8 * MS)])
 def test_a_jiffy_is_counted_when_its_interrupt_is_taken_in(end_ns: int, counted_ns: int) -> None:
     times = np.array([0, end_ns, 80 * MS])
-    nothing = np.zeros(2, dtype=np.int64)
-    gaps = Gaps(times[:-1], times[1:], nothing, nothing, nothing)
+    rows = np.zeros(2, dtype=np.int32)
+    gaps = Gaps(times[:-1], times[1:], rows, rows, np.zeros(2, dtype=np.int8))
     samples = pl.DataFrame(
         {
             "sample_ns": [0, 80 * MS],

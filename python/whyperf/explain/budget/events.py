@@ -12,6 +12,9 @@ from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Places = NDArray[np.int32]
+"""Places in columns; half as wide as they could be, for what is as long as a log costs what it takes of memory."""
+Codes = NDArray[np.int8]
 
 PROCESS, NET_RX, TIMER, HRTIMER, WORKER = (
     CONTEXTS.index(name) for name in ("process", "net_rx", "timer", "hrtimer", "worker")

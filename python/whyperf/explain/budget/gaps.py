@@ -5,13 +5,14 @@ put into the call's longest gaps, first into those in which it would have to wai
 ended. The wait for a CPU is put into the others.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import PROCESS, Bools, Ints, Segments
+from whyperf.explain.budget.events import PROCESS, Bools, Codes, Ints, Places, Segments
 
 
 class Activity(IntEnum):
@@ -45,9 +46,9 @@ class Gaps:
 
     begin: Ints
     end: Ints
-    segment: Ints
-    call: Ints
-    activity: Ints
+    segment: Places
+    call: Places
+    activity: Codes
 
     @property
     def length(self) -> Ints:
@@ -62,27 +63,55 @@ def cut(segments: Segments, calls: Calls | None, life: tuple[int, int], more: In
     begin_ns, end_ns = life
     marks = [segments.at] if more is None else [segments.at, more]
     if calls is not None:
-        marks += [calls.start, calls.end, calls.slept_to, calls.served_to, calls.woken]
+        marks += [calls.start, calls.end]
+        # Mostly nothing lies between: what is an instant of the call anyway need not be put in order.
+        others = ((calls.slept_to, calls.served_to), (calls.served_to, calls.start), (calls.woken, calls.start))
+        marks += [instants[instants != same] for instants, same in others]
     times = np.concatenate([[begin_ns], *(mark[(mark > begin_ns) & (mark < end_ns)] for mark in marks), [end_ns]])
     times = np.sort(times, kind="stable")
     times = times[np.concatenate(([True], times[1:] != times[:-1]))]
     begin, end = times[:-1], times[1:]
-    segment = np.searchsorted(segments.at, begin, side="right") - 1
+    segment = last_at(segments.at, begin)
     if calls is None:
-        nothing = np.full(begin.size, -1)
-        return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED)))
-    call = np.searchsorted(calls.start, begin, side="right") - 1
+        nothing = np.full(begin.size, -1, dtype=np.int32)
+        return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED), dtype=np.int8))
+    call = last_at(calls.start, begin)
     return Gaps(begin, end, segment, call, _outside(calls, begin, call))
 
 
-def _outside(calls: Calls, begin: Ints, call: Ints) -> Ints:
+def last_at(instants: Ints, times: Ints) -> Places:
+    """The place of the last of `instants` at or before each of `times`, -1 before the first; both ascending."""
+    first = np.searchsorted(times, instants)
+    counts = np.diff(first, prepend=0, append=times.size)
+    found: Places = np.repeat(np.arange(-1, instants.size, dtype=np.int32), counts)
+    return found
+
+
+def is_doing(activity: Codes, *wanted: Activity) -> Bools:
+    """Whether each of `activity` is one of those wanted."""
+    found: Bools = activity == wanted[0]
+    for other in wanted[1:]:
+        found |= activity == other
+    return found
+
+
+def first_that_holds(questions: Sequence[tuple[Bools, int]], otherwise: int) -> Codes:
+    """The code of each gap's first question that holds."""
+    found = np.full(questions[0][0].size, otherwise, dtype=np.int8)
+    for holds, code in reversed(questions):
+        np.copyto(found, code, where=holds)
+    return found
+
+
+def _outside(calls: Calls, begin: Ints, call: Places) -> Codes:
     """The activity of each gap, all of a call being ON_CPU."""
     size = calls.start.size
-    activity = np.full(begin.size, int(Activity.AWAY))
+    activity = np.full(begin.size, int(Activity.AWAY), dtype=np.int8)
     if size == 0:
         return activity
-    last, following = np.maximum(call, 0), np.minimum(call + 1, size - 1)
-    has_last, has_next = call >= 0, call + 1 < size
+    following = call + np.int32(1)
+    has_last, has_next = call >= 0, following < size
+    last, following = np.maximum(call, 0), np.minimum(following, size - 1, out=following)
     waits = has_last & calls.would_block[last]
     activity[waits] = Activity.AFTER_WOULD_BLOCK
     between = has_last & has_next
@@ -139,7 +168,7 @@ def _ended_by_thread(gaps: Gaps, segments: Segments, calls: Calls, inside: Ints)
     return ended
 
 
-def _filled(room: Ints, amount: Ints, call: Ints, order: Ints) -> Ints:
+def _filled(room: Ints, amount: Ints, call: Places, order: Ints) -> Ints:
     """Of each gap, what of its call's `amount` it takes, the gaps of a call being filled in `order`."""
     sorted_room, sorted_call = room[order], call[order]
     total = np.cumsum(sorted_room)
@@ -158,17 +187,15 @@ _SLEEPS = (Activity.RUNNABLE, Activity.ON_CPU, Activity.SOFTIRQ, Activity.BLOCKE
 
 def _with_parts(gaps: Gaps, inside: Ints, worked: Bools, parts: dict[Activity, Ints]) -> Gaps:
     """The gaps at `inside` replaced by their parts that are longer than nothing."""
-    count = len(_WAKES)
-    repeats = np.ones(gaps.begin.size, dtype=np.int64)
-    repeats[inside] = count
-    rows = np.repeat(np.arange(gaps.begin.size), repeats)
-    length, activity = gaps.length[rows], gaps.activity[rows]
-    slots = (np.cumsum(repeats) - repeats)[inside]
-    for place in range(count):
-        woken, slept = _WAKES[place], _SLEEPS[place]
-        length[slots + place] = np.where(worked, parts[woken], parts[slept])
-        activity[slots + place] = np.where(worked, int(woken), int(slept))
-    kept = length > 0
-    length, rows = length[kept], rows[kept]
+    orders = np.array((_SLEEPS, _WAKES), dtype=np.int8)[worked.astype(np.intp)]
+    lengths = np.empty(orders.shape, dtype=np.int64)
+    for place, (slept, woken) in enumerate(zip(_SLEEPS, _WAKES, strict=True)):
+        lengths[:, place] = np.where(worked, parts[woken], parts[slept])
+    is_part = lengths > 0
+    repeats, is_inside = np.ones(gaps.begin.size, dtype=np.intp), np.zeros(gaps.begin.size, dtype=np.bool_)
+    repeats[inside], is_inside[inside] = is_part.sum(axis=1), True
+    length, activity = np.repeat(gaps.length, repeats), np.repeat(gaps.activity, repeats)
+    at = np.repeat(is_inside, repeats)
+    length[at], activity[at] = lengths[is_part], orders[is_part]
     end = gaps.begin[0] + np.cumsum(length)
-    return Gaps(end - length, end, gaps.segment[rows], gaps.call[rows], activity[kept])
+    return Gaps(end - length, end, np.repeat(gaps.segment, repeats), np.repeat(gaps.call, repeats), activity)

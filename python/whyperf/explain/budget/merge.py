@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from whyperf.explain.budget.events import Ints
+from whyperf.explain.budget.events import Codes
 from whyperf.explain.budget.gaps import Gaps
 
 SPAN_COLUMNS: Mapping[str, pl.DataType] = {
@@ -19,7 +19,7 @@ SPAN_COLUMNS: Mapping[str, pl.DataType] = {
 """Columns of `TrialBudgets.spans`."""
 
 
-def spans_of(gaps: Gaps, state: Ints, names: Sequence[str]) -> pl.DataFrame:
+def spans_of(gaps: Gaps, state: Codes, names: Sequence[str]) -> pl.DataFrame:
     """The spans of one connection at one end: begin_ns, end_ns, state; `names` are those of the codes in `state`."""
     change = np.flatnonzero(np.concatenate(([True], state[1:] != state[:-1])))
     ends = np.concatenate((gaps.begin[change[1:]], gaps.end[-1:]))

@@ -7,8 +7,8 @@ import numpy as np
 from whyperf.analyze.flow.log import SYN
 from whyperf.explain.budget.arrivals import Arrivals, arrivals_of, read_by_calls
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
-from whyperf.explain.budget.gaps import Activity, Gaps, cut, split_calls
+from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Codes, Ints, Segments
+from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
 from whyperf.explain.states import ReceiverState
 
 RECEIVER_STATES = tuple(ReceiverState)
@@ -26,7 +26,7 @@ class ReceiverGaps:
     """
 
     gaps: Gaps
-    state: Ints
+    state: Codes
     holds: Bools
 
 
@@ -39,8 +39,8 @@ def explain_gaps(segments: Segments, calls: Calls | None, life: tuple[int, int])
     readable, answered = (np.where(has_row, values[row], 0) for values in (arrivals.readable, arrivals.answered))
     lies = _lies(segments, calls, arrivals, gaps)
     activity = gaps.activity
-    working = np.isin(activity, (Activity.ON_CPU, Activity.TURNING))
-    wanting = np.isin(activity, (Activity.RUNNABLE, Activity.SERVING, Activity.AFTER_WOULD_BLOCK))
+    working = is_doing(activity, Activity.ON_CPU, Activity.TURNING)
+    wanting = is_doing(activity, Activity.RUNNABLE, Activity.SERVING, Activity.AFTER_WOULD_BLOCK)
     is_logged = activity != Activity.NOT_LOGGED
     batch = _is_batch(segments, gaps)
     questions: list[tuple[ReceiverState, Bools]] = [
@@ -54,9 +54,7 @@ def explain_gaps(segments: Segments, calls: Calls | None, life: tuple[int, int])
         (ReceiverState.SOFTIRQ, batch),
         (ReceiverState.DELAYED_ACK, (readable > answered) & _is_answered_next(segments, gaps)),
     ]
-    state = np.select(
-        [holds for _, holds in questions], [CODE[state] for state, _ in questions], CODE[ReceiverState.WAITING]
-    )
+    state = first_that_holds([(holds, CODE[state]) for state, holds in questions], CODE[ReceiverState.WAITING])
     announced = segments.is_out & (segments.flags & SYN == 0)
     window = int(segments.window[announced].max(initial=0))
     behind = _read_in_run(lies, readable) > window
@@ -69,8 +67,7 @@ def _lies(segments: Segments, calls: Calls | None, arrivals: Arrivals, gaps: Gap
     read = arrivals.read[row]
     if calls is not None and calls.end.size:
         told = read_by_calls(calls, segments, arrivals)
-        ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
-        read = np.maximum(read, np.where(ended >= 0, told[np.maximum(ended, 0)], 0))
+        read = np.maximum(read, np.concatenate(([0], told))[last_at(calls.end, gaps.begin) + 1])
     found: Bools = has_row & (arrivals.readable[row] > read)
     return found
 

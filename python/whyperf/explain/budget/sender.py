@@ -21,10 +21,12 @@ from whyperf.explain.budget.events import (
     UNKNOWN_NUMBER,
     WORKER,
     Bools,
+    Codes,
     Ints,
+    Places,
     Segments,
 )
-from whyperf.explain.budget.gaps import Activity, Gaps, cut, split_calls
+from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
 from whyperf.explain.budget.stream import NO_EDGE, Arrived, Stream, stream_of, written_by_calls
 from whyperf.explain.states import SenderState
 
@@ -66,8 +68,8 @@ class Peer:
         """Whether it did at the begin of each gap; nothing before the first instant."""
         if self.instants.size == 0:
             return np.zeros(gaps.begin.size, dtype=np.bool_)
-        place = np.searchsorted(self.instants, gaps.begin, side="right") - 1
-        return np.where(place >= 0, self.holds[np.maximum(place, 0)], False)
+        holds = np.concatenate(([False], self.holds))
+        return holds[last_at(self.instants, gaps.begin) + 1]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class SenderGaps:
     """
 
     gaps: Gaps
-    state: Ints
+    state: Codes
     is_busy: Bools
     is_window_full: Bools
     is_buffer_full: Bools
@@ -141,9 +143,10 @@ class _Asked:
         self.segments, self.gaps, self.stream = segments, gaps, stream
         self.activity = gaps.activity
         self.has_row = gaps.segment >= 0
+        self.without_row = int(np.searchsorted(gaps.segment, 0))
         self.row = np.maximum(gaps.segment, 0)
         size = segments.at.size
-        following = gaps.segment + 1
+        following = gaps.segment + np.int32(1)
         self.has_next = following < size
         self.next_row = np.minimum(following, size - 1)
         self.options = options
@@ -151,7 +154,7 @@ class _Asked:
         sent = self._after(stream.sent)
         written = np.maximum(self._after(stream.written), sent)
         if calls is not None and calls.end.size:
-            ended = np.searchsorted(calls.end, gaps.begin, side="right") - 1
+            ended = last_at(calls.end, gaps.begin)
             told = np.maximum(written_by_calls(calls, stream)[np.maximum(ended, 0)], sent)
             # Between calls they tell all; a row may count as unsent what is under way at that moment.
             told = np.where(self._is_in_call(calls), np.maximum(written, told), told)
@@ -174,24 +177,25 @@ class _Asked:
         self.cwnd = self._after(stream.cwnd)
 
     def _after(self, values: Ints) -> Ints:
-        return np.where(self.has_row, values[self.row], 0)
+        found = values[self.row]
+        found[: self.without_row] = 0
+        return found
 
     def answer(self) -> SenderGaps:
         """All of them, the first that holds being the state."""
         stream, segments = self.stream, self.segments
         waits = self.unsent > 0
         least = np.minimum(stream.mss, self.unsent)
-        released = np.where(self.has_row, stream.released[self.row], stream.released.size)
-        by = np.where(
-            released < segments.at.size, segments.context[np.minimum(released, segments.at.size - 1)], UNKNOWN_NUMBER
-        )
+        released = stream.released[self.row]
+        released[: self.without_row] = stream.released.size
+        by = np.concatenate((segments.context, [UNKNOWN_NUMBER])).astype(np.int8)[released]
         has_cwnd = self.cwnd > 0
         cwnd_full = has_cwnd & (self.flight >= self.cwnd)
         window_full = self.room < least
         is_open = waits & ~cwnd_full & ~window_full
         small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not self.options.no_delay)
-        wants = np.isin(self.activity, (Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK))
-        runnable = np.isin(self.activity, (Activity.RUNNABLE, Activity.SERVING))
+        wants = is_doing(self.activity, Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK)
+        runnable = is_doing(self.activity, Activity.RUNNABLE, Activity.SERVING)
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
         # super-segment (tcp_tso_should_defer), within the window that had less room.
         deferred = is_open & ~small & self._is_acked(released, by) & (self.unacked > 0) & ~self._is_acked_now(released)
@@ -230,11 +234,7 @@ class _Asked:
             (SenderState.NOT_WRITING, ~waits),
             (SenderState.SEND_BUFFER, wants),
         ]
-        state = np.select(
-            [holds for _, holds in questions],
-            [CODE[state] for state, _ in questions],
-            CODE[SenderState.UNKNOWN],
-        )
+        state = first_that_holds([(holds, CODE[state]) for state, holds in questions], CODE[SenderState.UNKNOWN])
         return SenderGaps(
             gaps=self.gaps,
             state=state,
@@ -243,13 +243,13 @@ class _Asked:
             is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row] & self._is_short(),
         )
 
-    def _until_sent(self, holds: Bools, may_go: Bools, released: Ints) -> Bools:
+    def _until_sent(self, holds: Bools, may_go: Bools, released: Places) -> Bools:
         """`holds`, and what it was before while data is on its way out: `tcp_write_xmit` tells its clock at its end."""
         under_way = may_go & (released == self.row + 1)
-        place = np.maximum.accumulate(np.where(under_way, 0, np.arange(holds.size)))
+        place = np.maximum.accumulate(np.where(under_way, 0, np.arange(holds.size, dtype=np.int32)))
         return holds[place]
 
-    def _without_calls(self, released: Ints, by: Ints) -> list[tuple[SenderState, Bools]]:
+    def _without_calls(self, released: Places, by: Codes) -> list[tuple[SenderState, Bools]]:
         """Where calls were not logged and all is sent: in a call shortly before a process sends, and where the kernel
         says that room was short, waiting for it while the buffer held about as much as it ever did.
         """
@@ -274,7 +274,7 @@ class _Asked:
 
     def _has_worked(self) -> Bools:
         """The call was at work since the last row: asleep before, it could not write."""
-        gaps, place = self.gaps, np.arange(self.gaps.begin.size)
+        gaps, place = self.gaps, np.arange(self.gaps.begin.size, dtype=np.int32)
         last = np.maximum(np.maximum.accumulate(np.where(self.activity == Activity.ON_CPU, place, -1)), 0)
         worked = (self.activity[last] == Activity.ON_CPU) & (gaps.call[last] == gaps.call)
         found: Bools = worked & (gaps.segment[last] == gaps.segment)
@@ -282,10 +282,9 @@ class _Asked:
 
     def _is_working(self) -> Bools:
         """The end's CPU is at work for this connection: in the call, or between two that follow at once."""
-        works: Bools = np.isin(self.activity, (Activity.ON_CPU, Activity.SOFTIRQ, Activity.TURNING))
-        return works
+        return is_doing(self.activity, Activity.ON_CPU, Activity.SOFTIRQ, Activity.TURNING)
 
-    def _is_acked(self, released: Ints, by: Ints) -> Bools:
+    def _is_acked(self, released: Places, by: Codes) -> Bools:
         """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at
         the end of the call, by the process (tcp_add_backlog, release_sock), and may release a super-segment then.
         """
@@ -295,7 +294,7 @@ class _Asked:
         found: Bools = (by == NET_RX) | of_backlog
         return found
 
-    def _is_acked_now(self, released: Ints) -> Bools:
+    def _is_acked_now(self, released: Places) -> Bools:
         """The acknowledgment that releases the data has arrived, and receive processing is at it."""
         at_it = ~self.segments.is_out[self.row] | (self.segments.context[self.row] == NET_RX)
         found: Bools = self.has_row & at_it & (released == self.row + 1)

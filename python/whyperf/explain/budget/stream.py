@@ -11,7 +11,7 @@ import numpy as np
 
 from whyperf.analyze.flow.log import FIN, SYN
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import PROCESS, UNKNOWN_NUMBER, Bools, Ints, Segments
+from whyperf.explain.budget.events import PROCESS, UNKNOWN_NUMBER, Bools, Ints, Places, Segments
 
 _NO_DATA = -1
 NO_EDGE = 1 << 62
@@ -57,7 +57,7 @@ class Stream:
     cwnd: Ints
     ssthresh: Ints
     flight: Ints
-    released: Ints
+    released: Places
     is_by_process: Bools
     is_outstanding: Bools
     in_recovery: Bools
@@ -73,7 +73,6 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         mss_bytes: what a full segment holds at least.
         arrived: what came to the receiver; without it, all that was sent again counts as lost.
     """
-    size = segments.at.size
     mss = max(_mss(segments), mss_bytes)
     carries = segments.is_out & (segments.payload > 0)
     is_new = carries & (segments.again == UNKNOWN_NUMBER)
@@ -89,7 +88,6 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
     edge = np.where(edge == _NO_DATA, NO_EDGE, edge)
     flight = _flight(segments, is_new, acked, mss)
     is_lost = _is_lost(segments, carries, arrived)
-    released = np.searchsorted(np.flatnonzero(is_new), np.arange(size), side="right")
     return Stream(
         mss=mss,
         sent=sent,
@@ -100,7 +98,7 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         cwnd=_in_force(segments.cwnd),
         ssthresh=_in_force(segments.ssthresh),
         flight=flight,
-        released=np.concatenate((np.flatnonzero(is_new), [size]))[released],
+        released=_next(is_new),
         is_by_process=_filled_on(segments.context, is_new) == PROCESS,
         is_outstanding=_highest(np.where(segments.is_out, segments.end + (segments.flags & FIN != 0), 0))
         > acknowledged,
@@ -128,8 +126,7 @@ def _sent(segments: Segments, carries: Bools, is_new: Bools) -> Ints:
     New payload begins where the last one ended; what lies between was sent too, though the log has lost it.
     """
     new = np.flatnonzero(is_new)
-    following = np.searchsorted(new, np.arange(segments.at.size), side="right")
-    begins = np.concatenate((segments.sequence[new], [0]))[following]
+    begins = np.repeat(np.append(segments.sequence[new], 0), np.diff(new, prepend=0, append=segments.at.size))
     return _highest(np.maximum(np.where(carries, segments.end, 1), begins))
 
 
@@ -154,6 +151,14 @@ def _mss(segments: Segments) -> int:
     parts = np.where(segments.is_out, segments.gso, 0)
     largest = max(int(single.max(initial=0)), int(parts.max(initial=0)))
     return max(largest, 1)
+
+
+def _next(which: Bools) -> Places:
+    """For each row the next of `which` after it, the number of rows if none."""
+    rows = np.flatnonzero(which)
+    counts = np.diff(rows, prepend=0, append=which.size)
+    found: Places = np.repeat(np.append(rows, which.size).astype(np.int32), counts)
+    return found
 
 
 def _highest(values: Ints) -> Ints:

@@ -1,6 +1,7 @@
 """The budgets of a trial: which evidence each end has, and what is made of it."""
 
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
@@ -40,7 +41,9 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
         RecordError: a table cannot be read.
     """
     ends = {end.role: end for end in trial.ends.values()}
-    logged = {role: read_evidence(trial, end, connections) for role, end in ends.items()}
+    with ThreadPoolExecutor(2) as readers:
+        reading = {role: readers.submit(read_evidence, trial, end, connections) for role, end in ends.items()}
+        logged = {role: read.result() for role, read in reading.items()}
     sender, receiver = logged.get("sender"), logged.get("receiver")
     received = Explained() if receiver is None else explain_receiver(receiver, _begins(sender))
     if sender is not None:

@@ -1,0 +1,30 @@
+"""Columns as long as a log, held against what the slower functions of numpy make of them."""
+
+import numpy as np
+import pytest
+
+from whyperf.explain.budget.gaps import Activity, first_that_holds, is_doing, last_at
+
+
+@pytest.mark.parametrize("count", [0, 1, 40])
+def test_the_last_instant_before_a_time_is_the_one_that_a_search_finds(count: int) -> None:
+    drawn = np.random.default_rng(7)
+    instants = np.sort(drawn.integers(0, 60, count))
+    times = np.unique(drawn.integers(-5, 70, 50))
+
+    assert last_at(instants, times).tolist() == (np.searchsorted(instants, times, side="right") - 1).tolist()
+
+
+def test_the_first_question_that_holds_is_the_answer() -> None:
+    drawn = np.random.default_rng(8)
+    questions = [(drawn.random(200) < 0.3, code) for code in (4, 2, 4, 1)]
+
+    expected = np.select([holds for holds, _ in questions], [code for _, code in questions], 9)
+    assert first_that_holds(questions, 9).tolist() == expected.tolist()
+
+
+def test_an_activity_is_one_of_those_wanted() -> None:
+    activity = np.array([int(one) for one in Activity], dtype=np.int8)
+
+    found = is_doing(activity, Activity.BLOCKED, Activity.AWAY)
+    assert set(activity[found].tolist()) == {Activity.BLOCKED, Activity.AWAY}

@@ -16,6 +16,7 @@ from whyperf.explain.headline import gain_told
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
+from whyperf.plan import LOG_PREFIX
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
 
@@ -32,7 +33,7 @@ MOST_ANOMALIES = 12
 
 
 def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
-    """Explains and tells it; returns the exit code: 3 when evidence is missing, 1 when nothing is known of any cell.
+    """Explains and tells it; returns the code that `exit_code` says.
 
     Raises:
         UsageError: there is no such trial or cell.
@@ -40,7 +41,7 @@ def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None
     """
     found = explained(experiment, trial, cell)
     tell(found, as_json=as_json)
-    return exit_code(found)
+    return exit_code(found, experiment, trial)
 
 
 def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Explanation:
@@ -85,11 +86,30 @@ def tell(found: Explanation, *, as_json: bool) -> None:
         _print(found)
 
 
-def exit_code(found: Explanation) -> int:
-    """3 when a cell lacks evidence or a trial is damaged, 1 when no cell has a trial."""
+def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> int:
+    """3 when a cell lacks evidence that was asked for or a trial is damaged, 1 when no cell has a trial.
+
+    Nobody is doubtful of a trial without a segment log where the plan, or who names that `trial`, wants none.
+    """
     if all(cell.trial is None for cell in found.cells):
         return FAILED
-    return DOUBTFUL if found.missing or any(cell.missing for cell in found.cells) else DONE
+    manifests = experiment.trials().manifests
+    logged = set() if trial is not None else {cell for block in experiment.plan.log_blocks for cell in block}
+
+    def is_as_asked(cell: CellExplanation) -> bool:
+        if not cell.missing:
+            return True
+        manifest = manifests.get(cell.trial or "")
+        return (
+            manifest is not None
+            and manifest.status == "complete"
+            and not manifest.trial.startswith(LOG_PREFIX)
+            and cell.cell not in logged
+            # A simulated trial may have been kept without what happened in it.
+            and (experiment.folder / "trials" / manifest.trial).exists()
+        )
+
+    return DONE if not found.missing and all(map(is_as_asked, found.cells)) else DOUBTFUL
 
 
 def why(experiment: Experiment, summary: Summary) -> str:

@@ -79,11 +79,22 @@ def test_without_a_log_counters_tell_and_the_log_is_missed_first(
     experiment: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = explain(experiment, capsys, "001-c0001")
-    assert code == 3
+    assert code == 0, "nobody asked for a log"
     assert out.startswith("Missing: There is no segment log")
     assert "1. The receive buffer is too small" in out
     assert "--set window_bytes=default" in out
     assert "Confidence: low" in out
+
+
+def test_a_log_that_was_asked_for_and_is_missing_is_doubtful(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = sample_plan(evidence="segments")
+    with Experiment.create(tmp_path / "result", plan, PROFILE_TEXT) as created:
+        write_trial(created, "001-c0001")
+    experiment = Experiment.open(tmp_path / "result")
+    assert explain(experiment, capsys, "--cell", "c0001")[0] == 3
+    assert explain(experiment, capsys, "001-c0001")[0] == 0
 
 
 def test_a_failed_trial_is_told_as_such(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,9 @@ pub struct SimulatedSocket {
     /// Largest segment in bytes.
     #[serde(default)]
     pub mss_bytes: Option<u32>,
+    /// Upper bound of the sender's rate, in bytes/s.
+    #[serde(default)]
+    pub pacing_rate_bytes_per_second: Option<u64>,
 }
 
 /// How a trial on the model ended.

@@ -149,6 +149,8 @@ pub struct EndState {
     pub srtt: Ps,
     /// Retransmission timeout.
     pub rto: Ps,
+    /// Rate by which bursts are sized, and spread where the socket paces, in bytes a second; 0 where there is none.
+    pub pacing_rate: u64,
 }
 
 /// One of the two.

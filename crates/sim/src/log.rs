@@ -20,6 +20,8 @@ pub struct Held {
     pub ssthresh_bytes: u64,
     /// Smoothed round trip, 0 where none was taken.
     pub srtt: Ps,
+    /// Rate by which bursts are sized, in bytes a second; 0 where there is none.
+    pub pacing_rate: u64,
 }
 
 impl From<&EndState> for Held {
@@ -31,6 +33,7 @@ impl From<&EndState> for Held {
             cwnd_bytes: state.cwnd_bytes,
             ssthresh_bytes: state.ssthresh_bytes,
             srtt: state.srtt,
+            pacing_rate: state.pacing_rate,
         }
     }
 }

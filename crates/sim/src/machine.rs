@@ -39,12 +39,14 @@ pub struct Buffers {
     pub receive_bytes: Option<u32>,
     /// Most that it may announce, in bytes.
     pub window_bytes: Option<u32>,
+    /// Upper bound of its rate, in bytes a second; only Linux knows it.
+    pub pacing_rate: Option<u64>,
 }
 
 impl Buffers {
     /// All of one size, as the studies' hosts had them.
     pub fn all(bytes: u32) -> Self {
-        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes) }
+        Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None }
     }
 
     /// The one size that an old system has for both.

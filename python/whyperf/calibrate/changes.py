@@ -18,6 +18,7 @@ _SHORT = {
     "cc": "congestion_control",
     "congestion": "congestion_control",
     "rtt": "path_rtt_ms",
+    "pacing": "pacing_rate_bps",
 }
 _SWITCHES = {"on": True, "off": False, "true": True, "false": False}
 #: Switches that stand for several factors, or for the opposite of one.
@@ -27,7 +28,8 @@ MODELED_CONTROLS = ("reno", "cubic")
 #: Factors that the model of a calibrated host takes.
 TAKEN = (
     "window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "write_size_bytes", "read_size_bytes", "no_delay",
-    "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections", "direction", "path_rtt_ms", *_OFFLOADS,
+    "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections", "direction", "path_rtt_ms",
+    "pacing_rate_bps", *_OFFLOADS,
 )  # fmt: skip
 
 

@@ -98,6 +98,8 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     warmup_ns = WARMUP_NS + WARMUP_ROUND_TRIPS * round_trip_ns
     measure_ns = MEASURE_NS + MEASURE_ROUND_TRIPS * round_trip_ns
     socket = {name: given[name] for name in _OPTIONS if name in given}
+    if "pacing_rate_bps" in given:
+        socket["pacing_rate_bytes_per_second"] = given["pacing_rate_bps"] // 8
     return {
         "hosts": [machine, machine],
         "seed": seed,

@@ -89,6 +89,7 @@ def extrapolates(host: CalibratedHost, factors: Mapping[str, Any]) -> tuple[str,
 _MATTERS = frozenset({
     "read_size_bytes", "no_delay", "quick_ack", "congestion_control", "mss_bytes", "mtu_bytes", "connections",
     "tso", "gso", "gro", "path_rtt_ms", "send_buffer_bytes", "receive_buffer_bytes",
+    "pacing_rate_bps",
 })  # fmt: skip
 
 

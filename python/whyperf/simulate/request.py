@@ -89,4 +89,6 @@ def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:
     socket |= {name: bool(factors.get(name, False)) for name in ("no_delay", "quick_ack")}
     if "congestion_control" in factors:
         socket["congestion_control"] = str(factors["congestion_control"])
+    if isinstance(rate_bps := factors.get("pacing_rate_bps"), int):
+        socket["pacing_rate_bytes_per_second"] = rate_bps // 8
     return socket

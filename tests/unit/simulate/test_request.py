@@ -84,3 +84,10 @@ def test_a_host_profile_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_hosts_of_the_model_are_never_measured() -> None:
     with pytest.raises(ProfileError, match="whyperf simulate"):
         build(find("first-study"), trials=1)
+
+
+def test_the_pacing_rate_is_asked_for_in_bytes_a_second() -> None:
+    asked = lines(planned("read-size", pacing_rate_bps=80_000_000))[0]["socket"]
+    assert isinstance(asked, dict)
+    assert asked["pacing_rate_bytes_per_second"] == 10_000_000
+    assert "pacing_rate_bytes_per_second" not in lines(planned("read-size"))[0]["socket"]  # type: ignore[operator]

@@ -92,6 +92,9 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
     if asked.socket.no_delay {
         sheet.set("nagle", Value::Word("off".to_owned())).map_err(refused)?;
     }
+    if asked.socket.pacing_rate_bytes_per_second.is_some() && sheet.system != "linux" {
+        return Err(format!("pacing_rate_bps: {} paces nothing; only a host with Linux does, so leave the factor out", sheet.host));
+    }
     // A system that has no choice of congestion controls has its own; one that is asked of others must be there.
     if asked.socket.quick_ack {
         sheet.set("quick_ack", Value::Switch(true)).map_err(refused)?;
@@ -147,8 +150,13 @@ fn resolved(host: &SimulatedHost) -> Result<Sheet, String> {
 fn buffers(asked: &Simulation, who: usize) -> Buffers {
     let window_bytes = asked.socket.window_bytes;
     if (who == 0) == (asked.near_role == Role::Sender) {
-        Buffers { send_bytes: asked.socket.send_buffer_bytes.or(window_bytes), ..Buffers::default() }
+        let socket = &asked.socket;
+        Buffers {
+            send_bytes: socket.send_buffer_bytes.or(window_bytes),
+            pacing_rate: socket.pacing_rate_bytes_per_second,
+            ..Buffers::default()
+        }
     } else {
-        Buffers { send_bytes: None, receive_bytes: asked.socket.receive_buffer_bytes.or(window_bytes), window_bytes }
+        Buffers { receive_bytes: asked.socket.receive_buffer_bytes.or(window_bytes), window_bytes, ..Buffers::default() }
     }
 }

@@ -84,7 +84,7 @@ fn logged(entry: &Entry, is_out: bool, sent: &Sent, mss: u64) -> Row {
         is_ksoftirqd: false,
         retransmission: (is_out && segment.flags.is_retransmission).then(|| u8::from(entry.cause != Cause::Retransmission)),
         reason: (is_out && segment.bytes == 0).then(|| reason(entry.cause)),
-        pacing_rate: None,
+        pacing_rate: held.map(|held| held.pacing_rate).filter(|&rate| rate > 0),
         numbers: [
             Some(0),
             wrapped(segment.sequence),

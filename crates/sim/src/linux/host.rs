@@ -85,6 +85,8 @@ pub(super) enum Task {
     AckTimer,
     /// The device is done with something, and sending goes on.
     DeviceDone,
+    /// The timer of pacing.
+    Paced,
 }
 
 impl Task {
@@ -255,7 +257,8 @@ impl Host {
             Task::Input(caller, segment) => self.input(now, caller, &segment),
             Task::SenderTimer => self.on_sender_timer(now),
             Task::AckTimer => self.on_ack_timer(),
-            Task::DeviceDone => self.on_device_done(now),
+            Task::DeviceDone => self.send_on(now, Cause::Deferred),
+            Task::Paced => self.send_on(now, Cause::Pacing),
         }
     }
 
@@ -279,6 +282,9 @@ impl Host {
         } else if is_due(self.sender.timer_at()) {
             self.sender.hold_timer();
             self.submit(now, cpu, Level::Protocol, costs.timer, Task::SenderTimer);
+        } else if is_due(self.sender.pacing.timer_at()) {
+            self.sender.pacing.on_timer();
+            self.submit(now, cpu, Level::Protocol, costs.timer, Task::Paced);
         } else if is_due(self.receiver.acks.due_at) {
             self.receiver.acks.due_at = None;
             self.submit(now, cpu, Level::Protocol, costs.timer, Task::AckTimer);
@@ -306,7 +312,7 @@ impl EndSystem for Host {
         let done = if self.sender.is_throttled { self.completions.front().map(|&(at, _)| at) } else { None };
         let waits = if let Process::Waiting(until) = self.process { Some(until) } else { None };
         let own = [self.cpus[0].done_at(), self.cpus[1].done_at(), self.interrupt_at, self.wake_at];
-        let timers = [self.sender.timer_at(), self.receiver.acks.due_at, done, waits];
+        let timers = [self.sender.timer_at(), self.sender.pacing.timer_at(), self.receiver.acks.due_at, done, waits];
         own.into_iter().chain(timers).flatten().min()
     }
 
@@ -381,6 +387,7 @@ impl EndSystem for Host {
             },
             srtt: self.sender.round_trip.smoothed,
             rto: self.sender.round_trip.timeout(0),
+            pacing_rate: Some(self.sender.pacing_rate()).filter(|&rate| rate < u64::MAX).unwrap_or(0),
             ..self.counted
         }
     }

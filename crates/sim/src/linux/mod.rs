@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod host;
 pub mod nagle;
 mod network;
+pub mod pacing;
 mod process;
 pub mod profile;
 pub mod receiver;

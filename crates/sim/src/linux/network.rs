@@ -248,12 +248,13 @@ impl Host {
         }
     }
 
-    /// `tcp_tsq_handler`.
-    pub(super) fn on_device_done(&mut self, now: Ps) {
+    /// Sending goes on behind what had to be waited for: the device, or pacing's timer (`tcp_tsq_handler`,
+    /// `tcp_pace_kick`).
+    pub(super) fn send_on(&mut self, now: Ps, cause: Cause) {
         if self.is_owned {
             self.deferred.output = true;
         } else {
-            self.output(now, Caller::Timer(Cause::Deferred), Push::Nagle);
+            self.output(now, Caller::Timer(cause), Push::Nagle);
         }
     }
 

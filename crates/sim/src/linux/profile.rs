@@ -88,7 +88,7 @@ fn socket(reader: &mut Reader<'_>, buffers: &Buffers) -> Result<Socket, Refusal>
         no_delay: reader.rule("nagle", NAGLE_RULES)?,
         quick_ack: reader.switch("quick_ack")?,
         algorithm: reader.rule("congestion_control", ALGORITHMS)?,
-        pacing_rate: None,
+        pacing_rate: buffers.pacing_rate,
     })
 }
 

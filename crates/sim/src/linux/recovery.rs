@@ -316,7 +316,7 @@ impl Sender {
         if std::mem::take(&mut self.recovery.is_probing) {
             return self.probe_tail(now);
         }
-        if self.segments.lost == 0 {
+        if self.segments.lost == 0 || self.pacing.holds(now) {
             return None;
         }
         let quota = self.congestion.window.saturating_sub(self.segments.in_flight());

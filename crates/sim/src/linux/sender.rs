@@ -3,6 +3,7 @@
 use crate::linux::buffer::truesize;
 use crate::linux::congestion::Congestion;
 use crate::linux::nagle::{self, Burst};
+use crate::linux::pacing::Pacing;
 use crate::linux::recovery::Recovery;
 use crate::linux::round_trip::RoundTrip;
 use crate::linux::sizing;
@@ -90,6 +91,8 @@ pub struct Sender {
     pub segments: Segments,
     pub(super) timer: Option<(Ps, Timer)>,
     pub(super) backoff: u32,
+    /// When the next buffer may leave.
+    pub pacing: Pacing,
     /// Memory of what lies with the device (`sk_wmem_alloc`).
     pub device_memory: u64,
     /// The device held too much: sending goes on when it is done with some (TSQ).
@@ -120,6 +123,7 @@ impl Sender {
             segments: Segments::default(),
             timer: None,
             backoff: 0,
+            pacing: Pacing::new(socket.pacing_rate.is_some()),
             device_memory: 0,
             is_throttled: false,
             last_sent_at: 0,
@@ -185,6 +189,9 @@ impl Sender {
             return Some(again);
         }
         let head = *self.queue.head()?;
+        if push != Push::Probe && self.pacing.holds(now) {
+            return None;
+        }
         let quota = self.congestion.window.saturating_sub(self.segments.in_flight());
         if quota == 0 {
             self.is_burst_limited = true;
@@ -260,7 +267,9 @@ impl Sender {
     fn send_head(&mut self, now: Ps, bytes: u32) -> Buffer {
         let sent = self.queue.send_head(now, bytes).unwrap_or_default();
         self.next = sent.end();
-        self.segments.out += self.count(sent.bytes);
+        let count = self.count(sent.bytes);
+        self.segments.out += count;
+        self.pacing.on_sent(now, sent.bytes, count, self.pacing_rate());
         if !sent.bytes.is_multiple_of(self.mss) {
             self.small_end = sent.end();
         }
@@ -277,6 +286,7 @@ impl Sender {
     pub(super) fn count_again(&mut self, now: Ps, bytes: u32) {
         self.last_sent_at = now;
         self.device_memory += truesize(bytes);
+        self.pacing.on_sent(now, bytes, self.count(bytes), self.pacing_rate());
     }
 
     /// Nothing more leaves for now.
@@ -286,7 +296,8 @@ impl Sender {
             self.congestion.on_sent(is_limited, self.una, self.next, self.segments.out);
         }
         if self.segments.out == 0 && self.queue.head().is_some() && self.timer.is_none() && !self.is_throttled {
-            self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::WindowProbe));
+            let after = self.pacing.delay(now) + self.round_trip.timeout(self.backoff);
+            self.timer = Some((now + after, Timer::WindowProbe));
         }
     }
 
@@ -298,6 +309,7 @@ impl Sender {
             return;
         }
         let timeout = self.round_trip.timeout(self.backoff);
+        let now = now + self.pacing.delay(now);
         self.timer = match self.recovery.probe_delay(&self.round_trip, self.segments) {
             Some(delay) if delay < timeout => Some((now + delay, Timer::LossProbe)),
             _ => Some((now + timeout, Timer::Retransmission)),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
+use crate::path::PathSpec;
 use crate::trial::{Role, Stop};
 use crate::workload::Workload;
 
@@ -24,6 +25,9 @@ pub struct Simulation {
     /// Delay of the path each way, beside that of the link, in ns.
     #[serde(default)]
     pub delay_ns: u64,
+    /// Emulated path behind the link.
+    #[serde(default)]
+    pub path: Option<PathSpec>,
     /// Largest IP packet of the link; absent: the link's own.
     #[serde(default)]
     pub mtu_bytes: Option<u32>,
@@ -50,6 +54,12 @@ pub struct Simulation {
     /// The load is cut this long after its start, in ns of the model; absent: never.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
+    /// Segmentation offload; absent: as the adapters have it. Off at hosts without it, too.
+    #[serde(default)]
+    pub has_segmentation: Option<bool>,
+    /// Merging of segments on receiving; absent: as the adapters have it.
+    #[serde(default)]
+    pub has_merging: Option<bool>,
     /// Options of the sockets.
     #[serde(default)]
     pub socket: SimulatedSocket,

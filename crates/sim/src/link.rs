@@ -1,10 +1,12 @@
 //! The line between the adapters, a direction at a time: framing, rate, propagation, loss.
 //!
-//! - [`media`]: the lines by name. [`framing`]: how packets become frames or cells. [`loss`]: what is lost.
+//! - [`media`]: the lines by name. [`framing`]: how packets become frames or cells. [`loss`]: what is lost. [`path`]: what
+//!   lies behind the line.
 
 pub mod framing;
 pub mod loss;
 pub mod media;
+pub mod path;
 
 use crate::end_system::{Arrival, Departure};
 use crate::segment::Segment;

@@ -1,6 +1,6 @@
 //! Every segment as it left its host.
 
-use crate::end_system::{Cause, EndState};
+use crate::end_system::{Arrival, Cause, EndState};
 use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ pub struct Entry {
     /// What made it leave.
     pub cause: Cause,
     /// When its last bit comes to the other end system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
-    /// line has lost it.
+    /// line has lost it, or a path has it ([`Log::came`]).
     pub arrives: Ps,
     /// The sender's socket behind it.
     pub at_sender: Held,
@@ -67,6 +67,8 @@ pub struct Entry {
 pub struct Log {
     /// The entries.
     pub entries: Vec<Entry>,
+    /// What came out of a path behind the line, in the order in which it came: `arrives` and `at_receiver` count.
+    pub came: Vec<Entry>,
     /// Of each end system, the entries on their way to it, and in how many pieces each comes.
     under_way: [VecDeque<(usize, usize)>; 2],
 }
@@ -88,6 +90,21 @@ impl Log {
             self.entries[*number].at_receiver = Some(held);
             self.under_way[who].pop_front();
         }
+    }
+
+    /// A segment begins to come in from a path, at an end system whose socket holds that.
+    pub(crate) fn on_path_arrival(&mut self, who: usize, arrival: &Arrival, held: Held) {
+        self.came.push(Entry {
+            at: arrival.first,
+            from: 1 - who,
+            segment: arrival.segment,
+            outstanding_bytes: 0,
+            cwnd_bytes: u64::MAX,
+            cause: Cause::Arrival,
+            arrives: arrival.last,
+            at_sender: Held::default(),
+            at_receiver: Some(held),
+        });
     }
 
     /// Payloads that the first end system sent between two acknowledgments, in the order of time.

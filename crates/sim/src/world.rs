@@ -4,9 +4,11 @@
 use crate::application::Executed;
 use crate::calls::{Call, Watch};
 use crate::end_system::{Arrival, EndState, EndSystem, Outbox};
+use crate::link::path::Path;
 use crate::link::{Line, LinkSpec};
 use crate::log::{Entry, Held, Log};
 use crate::time::{Ps, S};
+use emulate::ledger::Tally;
 use std::collections::VecDeque;
 
 /// How long nothing may be read before the protocol is held to have stopped for ever: longer than any
@@ -44,8 +46,10 @@ pub struct Outcome {
     pub duration: Ps,
     /// The end systems at the end.
     pub states: [EndState; 2],
-    /// Frames that the line lost, in the order of the end systems that sent them.
+    /// Frames that the line lost and the path behind it, in the order of the end systems that sent them.
     pub lost_frames: [u64; 2],
+    /// Counts of the path's intervals in both directions; empty without one.
+    pub path: [Vec<Tally>; 2],
     /// Every segment as it left, where that was asked for.
     pub log: Log,
     /// Every call of each process in the order of their ends, where the log was asked for.
@@ -79,12 +83,18 @@ impl Outcome {
 
 /// Runs two end systems to their end.
 pub fn run<E: EndSystem>(spec: &WorldSpec, ends: [E; 2]) -> Outcome {
-    World::new(*spec, ends).run(&mut std::iter::empty()).0
+    World::new(*spec, None, ends).run(&mut std::iter::empty()).0
 }
 
-/// As [`run`], and says how the end systems stood at instants, which ascend, as long as the run lasted.
-pub fn run_sampled<E: EndSystem>(spec: &WorldSpec, ends: [E; 2], instants: &mut dyn Iterator<Item = Ps>) -> (Outcome, Vec<Sample>) {
-    World::new(*spec, ends).run(instants)
+/// As [`run`], with a path behind the line where there is one, and says how the end systems stood at instants, which
+/// ascend, as long as the run lasted.
+pub fn run_sampled<E: EndSystem>(
+    spec: &WorldSpec,
+    path: Option<Path>,
+    ends: [E; 2],
+    instants: &mut dyn Iterator<Item = Ps>,
+) -> (Outcome, Vec<Sample>) {
+    World::new(*spec, path, ends).run(instants)
 }
 
 struct World<E> {
@@ -93,6 +103,7 @@ struct World<E> {
     /// What the end systems want, asked again only after something was done to them.
     next_at: [Ps; 2],
     lines: [Line; 2],
+    path: Option<Path>,
     /// What is under way to each of the end systems, in the order in which it comes.
     under_way: [VecDeque<Arrival>; 2],
     outbox: Outbox,
@@ -111,7 +122,7 @@ struct World<E> {
 const NEVER: Ps = Ps::MAX;
 
 impl<E: EndSystem> World<E> {
-    fn new(spec: WorldSpec, mut ends: [E; 2]) -> Self {
+    fn new(spec: WorldSpec, path: Option<Path>, mut ends: [E; 2]) -> Self {
         let hellos = [ends[0].hello(), ends[1].hello()];
         ends[0].open(&hellos[1]);
         ends[1].open(&hellos[0]);
@@ -123,6 +134,7 @@ impl<E: EndSystem> World<E> {
             ends,
             next_at,
             lines: [0, 1].map(|from: usize| Line::new(spec.link, from)),
+            path,
             under_way: Default::default(),
             outbox: Outbox::default(),
             log: Log::default(),
@@ -144,6 +156,7 @@ impl<E: EndSystem> World<E> {
             if self.is_complete == [true, true] {
                 break End::Complete;
             }
+            self.release();
             let (next, who, is_arrival) = self.next();
             while sample_at < next.min(until).min(self.read_at.saturating_add(STILL)) {
                 samples.push(Sample { at: sample_at, states: self.states(sample_at) });
@@ -169,10 +182,12 @@ impl<E: EndSystem> World<E> {
         };
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
         let states = self.states(self.now);
-        let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count());
+        let on_path = self.path.as_ref().map_or([0, 0], Path::lost_counts);
+        let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count() + on_path[from]);
+        let path = self.path.as_mut().map_or_else(Default::default, Path::tallies);
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
         let calls = self.watches.map_or_else(Default::default, |watches| watches.map(|watch| watch.finish(duration)));
-        (Outcome { end, duration, states, lost_frames, log: self.log, calls, read_at: self.each_read_at, executed }, samples)
+        (Outcome { end, duration, states, lost_frames, path, log: self.log, calls, read_at: self.each_read_at, executed }, samples)
     }
 
     fn states(&self, now: Ps) -> [EndState; 2] {
@@ -191,13 +206,36 @@ impl<E: EndSystem> World<E> {
     /// When anything happens beside what an end system does of itself.
     fn others_at(&self, who: usize) -> Ps {
         let arrivals = self.under_way.iter().map(|under_way| under_way.front().map_or(NEVER, |arrival| arrival.first));
-        arrivals.fold(self.next_at[1 - who], Ps::min)
+        arrivals.fold(self.next_at[1 - who].min(self.path_at()), Ps::min)
+    }
+
+    /// When the path lets something go.
+    fn path_at(&self) -> Ps {
+        self.path.as_ref().map_or(NEVER, Path::due_at)
+    }
+
+    /// What the path lets go before anything else happens is under way to the end systems.
+    fn release(&mut self) {
+        loop {
+            let at = self.path_at();
+            if at == NEVER || at > self.next().0 {
+                return;
+            }
+            // What CoDel has not decided yet may turn out to be due later.
+            if let Some(path) = &mut self.path {
+                path.release(at, &mut self.under_way);
+            }
+        }
     }
 
     fn arrive(&mut self, who: usize) {
         if let Some(arrival) = self.under_way[who].pop_front() {
             if self.spec.is_logged {
-                self.log.on_arrival(who, Held::from(&self.ends[who].state(self.now)));
+                let held = Held::from(&self.ends[who].state(self.now));
+                match self.path {
+                    Some(_) => self.log.on_path_arrival(who, &arrival, held),
+                    None => self.log.on_arrival(who, held),
+                }
             }
             self.ends[who].arrive(self.now, &arrival);
             self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
@@ -212,6 +250,9 @@ impl<E: EndSystem> World<E> {
         for departure in self.outbox.departures() {
             let before = self.under_way[1 - who].len();
             let left = self.lines[who].send(departure, &mut self.under_way[1 - who]);
+            if let Some(path) = &mut self.path {
+                self.under_way[1 - who].drain(before..).for_each(|arrival| path.enter(who, &arrival));
+            }
             if self.spec.is_logged {
                 let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
                 let pieces = self.under_way[1 - who].range(before..);

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from whyperf.profile import BY_NAME, Level, Profile, ProfileError
+from whyperf.profile.path_factors import PATH_FACTORS
 
 #: Any level is understood; what a host has no rule for is refused by the model itself, before the run.
 KNOWN = frozenset({
@@ -28,16 +29,25 @@ KNOWN = frozenset({
     "quick_ack",
     "congestion_control",
     "mss_bytes",
+    "pacing_rate_bps",
     "mtu_bytes",
+    "tso",
+    "gso",
+    "gro",
     "transfer_bytes",
     "duration_s",
     "warmup_s",
     "cooldown_s",
     "interval_ms",
     "deadline_s",
+    *(factor.name for factor in PATH_FACTORS if factor.name not in {"path_implementation", "path_ecn"}),
 })  # fmt: skip
-#: Levels beside the default that are as the model is: its processes block in their calls.
-NEUTRAL: dict[str, tuple[Level, ...]] = {"read_wait": ("block",), "io_model": ("blocking",)}
+#: Levels beside the default that are as the model is: its processes block in their calls, its path is the router's.
+NEUTRAL: dict[str, tuple[Level, ...]] = {
+    "read_wait": ("block",),
+    "io_model": ("blocking",),
+    "path_implementation": ("router",),
+}
 
 
 def for_model(profile: Profile) -> tuple[Profile, tuple[str, ...]]:

@@ -28,6 +28,8 @@ IPV6_MTU_BYTES = 1280
 QUIC_DATAGRAM_BYTES = 1400
 #: Connections up to which a thread each is no worse than a few threads for all.
 MOST_BLOCKING = 4
+#: Of the testbed's devices, and of the adapters of the model where a profile states them.
+OF_ADAPTERS = frozenset({"mtu_bytes", "tso", "gso", "gro"})
 PHASES = ("warmup_s", "duration_s", "cooldown_s")
 
 
@@ -104,7 +106,7 @@ def resolve(
     if schedule is not None:
         _refuse_ends(given, schedule, by_bytes=by_bytes)
     levels: Factors = {}
-    asks_path = testbed and any(factor.name in given for factor in PATH_FACTORS)
+    asks_path = (testbed or model) and any(factor.name in given for factor in PATH_FACTORS)
     path = {factor.name: _resolved(factor.name, everything) for factor in PATH_FACTORS} if asks_path else {}
     everything |= {name: level for name, level in defaults_beside(path).items() if name not in given}
     for factor in FACTORS:
@@ -138,8 +140,10 @@ def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, mod
     """Whether the factor has a meaning where the cell is run."""
     if factor.model and not model and factor.name in given:
         raise ProfileError("", factor.name, "only hosts of the model can be chosen so; use whyperf simulate")
-    if model and factor.name == "mtu_bytes":
+    if model and factor.name in OF_ADAPTERS:
         return factor.name in given
+    if model and factor.scope == "path":
+        return True
     return (testbed or not factor.testbed) and (model or not factor.model)
 
 
@@ -228,13 +232,13 @@ def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)
-    if not testbed:
+    if not testbed and not has_path(cell):
         return
-    if cell["tso"] and not cell["gso"]:
+    if cell.get("tso") and not cell.get("gso", True):
         raise ProfileError(
             "", "tso", "segmentation offload by the device cannot be on with gso off; set tso = false too"
         )
-    if cell["ip_version"] == 6 and int(cell["mtu_bytes"]) < IPV6_MTU_BYTES:
+    if cell["ip_version"] == 6 and int(cell.get("mtu_bytes", IPV6_MTU_BYTES)) < IPV6_MTU_BYTES:
         raise ProfileError(
             "", "mtu_bytes", f"IP version 6 needs an MTU of {IPV6_MTU_BYTES}, not {cell['mtu_bytes']}; raise it"
         )

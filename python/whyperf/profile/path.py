@@ -11,6 +11,8 @@ from whyperf.profile.path_factors import MAKERS
 from whyperf.profile.path_levels import loss_of, queue_of
 
 ETHERNET_HEADER_BYTES = 14
+#: Where a cell leaves the MTU to hosts of the model; the agent, which knows theirs, checks again.
+USUAL_MTU_BYTES = 1500
 #: What both directions of a path may hold together, in bytes: the router keeps them in memory.
 MOST_HELD_BYTES = 2**30
 #: More was never carried by the router (docs/paths.md).
@@ -116,7 +118,7 @@ def queue_bytes(cell: Mapping[str, Level], rate_bps: int) -> int:
 
 def packet_bytes(cell: Mapping[str, Level]) -> int:
     """The largest packet with its Ethernet header."""
-    return int(cell["mtu_bytes"]) + ETHERNET_HEADER_BYTES
+    return int(cell.get("mtu_bytes", USUAL_MTU_BYTES)) + ETHERNET_HEADER_BYTES
 
 
 def red_thresholds_bytes(cell: Mapping[str, Level], rate_bps: int) -> tuple[int, int]:

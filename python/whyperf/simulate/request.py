@@ -7,6 +7,7 @@ from typing import Any
 
 from whyperf.plan import Cell, Plan, PlannedTrial
 from whyperf.profile import Level, ProfileError
+from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, stop_of, workload_with_seed
 
 Line = dict[str, Any]
@@ -38,6 +39,9 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     }
     if factors.get("link", "default") != "default":
         asked["link"] = factors["link"]
+    asked |= _offloads(factors)
+    if (path := path_spec(factors, path_seed(planned.id, plan.seed))) is not None:
+        asked["path"] = path
     if workload is not None and workload.workload is not None:
         asked["workload"] = workload_with_seed(workload, planned, plan.seed)
     return asked
@@ -82,6 +86,16 @@ def _text(name: str) -> str:
 
 def _host(name: str, texts: Mapping[str, str]) -> dict[str, str]:
     return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
+
+
+def _offloads(factors: Mapping[str, Level]) -> Line:
+    """Those that the profile states; segmentation is the host's where the kernel or the device does it."""
+    stated: Line = {}
+    if "tso" in factors or "gso" in factors:
+        stated["has_segmentation"] = bool(factors.get("tso", True)) and bool(factors.get("gso", True))
+    if "gro" in factors:
+        stated["has_merging"] = bool(factors["gro"])
+    return stated
 
 
 def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:

@@ -44,8 +44,9 @@ def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:
 @pytest.mark.parametrize(
     ("table", "named"),
     [
-        ("tso = false", "tso = false"),
-        ("path_loss = 0.01\npath_rate_bps = 1000000", "path_loss"),
+        ("zero_copy = true", "zero_copy = true"),
+        ('path_rate_bps = 1000000\npath_discipline = "red"\npath_ecn = true', "path_ecn"),
+        ('path_rtt_ms = 10\npath_implementation = "netem"', "path_implementation"),
         ('transport = "udp"\nworkload = "udp-stream"', "udp"),
         ('near_cpus = "0"', "near_cpus"),
     ],
@@ -91,3 +92,22 @@ def test_the_pacing_rate_is_asked_for_in_bytes_a_second() -> None:
     assert isinstance(asked, dict)
     assert asked["pacing_rate_bytes_per_second"] == 10_000_000
     assert "pacing_rate_bytes_per_second" not in lines(planned("read-size"))[0]["socket"]  # type: ignore[operator]
+
+
+def test_an_emulated_path_is_asked_for_in_the_way_of_the_payload() -> None:
+    path: dict[str, Level] = {"path_rate_bps": 10_000_000, "path_rtt_ms": 40, "path_queue": 30_000, "path_loss": 0.01}
+    sent = lines(planned("read-size", **path))[0]["path"]
+    received = lines(planned("read-size", direction="receive", **path))[0]["path"]
+    assert isinstance(sent, dict)
+    assert isinstance(received, dict)
+    assert (sent["forward"]["rate_bps"], sent["forward"]["delay_ns"]) == (10_000_000, 20_000_000)
+    assert sent["forward"]["queue"]["limit"] == {"by": "bytes", "bytes": 30_000}
+    assert (sent["forward"]["loss"]["by"], sent["backward"]["loss"]["by"]) == ("random", "none")
+    assert received["backward"] == sent["forward"]
+    assert "path" not in lines(planned("read-size"))[0]
+
+
+def test_offloads_are_asked_for_where_the_profile_states_them() -> None:
+    stated, silent = (lines(planned(name))[0] for name in ("packet-rate", "read-size"))
+    assert (stated["has_segmentation"], stated["has_merging"]) == (False, False)
+    assert not {"has_segmentation", "has_merging"} & set(silent)

@@ -5,11 +5,14 @@ use schema::trial::Role;
 use sim::application::Application;
 use sim::link::LinkSpec;
 use sim::link::media::{self, Named};
+use sim::link::path::Path;
 use sim::machine::{self, Buffers, Machine};
 use sim::profile::part::Value;
 use sim::profile::{Library, Refusal, Sheet};
 use sim::time::NS;
 use std::sync::OnceLock;
+
+use super::rows::mss_bytes;
 
 /// A host's own part of the seed, so that both do not deviate alike.
 const SEEDS: [u64; 2] = [0x57, 0x52];
@@ -29,7 +32,10 @@ pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([
     let (near, near_link) = end_system(asked, 0, &sheets[0], near)?;
     let (far, far_link) = end_system(asked, 1, &sheets[1], far)?;
     let mut link = match &asked.link {
-        Some(name) => LinkSpec::usual(chosen(name, [(&sheets[0], &near_link), (&sheets[1], &far_link)])?, near_link.propagation),
+        Some(name) => {
+            let named = chosen(name, [(&sheets[0], &near_link), (&sheets[1], &far_link)])?;
+            LinkSpec { headers_bytes: near_link.headers_bytes, ..LinkSpec::usual(named, near_link.propagation) }
+        }
         None if near_link == far_link => near_link,
         None => return Err(not_joined([(&sheets[0], &near_link), (&sheets[1], &far_link)])),
     };
@@ -108,6 +114,11 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
     if let Some(mss_bytes) = largest {
         sheet.set_number("mss_bytes", f64::from(mss_bytes)).map_err(refused)?;
     }
+    set_offloads(asked, &mut sheet).map_err(refused)?;
+    if asked.path.is_some() && sheet.values.get("completion").is_some_and(|entry| entry.value == Value::Word("taken".to_owned())) {
+        // The path takes what was sent out of the kernel at once; else it were the sender's memory until the far end has it.
+        sheet.set("completion", Value::Word("timed".to_owned())).map_err(refused)?;
+    }
     for (key, value) in &asked.hosts[who].set {
         let value = match value {
             serde_json::Value::Bool(switch) => Value::Switch(*switch),
@@ -118,6 +129,37 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
         sheet.set(key, value).map_err(refused)?;
     }
     Ok(sheet)
+}
+
+/// Offloads where a host has any: one without them is as if they were off. On a veth only what the host cuts up can the
+/// other end merge again.
+fn set_offloads(asked: &Simulation, sheet: &mut Sheet) -> Result<(), Refusal> {
+    for (key, wanted) in [("tso", asked.has_segmentation), ("gro", asked.has_merging)] {
+        if let Some(is_on) = wanted
+            && sheet.values.contains_key(key)
+        {
+            let is_veth = sheet.values.get("link").is_some_and(|entry| entry.value == Value::Word(media::VETH.name.to_owned()));
+            let is_whole = is_veth && asked.has_segmentation != Some(false);
+            sheet.set(key, Value::Switch(is_on && !(key == "gro" && is_whole)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The path behind the link, for packets as both hosts make them.
+///
+/// # Errors
+/// What cannot be, in a sentence.
+pub fn path(asked: &Simulation, link: &LinkSpec, sheets: &[Sheet; 2]) -> Result<Option<Path>, String> {
+    let Some(spec) = &asked.path else { return Ok(None) };
+    if spec.forward.queue.ecn || spec.backward.queue.ecn {
+        return Err("path_ecn: the model's hosts know no ECN; leave it out".to_owned());
+    }
+    let mss = sheets.iter().filter_map(mss_bytes).min().unwrap_or(1);
+    spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| format!("path: {error}"))?;
+    // A segment carries less by its options.
+    let payload = mss.saturating_sub(link.headers_bytes - HEADERS_BYTES);
+    Ok(Some(Path::new(spec, link.headers_bytes, payload)))
 }
 
 /// A host's rules and numbers for the record.

@@ -30,7 +30,8 @@ pub fn write(asked: &Simulation, ran: &Ran, folder: &Folder) -> anyhow::Result<[
         let mut file = folder.log(who, role(asked, who))?;
         // What left and what came, each in the order of time.
         let mut left = outcome.log.entries.iter().filter(|entry| entry.from == who).peekable();
-        let mut came = outcome.log.entries.iter().filter(|entry| entry.from != who && entry.arrives <= outcome.duration).peekable();
+        let arrivals = outcome.log.entries.iter().chain(&outcome.log.came);
+        let mut came = arrivals.filter(|entry| entry.from != who && entry.arrives <= outcome.duration).peekable();
         loop {
             let is_out = match (left.peek(), came.peek()) {
                 (Some(out), Some(arrived)) => out.at <= arrived.arrives,

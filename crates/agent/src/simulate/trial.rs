@@ -31,7 +31,8 @@ pub struct Ran {
 /// # Errors
 /// What cannot be asked of the model, in a sentence.
 pub fn check(asked: &Simulation) -> Result<Vec<ResolvedHost>, String> {
-    let (_, _, sheets) = hosts::end_systems(asked, processes::processes(asked)?)?;
+    let (_, link, sheets) = hosts::end_systems(asked, processes::processes(asked)?)?;
+    hosts::path(asked, &link, &sheets)?;
     Ok(sheets.iter().map(hosts::told).collect())
 }
 
@@ -46,6 +47,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         Application::Writer { .. } | Application::Reader { .. } => Vec::new(),
     };
     let (ends, link, sheets) = hosts::end_systems(asked, processes)?;
+    let path = hosts::path(asked, &link, &sheets)?;
     let phases_end = match asked.stop {
         Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
         Stop::Bytes { .. } | Stop::Workload => None,
@@ -53,7 +55,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
     let until = [phases_end, asked.deadline_ns.map(ps)].into_iter().flatten().min();
     let spec = WorldSpec { link, until, is_logged: asked.evidence == Evidence::Segments };
     let mut instants = Intervals::new(&asked.stop, asked.interval_ns).map(|interval| ps(interval.end_ns));
-    let (outcome, samples) = world::run_sampled(&spec, ends, &mut instants);
+    let (outcome, samples) = world::run_sampled(&spec, path, ends, &mut instants);
     let (end, reason) = match &outcome.end {
         End::Complete => (SimulatedEnd::Complete, None),
         End::TimeUp if until == phases_end => (SimulatedEnd::Complete, None),

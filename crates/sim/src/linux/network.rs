@@ -30,7 +30,8 @@ impl Host {
 
     fn end_output(&mut self, now: Ps, caller: Caller) {
         let has_sent = std::mem::take(&mut self.has_sent);
-        self.sender.end_burst(now, has_sent);
+        let is_out_of_memory = caller == Caller::WriteSleep || matches!(self.process, Process::Writing { is_asleep: true, .. });
+        self.sender.end_burst(now, has_sent, is_out_of_memory);
         match self.ack_due.take() {
             Some(cause) if self.receiver.acks.is_scheduled => self.acknowledge(caller, cause),
             _ => self.returned(now, caller),

@@ -60,6 +60,7 @@ impl Host {
                 return self.release(now, Then::GoOn);
             }
             self.new_buffers += 1;
+            self.sender.on_new_buffer(now);
             room = goal;
         }
         let bytes = room.min(remaining);

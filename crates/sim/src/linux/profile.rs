@@ -71,6 +71,7 @@ fn kernel(reader: &mut Reader<'_>) -> Result<Kernel, Refusal> {
         grows_buffers: reader.switch("grows_buffers")?,
         defers_backlog_acks: reader.switch("defers_backlog_acks")?,
         corks: reader.switch("autocorking")?,
+        restarts_after_idle: reader.switch("slow_start_after_idle")?,
         least_burst_segments: reader.whole("min_tso_segs")?.max(1),
         burst_window_divisor: bytes(reader, "tso_win_divisor")?.max(1),
         device_limit_bytes: bytes(reader, "limit_output_bytes")?,

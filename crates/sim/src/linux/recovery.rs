@@ -278,6 +278,7 @@ impl Sender {
         if self.recovery.is_under_way() && self.una >= self.recovery.end {
             if self.recovery.state == State::Recovery {
                 self.congestion.window = self.congestion.threshold;
+                self.congestion.mark_worked(now);
             }
             self.recovery.state = State::Open;
         }
@@ -413,6 +414,7 @@ impl Sender {
         }
         let in_flight = self.segments.in_flight();
         self.congestion.on_timeout(in_flight);
+        self.congestion.mark_worked(now);
         self.recovery.state = State::Loss;
         self.recovery.end = self.next;
         self.backoff += 1;

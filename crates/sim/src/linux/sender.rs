@@ -268,6 +268,7 @@ impl Sender {
         let sent = self.queue.send_head(now, bytes).unwrap_or_default();
         self.next = sent.end();
         let count = self.count(sent.bytes);
+        self.begin(now);
         self.segments.out += count;
         self.pacing.on_sent(now, sent.bytes, count, self.pacing_rate());
         if !sent.bytes.is_multiple_of(self.mss) {
@@ -282,6 +283,22 @@ impl Sender {
         sent
     }
 
+    /// Something leaves (`tcp_event_data_sent`).
+    fn begin(&mut self, now: Ps) {
+        if self.segments.in_flight() == 0 {
+            self.congestion.on_begun(now, now - self.last_sent_at);
+        }
+    }
+
+    /// A write begins a buffer: a window that was idle is not trusted (`tcp_slow_start_after_idle_check`, tcp.h).
+    pub fn on_new_buffer(&mut self, now: Ps) {
+        let idle = now - self.last_sent_at;
+        let timeout = self.round_trip.timeout(self.backoff);
+        if self.kernel.restarts_after_idle && self.segments.out == 0 && idle > timeout {
+            self.congestion.restart(now, idle, timeout);
+        }
+    }
+
     /// A buffer leaves again.
     pub(super) fn count_again(&mut self, now: Ps, bytes: u32) {
         self.last_sent_at = now;
@@ -289,11 +306,13 @@ impl Sender {
         self.pacing.on_sent(now, bytes, self.count(bytes), self.pacing_rate());
     }
 
-    /// Nothing more leaves for now.
-    pub fn end_burst(&mut self, now: Ps, has_sent: bool) {
+    /// Nothing more leaves for now; the writer may wait for memory (`SOCK_NOSPACE`).
+    pub fn end_burst(&mut self, now: Ps, has_sent: bool, is_out_of_memory: bool) {
         let is_limited = std::mem::take(&mut self.is_burst_limited) || self.segments.in_flight() >= self.congestion.window;
         if has_sent || is_limited {
             self.congestion.on_sent(is_limited, self.una, self.next, self.segments.out);
+            let can_fall = self.kernel.restarts_after_idle && !self.recovery.is_under_way() && !is_out_of_memory;
+            self.congestion.on_used(now, self.segments.out, self.round_trip.timeout(self.backoff), can_fall);
         }
         if self.segments.out == 0 && self.queue.head().is_some() && self.timer.is_none() && !self.is_throttled {
             let after = self.pacing.delay(now) + self.round_trip.timeout(self.backoff);

@@ -18,6 +18,8 @@ pub struct Kernel {
     pub defers_backlog_acks: bool,
     /// `tcp_autocorking`.
     pub corks: bool,
+    /// `tcp_slow_start_after_idle`.
+    pub restarts_after_idle: bool,
     /// `tcp_min_tso_segs`.
     pub least_burst_segments: u32,
     /// `tcp_tso_win_divisor`.
@@ -40,6 +42,7 @@ impl Default for Kernel {
             grows_buffers: true,
             defers_backlog_acks: true,
             corks: true,
+            restarts_after_idle: true,
             least_burst_segments: 2,
             burst_window_divisor: 3,
             device_limit_bytes: 4 << 20,

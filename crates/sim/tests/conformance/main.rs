@@ -1,6 +1,7 @@
 //! Conformance: one test body, two worlds. What is said of segments here holds on the model and in the kernel that the
 //! tests run on, for the same calls of the same application.
 
+mod idle;
 mod kernel;
 mod model;
 

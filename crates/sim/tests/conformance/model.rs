@@ -11,19 +11,19 @@ use sim::profile::part::Value;
 use sim::world::{End, WorldSpec, run};
 use workload::strand::Ending;
 
-fn step(operation: Operation) -> Step {
+pub fn step(operation: Operation) -> Step {
     Step { operation, count: 1, can_fail: false }
 }
 
-fn write(bytes: u32, call_bytes: u32) -> Step {
+pub fn write(bytes: u32, call_bytes: u32) -> Step {
     step(Operation::Write { connection: 0, size: Size::Fixed { bytes: u64::from(bytes) }, call_bytes: Some(call_bytes) })
 }
 
-fn read(bytes: u32) -> Step {
+pub fn read(bytes: u32) -> Step {
     step(Operation::Read { connection: 0, size: Size::Fixed { bytes: u64::from(bytes) }, call_bytes: None, timeout_ns: None })
 }
 
-fn transaction(name: &str, count: u64, steps: Vec<Step>) -> Transaction {
+pub fn transaction(name: &str, count: u64, steps: Vec<Step>) -> Transaction {
     Transaction { name: name.to_owned(), repeat: Repeat::Iterations { count }, arrivals: Arrivals::Closed, outstanding_count: 1, steps }
 }
 

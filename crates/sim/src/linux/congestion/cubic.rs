@@ -104,6 +104,11 @@ impl Cubic {
         scaled(BETA).max(2)
     }
 
+    /// Nothing was under way for so long: the curve goes on where it was (`cubictcp_cwnd_event`).
+    pub fn pass_over(&mut self, now: Ps, pause: Ps) {
+        self.epoch = self.epoch.map(|epoch| (epoch + pause).min(now));
+    }
+
     /// After a timeout the past does not count (`bictcp_reset`).
     pub fn forget(&mut self) {
         let delay_least = self.delay_least;

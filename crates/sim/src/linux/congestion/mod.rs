@@ -1,6 +1,7 @@
 //! Congestion control: the window, and who raises and lowers it.
 
 mod cubic;
+mod idle;
 
 use crate::time::Ps;
 pub use cubic::Cubic;
@@ -29,6 +30,9 @@ pub struct Congestion {
     is_limited: bool,
     most_out: u32,
     usage_end: u64,
+    /// When the window was last worked with (`snd_cwnd_stamp`), and the most of it that was used since (`snd_cwnd_used`).
+    worked_at: Ps,
+    most_used: u32,
     cubic: Option<Cubic>,
 }
 
@@ -49,7 +53,17 @@ impl Congestion {
     /// A new connection.
     pub fn new(algorithm: Algorithm) -> Self {
         let cubic = (algorithm == Algorithm::Cubic).then(Cubic::default);
-        Self { window: INITIAL_SEGMENTS, threshold: u32::MAX, credit: 0, is_limited: false, most_out: 0, usage_end: 0, cubic }
+        Self {
+            window: INITIAL_SEGMENTS,
+            threshold: u32::MAX,
+            credit: 0,
+            is_limited: false,
+            most_out: 0,
+            usage_end: 0,
+            worked_at: 0,
+            most_used: 0,
+            cubic,
+        }
     }
 
     /// Whether the window doubles each round trip (RFC 5681 3.1).
@@ -73,6 +87,9 @@ impl Congestion {
 
     /// An acknowledgment outside of recovery (`tcp_cong_avoid`).
     pub fn on_acked(&mut self, now: Ps, acked: &Acked) {
+        if acked.segments > 0 {
+            self.worked_at = now;
+        }
         if let Some(cubic) = &mut self.cubic
             && acked.round_trip > 0
             && cubic.ends_slow_start(now, self.window, self.window < self.threshold, acked)

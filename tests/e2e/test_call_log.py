@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.logs import Log, log_session, log_trials, run_log
 from whyperf.analyze.flow import open_trial, read_calls
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 #: At which a transfer takes 0.2 s.
 RATE_BPS, TRANSFER_BYTES = 40_000_000, 1_000_000

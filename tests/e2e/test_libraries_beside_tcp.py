@@ -11,7 +11,7 @@ from tests.e2e.experiments import measure
 from tests.e2e.whyperf_command import whyperf
 from whyperf.run import list_offers
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 TRANSFER_BYTES = 5_000_003
 

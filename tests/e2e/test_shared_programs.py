@@ -61,6 +61,7 @@ def test_one_set_of_programs(tmp_path: Path, kind: Kind, victim: str | None) -> 
         time.sleep(0.05)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", [Kind.VETH, Kind.LOOPBACK])
 def test_both_ends_see_everything(tmp_path: Path, kind: Kind) -> None:
     levels: dict[str, Any] = {"transfer_bytes": TRANSFER_BYTES, "connections": 3}

@@ -10,7 +10,7 @@ from whyperf.analyze.flow import open_trial
 from whyperf.explain.budget import TrialBudgets, budgets_of
 from whyperf.explain.states import ReceiverState, SenderState
 
-pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
+pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 RECEIVE_WINDOW = (
     SenderState.RECEIVE_WINDOW_BUFFER,

@@ -13,6 +13,7 @@ from whyperf.profile import Factors
 from whyperf.run import run_plan
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.usefixtures("ours"),
     pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump"),

@@ -42,7 +42,7 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
         pytest.param({"workload": "write-wait", "connections": 3}, id="write-wait"),
         pytest.param({"workload": "bidirectional", "connections": 2}, id="bidirectional"),
         pytest.param({"workload": "burst", "think_us": 100}, id="burst"),
-        pytest.param({"workload": "udp-rr", "connections": 2}, id="udp-rr"),
+        pytest.param({"workload": "udp-rr", "connections": 2}, id="udp-rr", marks=pytest.mark.alone),
         pytest.param({"workload": "rr", "transport": "unix"}, id="rr over Unix sockets"),
         pytest.param({"workload": "idle-connections", "idle_connections": 50}, id="idle-connections"),
         pytest.param({"workload": "stream", "io_model": "epoll", "connections": 3}, id="stream"),
@@ -81,6 +81,7 @@ def test_an_exchange_moves_its_sizes_times_its_transactions(tmp_path: Path) -> N
     assert begun - ended <= 5
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("io_model", ["epoll", "blocking"])
 def test_datagrams_and_their_answers_on_a_testbed_are_exact(tmp_path: Path, io_model: str) -> None:
     for attempt in range(ATTEMPTS):

@@ -48,8 +48,12 @@ WITH = [
     pytest.param({"socket": STAMPED, "io_model": "epoll", "threads_count": 2}, id="two threads"),
     pytest.param({"socket": STAMPED, "io_model": "blocking"}, id="blocking"),
     pytest.param({"socket": STAMPED | {"send_call": "splice", "cork": True}}, id="spliced"),
-    pytest.param({"socket": STAMPED_UDP, "transport": "udp"}, id="udp"),
-    pytest.param({"socket": STAMPED_UDP, "transport": "udp", "io_model": "blocking"}, id="udp, blocking"),
+    pytest.param({"socket": STAMPED_UDP, "transport": "udp"}, id="udp", marks=pytest.mark.alone),
+    pytest.param(
+        {"socket": STAMPED_UDP, "transport": "udp", "io_model": "blocking"},
+        id="udp, blocking",
+        marks=pytest.mark.alone,
+    ),
 ]
 
 
@@ -96,6 +100,7 @@ def test_a_connection_each_is_stamped_too(talk: StartTalk) -> None:
     assert 100 <= count(near, "wire") <= 200
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("merged", [False, True])
 def test_datagrams_of_a_stream_are_stamped_where_they_arrive(talk: StartTalk, merged: bool) -> None:
     far, near = talk().hello(), talk().hello()

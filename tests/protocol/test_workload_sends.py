@@ -125,6 +125,7 @@ def data_segments(end: End) -> int:
     return int(end.tables["tcp_info"]["data_segments_out"].max()) - 1  # type: ignore[arg-type]
 
 
+@pytest.mark.alone
 def test_a_cork_gathers_the_calls_of_a_write_and_no_more(talk: StartTalk) -> None:
     """Writes of 100 calls each: without Nagle a segment a call, corked a segment a write, at both ends."""
     write_in_calls = write(10_000, call_bytes=100)

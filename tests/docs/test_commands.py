@@ -27,7 +27,7 @@ def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
             env=os.environ | {"PATH": path, "XDG_STATE_HOME": str(tmp_path / "state")},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode in example.exit_codes, f"{' '.join(command)}\n{done.stdout}{done.stderr}"

@@ -15,7 +15,7 @@ from whyperf.run.agent import Agent
 
 SSHD = Path("/usr/sbin/sshd")
 PORT, CLOSED_PORT = 2222, 2223
-LISTENS_WITHIN_S = 5
+LISTENS_WITHIN_S = 60
 TESTBED = {"mtu_bytes": 1500, "tso": True, "gso": True, "gro": True, "near_rps_cpus": [0], "far_rps_cpus": [0]}
 
 SSHD_CONFIG = """

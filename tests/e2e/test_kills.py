@@ -38,7 +38,7 @@ LATEST_S = 1.0
 #: When the last run, which nobody disturbs, is given up.
 GIVEN_UP_S = 300
 #: How long a controller may take to notice that an agent is gone, and to say so.
-NOTICE_S = 10
+NOTICE_S = 60
 TREE = Path(__file__).parents[2]
 
 

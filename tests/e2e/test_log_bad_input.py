@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 TRANSFER_BYTES = 4_000_000
 #: The kernel frees what nobody holds a moment later.
-FREED_WITHIN_S = 10
+FREED_WITHIN_S = 60
 
 Wrap = Callable[[str], None]
 
@@ -110,10 +110,15 @@ def await_freed(objects: Objects) -> None:
 @pytest.mark.parametrize("victim", ["near", "far", None])
 def test_nothing_stays_attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str | None) -> None:
     """Neither programs nor files, whether an agent is killed in the middle of a log or ends in order."""
+    # Long enough to be killed in, on a busy host too.
+    duration_s = 0.5 if victim is None else 30.0
     spool = tmp_path / "spool"
     spool.mkdir()
     monkeypatch.setenv("TMPDIR", str(spool))
-    with ThreadPoolExecutor(1) as pool, log_session(tmp_path / "results", warmup_s=0, duration_s=0.5) as (opened, plan):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        log_session(tmp_path / "results", warmup_s=0, duration_s=duration_s) as (opened, plan),
+    ):
         (planned,) = log_trials(plan)
         moving: list[str] = []
         trial = pool.submit(run_log, opened, plan, planned, lambda host, _: moving.append(host))

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.root]
 def run(folder: Path, *words: object) -> Done:
     """`whyperf run` from three near agents."""
     words = (*words, "--from", "local,local,local", "--no-report", "--out", folder / "out")
-    return whyperf("run", *words, folder=folder, timeout_s=90)
+    return whyperf("run", *words, folder=folder)
 
 
 def test_three_agents_count_as_one_end(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 TRANSFER_BYTES = 4_000_000
 #: Removing programs ends with a grace period of the kernel's.
-FREED_WITHIN_S = 10
+FREED_WITHIN_S = 60
 
 
 def programs(objects: Objects) -> set[int]:
@@ -35,9 +35,11 @@ def maps_memory(pid: int) -> bool:
 @pytest.mark.parametrize("victim", ["near", "far", None])
 def test_one_set_of_programs(tmp_path: Path, kind: Kind, victim: str | None) -> None:
     """Held by the far agent alone, and gone with it, whichever end is killed."""
+    # Long enough to be killed in, on a busy host too.
+    duration_s = 0.5 if victim is None else 30.0
     with (
         ThreadPoolExecutor(1) as pool,
-        log_session(tmp_path / "results", kind=kind, warmup_s=0, duration_s=0.5) as (opened, plan),
+        log_session(tmp_path / "results", kind=kind, warmup_s=0, duration_s=duration_s) as (opened, plan),
     ):
         (planned,) = log_trials(plan)
         moving: list[str] = []

@@ -37,9 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulated(folder: Path, out: str, *more: str) -> Done:
-    return whyperf(
-        "simulate", "flow.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder, timeout_s=300
-    )
+    return whyperf("simulate", "flow.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder)
 
 
 def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: Path) -> None:
@@ -69,7 +67,7 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
             held = pl.read_parquet(of_trial / f"segments.{end}.parquet")
             for column in ("unsent_bytes", "receive_queue_bytes", "send_window_bytes", "unacked_bytes"):
                 assert held[column].null_count() == 0
-    flow = whyperf("flow", "result", "--json", folder=folder, timeout_s=300)
+    flow = whyperf("flow", "result", "--json", folder=folder)
     assert flow.status == 0, flow.err
     assert "not complete" not in flow.out
     assert (folder / "result" / "report.html").stat().st_size > 100_000
@@ -84,7 +82,7 @@ def test_a_log_that_the_end_of_time_cuts_has_no_gap(folder: Path) -> None:
     words = "--set transfer_bytes=default --set warmup_s=0.02 --set duration_s=0.1 --set cooldown_s=0.02"
     made = simulated(folder, "timed", *words.split(), "--trials", "1")
     assert made.status == 0, made.err
-    flow = whyperf("flow", "timed", "--json", folder=folder, timeout_s=300)
+    flow = whyperf("flow", "timed", "--json", folder=folder)
     assert flow.status == 0, flow.err
     assert json.loads(flow.out)["complete"]
 
@@ -114,7 +112,7 @@ def test_the_same_seed_makes_the_same_tables_and_a_rerun_makes_none(folder: Path
 def test_what_the_model_cannot_run_is_named_before_anything_runs(
     folder: Path, words: tuple[str, ...], named: str
 ) -> None:
-    done = whyperf("simulate", *words, "--out", "refused", folder=folder, timeout_s=300)
+    done = whyperf("simulate", *words, "--out", "refused", folder=folder)
     assert done.status == 2
     assert named in done.sentence
     assert not (folder / "refused").exists()

@@ -72,9 +72,9 @@ Found = dict[str, Any]
 def explained(tmp_path_factory: pytest.TempPathFactory) -> Found:
     folder = tmp_path_factory.mktemp("study")
     (folder / "study.toml").write_text(PROFILE)
-    done = whyperf("simulate", "study.toml", "--seed", "1", "--out", "result", folder=folder, timeout_s=300)
+    done = whyperf("simulate", "study.toml", "--seed", "1", "--out", "result", folder=folder)
     assert done.status in {0, 3}, done.err
-    told = whyperf("explain", "result", "--json", folder=folder, timeout_s=120)
+    told = whyperf("explain", "result", "--json", folder=folder)
     assert told.status in {0, 3}, told.err
     found: Found = json.loads(told.out)
     plan = json.loads(Path(folder / "result" / "plan.json").read_bytes())

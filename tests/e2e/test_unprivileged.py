@@ -49,7 +49,7 @@ def run(folder: Path, *words: str) -> Done:
 
 
 def test_the_loopback_is_measured_and_said(folder: Path) -> None:
-    done = run(folder, "-t", "0.3", "--json")
+    done = run(folder, "-t", "1", "--json")
     assert done.status == 0, done.err
     assert done.err.startswith("Measuring over the loopback, because there is no veth testbed here: ")
     result = json.loads(done.out)
@@ -61,7 +61,7 @@ def test_the_loopback_is_measured_and_said(folder: Path) -> None:
 
 
 def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(folder: Path) -> None:
-    done = run(folder, "-t", "0.3", "--evidence", "segments", "--json")
+    done = run(folder, "-t", "1", "--evidence", "segments", "--json")
     assert done.status == 0, done.err
     result = json.loads(done.out)
     (cell,) = result["cells"]
@@ -79,7 +79,7 @@ def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(fo
 
 
 def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:
-    done = run(folder, "--testbed", "veth", "-t", "0.3", "--json")
+    done = run(folder, "--testbed", "veth", "-t", "1", "--json")
     assert done.status == 1
     assert done.sentence.startswith("whyperf: --testbed veth needs network namespaces: ")
     assert done.sentence.endswith("; run as root, or use --testbed loopback")

@@ -66,7 +66,7 @@ def run(folder: Path, text: str, *words: str) -> Done:
     """Runs a profile with the variables."""
     (folder / "p.xml").write_text(text)
     words = ("--out", "results", "--set", "io_model=blocking") if not words else ("--out", "results", *words)
-    done = whyperf("run", "p.xml", "--no-report", *words, folder=folder, environment=VARIABLES, timeout_s=25)
+    done = whyperf("run", "p.xml", "--no-report", *words, folder=folder, environment=VARIABLES)
     assert done.status == 0, done.err
     return done
 

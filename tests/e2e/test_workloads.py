@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("ours")
 #: How often datagrams are exchanged anew where an answer took more than the workload's 250 ms: a host that stalls does
 #: that once.
 ATTEMPTS = 3
-SHORT: dict[str, Any] = {"duration_s": 0.3, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
+SHORT: dict[str, Any] = {"duration_s": 0.6, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
 
 
 def short(folder: Path, **levels: Any) -> Record:

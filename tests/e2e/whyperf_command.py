@@ -35,7 +35,7 @@ def whyperf(
     folder: Path,
     before: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
-    timeout_s: float = 60,
+    timeout_s: float = 240,
 ) -> Done:
     """Runs `whyperf` in a folder, perhaps under another command, and waits."""
     done = subprocess.run(

@@ -19,6 +19,8 @@ AGENT = Path(sys.executable).parent / "whyperf-agent"
 MESSAGE, TABLE = 1, 2
 TOKEN = "5a" * 32
 SECOND_NS = 1_000_000_000
+#: How long a busy host may take for an answer, and for a short load.
+PATIENCE_S = 60.0
 
 Body = dict[str, Any]
 
@@ -49,7 +51,7 @@ def trial(opening: str = "listen", role: str = "receiver", **changes: Any) -> Bo
         "read_wait": "poll",
         "stop": {"by": "bytes", "payload_bytes": 100_000},
         "interval_ns": 100_000_000,
-        "deadline_ns": 20 * SECOND_NS,
+        "deadline_ns": 60 * SECOND_NS,
         "socket": {
             "window_bytes": None,
             "send_buffer_bytes": None,
@@ -103,13 +105,13 @@ class Talk:
         """Sends a request and returns its reply."""
         return self.reply_to(self.send(request, **fields))
 
-    def reply_to(self, identifier: int, within_s: float = 10) -> Body:
+    def reply_to(self, identifier: int, within_s: float = PATIENCE_S) -> Body:
         """The next message, which must answer that request."""
         answered, body = self.read(within_s)
         assert answered == identifier, (answered, body)
         return body
 
-    def read(self, within_s: float = 10) -> tuple[int, Body]:
+    def read(self, within_s: float = PATIENCE_S) -> tuple[int, Body]:
         """The next message; pieces of tables come as `{"piece": bytes}`."""
         kind, payload = self.read_frame(within_s)
         if kind == TABLE:
@@ -117,7 +119,7 @@ class Talk:
         document = json.loads(payload)
         return document["id"], document["body"]
 
-    def read_frame(self, within_s: float = 10) -> tuple[int, bytes]:
+    def read_frame(self, within_s: float = PATIENCE_S) -> tuple[int, bytes]:
         """The next frame: kind and payload."""
         header = self._take(8, within_s)
         assert header[:3] == b"WP\x01", header
@@ -128,7 +130,7 @@ class Talk:
         assert self.ask("hello", version=__version__)["reply"] == "hello"
         return self
 
-    def finish(self, identifier: int, within_s: float = 30) -> tuple[Body, dict[str, bytes]]:
+    def finish(self, identifier: int, within_s: float = PATIENCE_S) -> tuple[Body, dict[str, bytes]]:
         """Reads a started trial to its end: the `finished` message and the tables."""
         finished: Body = {}
         tables: dict[str, bytes] = {}
@@ -153,7 +155,7 @@ class Talk:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def end(self, within_s: float = 10) -> tuple[int, str]:
+    def end(self, within_s: float = PATIENCE_S) -> tuple[int, str]:
         """Waits until the agent has ended: its status and what it said on standard error."""
         assert self.process.stderr is not None
         status = self.process.wait(within_s)

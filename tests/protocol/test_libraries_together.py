@@ -51,7 +51,7 @@ def test_each_library_has_a_port_of_its_own_and_the_probe_goes_beside(talk: Star
     assert (prepared["echo_port"] is None) == (by == "icmp")
     near.ask("prepare", **trial("connect", "sender", **changes("sender", **asked)))
     ports = {name: prepared[name] for name in ("port", "echo_port")}
-    reply = near.reply_to(near.send("connect", address="127.0.0.1", **ports), within_s=20)
+    reply = near.reply_to(near.send("connect", address="127.0.0.1", **ports))
     assert reply["reply"] == "connected", reply
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     (far_end, far_tables), (near_end, near_tables) = (agent.finish(identifier) for agent, identifier in started)

@@ -21,7 +21,7 @@ def opened(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
     port = far.ask("prepare", **trial(**changes))["port"]
     near.ask("prepare", **trial("connect", "sender", **changes))
     asked = near.send("connect", address="127.0.0.1", port=port)
-    reply = near.reply_to(asked, within_s=60)
+    reply = near.reply_to(asked)
     assert reply == {"reply": "connected", "connections_count": changes["connections_count"]}, reply
     return far, near
 

@@ -162,7 +162,7 @@ def test_a_start_that_is_past_or_never_still_obeys_abort(talk: StartTalk, at_mon
     time.sleep(0.2)
     for agent in (far, near):
         aborted = agent.send("abort")
-        while agent.read(within_s=1)[0] != aborted:
+        while agent.read()[0] != aborted:
             pass
         # The aborted trial is over and out of the way.
         role = "receiver" if agent is far else "sender"

@@ -44,7 +44,7 @@ def test_counts_are_exact_at_both_ends(
     talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
 ) -> None:
     load = workload(group(transaction(*steps, repeat=iterations(40)), strands=3))
-    far, near = execute(talk, load, phases(5_000), io_model=io_model)
+    far, near = execute(talk, load, phases(50_000), io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
     for end, out, back in ((near, sent, received), (far, received, sent)):
         assert end.total("transactions_count") == end.total("begun_count") == 3 * 40
@@ -60,7 +60,7 @@ def test_counts_are_exact_at_both_ends(
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
 def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int, io_model: str) -> None:
     main = transaction(write(size), read(size), repeat=iterations(200), outstanding_count=outstanding_count)
-    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(10_000), io_model=io_model)
+    far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(50_000), io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
     assert near.total("sent_bytes") == far.total("received_bytes") > 0
     assert near.total("received_bytes") == far.total("sent_bytes") > 0

@@ -105,7 +105,7 @@ def test_the_payload_comes_from_where_it_is_said_to(talk: StartTalk, way: str, k
                 count += str(entry.readlink()).startswith(kind)
         return count
 
-    load = workload(group(transaction(write(1000), read(1), repeat={"by": "duration", "duration_ns": 300_000_000})))
+    load = workload(group(transaction(write(1000), read(1), repeat={"by": "duration", "duration_ns": 1_500_000_000})))
     far, near = prepare(talk, load, WORKLOAD, socket={"send_call": way})
     before = open_ones(near.process.pid)
     identifiers = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tests.protocol.pipe_talk import Body, Talk, trial
+from tests.protocol.pipe_talk import PATIENCE_S, Body, Talk, trial
 
 MS = 1_000_000
 StartTalk = Callable[..., Talk]
@@ -129,12 +129,12 @@ def prepare(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[Ta
     assert prepared["reply"] == "prepared", prepared
     ready = near.ask("prepare", **near_spec)
     assert ready["reply"] == "prepared", ready
-    connected = near.reply_to(near.send("connect", address="127.0.0.1", port=prepared["port"]), 30)
+    connected = near.reply_to(near.send("connect", address="127.0.0.1", port=prepared["port"]), PATIENCE_S)
     assert connected["reply"] == "connected", connected
     return far, near
 
 
-def finish(far: Talk, near: Talk, within_s: float = 30) -> tuple[End, End]:
+def finish(far: Talk, near: Talk, within_s: float = PATIENCE_S) -> tuple[End, End]:
     """Lets both ends begin and reads what they tell: far, near."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     far_end, near_end = (end_of(*agent.finish(identifier, within_s)) for agent, identifier in started)

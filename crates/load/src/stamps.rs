@@ -113,20 +113,22 @@ mod tests {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         let sender = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         sender.connect(receiver.local_addr().expect("bound")).expect("connects");
+        receiver.set_read_timeout(Some(Duration::from_secs(1))).expect("a socket");
         ask_of_arrivals(&receiver).expect("Linux");
         // The kernel begins to stamp a little later than it is asked to.
-        let end = Instant::now() + Duration::from_secs(5);
+        let end = Instant::now() + Duration::from_secs(20);
         loop {
             sender.send(b"datagram").expect("sends");
             std::thread::sleep(WAIT);
-            let (moved, stamp_ns) = receive(&receiver, &mut [0; 100], 0).expect("arrives");
+            assert!(Instant::now() < end, "no stamp came");
+            // What neighbors send may crowd a datagram out on its way over the loopback.
+            let Ok((moved, stamp_ns)) = receive(&receiver, &mut [0; 100], 0) else { continue };
             assert_eq!(moved, 8);
             if let Some(stamp_ns) = stamp_ns {
                 let age_ns = probe::clock::realtime_ns().saturating_sub(stamp_ns);
                 assert!(u128::from(age_ns) >= WAIT.as_nanos(), "{age_ns}");
                 return;
             }
-            assert!(Instant::now() < end, "no stamp came");
         }
     }
 }

@@ -15,7 +15,7 @@ const IPV4_BYTES: u32 = 20;
 /// IPv6 header, in bytes (RFC 8200).
 const IPV6_BYTES: u32 = 40;
 /// Datagrams sent each way before the path counts as dead.
-const ATTEMPTS: u64 = 4;
+const ATTEMPTS: u64 = 20;
 /// How long each is waited for, in ms.
 const WAIT_MS: u64 = 250;
 

@@ -16,7 +16,7 @@ fn main() {
     match arguments.get(1).map(String::as_str) {
         Some("hold") => hold(),
         Some("enter") => enter(&arguments[2]),
-        _ if when_privileged() => {
+        _ if when_privileged().is_some() => {
             let checks: [(&str, fn()); 3] = [
                 ("a_process_enters_and_sees_only_the_testbed", a_process_enters_and_sees_only_the_testbed),
                 ("a_namespace_that_is_none_is_named", a_namespace_that_is_none_is_named),

@@ -4,11 +4,22 @@ use probe::evidence::{Call, NONE, Record, Watch, Watched};
 use schema::evidence::{Evidence, Loan};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Of the reasons in `schema::table::ACK_REASONS`.
 const HANDSHAKE: u8 = 7;
+/// Of a segment's flags.
+const FIN: u8 = 1;
+/// How long a busy host may take for the last segments of a connection.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One test at a time: a program that another transfer interrupts misses a run.
+fn turn() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Opens a watch, or says why this host allows none: the tests need root.
 fn watch(level: Evidence) -> Option<Watch> {
@@ -55,18 +66,15 @@ fn bytes_once(records: &[Record], direction: u8) -> u64 {
 #[test]
 fn the_log_holds_every_byte_at_both_ends() {
     const BYTES: usize = 3_000_000;
+    let _turn = turn();
     for (address, listens) in [("127.0.0.1:0", false), ("127.0.0.1:0", true), ("[::1]:0", false), ("[::1]:0", true)] {
         let Some(watch) = watch(Evidence::Segments) else { return };
         let listener = TcpListener::bind(address).expect("bind");
         let port = listener.local_addr().expect("address").port();
         watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
         transfer(&listener, BYTES);
-        thread::sleep(Duration::from_millis(20));
-        let mut records: Vec<Record> = Vec::new();
-        let log = watch.log().expect("log");
-        log.drain(u64::MAX, |_, record| records.push(*record));
-        records.sort_by_key(|record| record.mono_ns);
-        assert_eq!(log.lost().iter().sum::<u64>(), 0);
+        let records = records(&watch);
+        assert_eq!(watch.log().expect("log").lost().iter().sum::<u64>(), 0);
         let direction = u8::from(listens);
         assert_eq!(bytes_once(&records, direction), BYTES as u64, "{address} listens {listens}");
         // Handshake and both FINs are there, in both directions.
@@ -110,16 +118,28 @@ fn moved_by(calls: &[Call], kind: u8) -> u64 {
     calls.iter().filter(|call| call.kind == kind).map(|call| u64::from(call.moved_bytes)).sum()
 }
 
-/// What is in a watch's log.
+/// What is in a watch's log of a connection that both ends have closed, or are about to: waits for both FINs and the
+/// acknowledgment of each.
 fn records(watch: &Watch) -> Vec<Record> {
-    let mut records = Vec::new();
-    watch.log().expect("log").drain(u64::MAX, |_, record| records.push(*record));
+    let mut records: Vec<Record> = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    let is_closed = |records: &[Record]| {
+        let fins =
+            [0, 1].map(|way| records.iter().filter(|found| found.direction == way && found.flags & FIN != 0).map(|fin| fin.mono_ns).max());
+        let answered = |way: u8, fin: u64| records.iter().any(|found| found.direction != way && found.mono_ns >= fin);
+        fins[0].zip(fins[1]).is_some_and(|(first, second)| answered(0, first) && answered(1, second))
+    };
+    while !is_closed(&records) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(20));
+        watch.log().expect("log").drain(u64::MAX, |_, record| records.push(*record));
+    }
     records.sort_by_key(|record| record.mono_ns);
     records
 }
 
 #[test]
 fn both_ends_see_their_own_by_one_set_of_programs() {
+    let _turn = turn();
     if watch(Evidence::User).is_none() {
         return;
     }
@@ -145,7 +165,6 @@ fn watch_a_transfer(lender: &Watch, borrower: &Watch, lender_listens: bool) {
         watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
     }
     transfer(&listener, BYTES);
-    thread::sleep(Duration::from_millis(20));
     for (watch, listens) in [(lender, lender_listens), (borrower, !lender_listens)] {
         let direction = u8::from(listens);
         let records = records(watch);
@@ -163,7 +182,7 @@ fn watch_a_transfer(lender: &Watch, borrower: &Watch, lender_listens: bool) {
 
 #[test]
 fn every_hook_is_told() {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let hooks = probe::evidence::hooks();
     eprintln!("{:?} {hooks:#?}", start.elapsed());
     assert_eq!(hooks.len(), 10);

@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Payload of a test: no multiple of a packet or a call.
 const LENGTH: usize = 5_000_003;
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connected pair: the one that connected, the one that was accepted.
 fn pair(library: Library) -> (Socket, Socket) {

@@ -79,10 +79,10 @@ def test_a_large_table_never_lies_in_memory(tmp_path: Path) -> None:
 
 
 def test_a_slow_table_is_no_hang(tmp_path: Path) -> None:
-    # 200 pieces of 5 ms each: longer in all than the time a reply may take.
-    with agent(tmp_path, pause_s=0.005) as far:
+    # 200 pieces of 10 ms each: longer in all than the time a reply may take.
+    with agent(tmp_path, pause_s=0.01) as far:
         taken = []
-        for reply in far.stream({"request": "start"}, timeout_s=0.5):
+        for reply in far.stream({"request": "start"}, timeout_s=1.5):
             taken.append(type(reply))
             if reply == {"reply": "done"}:
                 break

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,25 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
 use schema::testbed::{TestbedEnd, TestbedSpec};
 
-/// Whether the process may make network namespaces; says so when it may not.
-pub fn when_privileged() -> bool {
+/// How long a busy host may take for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Held by the one test of a binary that may have a testbed.
+pub type Turn = MutexGuard<'static, ()>;
+
+/// The turn of a test, where the process may make network namespaces; says so where it may not.
+///
+/// One test at a time: what crosses a veth pair waits in a queue of its CPU that all namespaces share
+/// (`netdev_max_backlog`), so that the packets of one test could be dropped for those of another. A
+/// namespace that is gone gives its number to the next one, too.
+pub fn when_privileged() -> Option<Turn> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let allowed = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().expect("thread");
     if let Err(error) = allowed {
         eprintln!("skipped: network namespaces cannot be made here ({error}); run as root");
+        return None;
     }
-    allowed.is_ok()
+    Some(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A spec as `whyperf run` would ask for.
@@ -52,11 +65,11 @@ pub fn inside<T: Send>(netns: &str, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Waits until `done`, at most 5 s; says whether it came.
+/// Waits until `done`, at most 30 s; says whether it came.
 pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
-        if start.elapsed() > Duration::from_secs(5) {
+        if start.elapsed() > Duration::from_secs(30) {
             return false;
         }
         thread::sleep(Duration::from_millis(20));
@@ -72,11 +85,11 @@ pub fn transfer(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize
     thread::scope(|scope| {
         let receiver = scope.spawn(move || {
             let mut stream = listener.accept().expect("accept").0;
-            stream.set_read_timeout(Some(Duration::from_secs(5))).expect("timeout");
+            stream.set_read_timeout(Some(PATIENCE)).expect("timeout");
             stream.read_to_end(&mut Vec::new()).expect("receive")
         });
-        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, Duration::from_secs(2))).expect("connect");
-        stream.set_write_timeout(Some(Duration::from_secs(5))).expect("timeout");
+        let mut stream = inside(&near.netns, || TcpStream::connect_timeout(&to, PATIENCE)).expect("connect");
+        stream.set_write_timeout(Some(PATIENCE)).expect("timeout");
         stream.write_all(&vec![7; bytes]).expect("send");
         drop(stream);
         receiver.join().expect("receiver")
@@ -138,4 +151,17 @@ pub fn sent_again(stream: &TcpStream) -> u32 {
     let done = unsafe { libc::getsockopt(stream.as_raw_fd(), level, name, (&raw mut info).cast(), &raw mut length) };
     assert_eq!(done, 0, "TCP_INFO");
     info.tcpi_total_retrans
+}
+
+/// Segments that an end has received twice, by its own count (RFC 2883): the sender sent them again for nothing.
+pub fn received_twice(end: &TestbedEnd) -> u64 {
+    let table = inside(&end.netns, || std::fs::read_to_string("/proc/thread-self/net/netstat")).expect("counters");
+    ["TCPDSACKOldSent", "TCPDSACKOfoSent"].map(|name| counter(&table, "TcpExt:", name)).iter().sum()
+}
+
+/// A counter of the table of `/proc/net/snmp` or `netstat` whose lines begin with `group`.
+pub fn counter(table: &str, group: &str, name: &str) -> u64 {
+    let mut lines = table.lines().filter(|line| line.starts_with(group)).map(str::split_whitespace);
+    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    names.zip(values).find(|(found, _)| *found == name).expect("counter").1.parse().expect("number")
 }

@@ -4,27 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.truth.explained_doses import HELD_OUT, paced, written
 from whyperf.explain.causes import Cause
 from whyperf.profile import ProfileError
 from whyperf.truth import Part, load_catalog, plan_truth, roles_of
 
-CATALOG = """
-[baseline.veth]
-about = "Both ends on a veth pair."
-[[entry]]
-name = "paced"
-causes = ["pacing_rate"]
-baseline = "veth"
-doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }]
-held_out = [{ pacing_rate_bps = 1500000 }]
-short = 2
-"""
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "catalog.toml"
-    path.write_text(text)
-    return path
+SHORT = paced(1, 2) + HELD_OUT + "short = 2\n"
 
 
 def test_the_shipped_catalog_has_what_it_should() -> None:
@@ -46,7 +31,7 @@ def test_every_cell_of_the_shipped_catalog_can_be_planned() -> None:
 
 
 def test_a_dose_is_measured_beside_its_own_baseline(tmp_path: Path) -> None:
-    catalog = load_catalog(written(tmp_path, CATALOG))
+    catalog = load_catalog(written(tmp_path, SHORT))
     _, plan = plan_truth(catalog, trials=3)
     sweep_of = {cell.id: cell.sweep for cell in plan.cells}
     blocks = [{sweep_of[cell] for cell in block} for block in plan.blocks]
@@ -59,10 +44,10 @@ def test_a_dose_is_measured_beside_its_own_baseline(tmp_path: Path) -> None:
 
 
 def test_a_held_out_dose_comes_behind_the_others(tmp_path: Path) -> None:
-    roles = roles_of(load_catalog(written(tmp_path, CATALOG)))
+    roles = roles_of(load_catalog(written(tmp_path, SHORT)))
     doses = [role for role in roles if role.part is Part.DOSE]
     assert [(role.dose, role.held_out) for role in doses] == [(1, False), (2, False), (3, True)]
-    (short,) = [role for role in roles_of(load_catalog(written(tmp_path, CATALOG)), short=True) if role.dose]
+    (short,) = [role for role in roles_of(load_catalog(written(tmp_path, SHORT)), short=True) if role.dose]
     assert short.own == {"pacing_rate_bps": 2_000_000}
 
 
@@ -83,6 +68,6 @@ def test_an_unknown_cause_is_told_in_one_sentence() -> None:
     ],
 )
 def test_what_is_wrong_in_a_catalog_is_told(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    assert old in CATALOG
+    assert old in SHORT
     with pytest.raises(ProfileError, match=problem):
-        load_catalog(written(tmp_path, CATALOG.replace(old, new)))
+        load_catalog(written(tmp_path, SHORT.replace(old, new)))

@@ -5,24 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.truth.explained_doses import HELD_OUT, graded, paced
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Change, Explanation, Level, Verdict
-from whyperf.truth import load_catalog, plan_truth
+from whyperf.explain.model import Change, Level, Verdict
 from whyperf.truth.figures import figures
 from whyperf.truth.gains import Prediction, median_error, prediction_of
-from whyperf.truth.grade import Grade, grade
+from whyperf.truth.grade import Grade
 from whyperf.truth.page import markdown
-
-CATALOG = """
-[baseline.veth]
-about = "Both ends on a veth pair."
-[[entry]]
-name = "paced"
-causes = ["pacing_rate"]
-baseline = "veth"
-doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }]
-held_out = [{ pacing_rate_bps = 3000000 }]
-"""
 
 
 def verdict(gain: float | None, **change: Level) -> Verdict:
@@ -65,29 +54,10 @@ def test_the_error_is_a_part_of_what_was_measured() -> None:
 @pytest.fixture
 def grades(tmp_path: Path) -> list[Grade]:
     """Three doses of which one is foretold well, one badly, and a held-out one not at all."""
-    path = tmp_path / "catalog.toml"
-    path.write_text(CATALOG)
-    catalog = load_catalog(path)
-    _, plan = plan_truth(catalog)
-    cell_of = {cell.sweep: cell.id for cell in plan.cells}
     foretold = {"paced-dose1": 9.0, "paced-dose2": 20.0, "paced-dose3": None}
-    cells = [
-        CellExplanation(
-            cell=cell_of[sweep],
-            trial="log01",
-            rate_bps=1e6,
-            dominant_state="pacing",
-            missing=[],
-            budgets=[],
-            patterns=[],
-            verdicts=[verdict(gain, pacing_rate_bps="default")],
-            headline="It is.",
-        )
-        for sweep, gain in foretold.items()
-    ]
+    verdicts = {role: [verdict(gain, pacing_rate_bps="default")] for role, gain in foretold.items()}
     rates = {"paced-baseline": 10e6, "paced-dose1": 1e6, "paced-dose2": 2e6, "paced-dose3": 3e6}
-    explanation = Explanation(experiment="truth", cells=cells, headline="It is.")
-    return grade(catalog, plan, {cell_of[sweep]: rate for sweep, rate in rates.items()}, explanation)
+    return graded(tmp_path, paced(1, 2) + HELD_OUT, verdicts, rates)
 
 
 def test_doses_carry_what_was_foretold_and_measured(grades: list[Grade]) -> None:

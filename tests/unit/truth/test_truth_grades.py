@@ -4,21 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.truth.explained_doses import graded, paced
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Budget, CellExplanation, Chronograph, Explanation, StateShare, Verdict
-from whyperf.truth import load_catalog, plan_truth
+from whyperf.explain.model import Budget, Chronograph, StateShare, Verdict
 from whyperf.truth.figures import confusion, figures
-from whyperf.truth.grade import Grade, grade
+from whyperf.truth.grade import Grade
 from whyperf.truth.page import as_json, markdown, with_figures
 
-CATALOG = """
-[baseline.veth]
-about = "Both ends on a veth pair."
-[[entry]]
-name = "paced"
-causes = ["pacing_rate"]
-baseline = "veth"
-doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }, { pacing_rate_bps = 3000000 }]
+PAIR = """
 [[pair]]
 name = "two"
 causes = ["pacing_rate", "send_buffer"]
@@ -28,15 +21,16 @@ second = { send_buffer_bytes = 4096 }
 """
 
 
-def explained(cell: str, *causes: Cause, unknown: float = 0.0, agrees: bool = True) -> CellExplanation:
-    def verdict(cause: Cause) -> Verdict:
-        return Verdict(cause=cause, claim="It is.", confidence="high", evidence=[], refuted_by="")
+def verdicts_of(*causes: Cause) -> list[Verdict]:
+    return [Verdict(cause=cause, claim="It is.", confidence="high", evidence=[], refuted_by="") for cause in causes]
 
+
+def budget(*, unknown: float = 0.0, agrees: bool = True) -> Budget:
     def share(state: str, ratio: float) -> StateShare:
         return StateShare(state=state, ns=round(ratio * 1e9), ratio=ratio, spells=1)
 
     clock = Chronograph(name="busy", kernel_ns=10**9, budget_ns=10**9, agrees=agrees)
-    budget = Budget(
+    return Budget(
         trial="log01",
         host="near",
         role="sender",
@@ -46,27 +40,11 @@ def explained(cell: str, *causes: Cause, unknown: float = 0.0, agrees: bool = Tr
         shares=[share("pacing", 1 - unknown), share("unknown", unknown)],
         chronographs=[clock],
     )
-    return CellExplanation(
-        cell=cell,
-        trial="log01",
-        rate_bps=1e6,
-        dominant_state="pacing",
-        missing=[],
-        budgets=[budget],
-        patterns=[],
-        verdicts=[verdict(cause) for cause in causes],
-        headline="It is.",
-    )
 
 
 @pytest.fixture
 def grades(tmp_path: Path) -> list[Grade]:
     """Three doses, of which the last does not lower the rate; a pair; a baseline that is blamed for nothing."""
-    path = tmp_path / "catalog.toml"
-    path.write_text(CATALOG)
-    catalog = load_catalog(path)
-    _, plan = plan_truth(catalog)
-    cell_of = {cell.sweep: cell.id for cell in plan.cells}
     rates = {
         "paced-baseline": 10e6,
         "paced-dose1": 1e6,
@@ -76,15 +54,17 @@ def grades(tmp_path: Path) -> list[Grade]:
         "two-second": 4e6,
         "two-both": 1e6,
     }
-    cells = [
-        explained(cell_of["veth-undisturbed"], Cause.CAPACITY, Cause.NOT_KNOWN),
-        explained(cell_of["paced-dose1"], Cause.BOTTLENECK, Cause.PACING_RATE, agrees=False),
-        explained(cell_of["paced-dose2"], Cause.NOT_KNOWN, unknown=0.01),
-        explained(cell_of["paced-dose3"], Cause.SEND_BUFFER),
-        explained(cell_of["two-both"], Cause.SEND_BUFFER, Cause.NOT_KNOWN, Cause.PACING_RATE),
-    ]
-    explanation = Explanation(experiment="truth", cells=cells, headline="It is.")
-    return grade(catalog, plan, {cell_of[sweep]: rate for sweep, rate in rates.items()}, explanation)
+    verdicts = {
+        "veth-undisturbed": verdicts_of(Cause.CAPACITY, Cause.NOT_KNOWN),
+        "paced-dose1": verdicts_of(Cause.BOTTLENECK, Cause.PACING_RATE),
+        "paced-dose2": verdicts_of(Cause.NOT_KNOWN),
+        "paced-dose3": verdicts_of(Cause.SEND_BUFFER),
+        "two-both": verdicts_of(Cause.SEND_BUFFER, Cause.NOT_KNOWN, Cause.PACING_RATE),
+    }
+    budgets = {role: budget() for role in verdicts}
+    budgets |= {"paced-dose1": budget(agrees=False), "paced-dose2": budget(unknown=0.01)}
+    told = {role: {"dominant_state": "pacing", "budgets": [one]} for role, one in budgets.items()}
+    return graded(tmp_path, paced(1, 2, 3) + PAIR, verdicts, rates, told)
 
 
 def test_doses_are_held_against_their_baseline(grades: list[Grade]) -> None:

@@ -5,29 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.truth.explained_doses import HELD_OUT, explained, paced, plan_of, together, written
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
+from whyperf.explain.model import Change, Verdict
 from whyperf.plan import Plan, build
 from whyperf.profile import Design, Level, Profile, Sweep
-from whyperf.truth import Catalog, Part, load_catalog, plan_truth, roles_of
+from whyperf.truth import Catalog, Part, load_catalog, roles_of
 from whyperf.truth.figures import figures_of_proofs
 from whyperf.truth.grade import grade
 from whyperf.truth.page import as_json, markdown
 from whyperf.truth.proving import LOOKS, Claim, Progress, claims_of, plan_proving
 
-CATALOG = """
-[baseline.veth]
-about = "Both ends on a veth pair."
-[[entry]]
-name = "paced"
-causes = ["pacing_rate"]
-baseline = "veth"
-doses = [{ pacing_rate_bps = 1000000 }, { pacing_rate_bps = 2000000 }, { pacing_rate_bps = 3000000 }]
-held_out = [{ pacing_rate_bps = 1500000 }]
+CATALOG = f"""{paced(1, 2, 3)}{HELD_OUT}
 tried = [
-  { dose = 1, wrong = { no_delay = true }, why = "Segments are full." },
-  { dose = 2, wrong = { no_delay = true }, why = "Segments are full." },
-  { dose = 4, wrong = { no_delay = true }, why = "Segments are full." },
+  {{ dose = 1, wrong = {{ no_delay = true }}, why = "Segments are full." }},
+  {{ dose = 2, wrong = {{ no_delay = true }}, why = "Segments are full." }},
+  {{ dose = 4, wrong = {{ no_delay = true }}, why = "Segments are full." }},
 ]
 """
 RIGHT: dict[str, Level] = {"pacing_rate_bps": "default"}
@@ -42,21 +35,14 @@ def verdict(cause: Cause, factors: dict[str, Level], gain: float | None = 8.0) -
 
 def claims_from(folder: Path, *verdicts: list[Verdict]) -> tuple[Catalog, list[Claim]]:
     """The claims of the doses 1, 2 and 4, whose cells have these verdicts; each lowers the rate to a tenth."""
-    path = folder / "catalog.toml"
-    path.write_text(CATALOG)
-    catalog = load_catalog(path)
-    _, plan = plan_truth(catalog)
-    cell_of = {cell.sweep: cell.id for cell in plan.cells}
+    catalog, plan, cell_of = plan_of(folder, CATALOG)
     rates = {cell.id: 1e6 for cell in plan.cells} | {cell_of["paced-baseline"]: 1e7}
     cells = [
-        CellExplanation(
-            cell=cell_of[f"paced-dose{dose}"], trial=None, rate_bps=1e6, dominant_state=None, missing=[], budgets=[],
-            patterns=[], verdicts=given, headline="It is.",
-        )
+        explained(cell_of[f"paced-dose{dose}"], given, trial=None)
         for dose, given in zip((1, 2, 4), verdicts, strict=True)
-    ]  # fmt: skip
-    explained = Explanation(experiment="truth", cells=cells, headline="It is.")
-    return catalog, claims_of(catalog, grade(catalog, plan, rates, explained), explained)
+    ]
+    told = together(cells)
+    return catalog, claims_of(catalog, grade(catalog, plan, rates, told), told)
 
 
 @pytest.fixture
@@ -175,7 +161,6 @@ def test_the_shipped_catalog_tries_enough_and_every_wrong_change_can_be_planned(
 
 
 def test_a_dose_that_there_is_not_cannot_be_tried(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.toml"
-    path.write_text(CATALOG.replace("dose = 4", "dose = 5"))
+    path = written(tmp_path, CATALOG.replace("dose = 4", "dose = 5"))
     with pytest.raises(Exception, match="tried names a dose by its number"):
         load_catalog(path)

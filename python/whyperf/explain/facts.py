@@ -33,6 +33,8 @@ class EndFacts:
         call_bytes_mean: payload of a call.
         call_ns_mean: time in a call that moved something, waiting left out.
         in_call_ratio: the threads' time in read and write calls, on a CPU.
+        payload_ratio: what moving the payload takes of the CPU that the threads run on: their calls and softirqs.
+        wakeups_per_s: how often a thread woke from a sleep in or before a call.
         asleep_ratio: their time asleep between the calls that move this end's payload.
         asleep_other_ratio: asleep before calls of the other kind: an answer is waited for.
         computing_ratio: running, but in no call.
@@ -57,6 +59,8 @@ class EndFacts:
     call_bytes_mean: float | None = None
     call_ns_mean: float | None = None
     in_call_ratio: float | None = None
+    payload_ratio: float | None = None
+    wakeups_per_s: float | None = None
     asleep_ratio: float | None = None
     asleep_other_ratio: float | None = None
     computing_ratio: float | None = None
@@ -167,6 +171,9 @@ class SegmentFacts:
         released_bytes: the middle one of the packets that such an ACK released.
         answer_ratio: part of the time from the last data sent to the answer; None where no data comes back.
         think_ratio: part of the time from the answer to the next data sent.
+        turn_ns: the mean time from a request to the next.
+        exchange_ns: the middle time from the first data of a request to its answer; `answer_ns` from the last,
+            `think_ns` from the answer to the next request.
         line_bps: the most frequent rate of pairs of segments that arrived, headers included.
         line_steadiness: part of the pairs that have about this rate.
         line_use_ratio: all that arrived over what a line of this rate could have carried.
@@ -201,6 +208,10 @@ class SegmentFacts:
     released_bytes: float | None = None
     answer_ratio: float | None = None
     think_ratio: float | None = None
+    turn_ns: float | None = None
+    exchange_ns: float | None = None
+    answer_ns: float | None = None
+    think_ns: float | None = None
     line_bps: float | None = None
     line_steadiness: float | None = None
     line_use_ratio: float | None = None

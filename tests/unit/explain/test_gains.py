@@ -6,6 +6,7 @@ import pytest
 
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.cold import COLD_NS, MOST_COLDER, WAKE_NS, cold_ns, warm_ns
 
 FAR = WindowFacts(rtt_ns_min=2_000_000, rtt_ns_median=2_100_000)
 NEAR = WindowFacts(rtt_ns_min=40_000, rtt_ns_median=50_000)
@@ -58,9 +59,11 @@ def test_the_window_of_neighbors_ends_at_their_cpus_and_that_of_a_path_at_what_t
 
 def test_a_window_of_neighbors_that_grows_makes_larger_packets() -> None:
     few = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=2)
-    found = gain.of_window(ends(0.1, 0.2, windows=NEAR, segments=few), 0.5)
-    # 2000 bytes in 16 us, a fifth of which is work: 3.2 us, 0.24 us of it for bytes. 65160 bytes take 2.96 + 7.82 us.
-    assert found.ratio == pytest.approx(65_160 * 8 / 10.78 / 1000, rel=1e-2)
+    found = gain.of_window(ends(0.3, 0.6, windows=NEAR, segments=few), 0.5)
+    # 2000 bytes in 16 us, three fifths of which are work: 9.6 us, 0.24 us of it for bytes. 65160 bytes: 9.36 + 7.82 us.
+    assert found.ratio == pytest.approx(65_160 * 8 / 17.18 / 1000, rel=1e-2)
+    # A core moves about 32 Gbit/s.
+    assert gain.of_window(ends(0.05, 0.1, windows=NEAR, segments=few), 0.5).ratio == pytest.approx(32)
     whole = SegmentFacts(segment_bytes_mean=1448, sent_segments_per_packet=45)
     assert gain.of_window(ends(0.1, 0.2, windows=NEAR, segments=whole), 0.5).ratio == pytest.approx(5)
 
@@ -68,6 +71,54 @@ def test_a_window_of_neighbors_that_grows_makes_larger_packets() -> None:
 def test_an_end_that_sleeps_may_do_several_times_what_it_shows() -> None:
     working, sleeping = gain.of_ends(ends(0.8, 0.1)), gain.of_ends(ends(0.01, 0.01))
     assert working.high / working.ratio < 2 < sleeping.high / sleeping.ratio
+
+
+def woken(payload: float, wakeups_per_s: float, **facts: object) -> Facts:
+    """A sender that takes so much of its CPU, in pieces between which it sleeps, at 1 Gbit/s."""
+    sender = EndFacts(in_call_ratio=payload, payload_ratio=payload, wakeups_per_s=wakeups_per_s)
+    return Facts("t", rate_bps=1e9, sender=sender, **facts)  # type: ignore[arg-type]
+
+
+def test_what_waking_up_cold_costs_goes_with_the_sleep() -> None:
+    # 50 us each ms, of which 950 us are slept: 4 + 90 * (1 - exp(-0.2375)) = 23.0 us are for waking up cold.
+    found = gain.of_ends(replace(woken(0.05, 1000), rate_bps=0.5e9))
+    assert found.ratio == pytest.approx(1000 / 27.0, rel=1e-2)
+    assert found.low < 20 < found.high
+    assert "wake up cold" in found.basis
+    # A reader that comes late finds its payload in memory, busy or not.
+    assert gain.of_ends(woken(0.05, 1000), behind=True).ratio == pytest.approx(20)
+    # At most four fifths are taken off, and no more than what a core usually moves, or shows.
+    assert gain.of_ends(woken(0.025, 1000)).ratio == pytest.approx(40)
+    assert gain.of_ends(replace(woken(0.025, 1000), rate_bps=0.1e9)).ratio == pytest.approx(200)
+
+
+def test_the_first_filling_of_buffers_is_no_part_of_the_rate_that_grows() -> None:
+    slow = replace(woken(0.01, 0), goodput_bps=0.5e9)
+    assert gain.of_ends(slow).ratio == pytest.approx(2 * 100)
+    assert gain.of_ends(replace(slow, goodput_bps=2e9)).ratio == pytest.approx(100)
+
+
+TURNS = SegmentFacts(turn_ns=1.1e6, exchange_ns=200e3, answer_ns=80e3, think_ns=60e3)
+
+
+def test_without_its_pauses_an_exchange_takes_what_it_takes_warm() -> None:
+    # Slept 1 ms: 4 + 90 * (1 - exp(-0.25)) = 23.9 us less for the exchange, and for taking up its answer.
+    found = gain.of_pauses(woken(0.0, 0, segments=TURNS), 1 / 1.1)
+    assert found.ratio == pytest.approx(1100 / (176.1 + 56.1), rel=1e-2)
+    # Without a log of the segments: what is left of the time.
+    assert gain.of_pauses(woken(0.0, 0), 0.9).ratio == pytest.approx(10)
+
+
+def test_without_a_wait_within_it_a_turn_is_its_answer_and_what_comes_after() -> None:
+    found = gain.of_held_turns(woken(0.0, 0, segments=TURNS), 0.1 / 1.1)
+    assert found.ratio == pytest.approx(1100 / (56.1 + 36.1), rel=1e-2)
+    assert gain.of_held_turns(woken(0.0, 0), 0.1).ratio == pytest.approx(10)
+
+
+def test_a_sleep_costs_more_the_longer_it_is_and_at_most_so_much() -> None:
+    assert cold_ns(0) == WAKE_NS
+    assert cold_ns(1e6) < cold_ns(5e6) < cold_ns(1e12) == pytest.approx(WAKE_NS + COLD_NS)
+    assert warm_ns(10e3, 1e9) == pytest.approx(10e3 / MOST_COLDER)
 
 
 def test_larger_calls_cost_their_bytes() -> None:

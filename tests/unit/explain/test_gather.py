@@ -12,6 +12,7 @@ from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.rates import line_rate
 from whyperf.explain.gather.segments import read_logs, segment_facts
+from whyperf.explain.gather.turns import Turns, turns
 
 PACKET = 1448
 LINE_BPS = 100e6
@@ -128,3 +129,26 @@ def test_the_end_that_gets_nearly_everything_is_the_receiver(
     info = pl.DataFrame({"connection": [0], "bytes_acked": [acked], "bytes_received": [received]})
     trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": info})
     assert by_payload(trial).ends["near"].role == role
+
+
+def test_turns_are_told_from_request_to_answer_and_on_to_the_next_request() -> None:
+    # Twice: two packets of a request, its answer 30 us after the second, and a pause.
+    steps = [(0, "out"), (10, "out"), (40, "in"), (1000, "out"), (1010, "out"), (1050, "in"), (2000, "out")]
+    sent = pl.DataFrame(
+        {
+            "time_ns": [at * 1000 for at, _ in steps],
+            "direction": [way for _, way in steps],
+            "connection": 0,
+            "payload_bytes": 100,
+        }
+    )
+    found = turns(sent)
+    assert found == Turns(
+        answer_ratio=70e3 / 2000e3,
+        think_ratio=1910e3 / 2000e3,
+        turn_ns=1e6,
+        exchange_ns=45e3,
+        answer_ns=35e3,
+        think_ns=955e3,
+    )
+    assert turns(sent.filter(pl.col("direction") == "out")) == Turns()

@@ -18,7 +18,9 @@ _SPENT = ("blocked_ns", "preempted_ns", "softirq_ns", "waited_before_ns", "runna
 class Calls:
     """Of the calls that move the payload this end's way. Ratios are of the threads' time from their first call to their
     last: `in_call_ratio` in a call and on a CPU, `asleep_ratio` asleep before such a call, `asleep_other_ratio`
-    before another (an answer is waited for), `computing_ratio` running between calls, `runnable_ratio` wanting a CPU.
+    before another (an answer is waited for), `computing_ratio` running between calls, `runnable_ratio` wanting a CPU,
+    `in_softirqs_ratio` under softirqs that came in a call. `wakeups_per_s` is how often a thread slept in or before a
+    call.
     """
 
     count: int | None = None
@@ -29,6 +31,8 @@ class Calls:
     asleep_other_ratio: float | None = None
     computing_ratio: float | None = None
     runnable_ratio: float | None = None
+    in_softirqs_ratio: float | None = None
+    wakeups_per_s: float | None = None
 
 
 def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
@@ -52,6 +56,7 @@ def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
         "waited_before_ns", "runnable_before_ns", "softirq_before_ns"
     )
     asleep = pl.col("waited_before_ns").sum() / life
+    slept = (pl.col("blocked_ns") + pl.col("waited_before_ns")) > 0
     others = rows.filter(pl.col("call") != ("write" if end.role == "sender" else "read"))
     return Calls(
         count=moved.height,
@@ -62,6 +67,8 @@ def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
         asleep_other_ratio=first(others, asleep),
         computing_ratio=first(rows, between.clip(0).sum() / life),
         runnable_ratio=first(rows, (pl.col("preempted_ns") + pl.col("runnable_before_ns")).sum() / life),
+        in_softirqs_ratio=first(rows, pl.col("softirq_ns").sum() / life),
+        wakeups_per_s=first(rows, slept.sum() * 1e9 / life),
     )
 
 

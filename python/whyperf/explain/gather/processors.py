@@ -21,12 +21,14 @@ LEAST_TICKED_NS = 100_000_000
 
 @dataclass(frozen=True)
 class Processors:
-    """Ratios of the measured phase; None where nothing tells."""
+    """Ratios of the measured phase; None where nothing tells. `own_softirq_ratio` is of the CPUs that the threads ran
+    on."""
 
     thread_ratio: float | None = None
     run_queue_ratio: float | None = None
     busy_ratio: float | None = None
     softirq_ratio: float | None = None
+    own_softirq_ratio: float | None = None
     other_ratio: float | None = None
     cpus: frozenset[int] = frozenset()
 
@@ -42,6 +44,7 @@ def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
         run_queue_ratio=_highest(threads, "waited"),
         busy_ratio=busy,
         softirq_ratio=_highest(softirqs, "ratio"),
+        own_softirq_ratio=None if softirqs is None else _highest(softirqs.filter(pl.col("cpu").is_in(used)), "ratio"),
         other_ratio=other,
         cpus=used,
     )

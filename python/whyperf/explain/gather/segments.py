@@ -11,6 +11,7 @@ from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chan
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.rates import line_rate
 from whyperf.explain.gather.table import first
+from whyperf.explain.gather.turns import turns
 
 _SENT = (
     *("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "retransmission"),
@@ -80,7 +81,7 @@ def segment_facts(logs: Logs) -> SegmentFacts:
     again = data.filter(pl.col("retransmission").is_not_null())
     segments, packets = int(data.select(_WIRE.sum()).item()), data.height
     pacing, constant = _pacing(data)
-    answers, thinks = _turns(logs.sent)
+    both = turns(logs.sent)
     facts = SegmentFacts(
         data_segments=segments,
         data_packets=packets,
@@ -91,8 +92,12 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         data_back_packets=logs.sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
         pacing_bps=pacing,
         pacing_constant_ratio=constant,
-        answer_ratio=answers,
-        think_ratio=thinks,
+        answer_ratio=both.answer_ratio,
+        think_ratio=both.think_ratio,
+        turn_ns=both.turn_ns,
+        exchange_ns=both.exchange_ns,
+        answer_ns=both.answer_ns,
+        think_ns=both.think_ns,
     )
     return facts if logs.taken is None else _of_both(facts, logs.sent, data, logs.taken)
 
@@ -203,26 +208,6 @@ def _pacing(data: pl.DataFrame) -> tuple[float | None, float | None]:
     counts = rates.value_counts(sort=True)
     value, number = counts.row(0)
     return float(value) * 8, float(number) / data.height
-
-
-def _turns(sent: pl.DataFrame) -> tuple[float | None, float | None]:
-    """Where data goes both ways in turns: the part of the time from the last data out to the answer in, and from the
-    answer to the next data out. None where no answers come.
-    """
-    both = sent.filter(_HAS_DATA & (pl.col("time_ns") >= 0)).select("time_ns", "connection", "direction")
-    if both.filter(_IN).is_empty():
-        return None, None
-    turns = both.with_columns(
-        pl.col("direction").shift(1).over("connection").alias("before"),
-        (pl.col("time_ns") - pl.col("time_ns").shift(1).over("connection")).alias("gap_ns"),
-    )
-    span = turns.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
-    life = int(span["time_ns"].sum())
-    if life <= 0:
-        return None, None
-    waits = turns.filter((pl.col("before") == "out") & _IN)["gap_ns"].sum()
-    thinks = turns.filter((pl.col("before") == "in") & _OUT)["gap_ns"].sum()
-    return float(waits) / life, float(thinks) / life
 
 
 def _whole(value: float | None) -> int | None:

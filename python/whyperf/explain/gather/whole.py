@@ -10,8 +10,8 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
-from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.processors import processors
+from whyperf.explain.gather.calls import Calls, calls
+from whyperf.explain.gather.processors import Processors, processors
 from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
 from whyperf.explain.gather.sockets import Sockets, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
@@ -120,6 +120,8 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) ->
         call_bytes_mean=mean,
         call_ns_mean=called.ns_mean,
         in_call_ratio=called.in_call_ratio,
+        payload_ratio=_payload_ratio(called, busy),
+        wakeups_per_s=called.wakeups_per_s,
         asleep_ratio=called.asleep_ratio,
         asleep_other_ratio=called.asleep_other_ratio,
         computing_ratio=called.computing_ratio,
@@ -129,6 +131,20 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) ->
         no_delay=own.no_delay,
         mss_bytes=own.mss_bytes,
     )
+
+
+def _payload_ratio(called: Calls, busy: Processors) -> float | None:
+    """Calls less the softirqs that came in them, and softirqs; None without a log of calls.
+
+    The clock of a call runs on while a virtual machine's CPU does not; that of the thread, which is exact, bounds it.
+    """
+    if called.in_call_ratio is None:
+        return None
+    within = called.in_softirqs_ratio or 0.0
+    own = max(0.0, called.in_call_ratio - within)
+    if busy.thread_ratio is not None:
+        own = min(own, busy.thread_ratio)
+    return min(1.0, own + max(within, busy.own_softirq_ratio or 0.0))
 
 
 def shares_of(budgets: list[Budget]) -> dict[str, float]:

@@ -92,7 +92,7 @@ def think_time(facts: Facts) -> Finding | None:
             ),
         ),
         "The next request leaves as soon as an answer has come.",
-        gain.of_turns(facts, 1 - lost),
+        gain.of_pauses(facts, lost),
     )
 
 
@@ -143,7 +143,7 @@ def slow_reader(facts: Facts) -> Finding | None:
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
         ),
         "The receive queue is empty while the rate is as low.",
-        gain.of_ends(facts),
+        gain.of_ends(facts, behind=True),
     )
 
 

@@ -58,7 +58,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
             state_evidence(end, role, S.NOT_WRITING if role == "sender" else R.NOT_READING),
         ),
         f"The {role}'s thread sleeps between its calls.",
-        gain.of_ends(facts),
+        gain.of_ends(facts, behind=role == "receiver"),
     )
 
 

@@ -11,9 +11,10 @@ A call and a packet cost a fixed part and a part for each byte, so that larger o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from whyperf.explain.facts import EndFacts, Facts
+from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 
 MOST_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
@@ -95,27 +96,44 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     return gain(_full_line(facts, told.line_use_ratio), _SURE if far and seen else _SPREAD, "a full line")
 
 
-def of_ends(facts: Facts, *, saved: str = "") -> Gain:
+def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
     """How much faster the ends could be if nothing but moving the payload took their CPUs.
 
-    That is their calls, and receive processing, which may have a CPU of its own; what their threads do besides goes
-    once nothing makes them wait. Without a log of the calls it is all that they took.
+    That is their calls and softirqs; what their threads do besides goes once nothing makes them wait, and so does
+    waking up cold for each piece. `behind` says that the receiver reads late: its payload comes from memory, cold or
+    not. Without a log of the calls it is all that the ends took.
     """
     bounds = [
         one
         for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
-        if saved not in {role, "both"} and (one := _of_end(end)) is not None
+        if saved not in {role, "both"} and (one := _of_end(facts, end, behind=behind)) is not None
     ]
     return least(bounds) or idle(MOST_GAIN, "ends that do next to nothing")
 
 
-def _of_end(end: EndFacts) -> Gain | None:
+def _of_end(facts: Facts, end: EndFacts, *, behind: bool) -> Gain | None:
     known = [end.in_call_ratio, end.softirq_ratio] if end.in_call_ratio is not None else [end.on_cpu_ratio]
-    works = max((value for value in known if value), default=None)
+    works = end.payload_ratio or max((value for value in known if value), default=None)
     if works is None:
         return None
     basis = "what calls and receive processing take of the CPUs"
-    return gain(1 / works, _SPREAD, basis) if works >= _BUSY_RATIO else idle(1 / works, basis)
+    # A trial's rate holds the first filling of buffers, too, which is no part of the rate that is to grow.
+    filling = max(1.0, (facts.rate_bps or 0.0) / facts.goodput_bps) if facts.goodput_bps else 1.0
+    if works >= _BUSY_RATIO:
+        return gain(filling / works, _SPREAD, basis)
+    wakeups = max(one.wakeups_per_s or 0.0 for one in (facts.sender, facts.receiver))
+    if behind or not wakeups:
+        return idle(filling / works, basis)
+    turn_ns = 1e9 / wakeups
+    warm = warm_ns(works * turn_ns, (1 - works) * turn_ns) / turn_ns
+    found = idle(_of_a_core(facts, filling / warm, filling / works), f"{basis} that no longer sleep and wake up cold")
+    return replace(found, low=min(found.low, max(1.0, filling / works)))
+
+
+def _of_a_core(facts: Facts, ratio: float, seen: float) -> float:
+    """At most what a core usually moves, but no less than what the evidence shows."""
+    now = facts.goodput_bps or facts.rate_bps
+    return ratio if not now else max(seen, min(ratio, CORE_BPS / now))
 
 
 def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
@@ -125,13 +143,15 @@ def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
     of its own beside those of its bytes.
     """
     ends, told = of_ends(facts, saved=saved), facts.segments
-    if not told.segment_bytes_mean or not told.sent_segments_per_packet or not facts.rate_bps:
+    now = facts.goodput_bps or facts.rate_bps
+    if not told.segment_bytes_mean or not told.sent_segments_per_packet or not now:
         return ends
     size = told.segment_bytes_mean * told.sent_segments_per_packet
     if size >= SUPER_SEGMENT_BYTES:
         return ends
-    each = 8e9 * size / facts.rate_bps / ends.ratio
-    return idle(_in_larger(each, size, SUPER_SEGMENT_BYTES) * ends.ratio, f"{ends.basis}, in larger packets")
+    each = 8e9 * size / now / ends.ratio
+    ratio = _of_a_core(facts, _in_larger(each, size, SUPER_SEGMENT_BYTES) * ends.ratio, ends.ratio)
+    return idle(ratio, f"{ends.basis}, in larger packets")
 
 
 def _in_larger(each: float, size: float, wanted: float) -> float:
@@ -195,6 +215,30 @@ def of_turns(facts: Facts, kept: float) -> Gain:
     basis, ratio = "what is left of an exchange", 1 / max(1e-3, kept)
     turns = gain(ratio, _SPREAD, basis) if kept >= _BUSY_RATIO else idle(ratio, basis)
     return least((turns, of_line(facts), of_ends(facts))) or turns
+
+
+def of_pauses(facts: Facts, lost: float) -> Gain:
+    """Without the pauses between exchanges, the `lost` part of the time, and without waking up cold after each.
+
+    What an exchange takes is seen; how long the sender takes up its answer is not, for its pause begins there: about
+    as long as the receiver takes up a request.
+    """
+    told = facts.segments
+    if not told.turn_ns or not told.exchange_ns or told.answer_ns is None:
+        return of_turns(facts, 1 - lost)
+    slept = lost * told.turn_ns
+    left = warm_ns(told.exchange_ns, slept) + warm_ns(told.answer_ns, slept)
+    return of_turns(facts, left / told.turn_ns)
+
+
+def of_held_turns(facts: Facts, kept: float) -> Gain:
+    """Without a wait within each exchange, all but the `kept` part of the time, and without waking up cold from it."""
+    told = facts.segments
+    if not told.turn_ns or told.answer_ns is None or told.think_ns is None:
+        return of_turns(facts, kept)
+    slept = (1 - kept) * told.turn_ns
+    left = warm_ns(told.answer_ns, slept) + warm_ns(told.think_ns, slept)
+    return of_turns(facts, left / told.turn_ns)
 
 
 def _full_line(facts: Facts, use: float) -> float:

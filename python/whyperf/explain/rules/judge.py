@@ -144,7 +144,8 @@ def _capacity(facts: Facts) -> Finding | None:
             figure(f"The {role}'s CPU was busy {percent(busy)} of the time.", "cpu", end, busy, "ratio"),
             state_evidence(end, role, *states),
         ),
-        "A faster or less busy CPU at that end leaves the rate as it is.",
+        "A faster or less busy CPU at that end leaves the rate as it is; or its device's receive offload is off "
+        "(ethtool -k), which no segment tells where packets arrive large.",
     )
 
 

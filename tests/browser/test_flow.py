@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.test_report import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen
+from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen, watched
 from tests.unit.report.flow.flow_results import experiment
 from tests.unit.report.flow.flow_tracks import about, track
 from whyperf.analyze import summarize
@@ -110,21 +110,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[Where, Made]:
 @contextmanager
 def opened(browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light") -> Iterator[tuple[Page, Seen]]:
     """The page, drawn, and what was seen so far."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    seen = Seen()
-    page.on(
-        "console",
-        lambda message: seen.complaints.append(message.text) if message.type in {"error", "warning"} else None,
-    )
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(file.as_uri())
-    page.wait_for_selector("html[data-flow-ready=true]", state="attached")
-    try:
+    with watched(browser, file, width, scheme) as (page, seen):
+        page.wait_for_selector("html[data-flow-ready=true]", state="attached")
         yield page, seen
-    finally:
-        context.close()
 
 
 def inside(one: Track, start: int, end: int) -> slice:

@@ -2,75 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-Scheme = Literal["light", "dark"]
+from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen, watched
+
 KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange", "transports")
-WIDE, NARROW = 1400, 400
-
-DRAWN = """() => [...document.querySelectorAll(".chart")].map((place) => {
-  const canvases = [];
-  const walk = (node) => {
-    for (const child of node.children) {
-      if (child.tagName === "CANVAS") canvases.push(child);
-      if (child.shadowRoot) walk(child.shadowRoot);
-      walk(child);
-    }
-  };
-  walk(place);
-  const colors = new Set();
-  let inked = 0;
-  for (const canvas of canvases) {
-    if (!canvas.width || !canvas.height) continue;
-    const pixels = new Uint32Array(
-      canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-    for (const pixel of pixels) if (pixel >>> 24) { inked += 1; if (colors.size < 50) colors.add(pixel); }
-  }
-  return { id: place.id, canvases: canvases.length, inked, colors: colors.size };
-})"""
-"""How much ink each chart's canvases hold, and in how many colors."""
-
-OVERFLOW = """() => ({
-  page: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  outside: [...document.querySelectorAll("main *")].filter((one) => {
-    if (one.closest(".scroll, .command, svg")) return false;
-    return one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
-  }).map((one) => one.tagName + "." + one.className),
-})"""
-
-
-@dataclass
-class Seen:
-    """What a browser did while a page was open."""
-
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
 
 
 @contextmanager
 def opened(browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light") -> Iterator[tuple[Page, Seen]]:
     """The page, ready, and what was seen so far."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    seen = Seen()
-    page.on(
-        "console",
-        lambda message: seen.complaints.append(message.text) if message.type in {"error", "warning"} else None,
-    )
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(file.as_uri())
-    page.wait_for_selector("html[data-ready=true]", state="attached")
-    page.wait_for_function("Bokeh.documents.every((one) => one.is_idle)")
-    try:
+    with watched(browser, file, width, scheme) as (page, seen):
+        page.wait_for_selector("html[data-ready=true]", state="attached")
+        page.wait_for_function("Bokeh.documents.every((one) => one.is_idle)")
         yield page, seen
-    finally:
-        context.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)

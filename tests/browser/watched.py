@@ -1,0 +1,69 @@
+"""A page in a headless browser: what it draws, how wide it is, and what the browser did meanwhile."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Page
+
+Scheme = Literal["light", "dark"]
+WIDE, NARROW = 1400, 400
+
+DRAWN = """() => [...document.querySelectorAll(".chart")].map((place) => {
+  const canvases = [];
+  const walk = (node) => {
+    for (const child of node.children) {
+      if (child.tagName === "CANVAS") canvases.push(child);
+      if (child.shadowRoot) walk(child.shadowRoot);
+      walk(child);
+    }
+  };
+  walk(place);
+  const colors = new Set();
+  let inked = 0;
+  for (const canvas of canvases) {
+    if (!canvas.width || !canvas.height) continue;
+    const pixels = new Uint32Array(
+      canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    for (const pixel of pixels) if (pixel >>> 24) { inked += 1; if (colors.size < 50) colors.add(pixel); }
+  }
+  return { id: place.id, canvases: canvases.length, inked, colors: colors.size };
+})"""
+"""How much ink each chart's canvases hold, and in how many colors."""
+
+OVERFLOW = """() => ({
+  page: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  outside: [...document.querySelectorAll("main *")].filter((one) => {
+    if (one.closest(".scroll, .command, svg")) return false;
+    return one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+  }).map((one) => one.tagName + "." + one.className),
+})"""
+
+
+@dataclass
+class Seen:
+    """What a browser did while a page was open."""
+
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def watched(browser: Browser, file: Path, width: int, scheme: Scheme) -> Iterator[tuple[Page, Seen]]:
+    """The page as it loads, and what was seen so far."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    seen = Seen()
+    page.on(
+        "console",
+        lambda message: seen.complaints.append(message.text) if message.type in {"error", "warning"} else None,
+    )
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(file.as_uri())
+    try:
+        yield page, seen
+    finally:
+        context.close()

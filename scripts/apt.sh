@@ -30,10 +30,11 @@ POLICY=/usr/sbin/policy-rc.d
 
 hold_services() {
     [ -e "$POLICY" ] && return 0
-    printf '#!/bin/sh\nexit 101\n' | $1 tee "$POLICY" >/dev/null
-    $1 chmod 755 "$POLICY"
+    # Before the file is there: an interruption leaves none.
     # shellcheck disable=SC2064  # the prefix is to be expanded now
     trap "$1 rm -f '$POLICY'" EXIT
+    printf '#!/bin/sh\nexit 101\n' | $1 tee "$POLICY" >/dev/null
+    $1 chmod 755 "$POLICY"
 }
 
 release_services() {
@@ -50,7 +51,8 @@ install_packages() {
     say "installing $*"
     hold_services "$root"
     $root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || warn "apt-get update failed; trying with the package lists at hand"
-    if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null; then
+    # A host's own upgrades may hold the lock for a while.
+    if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=120 "$@" </dev/null >/dev/null; then
         release_services "$root"
         return 1
     fi

@@ -36,7 +36,7 @@ def bit_rate(bps: float) -> str:
 
 def octets(count: float) -> str:
     """A number of bytes, in full: sizes matter to the byte here."""
-    return f"{count:,.0f} bytes"
+    return "1 byte" if count == 1 else f"{count:,.0f} bytes"
 
 
 def percent(ratio: float) -> str:

@@ -26,11 +26,16 @@ CAPITALS = {
     )
 }
 
+_OWN_NAMES = {"rtt_probe": "RTT probe's carrier"}
+"""Factors that would have the name of another without its unit."""
+
 _UNITS = ("_bytes", "_bps", "_ms", "_us", "_per_s", "_s")
 
 
 def factor_name(factor: str) -> str:
     """`write_size_bytes` -> `write size`; units are told with the levels."""
+    if factor in _OWN_NAMES:
+        return _OWN_NAMES[factor]
     unit = next((unit for unit in _UNITS if factor.endswith(unit)), "")
     name = factor.removesuffix(unit).replace("_", " ")
     return " ".join(CAPITALS.get(word, word) for word in name.split())
@@ -76,4 +81,6 @@ def level_with_unit(factor: str, level: object) -> str:
 
 def setting(factors: dict[str, object], names: list[str]) -> str:
     """Some factors of a cell in a phrase: `window 8,192 bytes, write size 512 bytes`."""
-    return ", ".join(f"{factor_name(name)} {level_with_unit(name, factors.get(name))}" for name in names)
+    # A factor without a level has no meaning in this cell, as a congestion control over a transport without.
+    given = [name for name in names if factors.get(name) is not None]
+    return ", ".join(f"{factor_name(name)} {level_with_unit(name, factors[name])}" for name in given)

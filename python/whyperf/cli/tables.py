@@ -17,7 +17,7 @@ MOST_ROWS = 24
 #: Between two columns.
 GAP = 2
 #: Headings of the report's table that are long for a terminal.
-SHORTER = {"Retransmitted": "Retr", "Announced window": "Window announced"}
+SHORTER = {"Retransmitted": "Retr", "Announced window (bytes)": "Window announced"}
 #: What a narrow terminal does without, in this order.
 LEAVE_OUT = (
     "Trials",

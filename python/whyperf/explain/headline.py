@@ -54,8 +54,14 @@ def experiment_headline(cells: Sequence[CellExplanation]) -> str:
     for cell in cells:
         cause = " ".join(_WRITTEN.get(word, word) for word in cell.verdicts[0].cause.value.split("_"))
         counts[cause] = counts.get(cause, 0) + 1
+    # What is not known limits nothing; it comes last, however many cells it is.
+    unknown = counts.pop("not known", 0)
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    told = ", ".join(f"{cause} in {number}" for cause, number in ranked[:4])
+    told = ", ".join([
+        *(f"{cause} in {number:,}" for cause, number in ranked[:4]),
+        *([f"others in {others:,}"] if (others := sum(number for _, number in ranked[4:])) else []),
+        *([f"not known in {unknown:,}"] if unknown else []),
+    ])  # fmt: skip
     return f"Of {count(len(cells), 'cell')} the limit is {told}{unread}."
 
 

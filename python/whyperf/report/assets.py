@@ -3,7 +3,10 @@
 import re
 from importlib.resources import files
 
+from markupsafe import Markup, escape
+
 NUMBER_AND_UNIT = re.compile(r"(\d) ([kMGT]?bit/s|bytes|%|s\b|ms\b|µs\b)")
+CODE = re.compile(r"`([^`]+)`")
 
 
 def asset(name: str) -> str:
@@ -14,3 +17,8 @@ def asset(name: str) -> str:
 def together(text: str) -> str:
     """Keeps numbers and their units on one line with no-break spaces."""
     return NUMBER_AND_UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
+
+
+def prose(text: str) -> Markup:
+    """A sentence for the page: numbers with their units, and what stands between backticks as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(together(text)))))

@@ -16,6 +16,10 @@ MOST_LEVELS = 12
 
 def host_facts(host: Document) -> Facts:
     """What a host is."""
+    if host.get("machine") == "simulated":
+        # The model has no memory, clock or kernel to tell of.
+        known = (("Name", host.get("hostname")), ("CPUs", str(len(host.get("cpus", ())))))
+        return [(name, str(value)) for name, value in (*known, ("Agent", host.get("agent_version"))) if value]
     tsc = host.get("tsc_hz")
     facts = [
         ("Name", host.get("hostname")),

@@ -51,8 +51,8 @@ def _points(compared: Sequence[tuple[Mapping[str, str], CellResult]]) -> Table:
     columns = (
         Column("Hosts", number=False),
         Column("Window (bytes)"),
-        Column("Reported"),
-        Column("Simulated"),
+        Column("Reported (Mbit/s)"),
+        Column("Simulated (Mbit/s)"),
         Column("Error"),
         Column("Sender busy"),
         Column("Receiver busy"),
@@ -79,8 +79,8 @@ def _points(compared: Sequence[tuple[Mapping[str, str], CellResult]]) -> Table:
 def _peaks(cells: Sequence[CellResult]) -> Table:
     columns = (
         Column("Hosts", number=False),
-        Column("Reported"),
-        Column("Simulated"),
+        Column("Reported (Mbit/s)"),
+        Column("Simulated (Mbit/s)"),
         Column("Error"),
         Column("At window (bytes)"),
         Column("At user data size (bytes)"),

@@ -95,7 +95,8 @@ def key_figures(summary: Summary) -> list[Figure]:
     if len(summary.cells) == 1:
         again = best.retransmitted_segments
         if again.median is not None and best.datagrams is None:
-            figures.append(Figure(f"{again.median:,.0f}", "", f"Retransmitted {again.unit}", "median of the trials"))
+            of_several = "median of the trials" if best.trials > 1 else ""
+            figures.append(Figure(f"{again.median:,.0f}", "", f"Retransmitted {again.unit}", of_several))
     figures.append(_trials(summary))
     return figures
 

@@ -26,7 +26,7 @@ Level = object
 
 @dataclass(frozen=True)
 class Axis:
-    """A varied factor with its levels in order; `aliases` are factors that vary exactly with it."""
+    """A varied factor with its levels in order; `aliases` are factors that have the same level in each cell."""
 
     factor: str
     levels: tuple[Level, ...]
@@ -135,7 +135,7 @@ def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
         master = next((other for other in kept if _decides(columns[other], columns[name])), None)
         if master is None:
             kept.append(name)
-        elif _decides(columns[name], columns[master]):
+        elif columns[name] == columns[master]:
             aliases.setdefault(master, []).append(name)
     kept.sort(key=names.index)
     return [Axis(name, _levels(cells, name), tuple(aliases.get(name, ()))) for name in kept]

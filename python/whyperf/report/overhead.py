@@ -38,7 +38,7 @@ def page(answer: Overhead) -> str:
             "line_bytes": f"{point.line_bytes:,.1f}".removesuffix(".0"),
             "layers": layer_rows(point),
         },
-        headings=("Message", "Frames", *cells_heading, "On the line", "User", "Adapter", "Of line"),
+        headings=("Message (bytes)", "Frames", *cells_heading, "On the line (bytes)", "User", "Adapter", "Of line"),
         rows=[
             (
                 f"{one.message_bytes:,}",
@@ -61,7 +61,7 @@ def page(answer: Overhead) -> str:
 def _curve(answer: Overhead) -> figures.Figure:
     """Both rates over the message size, and the line's."""
     scale, unit = (1e9, "Gbit/s") if answer.link.rate_bps >= 1e9 else (1e6, "Mbit/s")
-    made = figures.chart("Message (bytes)", unit, log_x=True)
+    made = figures.chart("Message (bytes)", f"Rate ({unit})", log_x=True)
     sizes = [point.message_bytes for point in answer.points]
     for paint, rates in (
         (_ADAPTER, [point.adapter_bps for point in answer.points]),

@@ -12,7 +12,7 @@ from whyperf.analyze.intervals import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import facts
-from whyperf.report.assets import asset, together
+from whyperf.report.assets import asset, prose, together
 from whyperf.report.blocks import Section
 from whyperf.report.bokehjs import bokeh_script
 from whyperf.report.explanation import ExplanationSection
@@ -53,7 +53,7 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         jinja2.FunctionLoader(flow_asset),
     ])  # fmt: skip
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=loader)
-    environment.filters["together"] = together
+    environment.filters |= {"together": together, "prose": prose}
     template = environment.from_string(asset("page.html.j2"))
     return template.render(
         version=__version__,
@@ -99,7 +99,8 @@ def _hosts(found: Found) -> list[dict[str, object]]:
     same = ("hostname", "kernel", "cpu_model", "memory_bytes")
     if {"near", "far"} <= hosts.keys() and all(hosts["near"].get(key) == hosts["far"].get(key) for key in same):
         hosts = {"near": hosts["near"]}
-        titles["near"] = "One host, both ends"
+        is_model = hosts["near"].get("machine") == "simulated"
+        titles["near"] = "Hosts of the model, both ends" if is_model else "One host, both ends"
     return [
         {
             "title": titles.get(name, name),

@@ -25,6 +25,7 @@ TICKS = (
     "As part of wall time of the end's own CPUs. The kernel counts by ticks, and its columns do not quite add up "
     "to wall time: a bar may end below 100 %, and where they add up to more all kinds are shortened alike."
 )
+MODELED = "As part of wall time of the end's own CPUs, which the model counts by the nanosecond."
 SHARED = "Where both ends share their CPUs their times cannot be told apart, and there is no bar."
 TRACED = (
     "As part of wall time of the end's own CPUs. Soft interrupt time is from tracepoints; user, interrupt, stolen and "
@@ -86,7 +87,7 @@ def split_note(cells: Iterable[CellResult]) -> str:
     """Where the bars' times come from: the tracepoints are named when all bars have them."""
     ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
     sources = {cpu.softirq_source for cpu in ends} - {None}
-    note = TRACED if sources == {TRACEPOINTS} else TICKS
+    note = TRACED if sources == {TRACEPOINTS} else TICKS if sources else MODELED
     return f"{note} {SHARED}" if any(cpu.busy_ratio is None and not cpu.exclusive for cpu in ends) else note
 
 

@@ -47,12 +47,12 @@ def cells_table(summary: Summary) -> Table:
     if len(sweeps) > 1:
         columns.append((Column("Sweep", number=False), lambda cell: Entry(cell.sweep, cell.sweep)))
     # Where factors vary together in one sweep they need not in another, so each has its own column then.
-    titles = {
-        axis.factor: axis.title if len(sweeps) == 1 else factor_title(axis.factor)
+    headings = {
+        axis.factor: Column(axis.title if len(sweeps) == 1 else factor_title(axis.factor), number=axis.numeric)
         for cells in sweeps.values()
         for axis in varied_axes(cells)
     }
-    columns += [(Column(title), _factor(factor)) for factor, title in titles.items()]
+    columns += [(heading, _factor(factor)) for factor, heading in headings.items()]
     columns += _measured(summary.cells, counts_ticks=summary.origin != "sim")
     rows = [[make(cell) for _, make in columns] for cell in summary.cells]
     kept = [
@@ -85,7 +85,7 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
             if exchange
             else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
         ),
-        *([] if exchange else [(Column("Announced window", "Largest receive window announced, bytes"), _announced)]),
+        *([] if exchange else [(Column("Announced window (bytes)", "Largest receive window announced"), _announced)]),
         (Column("Retransmitted", "Segments, or packets of a library, sent again, median of the trials"), _again),
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),

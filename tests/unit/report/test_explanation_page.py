@@ -190,6 +190,29 @@ def test_of_many_anomalies_the_first_are_seen_and_the_rest_is_counted(summary: S
     assert framed == {names[0], names[1]}
 
 
+def bare(name: str) -> CellExplanation:
+    return cell(name, verdict(Cause.NOT_KNOWN), state="unknown").model_copy(update={"budgets": []})
+
+
+def test_a_map_that_knows_nothing_shows_what_stands_out_or_is_not_there(summary: Summary) -> None:
+    cells = [bare(one.id) for one in summary.cells]
+    drop = Anomaly(
+        kind="drop", cell=cells[7].cell, sweep="main", factor="write_size_bytes", level=1, ratio=0.8, neighbors=[],
+        differences=[], cause=Cause.NOT_KNOWN, words="A drop.",
+    )  # fmt: skip
+    assert explanation_section(Explained(explanation(*cells)), summary).maps == ()
+    (framed,) = explanation_section(Explained(explanation(*cells, anomalies=[drop])), summary).maps
+    assert framed.stands_out
+    assert not framed.is_known
+
+
+def test_cells_of_which_nothing_is_known_hide_no_other() -> None:
+    unknown = [bare(f"c{number:04d}") for number in range(1, 30)]
+    known = cell("c0030")
+    assert chosen(explanation(*unknown, known)) == [known]
+    assert len(chosen(explanation(*unknown))) == 1
+
+
 def test_few_cells_are_all_drawn() -> None:
     assert len(chosen(explanation(*(cell(f"c000{number}") for number in range(1, 5))))) == 4
 

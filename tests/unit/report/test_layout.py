@@ -41,6 +41,16 @@ def test_factors_that_vary_together_are_one_axis() -> None:
     assert layout.x.title.endswith("(bytes)")
 
 
+def test_factors_that_vary_together_at_other_levels_are_not_called_equal() -> None:
+    pairs = [(1024, "cubic"), (2048, "reno"), (4096, "bbr")]
+    trials = [
+        made.Trial(cell=f"c{size:04d}", window_bytes=size, factors={"congestion_control": name}) for size, name in pairs
+    ]
+    layout = choose(cells(*trials))
+    assert layout is not None
+    assert " = " not in layout.x.title
+
+
 def test_further_factors_are_chosen_from_lists() -> None:
     trials = [
         made.Trial(cell=f"c{number:04d}", window_bytes=window, connections=many, direction=way)

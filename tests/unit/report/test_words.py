@@ -3,8 +3,8 @@
 import pytest
 
 from whyperf.analyze.quantity import bit_rate, octets, percent, seconds, significant
-from whyperf.analyze.words import factor_title, level_text, sweep_title
-from whyperf.report.assets import together
+from whyperf.analyze.words import factor_title, level_text, setting, sweep_title
+from whyperf.report.assets import prose, together
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,22 @@ from whyperf.report.assets import together
         (percent(0.984), "98 %"),
         (percent(0.0213), "2.1 %"),
         (octets(52428), "52,428 bytes"),
+        (octets(1), "1 byte"),
         (seconds(1.5e6), "1.50 ms"),
         (factor_title("write_size_bytes"), "Write size (bytes)"),
         (factor_title("connections"), "Connections"),
         (factor_title("pacing_rate_bps"), "Pacing rate (bit/s)"),
         (level_text(True), "on"),
         (level_text(2.5), "2.50"),
+        (factor_title("rtt_probe_ms"), "RTT probe (ms)"),
+        (factor_title("rtt_probe"), "RTT probe's carrier"),
+        (
+            setting({"transport": "udt", "congestion_control": None}, ["transport", "congestion_control"]),
+            "transport udt",
+        ),
         (sweep_title("cpu-cost"), "CPU cost"),
         (together("9.14 Gbit/s at 98 % busy"), "9.14\N{NO-BREAK SPACE}Gbit/s at 98\N{NO-BREAK SPACE}% busy"),
+        (prose("`--log` keeps <it>"), "<code>--log</code> keeps &lt;it&gt;"),
     ],
 )
 def test_quantities(text: str, expected: str) -> None:

@@ -1,12 +1,10 @@
 """What stands out in a sweep: as a list, and as marks on its figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent
-from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import setting
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly
 from whyperf.report.explanation.cards import cause_title, where
@@ -52,18 +50,15 @@ def _said(anomaly: Anomaly) -> str:
     return anomaly.words.replace(anomaly.because, "").replace("  ", " ").strip() if anomaly.because else anomaly.words
 
 
-def standing_of(
-    anomaly: Anomaly, results: Mapping[str, CellResult], names: Sequence[str], drawn: AbstractSet[str]
-) -> Standing:
-    """The anomaly as it is listed; `drawn` are the cells that the page has in full."""
-    result = results.get(anomaly.cell)
+def standing_of(anomaly: Anomaly, place: str, drawn: AbstractSet[str]) -> Standing:
+    """The anomaly as it is listed, at its place; `drawn` are the cells that the page has in full."""
     amount = ""
     if anomaly.ratio is not None and anomaly.kind in {"peak", "drop"}:
         amount = f" of {percent(abs(anomaly.ratio - 1))}"
     return Standing(
         sign=SIGNS[anomaly.kind],
         kind=f"{anomaly.kind.capitalize()}{amount}",
-        place=setting(dict(result.factors), list(names)) if result is not None and names else anomaly.cell,
+        place=place or anomaly.cell,
         words=_sentence(_said(anomaly).partition(": ")[2] or _said(anomaly)),
         because=anomaly.because,
         cause="" if anomaly.cause is Cause.NOT_KNOWN else cause_title(anomaly.cause),

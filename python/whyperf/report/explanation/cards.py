@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from whyperf.analyze.quantity import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import gain_told
-from whyperf.explain.model import Evidence, Level, Verdict
+from whyperf.explain.model import Evidence, Verdict
+from whyperf.profile import as_set
 
 BADGES = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
@@ -77,12 +78,13 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         rank=rank,
         title=cause_title(verdict.cause),
         claim=verdict.claim,
-        lost=f"{percent(lost)} of the time or rate" if lost is not None else "",
-        lost_percent=f"{100 * lost:.1f}" if lost is not None else "",
+        # What blames nothing costs nothing, and an empty meter says no more.
+        lost=f"{percent(lost)} of the time or rate" if lost else "",
+        lost_percent=f"{100 * lost:.1f}" if lost else "",
         confidence=verdict.confidence,
         evidence=tuple(EvidenceView(one.words, where(one), link_of(one)) for one in verdict.evidence),
         refuted_by=verdict.refuted_by,
-        factors=tuple(f"{name} = {_level(level)}" for name, level in change.factors.items()) if change else (),
+        factors=tuple(as_set(change.factors)) if change else (),
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
         gain=_gain(verdict),
@@ -106,9 +108,3 @@ def where(evidence: Evidence) -> str:
     if evidence.from_ns is not None and evidence.to_ns is not None:
         parts.append(f"{seconds(evidence.from_ns)} to {seconds(evidence.to_ns)}")
     return ", ".join(parts)
-
-
-def _level(level: Level) -> str:
-    if isinstance(level, bool):
-        return "true" if level else "false"
-    return f"{level:,}" if isinstance(level, int) else str(level)

@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.words import factor_title, level_text, level_with_unit, sweep_title
 from whyperf.explain.model import CellExplanation
+from whyperf.explain.states import SenderState
 from whyperf.report.explanation.cards import cause_title
 from whyperf.report.explanation.looks import Look, look_of
 from whyperf.report.layout import Axis, Layout, choose
 from whyperf.report.metric import metric_of
 
+UNKNOWN = SenderState.UNKNOWN.value
 MOST_PANELS = 6
 """Maps of a sweep with more than two factors."""
+MOST_FLAT, LONGEST_FLAT = 12, 7
+"""Columns of a map, and letters of their headings, for which these have room beside each other."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +49,37 @@ class Map:
     rows: tuple[Row, ...]
     looks: tuple[tuple[Look, str], ...]
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it says of any cell where the time goes."""
+        return any(look.state != UNKNOWN for look, _ in self.looks)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the headings of its columns have room to lie."""
+        return len(self.levels) <= MOST_FLAT and all(len(level) <= LONGEST_FLAT for level in self.levels)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether any of its cells does."""
+        return any(spot is not None and spot.stands_out for row in self.rows for spot in row.spots)
+
 
 def maps_of(
     cells: Sequence[CellResult], explained: Mapping[str, CellExplanation], standing: AbstractSet[str] = frozenset()
 ) -> list[Map]:
-    """The maps of all sweeps in which something varies; `standing` are the cells that stand out."""
+    """The maps of all sweeps in which something varies, but those that would say nothing.
+
+    `standing` are the cells that stand out.
+    """
     maps = []
     for name in dict.fromkeys(cell.sweep for cell in cells):
         own = [cell for cell in cells if cell.sweep == name]
         layout = choose(own)
         if layout is not None and len(own) > 1:
             maps += _maps(sweep_title(name), own, layout, explained)
-    return [_framed(one, standing) for one in maps]
+    framed = [_framed(one, standing) for one in maps]
+    return [one for one in framed if one.is_known or one.stands_out]
 
 
 def _framed(one: Map, standing: AbstractSet[str]) -> Map:
@@ -97,7 +120,7 @@ def _map(
             if cell is None or found is None:
                 spots.append(None)
                 continue
-            look = look_of(found.dominant_state or "unknown")
+            look = look_of(found.dominant_state or UNKNOWN)
             counted[look.state] = counted.get(look.state, 0) + 1
             rate = metric.median(cell)
             facts = [_place(axis, level), _place(lines, line), metric.told(rate) if rate is not None else ""]

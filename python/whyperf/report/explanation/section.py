@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from whyperf.analyze.quantity import percent
+from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.analyze.words import factor_title, level_text, setting
+from whyperf.analyze.words import factor_title, level_text, setting, sweep_title
+from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of
 from whyperf.report.explanation.bars import Bars, bars_of
@@ -76,20 +77,13 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     explanation = explained.explanation
     results = {cell.id: cell for cell in summary.cells}
     drawn = chosen(explanation)
-    names = [axis.factor for axis in varied_axes(summary.cells)]
+    place_of = places(summary.cells)
     only = len(explanation.cells) == 1
-    cells = tuple(_view(cell, results.get(cell.cell), names, explained, only=only) for cell in drawn)
+    cells = tuple(_view(cell, place_of.get(cell.cell, ""), explained, only=only) for cell in drawn)
     by_cell = {cell.cell: cell for cell in explanation.cells}
     shown = frozenset(cell.cell for cell in drawn)
-    left = len(explanation.cells) - len(drawn)
-    note = (
-        f"Shown in full are {len(drawn)} cells: of each cause the one that costs most, those that stand out or were "
-        f"tried, the fastest and the slowest. The other {left:,} are in the table; whyperf explain tells each."
-        if left
-        else ""
-    )
     told = explanation.anomalies[: MOST_SHOWN + MOST_FOLDED]
-    listed = tuple(standing_of(one, results, names, shown) for one in told)
+    listed = tuple(standing_of(one, place_of.get(one.cell, one.cell), shown) for one in told)
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
@@ -99,7 +93,7 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
         left_anomalies=len(explanation.anomalies) - len(listed),
         cells=cells,
         drawn=shown,
-        note=note,
+        note=_note(explanation.cells, drawn),
         marks=marks_of(explanation.anomalies),
         table=None if only else _table(explanation, results, shown),
     )
@@ -107,9 +101,10 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
 
 def chosen(explanation: Explanation) -> list[CellExplanation]:
     """The cells to draw, in the order of the plan: of each cause the costliest, those that stand out, the extremes."""
-    cells = explanation.cells
-    if len(cells) <= MOST_DRAWN:
-        return list(cells)
+    if len(explanation.cells) <= MOST_DRAWN:
+        return list(explanation.cells)
+    # A page of cells of which nothing is known would hide the others.
+    cells = [cell for cell in explanation.cells if _is_known(cell)] or explanation.cells[:1]
     costly: dict[str, tuple[float, str]] = {}
     for cell in cells:
         if cell.verdicts:
@@ -118,7 +113,8 @@ def chosen(explanation: Explanation) -> list[CellExplanation]:
             if cost > costly.get(first.cause, (-1.0, ""))[0]:
                 costly[first.cause] = (cost, cell.cell)
     causes = [cell for _, cell in sorted(costly.values(), reverse=True)]
-    standing = [one.cell for one in explanation.anomalies]
+    known = {cell.cell for cell in cells}
+    standing = [one.cell for one in explanation.anomalies if one.cell in known]
     tried = [cell.cell for cell in cells if any(one.verification is not None for one in cell.verdicts)]
     by_rate = [cell.cell for cell in sorted(cells, key=lambda one: one.rate_bps or 0.0)]
     # Causes before the rest: an anomaly more of the same kind tells less than a cause that nothing else shows.
@@ -126,16 +122,45 @@ def chosen(explanation: Explanation) -> list[CellExplanation]:
     return [cell for cell in cells if cell.cell in kept]
 
 
-def _view(
-    cell: CellExplanation, result: CellResult | None, names: Sequence[str], explained: Explained, *, only: bool
-) -> CellView:
+def _is_known(cell: CellExplanation) -> bool:
+    return bool(cell.budgets) or any(one.cause is not Cause.NOT_KNOWN for one in cell.verdicts)
+
+
+def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation]) -> str:
+    left = len(cells) - len(drawn)
+    if not left:
+        return ""
+    unknown = sum(not _is_known(cell) for cell in cells)
+    of_those = f", and of {unknown:,} of them nothing is known" if unknown > 1 else ""
+    return (
+        f"Shown in full {'is' if len(drawn) == 1 else 'are'} {count(len(drawn), 'cell')}: of each cause the one that "
+        "costs most, those that stand out or were tried, the fastest and the slowest. "
+        f"The other {left:,} are in the table{of_those}; `whyperf explain` tells each."
+    )
+
+
+def places(cells: Sequence[CellResult]) -> dict[str, str]:
+    """Where each cell is, by its name: its sweep if there are several, and what varies in that."""
+    sweeps = dict.fromkeys(cell.sweep for cell in cells)
+    told = {}
+    for sweep in sweeps:
+        own = [cell for cell in cells if cell.sweep == sweep]
+        names = [axis.factor for axis in varied_axes(own)]
+        for cell in own:
+            parts = [sweep_title(sweep)] if len(sweeps) > 1 else []
+            parts += [setting(dict(cell.factors), names)] if names else []
+            told[cell.id] = ": ".join(parts)
+    return told
+
+
+def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool) -> CellView:
     trial = cell.trial or ""
     verify = f"whyperf explain {explained.folder}{f' {trial}' if trial and not only else ''} --verify"
     spans = explained.spans.get(trial)
     return CellView(
         id=cell.cell,
         trial=trial,
-        setting=setting(dict(result.factors), list(names)) if result is not None and names else "",
+        setting=place,
         headline=cell.headline,
         missing=tuple(dict.fromkeys(cell.missing)),
         cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify)),
@@ -167,7 +192,7 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
     axes = varied_axes([result for _, result in cells])
     metric = metric_of([result for _, result in cells])
     standing = _standing(explanation.anomalies)
-    columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor)) for axis in axes)]
+    columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor), number=axis.numeric) for axis in axes)]
     columns += [
         Column("Rate"),
         Column("Most of the sender's time", "The limit state with the largest part.", number=False),
@@ -195,7 +220,7 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
             Entry(f"{BADGES[tried.outcome]} {tried.outcome}", tried.outcome, title=tried.words) if tried else Entry(""),
         ]
         rows.append(tuple(entries))
-    used = [at for at, column in enumerate(columns) if column.number or any(row[at].text for row in rows)]
+    used = [at for at in range(len(columns)) if columns[at].number or any(row[at].text for row in rows)]
     return Table(tuple(columns[at] for at in used), tuple(tuple(row[at] for at in used) for row in rows))
 
 

@@ -103,7 +103,7 @@ def _note(experiment: Experiment, trials: int) -> str:
     return (
         "Trials that carried the segment log; no throughput is taken from them. Each over its whole life, as the "
         f"sender saw it; reasons of ACKs are the receiver's.{more} A trial's figures, down to single segments: "
-        f"whyperf flow {experiment.folder} TRIAL"
+        f"`whyperf flow {experiment.folder} TRIAL`."
     )
 
 
@@ -112,7 +112,7 @@ def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[s
     columns: list[tuple[Column, Callable[[Glance], Entry]]] = [
         (Column("Log trial", number=False), lambda one: Entry(one.trial, one.trial, link=_link(one.trial, pages)))
     ]
-    columns += [(Column(factor_title(axis.factor)), _factor(axis.factor, cells)) for axis in axes]
+    columns += [(Column(factor_title(axis.factor), number=axis.numeric), _factor(axis.factor, cells)) for axis in axes]
     columns += [
         (Column("Log", "Whether every segment is in it.", number=False), _log),
         (Column("Payload sequence", "What the sender's payloads repeat as.", number=False), _pattern),
@@ -126,7 +126,7 @@ def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[s
             _waited,
         ),
         (Column("Segments"), lambda one: _number(one.segments, f"{one.segments or 0:,}")),
-        (Column("Average super-segment", "Bytes that left TCP at once."), lambda one: _mean(one.packet_bytes_mean)),
+        (Column("Average super-segment (bytes)", "What left TCP at once."), lambda one: _mean(one.packet_bytes_mean)),
         (Column("Segments per ACK"), lambda one: _number(one.segments_per_ack, significant(one.segments_per_ack or 0))),
         (
             Column("Sent from", "The context that sent most, and its part.", number=False),

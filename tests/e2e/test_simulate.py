@@ -40,6 +40,31 @@ def simulated(folder: Path, out: str, *more: str) -> Done:
     return whyperf("simulate", "flow.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder)
 
 
+def test_several_connections_have_their_own_rows_and_are_told_of_as_those_of_a_live_run(folder: Path) -> None:
+    profile = PROFILE.replace("write_size_bytes = [7168, 8192]", "connections = [1, 3]").replace(
+        'read_size_bytes = "=write_size_bytes"', ""
+    )
+    (folder / "several.toml").write_text(profile)
+    asked = ("simulate", "several.toml", "--hosts", "linux-6.18+veth", "--out", "several", "--json")
+    done = whyperf(*asked, folder=folder, timeout_s=300)
+    assert done.status == 0, done.err
+    three = next(cell for cell in json.loads(done.out)["cells"] if cell["factors"]["connections"] == 3)
+    assert three["connections"]["fairness"] > 0.9
+    of_trial = folder / "several" / "trials" / f"log01-{three['id']}"
+    for end in ("near", "far"):
+        for table in ("segments", "calls", "flows", "intervals", "tcp_info"):
+            rows = pl.read_parquet(of_trial / f"{table}.{end}.parquet")
+            assert sorted(rows["connection"].unique()) == [0, 1, 2], (table, end)
+    sent = pl.read_parquet(of_trial / "segments.near.parquet").filter(pl.col("direction") == "out")
+    moved = sent.group_by("connection").agg(pl.col("payload_bytes").sum())
+    assert moved["payload_bytes"].to_list() == [1048576] * 3
+    flow = whyperf("flow", "several", "--json", folder=folder, timeout_s=300)
+    assert flow.status == 0, flow.err
+    assert "not complete" not in flow.out
+    why = whyperf("explain", "several", "--json", folder=folder, timeout_s=300)
+    assert why.status == 0, why.err
+
+
 def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: Path) -> None:
     done = simulated(folder, "result")
     assert done.status == 0, done.err

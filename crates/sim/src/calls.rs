@@ -35,6 +35,8 @@ pub enum Processor {
     Idle,
     /// Protocol code and interrupts that are not of the process.
     Displaced,
+    /// Another process, for which this one waits.
+    Others,
 }
 
 /// What a process is at.
@@ -74,7 +76,7 @@ impl AtCall {
 pub struct Spent {
     /// It slept.
     pub asleep: Ps,
-    /// It was woken, and its processor was not yet told.
+    /// It could run, and its processor was not yet told or had another's turn.
     pub runnable: Ps,
     /// It was awake, and its processor did protocol work that was not its own.
     pub displaced: Ps,
@@ -128,7 +130,7 @@ impl Watch {
         let passed = now - self.at;
         match (self.last.is_asleep, self.last.processor) {
             (true, _) => self.spent.asleep += passed,
-            (false, Processor::Idle) => self.spent.runnable += passed,
+            (false, Processor::Idle | Processor::Others) => self.spent.runnable += passed,
             (false, Processor::Displaced) => self.spent.displaced += passed,
             (false, Processor::Own) => {}
         }

@@ -104,6 +104,17 @@ impl<Task> Cpu<Task> {
         }
     }
 
+    /// Whether work of a level waits.
+    #[inline]
+    pub fn is_waiting(&self, level: Level) -> bool {
+        self.occupied & (1 << level as u8) != 0
+    }
+
+    /// The work of a level that is next, or was interrupted.
+    pub fn next_of(&self, level: Level) -> Option<&Task> {
+        self.waiting[level as usize].front().map(|work| &work.task)
+    }
+
     /// Time that work of a level still needs, counted where `is_meant`.
     pub fn pending(&self, now: Ps, level: Level, is_meant: impl Fn(&Task) -> bool) -> Ps {
         let running = self.running.iter().map(|work| (work, now - self.since));

@@ -151,6 +151,52 @@ pub struct EndState {
     pub rto: Ps,
     /// Rate by which bursts are sized, and spread where the socket paces, in bytes a second; 0 where there is none.
     pub pacing_rate: u64,
+    /// When its processes first and last read something; `None`: never.
+    pub read_at: Option<(Ps, Ps)>,
+}
+
+impl EndState {
+    /// A process read so many bytes at `now`.
+    pub fn on_read(&mut self, now: Ps, bytes: u32) {
+        self.read_bytes += u64::from(bytes);
+        self.read_at = Some((self.read_at.map_or(now, |(first, _)| first), now));
+    }
+
+    /// Both together: counts, bytes and windows are added, of times of TCP the longest is taken.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        let mut busy = self.busy;
+        busy.iter_mut().zip(other.busy).for_each(|(time, more)| *time += more);
+        let read_at = match (self.read_at, other.read_at) {
+            (Some((first, last)), Some((too, also))) => Some((first.min(too), last.max(also))),
+            (one, another) => one.or(another),
+        };
+        Self {
+            written_bytes: self.written_bytes + other.written_bytes,
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_calls: self.write_calls + other.write_calls,
+            read_calls: self.read_calls + other.read_calls,
+            calls_begun: self.calls_begun + other.calls_begun,
+            wake_ups: self.wake_ups + other.wake_ups,
+            data_segments: self.data_segments + other.data_segments,
+            pure_acks: self.pure_acks + other.pure_acks,
+            segments_in: self.segments_in + other.segments_in,
+            retransmitted_segments: self.retransmitted_segments + other.retransmitted_segments,
+            lost_segments: self.lost_segments + other.lost_segments,
+            timeouts: self.timeouts + other.timeouts,
+            busy,
+            queued_bytes: self.queued_bytes + other.queued_bytes,
+            unread_bytes: self.unread_bytes + other.unread_bytes,
+            outstanding_bytes: self.outstanding_bytes + other.outstanding_bytes,
+            send_window_bytes: self.send_window_bytes.saturating_add(other.send_window_bytes),
+            cwnd_bytes: self.cwnd_bytes.saturating_add(other.cwnd_bytes),
+            ssthresh_bytes: self.ssthresh_bytes.saturating_add(other.ssthresh_bytes),
+            srtt: self.srtt.max(other.srtt),
+            rto: self.rto.max(other.rto),
+            pacing_rate: self.pacing_rate.saturating_add(other.pacing_rate),
+            read_at,
+        }
+    }
 }
 
 /// One of the two.
@@ -174,15 +220,15 @@ pub trait EndSystem {
         let _ = (departure, left);
     }
 
-    /// Frames with payload that it took out of its adapter so far. Only where frames are handed over in memory does
-    /// the other end hear of it, by [`EndSystem::on_peer_took`].
-    fn taken_frames(&self) -> u64 {
-        0
+    /// Frames with payload that it took out of its adapter so far, and of which connection the last were. Only where
+    /// frames are handed over in memory does the other end hear of it, by [`EndSystem::on_peer_took`].
+    fn taken_frames(&self) -> (u64, u16) {
+        (0, 0)
     }
 
-    /// The other end has taken so many frames so far.
-    fn on_peer_took(&mut self, now: Ps, frames: u64) {
-        let _ = (now, frames);
+    /// The other end has taken so many frames more of a connection.
+    fn on_peer_took(&mut self, now: Ps, connection: u16, frames: u64) {
+        let _ = (now, connection, frames);
     }
 
     /// A segment begins to come in: `now` is its [`Arrival::first`].
@@ -195,15 +241,34 @@ pub trait EndSystem {
     /// to read is read.
     fn is_complete(&self) -> bool;
 
-    /// What its process is at, for the log of its calls.
-    fn at_call(&self) -> AtCall;
+    /// Its connections, each with a process of its own; as many as the other end has.
+    fn connections_count(&self) -> u16 {
+        1
+    }
 
-    /// What it has counted and holds at `now`.
-    fn state(&self, now: Ps) -> EndState;
+    /// What a connection's process is at, for the log of its calls.
+    fn at_call(&self, connection: u16) -> AtCall;
+
+    /// Time that each of its processors has spent in each of the [`LEVELS`], in ps.
+    fn processors(&self) -> Vec<[Ps; LEVELS]>;
+
+    /// What a connection has counted and holds at `now`, without the time of processors.
+    fn connection_state(&self, now: Ps, connection: u16) -> EndState;
+
+    /// What it has counted and holds at `now`, over all connections.
+    fn state(&self, now: Ps) -> EndState {
+        let connections = (0..self.connections_count()).map(|number| self.connection_state(now, number));
+        let state = connections.reduce(|state, other| state.with(&other)).unwrap_or_default();
+        let mut busy = [0; LEVELS];
+        for processor in self.processors() {
+            busy.iter_mut().zip(processor).for_each(|(time, more)| *time += more);
+        }
+        EndState { busy, ..state }
+    }
 
     /// The executions of a workload's transactions that its processes have ended, in order.
     fn executed(&self) -> Vec<Executed>;
 
-    /// What it waits for, in words: the finding when nothing moves any more.
-    fn waits_for(&self) -> String;
+    /// What a connection waits for, in words: the finding when nothing moves any more.
+    fn waits_for(&self, connection: u16) -> String;
 }

@@ -2,7 +2,7 @@
 
 use crate::application::{Application, Executed};
 use crate::calls::AtCall;
-use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, Outbox};
+use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 use crate::link::LinkSpec;
 use crate::profile::{Refusal, Sheet};
 use crate::time::Ps;
@@ -71,21 +71,35 @@ pub fn build(sheet: &Sheet, window_bytes: u32, application: Application, seed: u
 /// # Errors
 /// Those of [`build`].
 pub fn build_with(sheet: &Sheet, buffers: &Buffers, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+    build_several(sheet, buffers, vec![application], seed)
+}
+
+/// A host from its profile with a connection for each process, and the line that it is for.
+///
+/// # Errors
+/// Those of [`build`], and a system whose hosts have one connection here.
+pub fn build_several(sheet: &Sheet, buffers: &Buffers, applications: Vec<Application>, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
     match sheet.system.as_str() {
         "sunos-4.1" => {
             let (spec, link) = sunos::profile::read(sheet, buffers.one())?;
-            Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, application, seed))), link))
+            Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, only(sheet, applications)?, seed))), link))
         }
         "linux" => {
             let (spec, link) = linux::profile::read(sheet, buffers)?;
-            Ok((Machine::Linux(Box::new(linux::host::Host::new(spec, application, seed))), link))
+            Ok((Machine::Linux(Box::new(linux::host::Host::with_several(spec, applications, seed))), link))
         }
         "solaris-8" => {
             let (spec, link) = solaris::profile::read(sheet, buffers.one())?;
-            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, application, seed))), link))
+            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(sheet, applications)?, seed))), link))
         }
         other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),
     }
+}
+
+fn only(sheet: &Sheet, mut applications: Vec<Application>) -> Result<Application, Refusal> {
+    let (count, Sheet { host, system, .. }) = (applications.len(), sheet);
+    let refused = Refusal::Several { host: host.clone(), system: system.clone(), count };
+    if count == 1 { applications.pop().ok_or(refused) } else { Err(refused) }
 }
 
 impl EndSystem for Machine {
@@ -113,12 +127,12 @@ impl EndSystem for Machine {
         each!(self, end => end.arrive(now, arrival));
     }
 
-    fn taken_frames(&self) -> u64 {
+    fn taken_frames(&self) -> (u64, u16) {
         each!(self, end => end.taken_frames())
     }
 
-    fn on_peer_took(&mut self, now: Ps, frames: u64) {
-        each!(self, end => end.on_peer_took(now, frames));
+    fn on_peer_took(&mut self, now: Ps, connection: u16, frames: u64) {
+        each!(self, end => end.on_peer_took(now, connection, frames));
     }
 
     fn delivered_bytes(&self) -> u64 {
@@ -129,19 +143,27 @@ impl EndSystem for Machine {
         each!(self, end => end.is_complete())
     }
 
-    fn at_call(&self) -> AtCall {
-        each!(self, end => end.at_call())
+    fn connections_count(&self) -> u16 {
+        each!(self, end => end.connections_count())
     }
 
-    fn state(&self, now: Ps) -> EndState {
-        each!(self, end => end.state(now))
+    fn at_call(&self, connection: u16) -> AtCall {
+        each!(self, end => end.at_call(connection))
+    }
+
+    fn processors(&self) -> Vec<[Ps; LEVELS]> {
+        each!(self, end => end.processors())
+    }
+
+    fn connection_state(&self, now: Ps, connection: u16) -> EndState {
+        each!(self, end => end.connection_state(now, connection))
     }
 
     fn executed(&self) -> Vec<Executed> {
         each!(self, end => end.executed())
     }
 
-    fn waits_for(&self) -> String {
-        each!(self, end => end.waits_for())
+    fn waits_for(&self, connection: u16) -> String {
+        each!(self, end => end.waits_for(connection))
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::application::Executed;
 use crate::calls::{Call, Watch};
-use crate::end_system::{Arrival, EndState, EndSystem, Outbox};
+use crate::end_system::{Arrival, EndState, EndSystem, LEVELS, Outbox};
 use crate::link::path::Path;
 use crate::link::{Line, LinkSpec};
 use crate::log::{Entry, Held, Log};
@@ -52,21 +52,27 @@ pub struct Outcome {
     pub path: [Vec<Tally>; 2],
     /// Every segment as it left, where that was asked for.
     pub log: Log,
-    /// Every call of each process in the order of their ends, where the log was asked for.
-    pub calls: [Vec<Call>; 2],
-    /// When the processes of each first and last read something; `None`: never.
-    pub read_at: [Option<(Ps, Ps)>; 2],
+    /// By end system and connection, every call of the process in the order of their ends, where the log was asked for.
+    pub calls: [Vec<Vec<Call>>; 2],
+    /// The end systems' connections at the end.
+    pub connections: [Vec<EndState>; 2],
+    /// Time of each of their processors in each level.
+    pub processors: [Vec<[Ps; LEVELS]>; 2],
     /// The executions of a workload's transactions at each end.
     pub executed: [Vec<Executed>; 2],
 }
 
 /// The end systems at an instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// The instant.
     pub at: Ps,
     /// As they stood then.
     pub states: [EndState; 2],
+    /// Their connections.
+    pub connections: [Vec<EndState>; 2],
+    /// Time of each of their processors in each level.
+    pub processors: [Vec<[Ps; LEVELS]>; 2],
 }
 
 impl Outcome {
@@ -109,15 +115,16 @@ struct World<E> {
     outbox: Outbox,
     log: Log,
     /// The calls of the processes, where they are kept.
-    watches: Option<[Watch; 2]>,
+    watches: Option<[Vec<Watch>; 2]>,
     now: Ps,
     delivered: [u64; 2],
     taken: [u64; 2],
     read_at: Ps,
-    each_read_at: [Option<(Ps, Ps)>; 2],
     is_complete: [bool; 2],
 }
 
+/// Connections that a finding tells of.
+const TOLD_CONNECTIONS: u16 = 4;
 /// An instant that never comes.
 const NEVER: Ps = Ps::MAX;
 
@@ -128,7 +135,8 @@ impl<E: EndSystem> World<E> {
         ends[1].open(&hellos[0]);
         let next_at = [0, 1].map(|who: usize| ends[who].next_at().unwrap_or(NEVER));
         let is_complete = [0, 1].map(|who: usize| ends[who].is_complete());
-        let watches = spec.is_logged.then(|| [0, 1].map(|who: usize| Watch::new(ends[who].at_call())));
+        let watch = |end: &E| (0..end.connections_count()).map(|number| Watch::new(end.at_call(number))).collect();
+        let watches = spec.is_logged.then(|| [watch(&ends[0]), watch(&ends[1])]);
         Self {
             spec,
             ends,
@@ -143,7 +151,6 @@ impl<E: EndSystem> World<E> {
             delivered: [0, 0],
             taken: [0, 0],
             read_at: 0,
-            each_read_at: [None, None],
             is_complete,
         }
     }
@@ -159,7 +166,7 @@ impl<E: EndSystem> World<E> {
             self.release();
             let (next, who, is_arrival) = self.next();
             while sample_at < next.min(until).min(self.read_at.saturating_add(STILL)) {
-                samples.push(Sample { at: sample_at, states: self.states(sample_at) });
+                samples.push(self.sample(sample_at));
                 sample_at = instants.next().unwrap_or(NEVER);
             }
             if next > until {
@@ -167,7 +174,7 @@ impl<E: EndSystem> World<E> {
                 break End::TimeUp;
             }
             if next > self.read_at.saturating_add(STILL) {
-                break End::Stuck(format!("first: {}; second: {}", self.ends[0].waits_for(), self.ends[1].waits_for()));
+                break End::Stuck(format!("first: {}; second: {}", self.waits_for(0), self.waits_for(1)));
             }
             self.now = next;
             if is_arrival {
@@ -181,17 +188,37 @@ impl<E: EndSystem> World<E> {
             }
         };
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
-        let states = self.states(self.now);
+        let Sample { states, connections, processors, .. } = self.sample(self.now);
         let on_path = self.path.as_ref().map_or([0, 0], Path::lost_counts);
         let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count() + on_path[from]);
         let path = self.path.as_mut().map_or_else(Default::default, Path::tallies);
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
-        let calls = self.watches.map_or_else(Default::default, |watches| watches.map(|watch| watch.finish(duration)));
-        (Outcome { end, duration, states, lost_frames, path, log: self.log, calls, read_at: self.each_read_at, executed }, samples)
+        let finish = |watches: Vec<Watch>| watches.into_iter().map(|watch| watch.finish(duration)).collect();
+        let calls = self.watches.map_or_else(Default::default, |watches| watches.map(finish));
+        (Outcome { end, duration, states, lost_frames, path, log: self.log, calls, connections, processors, executed }, samples)
     }
 
-    fn states(&self, now: Ps) -> [EndState; 2] {
-        [0, 1].map(|who: usize| self.ends[who].state(now))
+    fn sample(&self, at: Ps) -> Sample {
+        let connections = |end: &E| (0..end.connections_count()).map(|number| end.connection_state(at, number)).collect();
+        let [first, second] = &self.ends;
+        Sample {
+            at,
+            states: [first.state(at), second.state(at)],
+            connections: [connections(first), connections(second)],
+            processors: [first.processors(), second.processors()],
+        }
+    }
+
+    /// What an end system's connections wait for; of many the first.
+    fn waits_for(&self, who: usize) -> String {
+        let end = &self.ends[who];
+        match end.connections_count() {
+            1 => end.waits_for(0),
+            count => {
+                let told = (0..count.min(TOLD_CONNECTIONS)).map(|number| format!("connection {number}: {}", end.waits_for(number)));
+                told.collect::<Vec<_>>().join("; ") + if count > TOLD_CONNECTIONS { "; and more" } else { "" }
+            }
+        }
     }
 
     /// What happens next: when, to whom, and whether it is an arrival. At one instant the first end system
@@ -231,7 +258,7 @@ impl<E: EndSystem> World<E> {
     fn arrive(&mut self, who: usize) {
         if let Some(arrival) = self.under_way[who].pop_front() {
             if self.spec.is_logged {
-                let held = Held::from(&self.ends[who].state(self.now));
+                let held = Held::from(&self.ends[who].connection_state(self.now, arrival.segment.connection));
                 match self.path {
                     Some(_) => self.log.on_path_arrival(who, &arrival, held),
                     None => self.log.on_arrival(who, held),
@@ -257,17 +284,17 @@ impl<E: EndSystem> World<E> {
                 let &crate::end_system::Departure { at, segment, outstanding_bytes, cwnd_bytes, cause, .. } = departure;
                 let pieces = self.under_way[1 - who].range(before..);
                 let (count, arrives) = (pieces.len(), pieces.last().map_or(NEVER, |arrival| arrival.last));
-                let at_sender = Held::from(&self.ends[who].state(self.now));
+                let at_sender = Held::from(&self.ends[who].connection_state(self.now, segment.connection));
                 let entry = Entry { at, from: who, segment, outstanding_bytes, cwnd_bytes, cause, arrives, at_sender, at_receiver: None };
                 self.log.add(entry, count);
             }
             self.ends[who].on_accepted(departure, left);
         }
-        let taken = self.ends[who].taken_frames();
+        let (taken, connection) = self.ends[who].taken_frames();
         if taken != self.taken[who] {
-            self.taken[who] = taken;
+            let more = taken - std::mem::replace(&mut self.taken[who], taken);
             is_quiet = false;
-            self.ends[1 - who].on_peer_took(self.now, taken);
+            self.ends[1 - who].on_peer_took(self.now, connection, more);
             self.next_at[1 - who] = self.ends[1 - who].next_at().unwrap_or(NEVER);
         }
         self.next_at[who] = self.ends[who].next_at().unwrap_or(NEVER);
@@ -275,12 +302,12 @@ impl<E: EndSystem> World<E> {
         if delivered != self.delivered[who] {
             self.delivered[who] = delivered;
             self.read_at = self.now;
-            let first = self.each_read_at[who].map_or(self.now, |(first, _)| first);
-            self.each_read_at[who] = Some((first, self.now));
         }
         self.is_complete[who] = self.ends[who].is_complete();
         if let Some(watches) = &mut self.watches {
-            watches[who].look(self.now, self.ends[who].at_call());
+            for (number, watch) in (0..).zip(&mut watches[who]) {
+                watch.look(self.now, self.ends[who].at_call(number));
+            }
         }
         is_quiet
     }

@@ -7,7 +7,7 @@ use sim::coalescing::Coalescing;
 use sim::cost::Cost;
 use sim::link::{LinkSpec, media};
 use sim::linux::host::Host;
-use sim::linux::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Socket, Steering};
+use sim::linux::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Scheduling, Socket, Steering};
 use sim::machine::Machine;
 use sim::time::{NS, US};
 use sim::world::{End, Outcome, WorldSpec, run};
@@ -46,6 +46,7 @@ fn spec(window: Option<u32>) -> HostSpec {
         socket: Socket { send_buffer_bytes: window, receive_buffer_bytes: window, window_clamp_bytes: window, ..Socket::default() },
         adapter: Adapter { has_segmentation: true, has_gro: false, coalescing: Coalescing::NONE, completion: Completion::After(5 * US) },
         steering: Steering::SameProcessor,
+        scheduling: Scheduling::default(),
         costs: costs(),
         mss: 1448,
         jitter_per_mille: 20,

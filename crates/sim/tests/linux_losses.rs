@@ -7,7 +7,7 @@ use sim::link::loss::Losses;
 use sim::link::{LinkSpec, media};
 use sim::linux::congestion::Algorithm;
 use sim::linux::host::Host;
-use sim::linux::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Socket, Steering};
+use sim::linux::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Scheduling, Socket, Steering};
 use sim::machine::Machine;
 use sim::time::{MS, Ps, US};
 use sim::world::{End, Outcome, WorldSpec, run};
@@ -21,6 +21,7 @@ fn spec(algorithm: Algorithm) -> HostSpec {
         socket: Socket { algorithm, ..Socket::default() },
         adapter: Adapter { has_segmentation: true, has_gro: true, coalescing: Coalescing::NONE, completion: Completion::After(US) },
         steering: Steering::SameProcessor,
+        scheduling: Scheduling::default(),
         costs: Costs { wake_up: 1000, switch: 1000, ..Costs::default() },
         mss: 1448,
         jitter_per_mille: 0,

@@ -69,7 +69,7 @@ def _one(name: str, level: str) -> Mapping[str, Any]:
     except ProfileError as error:
         raise QuestionError(f"--what-if: {name}: {error.problem}") from None
     if factor == "connections" and value != 1:
-        raise QuestionError(f"--what-if: {name}: a host of the model has one connection, not {value}")
+        raise QuestionError(f"--what-if: {name}: costs are fitted with one connection, not {value}")
     if factor == "congestion_control" and value not in MODELED_CONTROLS:
         raise QuestionError(f"--what-if: {name}: the model knows {' and '.join(MODELED_CONTROLS)}, not {value}")
     return {factor: value}

@@ -1,7 +1,8 @@
 //! The calls of the model's processes as rows of `calls`, beside the log of segments.
 //!
-//! A host has no other process: `softirq_ns` is protocol work of others on its processor while it was awake, and
-//! `preempted_ns` only the time from being woken until another processor is told. A call that the end of the trial cut
+//! Each connection has a process, which is the thread of its number, and a host has no others: `softirq_ns` is protocol
+//! work of others on its processor while it was awake, and `preempted_ns` the time from being woken until another
+//! processor is told, and until its turn comes. A call that the end of the trial cut
 //! ends there, with what it had moved.
 
 use schema::simulation::Simulation;
@@ -15,23 +16,25 @@ use super::rows::role;
 
 /// Writes both ends' calls.
 pub fn write(asked: &Simulation, outcome: &Outcome, folder: &mut Folder) -> anyhow::Result<()> {
-    for (who, calls) in outcome.calls.iter().enumerate() {
+    for (who, connections) in outcome.calls.iter().enumerate() {
         let role = role(asked, who).name();
-        for call in calls {
-            folder.push_row(&asked.trial, &CALLS, who, called(who, role, call))?;
+        for (connection, calls) in (0u32..).zip(connections) {
+            for call in calls {
+                folder.push_row(&asked.trial, &CALLS, who, called(who, connection, role, call))?;
+            }
         }
     }
     Ok(())
 }
 
-fn called(who: usize, role: &str, call: &Call) -> Vec<Value> {
+fn called(who: usize, connection: u32, role: &str, call: &Call) -> Vec<Value> {
     row(
         &CALLS,
         [
             ("host", LABELS[who].into()),
-            ("connection", 0u32.into()),
+            ("connection", connection.into()),
             ("role", role.into()),
-            ("thread", 0u32.into()),
+            ("thread", connection.into()),
             ("call", CALL_WORDS[call.kind as usize].into()),
             ("start_mono_ns", (call.from / NS).into()),
             ("end_mono_ns", (call.to / NS).into()),

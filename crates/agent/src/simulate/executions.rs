@@ -10,7 +10,7 @@ use super::recorded::{LABELS, Rows, row};
 use super::rows::{Seen, Span};
 
 /// Rows of both tables, of both ends. Each latency is a value of its own: the model's time is exact.
-pub fn rows(seen: &Seen<'_>, spans: &[Span]) -> Vec<Rows> {
+pub fn rows(seen: &Seen<'_>, spans: &[Span<'_>]) -> Vec<Rows> {
     let mut tables = Vec::new();
     for (who, executed) in seen.outcome.executed.iter().enumerate() {
         tables.push(Rows { table: &TRANSACTIONS, who, of_end: transactions(seen, spans, who, executed) });
@@ -22,7 +22,7 @@ pub fn rows(seen: &Seen<'_>, spans: &[Span]) -> Vec<Rows> {
     tables
 }
 
-fn transactions(seen: &Seen<'_>, spans: &[Span], who: usize, executed: &[Executed]) -> Vec<Vec<schema::table::Value>> {
+fn transactions(seen: &Seen<'_>, spans: &[Span<'_>], who: usize, executed: &[Executed]) -> Vec<Vec<schema::table::Value>> {
     let mut rows = Vec::new();
     for span in spans {
         let (from, to) = (span.from / NS, span.to / NS);
@@ -60,7 +60,7 @@ fn transactions(seen: &Seen<'_>, spans: &[Span], who: usize, executed: &[Execute
     rows
 }
 
-fn latencies(seen: &Seen<'_>, spans: &[Span], executed: &[Executed]) -> Vec<Vec<schema::table::Value>> {
+fn latencies(seen: &Seen<'_>, spans: &[Span<'_>], executed: &[Executed]) -> Vec<Vec<schema::table::Value>> {
     let mut counted: BTreeMap<(u32, Phase, &str, u64), u64> = BTreeMap::new();
     for one in executed {
         let execution = one.execution;

@@ -23,10 +23,7 @@ const HEADERS_BYTES: u32 = 40;
 ///
 /// # Errors
 /// What cannot be, in a sentence.
-pub fn end_systems(asked: &Simulation, processes: [Application; 2]) -> Result<([Machine; 2], LinkSpec, [Sheet; 2]), String> {
-    if asked.connections_count != 1 {
-        return Err(format!("connections: a host of the model has one connection, not {}", asked.connections_count));
-    }
+pub fn end_systems(asked: &Simulation, processes: [Vec<Application>; 2]) -> Result<([Machine; 2], LinkSpec, [Sheet; 2]), String> {
     let sheets = [sheet(asked, 0)?, sheet(asked, 1)?];
     let [near, far] = processes;
     let (near, near_link) = end_system(asked, 0, &sheets[0], near)?;
@@ -83,8 +80,8 @@ fn no_link(name: &str) -> String {
     format!("link: there is none of the name '{name}'; known: {known}")
 }
 
-fn end_system(asked: &Simulation, who: usize, sheet: &Sheet, process: Application) -> Result<(Machine, LinkSpec), String> {
-    machine::build_with(sheet, &buffers(asked, who), process, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
+fn end_system(asked: &Simulation, who: usize, sheet: &Sheet, processes: Vec<Application>) -> Result<(Machine, LinkSpec), String> {
+    machine::build_several(sheet, &buffers(asked, who), processes, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
 }
 
 /// The host's rules and numbers, with what is asked of its sockets.

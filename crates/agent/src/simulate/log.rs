@@ -26,7 +26,7 @@ pub fn write(asked: &Simulation, ran: &Ran, folder: &Folder) -> anyhow::Result<[
     let mut counts = [0, 0];
     for who in [0, 1] {
         let mss = mss_bytes(&ran.sheets[who]).unwrap_or(1).min(mss_bytes(&ran.sheets[1 - who]).unwrap_or(u32::MAX)).max(1);
-        let mut sent = Sent { end: 0, acknowledged: 0 };
+        let mut sent = vec![Sent { end: 0, acknowledged: 0 }; outcome.connections[who].len()];
         let mut file = folder.log(who, role(asked, who))?;
         // What left and what came, each in the order of time.
         let mut left = outcome.log.entries.iter().filter(|entry| entry.from == who).peekable();
@@ -41,8 +41,9 @@ pub fn write(asked: &Simulation, ran: &Ran, folder: &Folder) -> anyhow::Result<[
             };
             let next = if is_out { left.next() } else { came.next() };
             if let Some(entry) = next {
+                let sent = &mut sent[usize::from(entry.segment.connection)];
                 sent.see(entry, is_out);
-                file.push_row(&logged(entry, is_out, &sent, u64::from(mss)))?;
+                file.push_row(&logged(entry, is_out, sent, u64::from(mss)))?;
                 counts[who] += 1;
             }
         }
@@ -51,7 +52,8 @@ pub fn write(asked: &Simulation, ran: &Ran, folder: &Folder) -> anyhow::Result<[
     Ok(counts)
 }
 
-/// How far an end has sent, and how far that is acknowledged.
+/// How far an end has sent on a connection, and how far that is acknowledged.
+#[derive(Clone)]
 struct Sent {
     end: u64,
     acknowledged: u64,
@@ -87,7 +89,7 @@ fn logged(entry: &Entry, is_out: bool, sent: &Sent, mss: u64) -> Row {
         reason: (is_out && segment.bytes == 0).then(|| reason(entry.cause)),
         pacing_rate: held.map(|held| held.pacing_rate).filter(|&rate| rate > 0),
         numbers: [
-            Some(0),
+            Some(u32::from(segment.connection)),
             wrapped(segment.sequence),
             wrapped(segment.acknowledgment),
             Some(segment.bytes),

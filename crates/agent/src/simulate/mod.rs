@@ -133,6 +133,21 @@ mod tests {
         .replace('\n', " ")
     }
 
+    fn several(connections: u32, host: &str) -> String {
+        line(8192, host).replacen("\"seed\"", &format!(r#""connections_count": {connections}, "seed""#), 1)
+    }
+
+    #[test]
+    fn each_of_several_connections_moves_what_was_asked_and_has_its_rows() {
+        let answered = answer(&several(3, "linux-6.18+veth"), false, true);
+        assert_eq!((answered.answer.end, answered.answer.payload_bytes), (SimulatedEnd::Complete, 3 << 20));
+        for rows in answered.rows.iter().filter(|rows| rows.table.name == "flows") {
+            let position = rows.table.position("connection").expect("it is there");
+            let numbers: Vec<_> = rows.of_end.iter().map(|row| row[position].clone()).collect();
+            assert_eq!(numbers, [0u32, 1, 2].map(schema::table::Value::from));
+        }
+    }
+
     fn answered(line: &str) -> SimulatedTrial {
         answer(line, false, false).answer
     }
@@ -192,6 +207,8 @@ mod tests {
             (line(0, "sparc2+sba-100@2.2.6"), "window"),
             (line(8192, "sparc2+sba-100@2.2.6").replace("\"seed\"", "\"sead\""), "sead"),
             ("{".to_owned(), "no trial"),
+            (several(0, "linux-6.18+veth"), "connections: a host of the model has 1 to"),
+            (several(2, "sparc2+sba-100@2.2.6"), "one connection"),
         ] {
             let answer = answered(&line);
             assert_eq!(answer.end, SimulatedEnd::Refused);

@@ -3,7 +3,7 @@
 use schema::simulation::{SimulatedEnd, Simulation};
 use schema::table::{CPU, FLOWS, INTERVALS, TCP_INFO, Value};
 use schema::trial::Role;
-use sim::end_system::EndState;
+use sim::end_system::{EndState, LEVELS};
 use sim::profile::Sheet;
 use sim::profile::part::Value as Given;
 use sim::time::{NS, Ps};
@@ -30,15 +30,34 @@ pub struct Seen<'a> {
 }
 
 /// An interval as it was, with the end systems before and after it.
-pub struct Span {
+pub struct Span<'a> {
     /// Number and phase.
     pub interval: Interval,
     /// Begin and end.
     pub from: Ps,
     /// End.
     pub to: Ps,
-    before: [EndState; 2],
-    after: [EndState; 2],
+    before: Stand<'a>,
+    after: Stand<'a>,
+}
+
+/// The end systems at an instant.
+#[derive(Clone, Copy, Default)]
+struct Stand<'a> {
+    states: [EndState; 2],
+    /// Empty before the first instant.
+    connections: [&'a [EndState]; 2],
+    processors: [&'a [[Ps; LEVELS]]; 2],
+}
+
+impl<'a> Stand<'a> {
+    fn of(states: &[EndState; 2], connections: &'a [Vec<EndState>; 2], processors: &'a [Vec<[Ps; LEVELS]>; 2]) -> Self {
+        Self { states: *states, connections: [&connections[0], &connections[1]], processors: [&processors[0], &processors[1]] }
+    }
+
+    fn connection(&self, who: usize, number: u32) -> EndState {
+        self.connections[who].get(number as usize).copied().unwrap_or_default()
+    }
 }
 
 /// What the processes of an end moved in an interval.
@@ -52,10 +71,10 @@ pub struct Moved {
     pub calls_count: u64,
 }
 
-impl Span {
+impl Span<'_> {
     /// What an end moved in it.
     pub fn moved(&self, who: usize) -> Moved {
-        let (before, after) = (&self.before[who], &self.after[who]);
+        let (before, after) = (&self.before.states[who], &self.after.states[who]);
         Moved {
             sent_bytes: after.written_bytes - before.written_bytes,
             received_bytes: after.read_bytes - before.read_bytes,
@@ -75,14 +94,16 @@ impl Seen<'_> {
         let spans = self.spans();
         let mut tables = Vec::new();
         for who in [0, 1] {
-            tables.push(Rows { table: &FLOWS, who, of_end: vec![self.flow(who)] });
-            tables.push(Rows { table: &INTERVALS, who, of_end: spans.iter().map(|span| self.interval(who, span)).collect() });
-            tables.push(Rows { table: &CPU, who, of_end: spans.iter().map(|span| cpu(who, span)).collect() });
-            let mut samples: Vec<_> = spans.iter().map(|span| self.tcp_info(who, span, false)).collect();
-            if let (Some(last), Some(span)) = (samples.last_mut(), spans.last()) {
-                *last = self.tcp_info(who, span, true);
-            }
-            tables.push(Rows { table: &TCP_INFO, who, of_end: samples });
+            let numbers = || (0u32..).take(self.outcome.connections[who].len());
+            let each = |of: &dyn Fn(u32, &Span<'_>) -> Vec<Value>| {
+                spans.iter().flat_map(|span| numbers().map(|number| of(number, span)).collect::<Vec<_>>()).collect::<Vec<_>>()
+            };
+            tables.push(Rows { table: &FLOWS, who, of_end: numbers().map(|number| self.flow(who, number)).collect() });
+            tables.push(Rows { table: &INTERVALS, who, of_end: each(&|number, span| self.interval(who, number, span)) });
+            tables.push(Rows { table: &CPU, who, of_end: spans.iter().flat_map(|span| self.processors(who, span)).collect() });
+            let last = spans.last().map(|span| span.interval.index);
+            let sample = |number: u32, span: &Span<'_>| self.tcp_info(who, number, span, Some(span.interval.index) == last);
+            tables.push(Rows { table: &TCP_INFO, who, of_end: each(&sample) });
         }
         if !self.names.is_empty() {
             tables.extend(executions::rows(self, &spans));
@@ -90,13 +111,16 @@ impl Seen<'_> {
         tables
     }
 
-    fn spans(&self) -> Vec<Span> {
+    fn spans(&self) -> Vec<Span<'_>> {
         let mut spans = Vec::new();
-        let mut before = [EndState::default(); 2];
+        let mut before = Stand::default();
+        let outcome = self.outcome;
+        let at_end = (outcome.duration, Stand::of(&outcome.states, &outcome.connections, &outcome.processors));
         let mut from = 0;
         for interval in Intervals::new(&self.asked.stop, self.asked.interval_ns) {
             let sample = self.samples.get(spans.len());
-            let (to, after) = sample.map_or((self.outcome.duration, self.outcome.states), |sample| (sample.at, sample.states));
+            let (to, after) =
+                sample.map_or(at_end, |sample| (sample.at, Stand::of(&sample.states, &sample.connections, &sample.processors)));
             if to > from || spans.is_empty() {
                 spans.push(Span { interval, from, to, before, after });
             }
@@ -108,11 +132,11 @@ impl Seen<'_> {
         spans
     }
 
-    fn flow(&self, who: usize) -> Vec<Value> {
-        let (role, state) = (role(self.asked, who), &self.outcome.states[who]);
+    fn flow(&self, who: usize, number: u32) -> Vec<Value> {
+        let (role, state) = (role(self.asked, who), &self.outcome.connections[who][number as usize]);
         let sends = role == Role::Sender;
         let is_exchange = !self.names.is_empty();
-        let (first, last) = match (sends && !is_exchange, self.outcome.read_at[who]) {
+        let (first, last) = match (sends && !is_exchange, state.read_at) {
             // When its last call returned the model does not keep.
             (true, _) => (Some(0), None),
             (false, Some((first, last))) => (Some(first / NS), Some(last / NS)),
@@ -132,7 +156,7 @@ impl Seen<'_> {
             &FLOWS,
             [
                 ("host", LABELS[who].into()),
-                ("connection", 0u32.into()),
+                ("connection", number.into()),
                 ("role", role.name().into()),
                 ("transport", "tcp".into()),
                 ("local_address", self.sheets[who].host.as_str().into()),
@@ -152,16 +176,16 @@ impl Seen<'_> {
         )
     }
 
-    fn interval(&self, who: usize, span: &Span) -> Vec<Value> {
+    fn interval(&self, who: usize, number: u32, span: &Span<'_>) -> Vec<Value> {
         let role = role(self.asked, who);
-        let (before, after) = (&span.before[who], &span.after[who]);
+        let (before, after) = (&span.before.connection(who, number), &span.after.connection(who, number));
         let moved = |state: &EndState| if role == Role::Sender { state.written_bytes } else { state.read_bytes };
         let calls = |state: &EndState| if role == Role::Sender { state.write_calls } else { state.read_calls };
         row(
             &INTERVALS,
             [
                 ("host", LABELS[who].into()),
-                ("connection", 0u32.into()),
+                ("connection", number.into()),
                 ("role", role.name().into()),
                 ("interval", span.interval.index.into()),
                 ("phase", span.interval.phase.name().into()),
@@ -173,15 +197,15 @@ impl Seen<'_> {
         )
     }
 
-    fn tcp_info(&self, who: usize, span: &Span, is_final: bool) -> Vec<Value> {
-        let (state, phase) = (&span.after[who], if is_final { Phase::Measure } else { span.interval.phase });
+    fn tcp_info(&self, who: usize, number: u32, span: &Span<'_>, is_final: bool) -> Vec<Value> {
+        let (state, phase) = (&span.after.connection(who, number), if is_final { Phase::Measure } else { span.interval.phase });
         let known = |bytes: u64| (bytes != u64::MAX).then_some(bytes);
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         row(
             &TCP_INFO,
             [
                 ("host", LABELS[who].into()),
-                ("connection", 0u32.into()),
+                ("connection", number.into()),
                 ("role", role(self.asked, who).name().into()),
                 ("phase", phase.name().into()),
                 ("sample_mono_ns", (span.to / NS).into()),
@@ -199,6 +223,17 @@ impl Seen<'_> {
                 ("peer_window_bytes", narrow(state.send_window_bytes).into()),
             ],
         )
+    }
+
+    /// A row for each processor; one for all of a host whose processes have a single one, whoever takes what arrives.
+    fn processors(&self, who: usize, span: &Span<'_>) -> Vec<Vec<Value>> {
+        let (before, after) = (&span.before, &span.after);
+        if processors_count(&self.sheets[who]) == 1 {
+            return vec![cpu(who, 0, span, [before.states[who].busy, after.states[who].busy])];
+        }
+        let of = |stand: &Stand<'_>, number: usize| stand.processors[who].get(number).copied().unwrap_or_default();
+        let count = after.processors[who].len();
+        (0u32..).zip(0..count).map(|(cpu_number, number)| cpu(who, cpu_number, span, [of(before, number), of(after, number)])).collect()
     }
 
     fn segments_of(&self, who: usize, bytes: Option<u64>) -> Option<u32> {
@@ -225,14 +260,22 @@ fn whole(number: f64) -> Option<u32> {
     (0.0..=f64::from(u32::MAX)).contains(&number).then_some(number as u32)
 }
 
-fn cpu(who: usize, span: &Span) -> Vec<Value> {
-    let spent = |level: usize| span.after[who].busy[level].saturating_sub(span.before[who].busy[level]) / NS;
+/// The processors of a host's processes.
+fn processors_count(sheet: &Sheet) -> u32 {
+    match sheet.values.get("processors").map(|entry| &entry.value) {
+        Some(&Given::Number(number)) => whole(number).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn cpu(who: usize, number: u32, span: &Span<'_>, busy: [[Ps; LEVELS]; 2]) -> Vec<Value> {
+    let spent = |level: usize| busy[1][level].saturating_sub(busy[0][level]) / NS;
     let length = (span.to - span.from) / NS;
     row(
         &CPU,
         [
             ("host", LABELS[who].into()),
-            ("cpu", 0u32.into()),
+            ("cpu", number.into()),
             ("own", true.into()),
             ("interval", span.interval.index.into()),
             ("phase", span.interval.phase.name().into()),

@@ -42,9 +42,11 @@ pub fn check(asked: &Simulation) -> Result<Vec<ResolvedHost>, String> {
 /// What cannot be asked of the model, in a sentence.
 pub fn run(asked: &Simulation) -> Result<Ran, String> {
     let processes = processes::processes(asked)?;
-    let names = match &processes[0] {
-        Application::Scripted(scripted) => scripted.names().into_iter().map(|(group, name)| (group.to_owned(), name.to_owned())).collect(),
-        Application::Writer { .. } | Application::Reader { .. } => Vec::new(),
+    let names = match processes[0].first() {
+        Some(Application::Scripted(scripted)) => {
+            scripted.names().into_iter().map(|(group, name)| (group.to_owned(), name.to_owned())).collect()
+        }
+        _ => Vec::new(),
     };
     let (ends, link, sheets) = hosts::end_systems(asked, processes)?;
     let path = hosts::path(asked, &link, &sheets)?;

@@ -4,8 +4,11 @@
 //! puts them together.
 
 pub mod acknowledging;
+mod acting;
+mod adapter;
 pub mod buffer;
 pub mod congestion;
+mod connection;
 pub mod host;
 pub mod nagle;
 mod network;
@@ -16,8 +19,10 @@ pub mod receiver;
 pub mod recovery;
 pub mod round_trip;
 pub mod sender;
+mod shared;
 pub mod sizing;
 pub mod spec;
+mod tasks;
 pub mod tuning;
 pub mod window;
 pub mod write_queue;

@@ -2,7 +2,7 @@
 
 use super::buffer::WindowShare;
 use super::congestion::Algorithm;
-use super::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Socket, Steering};
+use super::spec::{Adapter, Completion, Costs, HostSpec, Kernel, Scheduling, Socket, Steering};
 use crate::coalescing::Coalescing;
 use crate::link::media::{self, Named};
 use crate::link::{HEADERS, LinkSpec};
@@ -42,6 +42,7 @@ pub fn read(sheet: &Sheet, buffers: &Buffers) -> Result<(HostSpec, LinkSpec), Re
         socket: socket(&mut reader, buffers)?,
         adapter: adapter(&mut reader)?,
         steering: reader.rule("steering", STEERINGS)?,
+        scheduling: scheduling(&mut reader)?,
         costs: costs(&mut reader)?,
         mss: payload(&mut reader, options)?,
         jitter_per_mille: u64::from(reader.whole("jitter_per_mille")?),
@@ -58,6 +59,14 @@ fn payload(reader: &mut Reader<'_>, options: u32) -> Result<u32, Refusal> {
         0 => Err(Refusal::Zero { host: reader.host().to_owned(), what: "mss_bytes" }),
         bytes => Ok(bytes),
     }
+}
+
+fn scheduling(reader: &mut Reader<'_>) -> Result<Scheduling, Refusal> {
+    let processors = u16::try_from(reader.whole("processors")?).unwrap_or(u16::MAX);
+    if processors == 0 {
+        return Err(Refusal::Zero { host: reader.host().to_owned(), what: "processors" });
+    }
+    Ok(Scheduling { processors, slice: reader.micros("slice_us")? })
 }
 
 fn bytes(reader: &mut Reader<'_>, key: &'static str) -> Result<u64, Refusal> {

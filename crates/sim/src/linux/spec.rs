@@ -117,6 +117,22 @@ pub enum Steering {
     OtherProcessor,
 }
 
+/// How processes share processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Processors on which they run, at least 1.
+    pub processors: u16,
+    /// How long one runs at least before others that wait for its processor have their turn.
+    pub slice: Ps,
+}
+
+impl Default for Scheduling {
+    /// One processor, with the slice of a kernel of 250 ticks a second: `sched_base_slice` is over at the next tick.
+    fn default() -> Self {
+        Self { processors: 1, slice: 4 * crate::time::MS }
+    }
+}
+
 /// The costs of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
@@ -175,6 +191,8 @@ pub struct HostSpec {
     pub adapter: Adapter,
     /// Which processor takes what arrives.
     pub steering: Steering,
+    /// The processors of its processes.
+    pub scheduling: Scheduling,
     /// What its steps cost.
     pub costs: Costs,
     /// Largest payload of a segment: the MTU less 52 bytes of headers with time stamps.

@@ -115,6 +115,16 @@ pub enum Refusal {
         /// How many there are.
         count: usize,
     },
+    /// More connections than a host of that system has in the model.
+    #[error("{host}: a host with {system} has one connection, not {count}, in the model; hosts with Linux have as many as are asked for")]
+    Several {
+        /// The host.
+        host: String,
+        /// Its operating system.
+        system: String,
+        /// How many were asked for.
+        count: usize,
+    },
     /// A buffer in which nothing fits.
     #[error("{host}: a {what} of 0 bytes lets nothing through; give it at least 1 byte")]
     Zero {

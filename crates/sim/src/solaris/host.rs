@@ -14,7 +14,7 @@ use crate::calls::{AtCall, Processor};
 use crate::chance::Chance;
 use crate::coalescing::Moderator;
 use crate::cpu::{Cpu, Level};
-use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, Outbox};
+use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, LEVELS, Outbox};
 pub(super) use crate::process::Process;
 use crate::segment::Segment;
 use crate::time::Ps;
@@ -257,14 +257,17 @@ impl EndSystem for Host {
         self.application.is_complete()
     }
 
-    fn at_call(&self) -> AtCall {
+    fn at_call(&self, _connection: u16) -> AtCall {
         self.process.at_call(self.processor(), &self.counted)
     }
 
-    fn state(&self, _now: Ps) -> EndState {
-        let busy = |level| self.cpus.iter().map(|cpu| cpu.busy(level)).sum();
+    fn processors(&self) -> Vec<[Ps; LEVELS]> {
+        let busy = |cpu: &Cpu<_>| [Level::Process, Level::Protocol, Level::Interrupt].map(|level| cpu.busy(level));
+        self.cpus.iter().map(busy).collect()
+    }
+
+    fn connection_state(&self, _now: Ps, _connection: u16) -> EndState {
         EndState {
-            busy: [Level::Process, Level::Protocol, Level::Interrupt].map(busy),
             queued_bytes: self.sender.unsent.bytes + self.sender.highest - self.sender.una,
             unread_bytes: self.receiver.unread,
             outstanding_bytes: self.sender.outstanding(),
@@ -282,7 +285,7 @@ impl EndSystem for Host {
         self.application.executed().to_vec()
     }
 
-    fn waits_for(&self) -> String {
+    fn waits_for(&self, _connection: u16) -> String {
         format!(
             "{}, {} bytes are unsent and {} unacknowledged, the other end's window is {} bytes, {} bytes are unread",
             self.process,

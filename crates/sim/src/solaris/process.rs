@@ -104,7 +104,7 @@ impl Host {
 
     /// A read returns with what was there, and tells of the window where that is due.
     pub(super) fn copied_out(&mut self, now: Ps, bytes: u32) {
-        self.counted.read_bytes += u64::from(bytes);
+        self.counted.on_read(now, bytes);
         self.counted.read_calls += 1;
         self.application.on_moved(bytes);
         if self.receiver.on_read(u64::from(bytes)) {

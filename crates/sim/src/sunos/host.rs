@@ -4,7 +4,7 @@ use crate::application::{Application, Executed};
 use crate::calls::{AtCall, Processor};
 use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
-use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, Outbox};
+use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 pub(super) use crate::process::Process;
 use crate::segment::Segment;
 use crate::sunos::recovery::Due;
@@ -264,13 +264,16 @@ impl EndSystem for Host {
         self.application.is_complete()
     }
 
-    fn at_call(&self) -> AtCall {
+    fn at_call(&self, _connection: u16) -> AtCall {
         self.process.at_call(self.cpu.running().map_or(Processor::Idle, |task| task.processor()), &self.counted)
     }
 
-    fn state(&self, _now: Ps) -> EndState {
+    fn processors(&self) -> Vec<[Ps; LEVELS]> {
+        vec![[Level::Process, Level::Protocol, Level::Interrupt].map(|level| self.cpu.busy(level))]
+    }
+
+    fn connection_state(&self, _now: Ps, _connection: u16) -> EndState {
         EndState {
-            busy: [Level::Process, Level::Protocol, Level::Interrupt].map(|level| self.cpu.busy(level)),
             queued_bytes: self.queued,
             unread_bytes: self.received.bytes,
             outstanding_bytes: self.tcp.next - self.tcp.una,
@@ -286,7 +289,7 @@ impl EndSystem for Host {
         self.application.executed().to_vec()
     }
 
-    fn waits_for(&self) -> String {
+    fn waits_for(&self, _connection: u16) -> String {
         format!(
             "{}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, {} bytes are unread",
             self.process,

@@ -76,7 +76,7 @@ impl Host {
     /// A read returns when the user's buffer is full or the socket's is empty, and then tells of the window.
     pub(super) fn copied_out(&mut self, now: Ps, bytes: u32) {
         self.received.take(bytes);
-        self.counted.read_bytes += u64::from(bytes);
+        self.counted.on_read(now, bytes);
         self.application.on_moved(bytes);
         let Process::Reading { room, .. } = &mut self.process else { return };
         *room -= bytes;

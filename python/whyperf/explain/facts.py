@@ -8,7 +8,7 @@ answer. None is not known; times are ns, ratios are of the load's time.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from whyperf.explain.model import Budget, Pattern, Phase
+from whyperf.explain.model import Budget, Pattern, Phase, Spell
 from whyperf.explain.states import ReceiverState, SenderState
 
 State = SenderState | ReceiverState
@@ -21,6 +21,7 @@ class EndFacts:
     Attributes:
         host: near or far.
         shares: part of the connections' lives in each limit state.
+        spells: how often it was in each of them, and `longest` when it was longest.
         thread_ratio: CPU time of the busiest of the load's threads.
         run_queue_ratio: how long the thread that waited most for a CPU did so.
         busy_ratio: of the busiest of the CPUs that are this end's alone.
@@ -47,6 +48,8 @@ class EndFacts:
 
     host: str = ""
     shares: Mapping[str, float] = field(default_factory=dict)
+    spells: Mapping[str, int] = field(default_factory=dict)
+    longest: Mapping[str, tuple[Spell, ...]] = field(default_factory=dict)
     thread_ratio: float | None = None
     run_queue_ratio: float | None = None
     busy_ratio: float | None = None
@@ -229,6 +232,7 @@ class Facts:
         goodput_bps: what the cell's trials without the log measured, if there are any.
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
+        is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
         budgets: where the time of each connection and end went, if there is a log.
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
@@ -241,6 +245,7 @@ class Facts:
     goodput_bps: float | None = None
     connections: int = 1
     one_machine: bool = False
+    is_turned: bool = False
     sender: EndFacts = field(default_factory=EndFacts)
     receiver: EndFacts = field(default_factory=EndFacts)
     windows: WindowFacts = field(default_factory=WindowFacts)

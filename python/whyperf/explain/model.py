@@ -139,10 +139,19 @@ class Pattern(Part):
     """What of the log there is none of, said first."""
 
 
+class Spell(Part):
+    """A span of a connection's life in one state."""
+
+    connection: int
+    from_ns: int
+    to_ns: int
+
+
 class Evidence(Part):
     """A fact that a verdict stands on: a sentence, and where to look it up.
 
-    `table`, `host`, `connection` and the times tell the rows; `value` and `unit` the figure, if it is one.
+    `table`, `host`, `connection` and the times tell the rows; `value` and `unit` the figure, if it is one. Of a state
+    the times are those of its longest span, `spells` has the longest few and `spells_count` how many there are.
     """
 
     words: str
@@ -153,6 +162,8 @@ class Evidence(Part):
     to_ns: int | None = None
     value: float | None = None
     unit: str = ""
+    spells: list[Spell] = Field(default_factory=list)
+    spells_count: int | None = None
 
 
 class Change(Part):

@@ -1,9 +1,11 @@
-"""Columns as long as a log, held against what the slower functions of numpy make of them."""
+"""Columns as long as a log, held against what the slower functions of numpy make of them; the longest of spans."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from whyperf.explain.budget.gaps import Activity, first_that_holds, is_doing, last_at
+from whyperf.explain.budget.shares import longest_of
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])
@@ -28,3 +30,13 @@ def test_an_activity_is_one_of_those_wanted() -> None:
 
     found = is_doing(activity, Activity.BLOCKED, Activity.AWAY)
     assert set(activity[found].tolist()) == {Activity.BLOCKED, Activity.AWAY}
+
+
+def test_the_longest_spans_of_a_state_come_longest_first() -> None:
+    begins = [0, 10, 15, 40, 50, 90]
+    states = ["away", "busy", "away", "away", "busy", "away"]
+    spans = pl.DataFrame({"begin_ns": begins, "end_ns": [*begins[1:], 105], "state": states})
+
+    found = longest_of(spans, 3)
+    assert [(one.from_ns, one.to_ns) for one in found["away"]] == [(15, 40), (90, 105), (0, 10)]
+    assert [(one.connection, one.from_ns) for one in found["busy"]] == [(3, 50), (3, 10)]

@@ -128,7 +128,9 @@ def test_the_end_that_gets_nearly_everything_is_the_receiver(
 ) -> None:
     info = pl.DataFrame({"connection": [0], "bytes_acked": [acked], "bytes_received": [received]})
     trial = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": info})
-    assert by_payload(trial).ends["near"].role == role
+    found = by_payload(trial)
+    assert found.ends["near"].role == role
+    assert found.is_turned is (role == "receiver")
 
 
 def test_turns_are_told_from_request_to_answer_and_on_to_the_next_request() -> None:

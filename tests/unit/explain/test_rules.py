@@ -9,7 +9,7 @@ import pytest
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
-from whyperf.explain.model import Losses, Pattern
+from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
 
 MS = 1_000_000
@@ -464,3 +464,26 @@ def test_a_faulty_rule_is_told_and_the_others_are_asked(monkeypatch: pytest.Monk
     ]
     with pytest.raises(ZeroDivisionError):
         judge(CASES[0].speaks)
+
+
+def test_a_state_tells_how_often_it_was_and_when_longest() -> None:
+    spells = tuple(Spell(connection=2, from_ns=at * MS, to_ns=(at + long) * MS) for at, long in ((500, 30), (100, 20)))
+    shares = {"shares": {"receive_window_buffer": 0.6}, "longest": {"receive_window_buffer": spells}}
+    found = judge(facts({**shares, "spells": {"receive_window_buffer": 40}}, windows={"announced_bytes_max": 65536}))
+    told = found[0].evidence[0]
+
+    assert told.words.endswith("for 60 % of the time, 40 times, longest 30.0 ms from 500 ms on.")
+    assert (told.connection, told.from_ns, told.to_ns, told.spells_count) == (2, 500 * MS, 530 * MS, 40)
+    assert told.spells == list(spells)
+
+
+@pytest.mark.parametrize(("is_turned", "factors"), [(False, {"receive_buffer_bytes": 131072}), (True, {})])
+def test_no_factor_is_named_that_would_change_the_other_end(is_turned: bool, factors: dict[str, int]) -> None:
+    found = facts(
+        {"shares": {"receive_window_buffer": 0.5}}, windows={"announced_bytes_max": 65536}, is_turned=is_turned
+    )
+    change = judge(found)[0].change
+
+    assert change is not None
+    assert change.factors == factors
+    assert ("receive_buffer_bytes would not do it" in change.by_hand) is is_turned

@@ -19,6 +19,7 @@ from whyperf.explain.model import (
     Explanation,
     Pattern,
     Phase,
+    Spell,
     StateShare,
     TurnSegment,
     Verdict,
@@ -149,6 +150,18 @@ def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summa
     links = [one.link for one in view.cards[0].evidence]
     assert links == ["flow.html#connection=3&host=near&from=10&to=20", ""]
     assert view.cards[0].evidence[1].where == "table tcp_info, near"
+
+
+def test_a_state_leads_to_each_of_its_longest_spans(summary: Summary) -> None:
+    spells = [Spell(connection=1, from_ns=at, to_ns=at + 5_000_000) for at in (10, 80_000_000)]
+    first = {"connection": 1, "from_ns": 10, "to_ns": 5_000_010}
+    row = Evidence.model_validate(
+        {"words": "Waited.", "table": "segments", "host": "near", "spells": spells, "spells_count": 7, **first}
+    )
+    told = Explained(explanation(cell("c0001", verdict(evidence=[row]))), pages={"log01-c0001": "flow.html"})
+    shown = explanation_section(told, summary).cells[0].cards[0].evidence[0]
+    assert shown.link.endswith("&from=10&to=5000010")
+    assert shown.others == (("5.00 ms from 80.0 ms on", "flow.html#connection=1&host=near&from=80000000&to=85000000"),)
 
 
 def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:

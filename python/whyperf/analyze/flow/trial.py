@@ -56,7 +56,7 @@ class FlowTrial:
     `ends` by host. `moves_both_ways` says that a workload's steps, and not a stream alone, moved the payload, so that
     the load counts both directions. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns` the
     measured phase as (start, end) in ns after it, from the first end's start to the last one's end; None without
-    intervals.
+    intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's.
     """
 
     folder: Path
@@ -67,6 +67,7 @@ class FlowTrial:
     zero_mono_ns: int
     window_ns: tuple[int, int] | None
     moves_both_ways: bool = False
+    is_turned: bool = False
 
     def end(self, role: str) -> FlowEnd | None:
         """The end with this role; None when the trial failed before it was known."""

@@ -17,9 +17,9 @@ from whyperf.explain.budget.events import Segments, read_segments
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
-from whyperf.explain.budget.shares import budget_of_sums, sums_of
+from whyperf.explain.budget.shares import MOST_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
-from whyperf.explain.model import Budget, Chronograph
+from whyperf.explain.model import Budget, Chronograph, Spell
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,22 @@ class Evidence:
 
 @dataclass
 class Explained:
-    """What came of an end: budgets and spans; of a receiver, what its sender's states need of each connection."""
+    """What came of an end: budgets and spans; of a receiver, what its sender's states need of each connection.
+
+    `longest` has the longest spans of each state, all connections together.
+    """
 
     budgets: list[Budget] = field(default_factory=list)
     spans: list[pl.DataFrame] = field(default_factory=list)
     peers: dict[int, Peer] = field(default_factory=dict)
+    longest: dict[str, tuple[Spell, ...]] = field(default_factory=dict)
 
     def keep(self, evidence: Evidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]) -> None:
         """Adds the spans of one connection and their budget."""
         self.spans.append(labeled(spans, evidence.host, evidence.role, connection))
+        for state, spells in longest_of(spans, connection).items():
+            both = sorted((*self.longest.get(state, ()), *spells), key=lambda one: one.from_ns - one.to_ns)
+            self.longest[state] = tuple(both[:MOST_LONGEST])
         self.budgets.append(
             budget_of_sums(
                 trial=evidence.trial,

@@ -1,8 +1,8 @@
 """The budgets of a trial: which evidence each end has, and what is made of it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from whyperf.explain.budget.end import Evidence, Explained, explain_receiver, ex
 from whyperf.explain.budget.life import sender_life
 from whyperf.explain.budget.merge import SPAN_COLUMNS
 from whyperf.explain.budget.missing import missing_evidence
-from whyperf.explain.model import Budget
+from whyperf.explain.model import Budget, Spell
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,14 @@ class TrialBudgets:
     """The budgets of a trial.
 
     `spans` has the columns `SPAN_COLUMNS`, by host, connection and time: runs of one state, which follow each other
-    without gap or overlap through the life of each connection at each end that has a log. `missing` says in sentences
-    what evidence there is none of.
+    without gap or overlap through the life of each connection at each end that has a log. `longest` has the longest
+    of them by host and state. `missing` says in sentences what evidence there is none of.
     """
 
     budgets: list[Budget]
     spans: pl.DataFrame
     missing: list[str]
+    longest: Mapping[str, Mapping[str, tuple[Spell, ...]]] = field(default_factory=dict)
 
 
 def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> TrialBudgets:
@@ -58,6 +59,9 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
         budgets=[*sent.budgets, *received.budgets],
         spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
         missing=missing_evidence(ends, logged),
+        longest={
+            ends[role].host: found.longest for role, found in (("sender", sent), ("receiver", received)) if role in ends
+        },
     )
 
 

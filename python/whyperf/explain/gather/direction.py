@@ -33,4 +33,4 @@ def by_payload(trial: FlowTrial) -> FlowTrial:
         return trial
     other = {"sender": "receiver", "receiver": "sender"}
     ends = {host: replace(end, role=other.get(end.role, end.role)) for host, end in trial.ends.items()}
-    return replace(trial, ends=ends)
+    return replace(trial, ends=ends, is_turned=not trial.is_turned)

@@ -51,8 +51,9 @@ def gather_facts(
         rate_bps=payload * 8e9 / life if life > 0 and payload else None,
         connections=max(1, sent.connections),
         one_machine=one_machine,
-        sender=_end(trial, sender, sent, budgets.budgets),
-        receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets.budgets),
+        is_turned=trial.is_turned,
+        sender=_end(trial, sender, sent, budgets),
+        receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets),
         windows=windows if logs is None else logged_windows(logs.sent, windows),
         segments=segments,
         budgets=tuple(budgets.budgets),
@@ -97,7 +98,8 @@ def _incomplete(trial: FlowTrial) -> list[str]:
     return found
 
 
-def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) -> EndFacts:
+def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) -> EndFacts:
+    states = [budget for budget in budgets.budgets if budget.host == end.host]
     busy = processors(trial, end)
     called = calls(trial, end)
     devices = read_columns(trial, "devices", end.host, ("tx_packets", "tx_dropped_packets", "rx_dropped_packets"))
@@ -107,7 +109,9 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: list[Budget]) ->
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
     return EndFacts(
         host=end.host,
-        shares=shares_of([budget for budget in budgets if budget.host == end.host]),
+        shares=shares_of(states),
+        spells=_spells_of(states),
+        longest=budgets.longest.get(end.host, {}),
         thread_ratio=busy.thread_ratio,
         run_queue_ratio=busy.run_queue_ratio,
         busy_ratio=busy.busy_ratio,
@@ -155,6 +159,15 @@ def shares_of(budgets: list[Budget]) -> dict[str, float]:
         for share in budget.shares:
             sums[share.state] = sums.get(share.state, 0) + share.ns
     return {state: ns / life for state, ns in sums.items()} if life > 0 else {}
+
+
+def _spells_of(budgets: list[Budget]) -> dict[str, int]:
+    """How often each state was entered; nothing where only its sum is known."""
+    counts: dict[str, int] = {}
+    for budget in budgets:
+        for share in budget.shares:
+            counts[share.state] = counts.get(share.state, 0) + share.spells
+    return counts
 
 
 def _counted(trial: FlowTrial, again: float | None) -> SegmentFacts:

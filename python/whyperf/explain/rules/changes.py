@@ -21,7 +21,24 @@ _LARGE_WRITE, _LARGE_MTU = 131_072, 9000
 def change_for(finding: Finding, facts: Facts, factors: Factors) -> Change | None:
     """The change that undoes the cause; None where there is nothing to change."""
     made = _CHANGES.get(finding.cause)
-    return None if made is None else made(finding, facts, factors)
+    if made is None:
+        return None
+    change = made(finding, facts, factors)
+    return _of_turned(change, facts) if facts.is_turned else change
+
+
+_BY_ROLE = frozenset({"window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "pacing_rate_bps"})
+"""Factors that shape what goes from the end that a trial calls the sender to the other one, and no other payload."""
+
+
+def _of_turned(change: Change, facts: Facts) -> Change:
+    """A change without the factors that would be made at the wrong end."""
+    wrong = [name for name in change.factors if name in _BY_ROLE]
+    if not wrong:
+        return change
+    why = f"{' and '.join(wrong)} would not do it: of a workload it shapes what the {facts.receiver.host} end sends."
+    kept = {name: level for name, level in change.factors.items() if name not in _BY_ROLE}
+    return change.model_copy(update={"factors": kept, "by_hand": f"{change.by_hand} {why}"})
 
 
 def _receive_buffer(finding: Finding, _: Facts, factors: Factors) -> Change:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from whyperf.analyze.quantity import percent
+from whyperf.analyze.quantity import percent, seconds
+from whyperf.explain.budget.shares import MOST_LONGEST
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts, State
-from whyperf.explain.model import Evidence
+from whyperf.explain.model import Evidence, Spell
 from whyperf.explain.rules.gain import Gain
 
 
@@ -71,16 +72,31 @@ def looked_up(evidence: Evidence, level: str) -> Evidence:
 
 
 def state_evidence(end: EndFacts, role: str, *states: State) -> Evidence:
-    """How long an end was in these states."""
+    """How long an end was in these states, how often, and when longest."""
     words = " or ".join(dict.fromkeys(state.value.replace("_", " ") for state in states))
     ratio = end.ratio(*states)
+    times = sum(end.spells.get(state.value, 0) for state in states)
+    spells = [spell for state in states for spell in end.longest.get(state.value, ())]
+    spells = sorted(spells, key=lambda one: one.from_ns - one.to_ns)[:MOST_LONGEST]
+    first = spells[0] if spells else None
+    told = "" if first is None else f", {_spells_told(times, first)}"
     return Evidence(
-        words=f"The {role} was in the state {words} for {percent(ratio)} of the time.",
+        words=f"The {role} was in the state {words} for {percent(ratio)} of the time{told}.",
         table=WINDOWS,
         host=end.host,
+        connection=None if first is None else first.connection,
+        from_ns=None if first is None else first.from_ns,
+        to_ns=None if first is None else first.to_ns,
         value=ratio,
         unit="ratio",
+        spells=spells,
+        spells_count=times if spells else None,
     )
+
+
+def _spells_told(times: int, longest: Spell) -> str:
+    length, begin = seconds(longest.to_ns - longest.from_ns), seconds(longest.from_ns)
+    return f"once, {length} from {begin} on" if times == 1 else f"{times:,} times, longest {length} from {begin} on"
 
 
 def figure(words: str, table: str, end: EndFacts, value: float | None, unit: str) -> Evidence:

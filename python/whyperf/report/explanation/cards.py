@@ -22,6 +22,8 @@ class EvidenceView:
     words: str
     where: str
     link: str
+    others: tuple[tuple[str, str], ...] = ()
+    """Further places, each with its words and its link."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         lost=f"{percent(lost)} of the time or rate" if lost else "",
         lost_percent=f"{100 * lost:.1f}" if lost else "",
         confidence=verdict.confidence,
-        evidence=tuple(EvidenceView(one.words, where(one), link_of(one)) for one in verdict.evidence),
+        evidence=tuple(_evidence(one, link_of) for one in verdict.evidence),
         refuted_by=verdict.refuted_by,
         factors=tuple(as_set(change.factors)) if change else (),
         by_hand=change.by_hand if change else "",
@@ -91,6 +93,16 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         badge=Badge(tried.outcome, BADGES[tried.outcome], tried.words, tried.experiment) if tried else None,
         try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
     )
+
+
+def _evidence(evidence: Evidence, link_of: LinkOf) -> EvidenceView:
+    """A fact; of a state the second longest spans and on are places of their own, where a page shows them."""
+    others = []
+    for spell in evidence.spells[1:]:
+        place = {"connection": spell.connection, "from_ns": spell.from_ns, "to_ns": spell.to_ns}
+        if link := link_of(evidence.model_copy(update=place)):
+            others.append((f"{seconds(spell.to_ns - spell.from_ns)} from {seconds(spell.from_ns)} on", link))
+    return EvidenceView(evidence.words, where(evidence), link_of(evidence), tuple(others))
 
 
 def _gain(verdict: Verdict) -> str:

@@ -48,5 +48,8 @@ def test_what_a_connection_waits_for_is_the_largest_part_of_its_time(cause: str,
     for budget in found.budgets:
         assert sum(share.ns for share in budget.shares) == budget.life_ns
         assert budget.ratio(SenderState.UNKNOWN) <= 0.005
-    assert sender.ratio(*states) > 0.5, sender.shares
-    assert receiver.ratio(ReceiverState.WAITING, ReceiverState.DELAYED_ACK) > 0.5, receiver.shares
+    # Of the time that was not spent waiting for a CPU, which other processes of the host decide.
+    had_cpu = 1 - sender.ratio(SenderState.WAITS_FOR_CPU)
+    assert sender.ratio(*states) > 0.5 * had_cpu, sender.shares
+    had_cpu = 1 - receiver.ratio(ReceiverState.WAITS_FOR_CPU)
+    assert receiver.ratio(ReceiverState.WAITING, ReceiverState.DELAYED_ACK) > 0.5 * had_cpu, receiver.shares

@@ -1,14 +1,22 @@
-"""The record's explain.json: what was explained last. Like the report it can be made again at any time."""
+"""The record's explain.json: what was explained last. Like the report it can be made again at any time.
 
+Beside the explanation stands what it was made of: by another whyperf, or of other trials, it counts no more.
+"""
+
+import hashlib
+import json
+from functools import cache
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from whyperf import __version__
 from whyperf.explain.model import FORMAT, Explanation
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
 
 NAME = "explain.json"
+_MADE_OF = "made_of"
 
 
 def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
@@ -18,26 +26,54 @@ def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
         RecordError: the disk refuses.
     """
     path = experiment.folder / NAME
+    content = {_MADE_OF: made_of(experiment.folder)} | explanation.model_dump(mode="json")
     try:
-        write_file(path, (explanation.model_dump_json(indent=1) + "\n").encode())
+        write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise RecordError(f"cannot write {path}: {(error.strerror or '').lower()}") from None
     return path
 
 
 def read_explanation(experiment: Experiment) -> Explanation | None:
-    """What was explained last; None if nothing was, or by a version that wrote it otherwise: then it is made again.
+    """What was explained last; None if nothing was, or not by this whyperf of what is there now: then it is made again.
 
     Raises:
         RecordError: the file is there and cannot be opened.
     """
     path = experiment.folder / NAME
     try:
-        found = Explanation.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError:
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict) or content.pop(_MADE_OF, "") != made_of(experiment.folder):
+            return None
+        found = Explanation.model_validate_json(json.dumps(content))
+    except (FileNotFoundError, ValueError, ValidationError):
         return None
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error.strerror}") from None
     return found if found.format == FORMAT else None
+
+
+def made_of(folder: Path) -> str:
+    """A fingerprint of what the record's explanation follows from: its plan, its trials' files, and who explains.
+
+    Of tables the sizes count, so that a copy of a record is the same record.
+    """
+    digest = hashlib.sha256(_explainer().encode())
+    files = [folder / "plan.json", *sorted(path for path in (folder / "trials").rglob("*") if path.is_file())]
+    for path in files:
+        if not path.is_file():
+            continue
+        digest.update(f"\n{path.relative_to(folder)} {path.stat().st_size} ".encode())
+        if path.suffix == ".json":
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _explainer() -> str:
+    """The version, and the sources of what explains: one version may have several sets of rules while it is made."""
+    digest = hashlib.sha256(__version__.encode())
+    here = Path(__file__).parent
+    for path in sorted((*here.rglob("*.py"), *(here.parent / "analyze").rglob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -118,6 +118,20 @@ def test_all_cells_are_kept_beside_the_result(experiment: Experiment, capsys: py
     assert read_explanation(experiment) == kept
 
 
+@pytest.mark.parametrize("changed", ["manifest", "explainer"])
+def test_what_was_explained_of_something_else_counts_no_more(
+    changed: str, experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explain(experiment, capsys)
+    assert read_explanation(experiment) is not None
+    if changed == "manifest":
+        path = experiment.folder / "trials" / "001-c0001" / "manifest.json"
+        path.write_text(path.read_text() + " ")
+    else:
+        monkeypatch.setattr("whyperf.explain.store._explainer", lambda: "another")
+    assert read_explanation(experiment) is None
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

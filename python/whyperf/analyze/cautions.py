@@ -33,7 +33,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "damaged_trials": Kind(
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
-        "Run the experiment again: damaged trials are measured anew.",
+        "Run the experiment again: such trials are set aside and measured anew. Those of another version are read by "
+        "the whyperf that made them.",
     ),
     "deadline_trials": Kind(
         "{count} cut at the deadline of {deadline}; what was moved until then counts.",

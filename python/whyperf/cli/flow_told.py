@@ -3,7 +3,7 @@
 import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.flow import open_trial
 from whyperf.analyze.quantity import percent, significant
-from whyperf.cli.exits import DONE, DOUBTFUL, UsageError
+from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.record import Experiment
 from whyperf.report.flow import Told, doubts, flow_json, headline, tell, write
 from whyperf.report.flow.connections import Column, connections
@@ -36,7 +37,11 @@ def tell_flow(
         UsageError: there is no such trial or connection.
         RecordError: the record cannot be read, or the page cannot be written.
     """
-    name = _find_trial(experiment, trial)
+    damaged = {one.trial: one.reason for one in experiment.trials().damaged}
+    name = _find_trial(experiment, trial, damaged)
+    for one in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
+        left = "may not be told rightly" if one == name else "is left out"
+        say(f"trial {one} {left}: {damaged[one]}. {KINDS['damaged_trials'].advice}")
     told = tell(open_trial(experiment.folder / "trials" / name), connection)
     if connection is not None and connection not in told.numbers:
         raise UsageError(f"{name} has no connection {connection}; it has {_numbers(told)}")
@@ -45,11 +50,11 @@ def tell_flow(
         print(json.dumps(flow_json(told, experiment.name, path, host), indent=1, ensure_ascii=False))  # noqa: T201
     else:
         _print(experiment, told, host, path)
-    return DONE if all(log.complete for log in told.logs) else DOUBTFUL
+    return DONE if not damaged and all(log.complete for log in told.logs) else DOUBTFUL
 
 
-def _find_trial(experiment: Experiment, wanted: str | None) -> str:
-    """The trial that is asked for; else the first with a log, else the first that has a table at all."""
+def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
+    """The trial that is asked for; else the first whole one with a log, else the first that has a table at all."""
     trials = experiment.folder / "trials"
     names = sorted(path.parent.name for path in trials.glob("[!.]*/manifest.json"))
     if not names:
@@ -60,9 +65,10 @@ def _find_trial(experiment: Experiment, wanted: str | None) -> str:
         near = get_close_matches(wanted, names, n=1)
         hint = f"did you mean {near[0]}?" if near else f"it has {names[0]} to {names[-1]}"
         raise UsageError(f"{experiment.name} has no trial {wanted}; {hint}")
-    logged = [name for name in names if any((trials / name).glob("segments.*.parquet"))]
-    whole = [name for name in names if any((trials / name).glob("flows.*.parquet"))]
-    return (logged or whole or names)[0]
+    kept = [name for name in names if name not in damaged] or names
+    logged = [name for name in kept if any((trials / name).glob("segments.*.parquet"))]
+    whole = [name for name in kept if any((trials / name).glob("flows.*.parquet"))]
+    return (logged or whole or kept)[0]
 
 
 def _print(experiment: Experiment, told: Told, host: str | None, path: Path | None) -> None:

@@ -32,7 +32,7 @@ def overrides(options: Mapping[str, str | None], assignments: Iterable[str]) -> 
         if text is not None:
             found[name] = _level(name, text, OPTIONS[name])
     for assignment in assignments:
-        name, equals, text = assignment.partition("=")
+        name, equals, text = (part.strip() for part in assignment.partition("="))
         if not equals or not text:
             raise ProfileError("--set", assignment, "write factor=level, for example mtu_bytes=9000")
         if name in found:

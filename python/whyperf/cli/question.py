@@ -19,6 +19,7 @@ from whyperf.profile import (
     shipped_workload_names,
     suggestion,
 )
+from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
 
 QUICK = "quick"
 #: What ssh takes as a destination, and nothing it could take for an option.
@@ -55,6 +56,11 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         return _about(find(QUICK).with_overrides({"workload": argument}), shipped_workload(argument).about), host
     if host is not None:
         return find(argument), host
+    if argument in SHIPPED_SCHEDULES:
+        raise UsageError(
+            f"{argument} is a schedule of flows: `whyperf run --set schedule={argument}` "
+            f"(a host of that name: --host {argument})"
+        )
     names = [*shipped_names(), *shipped_workload_names()]
     near = get_close_matches(argument.lower(), names, n=1, cutoff=0.75)
     if near:

@@ -37,7 +37,8 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
         parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
         yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
-    if cell.window.announced_bytes is not None or cell.metric == "goodput":
+    # Without a result nothing is known of the sockets, not even that a window was left to the kernel.
+    if cell.window.announced_bytes is not None or (cell.metric == "goodput" and cell.goodput_bps.median is not None):
         yield "Window", _window(cell)
     again = cell.retransmitted_segments
     if again.median is not None and cell.datagrams is None:

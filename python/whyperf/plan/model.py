@@ -201,7 +201,15 @@ class Plan(Table):
         except ValidationError as error:
             finding = error.errors(include_url=False)[0]
             key = ".".join(str(part) for part in finding["loc"])
-            raise ProfileError(where, key, f"this is not a plan of version {PLAN_VERSION}: {finding['msg']}") from None
+            if key == "plan_version":
+                problem = (
+                    f"the plan is of version {finding['input']}, this is whyperf for version {PLAN_VERSION}; "
+                    "use the whyperf that made it"
+                )
+                raise ProfileError(where, "", problem) from None
+            problem = f"this is not a plan of version {PLAN_VERSION}: {finding['msg']}; "
+            problem += "copy the result whole, or measure into another folder"
+            raise ProfileError(where, key, problem) from None
         if identify(plan) != plan.id:
             problem = f"its content does not have the identifier {plan.id}, so it was changed or damaged"
             raise ProfileError(where, "id", problem)

@@ -101,8 +101,16 @@ class Factor:
         """
         checked = self._checked(level)
         if checked is None:
-            raise ProfileError("", self.name, f"{_shown(level)} is not a level; it takes {self.allowed()}")
+            problem = f"{_shown(level)} is not a level; it takes {self.allowed()}{self._unit_for(level)}"
+            raise ProfileError("", self.name, problem)
         return checked
+
+    def _unit_for(self, level: object) -> str:
+        """In what a number counts, for who wrote a number with another unit."""
+        if not self.unit or not self.is_number or not isinstance(level, str) or not WITH_UNIT.fullmatch(level):
+            return ""
+        suffixes = SUFFIXES.get(self.unit)
+        return f", in {self.unit}" + ("" if suffixes is None else f"; K, M and G are powers of {suffixes.base}")
 
     def _checked(self, level: object) -> Level | None:
         if isinstance(level, str):
@@ -163,6 +171,8 @@ class Factor:
         return text
 
 
+#: A number and what somebody took for its unit.
+WITH_UNIT = re.compile(r"[0-9.]+ ?[A-Za-zµ][A-Za-z/]*")
 CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")

@@ -168,6 +168,12 @@ def _refuse_queue(cell: Mapping[str, Level]) -> None:
             raise ProfileError("", name, problem)
         held = queue_bytes(cell, rate_bps)
         if held < largest:
+            if cell["path_queue"] == "bdp" and not sum(one_way_ms(cell)):
+                problem = (
+                    f"bdp, which it is by default, holds nothing without a path_rtt_ms at {rate_bps} bit/s; "
+                    "set path_rtt_ms, or a queue such as path_queue=100p"
+                )
+                raise ProfileError("", "path_queue", problem)
             problem = (
                 f"{cell['path_queue']} is {held} bytes at {rate_bps} bit/s, and holds no packet of {largest}; "
                 "give more, or packets such as 100p"

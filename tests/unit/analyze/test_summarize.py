@@ -199,3 +199,8 @@ def test_connections_are_summarized() -> None:
 def test_the_same_record_gives_the_same_result() -> None:
     trials = made.sweep([4096, 8192], [512, 4096], blocks=5)
     assert summary(*trials) == summary(*trials)
+
+
+def test_without_a_result_nothing_is_said_of_a_window() -> None:
+    failed = summary(made.Trial(window_bytes=65536, status="failed", reason="the host went away")).cells[0]
+    assert [line.split()[0] for line in single_lines(failed)][:2] == ["Goodput"]

@@ -13,7 +13,7 @@ def test_every_option_stands_for_a_factor() -> None:
 
 def test_levels_are_read_and_what_was_not_given_is_left_out() -> None:
     given = {"window_bytes": "64K", "duration_s": "5", "connections": None}
-    assert overrides(given, ["gro=off", "read_size_bytes==write_size_bytes"]) == {
+    assert overrides(given, ["gro = off", "read_size_bytes==write_size_bytes"]) == {
         "window_bytes": 65536,
         "duration_s": 5.0,
         "gro": False,

@@ -88,3 +88,11 @@ def test_what_is_wrong_with_a_workload_is_told_of_its_file(tmp_path: Path) -> No
     with pytest.raises(ProfileError) as caught:
         build(profile, overrides={"duration_s": 1.0})
     assert str(caught.value).startswith(f"{path}: group.main.main.steps: nothing is done in this cell")
+
+
+def test_a_schedule_is_not_taken_for_a_host() -> None:
+    with pytest.raises(
+        UsageError, match=r"`whyperf run --set schedule=seven-regions` \(a host .* --host seven-regions\)"
+    ):
+        understand("seven-regions", None)
+    assert understand(None, "seven-regions")[1] == "seven-regions"

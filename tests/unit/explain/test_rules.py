@@ -487,3 +487,33 @@ def test_no_factor_is_named_that_would_change_the_other_end(is_turned: bool, fac
     assert change is not None
     assert change.factors == factors
     assert ("receive_buffer_bytes would not do it" in change.by_hand) is is_turned
+
+
+STARVED: dict[str, Any] = {
+    "shares": {"not_writing": 0.5, "unknown": 0.45},
+    "cpus": frozenset({0}),
+    "thread_ratio": 0.07,
+    "run_queue_ratio": 0.5,
+    "other_ratio": 0.89,
+}
+
+
+def test_a_sender_kept_from_its_cpu_is_not_taken_for_an_idle_application_without_a_log() -> None:
+    reordered = {"out_of_order_ratio": 0.002, "retransmitted_ratio": 0.0001, "lost_ratio": 0.0}
+    starved = facts(STARVED, segments=reordered, level="counters")
+    assert judge(starved)[0].cause is Cause.OTHER_LOAD
+    alone = at_sender(run_queue_ratio=0.01, other_ratio=0.02)(starved)
+    causes = {verdict.cause for verdict in judge(alone)}
+    assert Cause.SLOW_WRITER in causes
+    assert Cause.OTHER_LOAD not in causes
+
+
+def test_the_usual_window_stands_beside_the_largest() -> None:
+    found = facts(
+        {"shares": {"receive_window_buffer": 0.9}},
+        windows={"announced_bytes_max": 78_370, "announced_bytes_median": 65_536},
+    )
+    assert (
+        judge(found)[0].evidence[1].words
+        == "The receiver never announced more than 78,370 bytes, usually 65,536 bytes."
+    )

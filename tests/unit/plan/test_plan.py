@@ -167,6 +167,8 @@ def test_a_changed_plan_file_is_noticed() -> None:
         Plan.from_json(text, "plan.json")
     with pytest.raises(ProfileError, match="not a plan of version 1"):
         Plan.from_json(text[: len(text) // 2], "plan.json")
+    with pytest.raises(ProfileError, match="the plan is of version 2, this is whyperf for version 1; use the whyperf"):
+        Plan.from_json(text.replace('"plan_version": 1', '"plan_version": 2'), "plan.json")
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,18 @@ def test_true_and_1_are_different_levels() -> None:
 def test_a_range_of_names_is_refused() -> None:
     with pytest.raises(ProfileError, match="list the levels"):
         all_levels(BY_NAME["direction"], {"from": 1, "to": 2, "step": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("duration_s", "10s", "from 0.001 to 604800, in s$"),
+        ("path_rtt_ms", "10 ms", "or none, in ms$"),
+        ("path_rate_bps", "1Gbit", "or none, in bit/s; K, M and G are powers of 1000$"),
+        ("window_bytes", "64Kbit", "or default, in bytes; K, M and G are powers of 1024$"),
+        ("connections", "four", "from 1 to 100000$"),
+    ],
+)
+def test_a_number_with_another_unit_is_told_the_unit(name: str, text: str, told: str) -> None:
+    with pytest.raises(ProfileError, match=told):
+        BY_NAME[name].parse(text)

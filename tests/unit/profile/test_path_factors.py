@@ -94,7 +94,10 @@ def test_what_is_no_loss_is_refused(text: str) -> None:
             {"path_rtt_ms": 40, "path_rate_bps": 10**7, "path_queue": 1513},
             "path_queue: 1513 .* holds no packet of 1514",
         ),
-        ({"path_rtt_ms": 0, "path_rate_bps": 10**7}, "path_queue: bdp is 0 bytes .* give more"),
+        (
+            {"path_rtt_ms": 0, "path_rate_bps": 10**7},
+            "path_queue: bdp, .* set path_rtt_ms, or a queue such as path_queue=100p",
+        ),
         ({"path_rtt_ms": 10, "path_rate_bps": 10**11}, "path_rate_bps: .* more than the router carries"),
         ({"path_rtt_ms": 60_000, "path_rate_bps": 10**10}, "path_rate_bps: .* lower the rate, delay or queue"),
         ({"path_rtt_ms": 40, "path_delay_back_ms": 41}, "path_delay_back_ms: 41 ms back are more"),

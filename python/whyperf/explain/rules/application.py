@@ -24,6 +24,8 @@ LARGE_CALL_BYTES = 131_072
 """Calls that the change makes."""
 OUTSTANDING = 8
 """Exchanges that the change has under way at once."""
+BUSY_RATIO = 0.5
+"""Others that take so much of a CPU have it, rather than the load."""
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
 
 
@@ -39,8 +41,12 @@ def _pausing(facts: Facts) -> float:
     idle = facts.sender.ratio(S.NOT_WRITING)
     if facts.sender.asleep_ratio is not None:
         return min(idle, facts.sender.asleep_ratio)
+    waited = facts.sender.run_queue_ratio or 0.0
     if facts.sender.thread_ratio is not None:
-        idle = min(idle, 1 - facts.sender.thread_ratio - (facts.sender.run_queue_ratio or 0.0))
+        idle = min(idle, 1 - facts.sender.thread_ratio - waited)
+    if (facts.sender.other_ratio or 0.0) >= BUSY_RATIO:
+        # A sender that others keep off the CPU has nothing more to send either: that time is theirs.
+        idle = min(idle, facts.sender.ratio(S.NOT_WRITING) - waited)
     return max(0.0, idle)
 
 

@@ -28,7 +28,8 @@ def receive_buffer(facts: Facts) -> Finding | None:
     trip = facts.windows.rtt_ns_median
     evidence = [state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_BUFFER)]
     if window is not None:
-        words = f"The receiver never announced more than {octets(window)}."
+        most = f"never announced more than {octets(window)}"
+        words = f"The receiver {most}." if usual in {None, window} else f"The receiver {most}, usually {octets(usual)}."
         evidence.append(figure(words, WINDOWS, facts.sender, window, "bytes"))
     if facts.receiver.buffer_bytes is not None:
         words = f"Its receive buffer is {octets(facts.receiver.buffer_bytes)}, as the kernel reports it."

@@ -7,6 +7,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence, Verdict
 from whyperf.explain.rules import application, buffers, cpu, path
+from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.finding import (
     LEAST_CERTAINTY,
@@ -73,7 +74,7 @@ def judge(
             the fault goes up, as in tests.
     """
     found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
-    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=_rank)
+    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=lambda one: _rank(one, facts))
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
@@ -96,9 +97,16 @@ def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> 
         return None
 
 
-def _rank(finding: Finding) -> float:
-    """The strongest first; who else wants a CPU comes after what would stay without them."""
-    return -finding.strength * (0.4 if finding.cause is Cause.OTHER_LOAD else 1.0)
+def _rank(finding: Finding, facts: Facts) -> float:
+    """The strongest first; who else wants a CPU comes after what would stay without them.
+
+    Without a log nobody can tell what would: a thread that is kept from its CPU leaves the same traces as a path or an
+    application that is slow. Then who has most of the CPU comes first.
+    """
+    if finding.cause is not Cause.OTHER_LOAD:
+        return -finding.strength
+    taken = max(facts.sender.other_ratio or 0.0, facts.receiver.other_ratio or 0.0)
+    return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
 
 def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:

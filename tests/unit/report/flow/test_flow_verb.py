@@ -82,3 +82,17 @@ def test_what_is_not_there_is_said(
     folder = experiment(tmp_path / "made").folder
     assert main(["flow", str(folder), *words]) == USAGE
     assert said in capsys.readouterr().err
+
+
+def test_a_log_of_another_version_is_left_out_and_told_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = experiment(tmp_path / "made", cells=2).folder
+    manifest = folder / "trials" / "log01-c0001" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"record_version": 99}))
+    assert main(["flow", str(folder), "--no-page"]) == DOUBTFUL
+    told = capsys.readouterr()
+    assert "trial log01-c0001 is left out: its record is of version 99" in told.err
+    assert told.out.startswith("made, trial log01-c0002\n")
+    assert main(["flow", str(folder), "log01-c0001", "--no-page"]) == DOUBTFUL
+    assert "trial log01-c0001 may not be told rightly" in capsys.readouterr().err

@@ -85,9 +85,12 @@ def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
 
 def split_note(cells: Iterable[CellResult]) -> str:
     """Where the bars' times come from: the tracepoints are named when all bars have them."""
+    cells = list(cells)
     ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
     sources = {cpu.softirq_source for cpu in ends} - {None}
-    note = TRACED if sources == {TRACEPOINTS} else TICKS if sources else MODELED
+    # Only a simulated cell has hosts to choose.
+    is_model = bool(cells) and all("hosts" in cell.factors for cell in cells)
+    note = MODELED if is_model else TRACED if sources == {TRACEPOINTS} else TICKS
     return f"{note} {SHARED}" if any(cpu.busy_ratio is None and not cpu.exclusive for cpu in ends) else note
 
 

@@ -87,6 +87,15 @@ fn counted_row(way: Way, number: u32, interval: &Interval) -> Vec<Value> {
     ]
 }
 
+/// A row of the model's path, which no router carries: when packets left is not told.
+pub fn simulated(way: Way, tally: &Tally) -> Vec<Value> {
+    let mut row = row(way, tally, Released::default());
+    let told = row.len() - 3;
+    row.truncate(told);
+    row.extend([Value::None, Value::None, Value::None]);
+    row
+}
+
 fn row(way: Way, tally: &Tally, released: Released) -> Vec<Value> {
     let mut row = vec![HOST.into(), way.name().into(), tally.interval.into(), tally.start_ns.into(), tally.end_ns.into()];
     let counts = [

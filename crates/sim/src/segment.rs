@@ -23,6 +23,10 @@ pub struct Segment {
     pub window: u32,
     /// What the receiver has beyond its acknowledgment.
     pub sack: Sack,
+    /// Time stamp of its sender, and the one that it echoes, in a clock of the sender's; 0: none (RFC 7323 section 3).
+    pub stamp: u32,
+    /// As above.
+    pub echo: u32,
     /// PSH, ECN and the rest.
     pub flags: Flags,
 }
@@ -84,6 +88,8 @@ impl Segment {
             acknowledgment: 0,
             window: 0,
             sack: Sack::default(),
+            stamp: 0,
+            echo: 0,
             flags: Flags::default(),
         }
     }

@@ -25,11 +25,16 @@ fn bottleneck(bytes: u64, discipline: Discipline) -> DirectionSpec {
 }
 
 fn transfer(forward: DirectionSpec) -> (Outcome, Vec<Sample>) {
+    transfer_with(forward, true)
+}
+
+fn transfer_with(forward: DirectionSpec, time_stamps: bool) -> (Outcome, Vec<Sample>) {
     let backward = DirectionSpec { delay_ns: DELAY_NS, ..DirectionSpec::default() };
     let spec = PathSpec { implementation: PathImplementation::Auto, seed: 3, forward, backward, interval_ns: 10_000_000 };
     spec.validate(1500).expect("it can be");
     let mut sheet = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("shipped");
     sheet.set("completion", Value::Word("timed".to_owned())).expect("the rule is there");
+    sheet.set("time_stamps", Value::Switch(time_stamps)).expect("the rule is there");
     let writer = build_with(&sheet, &Buffers::default(), Application::Writer { call_bytes: 65_536, left_bytes: BYTES }, 1);
     let reader = build_with(&sheet, &Buffers::default(), Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
     let ((writer, link), (reader, _)) = (writer.expect("it can be"), reader.expect("it can be"));
@@ -97,4 +102,23 @@ fn nothing_is_lost_for_good_whatever_the_path_does() {
         assert_eq!(outcome.duration, again.duration);
         assert_eq!(outcome.states, again.states);
     }
+}
+
+#[test]
+fn what_is_only_reordered_takes_no_window_where_time_stamps_tell() {
+    let reordering = || DirectionSpec {
+        delay_ns: DELAY_NS,
+        reorder_per_billion: 2_000_000,
+        jitter_ns: 0,
+        rate_bps: Some(1_000_000_000),
+        ..bottleneck(5_000_000, Discipline::DropTail)
+    };
+    let [told, untold] = [true, false].map(|time_stamps| transfer_with(reordering(), time_stamps).0);
+    assert_eq!(told.lost_frames, [0, 0]);
+    assert!(told.duration * 3 < untold.duration * 2, "{} and {}", told.duration, untold.duration);
+    let least = |outcome: &Outcome| {
+        let late = outcome.log.entries.iter().filter(|entry| entry.from == 0 && entry.segment.sequence > BYTES / 2);
+        late.map(|entry| entry.cwnd_bytes).min()
+    };
+    assert!(least(&told) > least(&untold));
 }

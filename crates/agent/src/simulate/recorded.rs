@@ -5,7 +5,7 @@
 //! processes spend no time outside of calls, so `user_ns` is 0, and nobody else runs there, so `steal_ns` is.
 
 use anyhow::Context;
-use schema::table::{CALLS, CPU, FLOWS, INTERVALS, LATENCIES, TCP_INFO, TRANSACTIONS, Table, Value};
+use schema::table::{CALLS, CPU, FLOWS, INTERVALS, LATENCIES, PATH, TCP_INFO, TRANSACTIONS, Table, Value};
 use schema::trial::Role;
 use std::fs::{self, File};
 use std::io;
@@ -46,7 +46,7 @@ pub struct Folder {
 }
 
 /// The tables that a trial may have beside the log of segments.
-const TABLES: [&Table; 7] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &TRANSACTIONS, &LATENCIES, &CALLS];
+const TABLES: [&Table; 8] = [&FLOWS, &INTERVALS, &TCP_INFO, &CPU, &TRANSACTIONS, &LATENCIES, &CALLS, &PATH];
 
 impl Folder {
     /// Of one trial, or of several, whose names stand in a column of their own.

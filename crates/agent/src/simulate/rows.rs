@@ -1,7 +1,8 @@
 //! What a trial on the model saw, as rows of the record's tables.
 
+use emulate::Way;
 use schema::simulation::{SimulatedEnd, Simulation};
-use schema::table::{CPU, FLOWS, INTERVALS, TCP_INFO, Value};
+use schema::table::{CPU, FLOWS, INTERVALS, PATH, TCP_INFO, Value};
 use schema::trial::Role;
 use sim::end_system::{EndState, LEVELS};
 use sim::profile::Sheet;
@@ -12,6 +13,7 @@ use workload::phases::{Interval, Intervals, Phase};
 
 use super::executions;
 use super::recorded::{LABELS, Rows, row};
+use crate::path_tables;
 
 /// A trial that ran, with everything that its rows are made of.
 pub struct Seen<'a> {
@@ -105,6 +107,9 @@ impl Seen<'_> {
             let sample = |number: u32, span: &Span<'_>| self.tcp_info(who, number, span, Some(span.interval.index) == last);
             tables.push(Rows { table: &TCP_INFO, who, of_end: each(&sample) });
         }
+        let counts = Way::BOTH.into_iter().zip(&self.outcome.path);
+        let counts = counts.flat_map(|(way, tallies)| tallies.iter().map(move |tally| path_tables::simulated(way, tally)));
+        tables.push(Rows { table: &PATH, who: 0, of_end: counts.collect() });
         if !self.names.is_empty() {
             tables.extend(executions::rows(self, &spans));
         }

@@ -35,6 +35,8 @@ pub(super) struct Connection {
     pub completions: VecDeque<(Ps, u64)>,
     pub has_sent: bool,
     pub counted: EndState,
+    /// Time stamp of the segment that is acknowledged next (`ts_recent`).
+    pub recent_stamp: u32,
 }
 
 impl Connection {
@@ -63,6 +65,7 @@ impl Connection {
             completions: VecDeque::new(),
             has_sent: false,
             counted: EndState::default(),
+            recent_stamp: 0,
         }
     }
 

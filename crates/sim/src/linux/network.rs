@@ -6,6 +6,7 @@ use crate::cpu::Level;
 use crate::end_system::{Cause, Departure, Outbox};
 use crate::linux::buffer::{OVERHEAD_BYTES, truesize};
 use crate::linux::sender::Push;
+use crate::linux::undo::stamp;
 use crate::linux::write_queue::Buffer;
 use crate::segment::{Flags, Segment};
 use crate::time::Ps;
@@ -86,7 +87,10 @@ impl Acting<'_> {
         self.returned(now, caller);
     }
 
-    fn depart(&mut self, now: Ps, segment: Segment, cause: Cause, out: &mut Outbox) {
+    fn depart(&mut self, now: Ps, mut segment: Segment, cause: Cause, out: &mut Outbox) {
+        if self.shared.spec.kernel.stamps {
+            (segment.stamp, segment.echo) = (stamp(now), self.own.recent_stamp);
+        }
         let wire = u64::from(segment.wire_segments_count);
         if segment.bytes > 0 {
             self.own.counted.data_segments += wire;
@@ -128,6 +132,10 @@ impl Acting<'_> {
             self.own.receiver.backlog_memory += truesize(segment.bytes);
             self.own.backlog.push_back(*segment);
             return self.poll_adapter();
+        }
+        // RFC 7323 4.3: of what came before the last acknowledgment.
+        if segment.sequence <= self.own.receiver.acknowledged() {
+            self.own.recent_stamp = self.own.recent_stamp.max(segment.stamp);
         }
         let acked = self.own.sender.on_acknowledgment(now, segment);
         self.shared.debt += Ps::from(acked.buffers) * self.shared.spec.costs.free_buffer;

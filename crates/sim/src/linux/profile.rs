@@ -36,9 +36,10 @@ pub fn read(sheet: &Sheet, buffers: &Buffers) -> Result<(HostSpec, LinkSpec), Re
         }
     }
     let mut reader = sheet.reader();
-    let options = if reader.switch("time_stamps")? { TIME_STAMPS } else { 0 };
+    let stamps = reader.switch("time_stamps")?;
+    let options = if stamps { TIME_STAMPS } else { 0 };
     let spec = HostSpec {
-        kernel: kernel(&mut reader)?,
+        kernel: Kernel { stamps, ..kernel(&mut reader)? },
         socket: socket(&mut reader, buffers)?,
         adapter: adapter(&mut reader)?,
         steering: reader.rule("steering", STEERINGS)?,
@@ -76,6 +77,7 @@ fn bytes(reader: &mut Reader<'_>, key: &'static str) -> Result<u64, Refusal> {
 fn kernel(reader: &mut Reader<'_>) -> Result<Kernel, Refusal> {
     let usual = Kernel::default();
     Ok(Kernel {
+        stamps: usual.stamps,
         window_share: reader.rule("window_share", WINDOW_SHARES)?,
         grows_buffers: reader.switch("grows_buffers")?,
         defers_backlog_acks: reader.switch("defers_backlog_acks")?,

@@ -107,6 +107,11 @@ impl Receiver {
         self.window
     }
 
+    /// Up to where the other end was told that everything has come.
+    pub fn acknowledged(&self) -> u64 {
+        self.window_from
+    }
+
     /// Bytes that can be read.
     pub fn readable(&self) -> u64 {
         self.expected - self.copied

@@ -1,18 +1,18 @@
 //! What was lost, and how fast it is sent again: SACK (RFC 2018), RACK and the tail loss probe (RFC 8985),
 //! proportional rate reduction (RFC 6937), and the timeout.
 //!
-//! Simplified: reordering is not adapted to (no DSACK), a reduction is never undone, and forward RTO recovery (RFC
-//! 5682) is left out. On a path that reorders, or with a timeout that was not needed, Linux is faster.
+//! Simplified: that a segment came twice is not told (DSACK), so the patience with reordering never grows beyond a
+//! quarter of the round trip, and forward RTO recovery (RFC 5682) is left out. Behind a timeout that was not needed, Linux
+//! can be faster.
 
 use crate::linux::congestion::Acked;
 use crate::linux::round_trip::{RoundTrip, TIMEOUT_MIN};
 use crate::linux::sender::{Segments, Sender, Timer};
+use crate::linux::undo::Undo;
 use crate::linux::write_queue::Buffer;
 use crate::segment::Segment;
 use crate::time::{MS, Ps};
 
-/// Duplicates after which a segment is held for lost at once (RFC 5681 3.2).
-const DUPLICATES: u32 = 3;
 /// The least a probe waits beyond two round trips: two ticks of a kernel with 250 Hz (`TCP_TIMEOUT_MIN`).
 const PROBE_LEAST: Ps = 8 * MS;
 
@@ -33,17 +33,21 @@ pub struct Recovery {
     state: State,
     /// It is over when this is acknowledged.
     end: u64,
-    has_sack: bool,
-    duplicates: u32,
+    pub(super) has_sack: bool,
+    pub(super) duplicates: u32,
     /// Proportional reduction: the window before, delivered and sent since.
     window_before: u32,
     delivered: u32,
     sent: u32,
     out_before: u32,
     /// RACK: the newest segment that arrived left then and ended there, and its round trip.
-    newest_sent_at: Ps,
-    newest_end: u64,
-    newest_round_trip: Ps,
+    pub(super) newest_sent_at: Ps,
+    pub(super) newest_end: u64,
+    pub(super) newest_round_trip: Ps,
+    /// Something came behind what left later (`reord_seen`), and the end of what came furthest out of order.
+    pub(super) has_reordering: bool,
+    highest_sacked: u64,
+    pub(super) undo: Undo,
     is_probing: bool,
     has_probed: bool,
 }
@@ -57,6 +61,21 @@ impl Recovery {
     /// Segments are being sent again.
     pub fn is_under_way(&self) -> bool {
         self.state != State::Open
+    }
+
+    /// Whether it is over when so much is acknowledged.
+    pub(super) fn is_ended_by(&self, una: u64) -> bool {
+        una >= self.end
+    }
+
+    /// Whether a timeout was what began it.
+    pub(super) fn is_behind_timeout(&self) -> bool {
+        self.state == State::Loss
+    }
+
+    /// There was nothing to recover from.
+    pub(super) fn reopen(&mut self) {
+        self.state = State::Open;
     }
 
     pub(super) fn on_sent(&mut self, out: u32) {
@@ -74,19 +93,6 @@ impl Recovery {
         }
         let more = if segments.out == 1 { TIMEOUT_MIN } else { PROBE_LEAST };
         Some(2 * trip.smoothed + more)
-    }
-
-    /// Something arrived: RACK knows the newest (RFC 8985 6.2 step 2).
-    fn on_delivered(&mut self, now: Ps, buffer: &Buffer, least: Ps) {
-        let round_trip = now - buffer.sent_at;
-        // Sooner than can be: it was the first transmission that arrived. The least that is known here was measured
-        // with full segments, while Linux has the handshake's empty ones.
-        if buffer.was_again_out && round_trip < least / 8 * 7 {
-            return;
-        }
-        if (buffer.sent_at, buffer.end()) > (self.newest_sent_at, self.newest_end) {
-            (self.newest_sent_at, self.newest_end, self.newest_round_trip) = (buffer.sent_at, buffer.end(), round_trip);
-        }
     }
 }
 
@@ -112,6 +118,9 @@ impl Sender {
         let lost_before = self.segments.lost;
         let (mut acked, trip) = self.free(now, segment.acknowledgment);
         acked.bytes = self.una - before;
+        if acked.bytes > 0 {
+            self.undo_in_part(segment.echo);
+        }
         if let Some(sample) = trip {
             self.round_trip.on_sample(sample, self.una, self.next);
             self.backoff = 0;
@@ -122,7 +131,8 @@ impl Sender {
             self.recovery.duplicates += 1;
         }
         self.detect_losses(now);
-        self.go_through_states(now, acked.bytes > 0, delivered, self.segments.lost > lost_before);
+        let has_new_losses = self.segments.lost > lost_before;
+        self.go_through_states(now, &News { has_progress: acked.bytes > 0, delivered, has_new_losses, echo: segment.echo });
         if !self.recovery.is_under_way() || self.recovery.state == State::Loss {
             let round_trip = trip.unwrap_or(0);
             self.congestion.on_acked(now, &Acked { segments: delivered, round_trip, una: self.una, next: self.next });
@@ -171,6 +181,8 @@ impl Sender {
             self.segments.lost -= if buffer.is_lost { count } else { 0 };
             self.segments.again -= if buffer.is_again_out { count } else { 0 };
             if !buffer.was_again_out && !buffer.is_sacked {
+                // A hole that was filled by what left first is reordering (`tcp_check_sack_reordering`).
+                self.recovery.has_reordering |= buffer.begin < self.recovery.highest_sacked;
                 sample.get_or_insert(now - buffer.sent_at);
             }
             freed.buffers += u32::from(left == 0);
@@ -184,6 +196,7 @@ impl Sender {
     /// are new.
     fn take_sack(&mut self, now: Ps, segment: &Segment) -> u32 {
         let mut delivered = 0;
+        let before = self.recovery.highest_sacked;
         for block in segment.sack.blocks() {
             let begin = segment.acknowledgment + u64::from(block.after_bytes);
             let end = begin + u64::from(block.bytes);
@@ -197,7 +210,7 @@ impl Sender {
                     if buffer.begin < begin {
                         self.cut(index, &buffer, u32::try_from(begin - buffer.begin).unwrap_or(u32::MAX));
                     } else if buffer.end() <= end || self.cut(index, &buffer, u32::try_from(end - buffer.begin).unwrap_or(u32::MAX)) {
-                        delivered += self.mark_sacked(now, index);
+                        delivered += self.mark_sacked(now, index, before);
                     }
                 }
                 index += 1;
@@ -216,11 +229,14 @@ impl Sender {
         true
     }
 
-    fn mark_sacked(&mut self, now: Ps, index: usize) -> u32 {
+    fn mark_sacked(&mut self, now: Ps, index: usize, before: u64) -> u32 {
         let Some(buffer) = self.queue.sent_mut(index) else { return 0 };
         let was = *buffer;
         (buffer.is_sacked, buffer.is_lost, buffer.is_again_out) = (true, false, false);
         let count = self.count(was.bytes);
+        // Further behind than what had come before this acknowledgment (`tcp_sacktag_one`).
+        self.recovery.has_reordering |= !was.was_again_out && was.end() <= before;
+        self.recovery.highest_sacked = self.recovery.highest_sacked.max(was.end());
         self.segments.sacked += count;
         self.segments.lost -= if was.is_lost { count } else { 0 };
         self.segments.again -= if was.is_again_out { count } else { 0 };
@@ -228,58 +244,16 @@ impl Sender {
         count
     }
 
-    /// What left before something that arrived, and is overdue, is lost (RFC 8985 6.2 step 5; `tcp_rack_detect_loss`).
-    /// Without SACK three duplicates tell of the oldest alone (RFC 5681 3.2).
-    fn detect_losses(&mut self, now: Ps) {
-        let recovery = self.recovery;
-        if !recovery.has_sack {
-            if recovery.duplicates == DUPLICATES {
-                self.mark_lost(0);
-            }
-            return;
-        }
-        if self.segments.sacked == 0 && !recovery.is_under_way() {
-            return;
-        }
-        let is_sure = recovery.is_under_way() || self.segments.sacked >= DUPLICATES;
-        let patience = if is_sure { 0 } else { (self.round_trip.least / 4).min(self.round_trip.smoothed) };
-        let mut wait = None;
-        for index in 0..self.queue.sent_count() {
-            let Some(&mut buffer) = self.queue.sent_mut(index) else { break };
-            if buffer.is_sacked || (buffer.is_lost && !buffer.is_again_out) {
-                continue;
-            }
-            if (buffer.sent_at, buffer.end()) >= (recovery.newest_sent_at, recovery.newest_end) {
-                continue;
-            }
-            let due = buffer.sent_at + recovery.newest_round_trip + patience;
-            if due <= now {
-                self.mark_lost(index);
-            } else {
-                wait = Some(wait.map_or(due, |wait: Ps| wait.max(due)));
-            }
-        }
-        if let Some(at) = wait {
-            self.timer = Some((at, Timer::Reordering));
-        }
-    }
-
-    fn mark_lost(&mut self, index: usize) {
-        let Some(buffer) = self.queue.sent_mut(index) else { return };
-        let was = *buffer;
-        (buffer.is_lost, buffer.is_again_out) = (true, false);
-        let count = self.count(was.bytes);
-        self.segments.again -= if was.is_again_out { count } else { 0 };
-        self.segments.lost += if was.is_lost { 0 } else { count };
-    }
-
     /// Into recovery, through it and out (`tcp_fastretrans_alert`).
-    fn go_through_states(&mut self, now: Ps, has_progress: bool, delivered: u32, has_new_losses: bool) {
+    fn go_through_states(&mut self, now: Ps, news: &News) {
         if self.recovery.is_under_way() && self.una >= self.recovery.end {
-            if self.recovery.state == State::Recovery {
+            if self.recovery.undo.is_delayed(news.echo) {
+                self.recovery.undo.take_back(&mut self.congestion);
+            } else if self.recovery.state == State::Recovery && self.recovery.undo.is_open() {
                 self.congestion.window = self.congestion.threshold;
-                self.congestion.mark_worked(now);
             }
+            self.recovery.undo.forget();
+            self.congestion.mark_worked(now);
             self.recovery.state = State::Open;
         }
         if self.recovery.state == State::Open && self.segments.lost > 0 {
@@ -287,11 +261,12 @@ impl Sender {
             self.recovery.end = self.next;
             self.recovery.window_before = self.congestion.window;
             (self.recovery.delivered, self.recovery.sent) = (0, 0);
+            self.recovery.undo.mark(&self.congestion);
             self.congestion.on_loss();
             self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
         }
         if self.recovery.state == State::Recovery {
-            self.reduce(has_progress, delivered, has_new_losses);
+            self.reduce(news.has_progress, news.delivered, news.has_new_losses);
         }
     }
 
@@ -342,6 +317,7 @@ impl Sender {
         if self.recovery.state == State::Recovery {
             self.recovery.sent += count;
         }
+        self.recovery.undo.on_again(now);
         self.count_again(now, buffer.bytes);
         if self.timer.is_none() {
             self.arm(now);
@@ -385,7 +361,8 @@ impl Sender {
             Timer::Reordering => {
                 let lost_before = self.segments.lost;
                 self.detect_losses(now);
-                self.go_through_states(now, false, 0, self.segments.lost > lost_before);
+                let has_new_losses = self.segments.lost > lost_before;
+                self.go_through_states(now, &News { has_progress: false, delivered: 0, has_new_losses, echo: 0 });
                 self.arm_again(now);
             }
             Timer::Retransmission => {
@@ -413,6 +390,9 @@ impl Sender {
             }
         }
         let in_flight = self.segments.in_flight();
+        if !self.recovery.is_under_way() {
+            self.recovery.undo.mark(&self.congestion);
+        }
         self.congestion.on_timeout(in_flight);
         self.congestion.mark_worked(now);
         self.recovery.state = State::Loss;
@@ -420,6 +400,16 @@ impl Sender {
         self.backoff += 1;
         self.timer = Some((now + self.round_trip.timeout(self.backoff), Timer::Retransmission));
     }
+}
+
+/// What an acknowledgment, or a timer, tells of losses.
+#[derive(Debug, Clone, Copy)]
+struct News {
+    has_progress: bool,
+    delivered: u32,
+    has_new_losses: bool,
+    /// The time stamp that it echoes.
+    echo: u32,
 }
 
 /// What was freed.

@@ -16,6 +16,8 @@ pub struct Kernel {
     /// An acknowledgment that is due while the socket's owner works off its backlog waits for the last segment of it
     /// (`tcp_backlog_ack_defer`, from 6.7 on).
     pub defers_backlog_acks: bool,
+    /// `tcp_timestamps`.
+    pub stamps: bool,
     /// `tcp_autocorking`.
     pub corks: bool,
     /// `tcp_slow_start_after_idle`.
@@ -41,6 +43,7 @@ impl Default for Kernel {
             window_share: WindowShare::Measured,
             grows_buffers: true,
             defers_backlog_acks: true,
+            stamps: true,
             corks: true,
             restarts_after_idle: true,
             least_burst_segments: 2,

@@ -1,7 +1,9 @@
-//! Counters of the network devices of this process's namespace. Evidence level 0.
+//! Counters and offloads of the network devices of this process's namespace. Evidence level 0.
 //!
 //! Columns: [`schema::table::DEVICES`].
 
+use device::Device;
+use schema::testbed::Offloads;
 use std::collections::BTreeMap;
 use std::{fs, io};
 
@@ -49,6 +51,12 @@ impl DeviceCounters {
 /// The file cannot be read.
 pub fn sample() -> io::Result<BTreeMap<String, DeviceCounters>> {
     Ok(parse(&fs::read_to_string("/proc/self/net/dev")?))
+}
+
+/// How the offloads of a device stand; `None` where it does not tell.
+#[must_use]
+pub fn offloads(name: &str) -> Option<Offloads> {
+    Device::open(name).and_then(|socket| socket.offloads()).ok()
 }
 
 fn parse(text: &str) -> BTreeMap<String, DeviceCounters> {
@@ -109,5 +117,7 @@ mod tests {
         };
         assert_eq!(devices["lo"], expected);
         assert!(sample().expect("/proc/self/net/dev").contains_key("lo"));
+        assert!(offloads("lo").expect("ETHTOOL_GTSO and the like").tso);
+        assert_eq!(offloads("no-such-device"), None);
     }
 }

@@ -360,6 +360,9 @@ pub const DEVICES: Table = Table {
         column("rx_packets", U64, "packets", "Received.", "/proc/net/dev"),
         column("rx_dropped_packets", U64, "packets", "Dropped after receiving.", "/proc/net/dev"),
         column("rx_errors_count", U64, "count", "Receive errors.", "/proc/net/dev"),
+        optional("tso", Bool, "", "TCP segmentation offload is on at the end of the load.", "ETHTOOL_GTSO"),
+        optional("gso", Bool, "", "Generic segmentation offload is on.", "ETHTOOL_GGSO"),
+        optional("gro", Bool, "", "Generic receive offload is on.", "ETHTOOL_GGRO"),
     ],
 };
 

@@ -42,6 +42,7 @@ class EndFacts:
         runnable_ratio: wanting a CPU and not having one.
         device_packets: packets that its devices sent.
         dropped_packets: dropped by the host's devices after they had arrived, or before they left.
+        receive_offload: whether the device that has most of the packets puts together what arrives (GRO).
         no_delay: Nagle is off.
         mss_bytes: largest segment.
     """
@@ -70,6 +71,7 @@ class EndFacts:
     runnable_ratio: float | None = None
     device_packets: int | None = None
     dropped_packets: int | None = None
+    receive_offload: bool | None = None
     no_delay: bool | None = None
     mss_bytes: int | None = None
 

@@ -248,6 +248,7 @@ CASES = (
         ),
         of_segments(sent_segments_per_packet=40.0, taken_segments_per_packet=40.0),
     ),
+    Case(Cause.OFFLOADS_OFF, facts(ON_CPU, {"receive_offload": False}), at_receiver(receive_offload=True)),
     Case(
         Cause.QUICK_ACK,
         facts(ON_CPU, segments={"acks_per_segment": 1.0, "ack_reasons": {"quick": 0.98}}),
@@ -447,6 +448,20 @@ def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks
     few = of_segments(acks_per_segment=0.02)(found)
     for other in (first, few):
         assert Cause.QUICK_ACK not in {verdict.cause for verdict in judge(other)}
+
+
+@pytest.mark.parametrize("level", ["segments", "counters"])
+def test_receive_offload_that_is_off_is_told_by_the_device_where_packets_arrive_large(level: str) -> None:
+    packets = {"sent_segments_per_packet": 36.0, "taken_segments_per_packet": 36.0} if level == "segments" else {}
+    found = facts(ON_CPU, {"receive_offload": False}, segments=packets, level=level)
+    verdict = judge(found)[0]
+    assert (verdict.cause, verdict.predicted_gain) == (Cause.OFFLOADS_OFF, None)
+    assert [one.table for one in verdict.evidence][:1] == ["devices"]
+    assert judge(at_receiver(receive_offload=True)(found))[0].cause is Cause.CAPACITY
+    assert judge(at_receiver(receive_offload=None)(found))[0].cause is Cause.CAPACITY
+    # Whose CPU has time left is not held up by it.
+    idle = replace(found, sender=EndFacts(host="near"))
+    assert Cause.OFFLOADS_OFF not in {one.cause for one in judge(idle)}
 
 
 def test_a_faulty_rule_is_told_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-//! Rows of what network devices counted: table devices.
+//! Rows of what network devices counted, and of how their offloads stand: table devices.
 
 use probe::clock::mono_ns;
 use probe::devices::{self, DeviceCounters};
@@ -32,6 +32,7 @@ impl Devices {
         let now = (mono_ns(), devices::sample()?);
         let (start_mono_ns, before) = &self.before;
         for (device, counters) in &now.1 {
+            let offloads = devices::offloads(device);
             let counted = counters.since(&before.get(device).copied().unwrap_or_default());
             rows.push(vec![
                 spec.host.as_str().into(),
@@ -46,6 +47,9 @@ impl Devices {
                 counted.rx_packets.into(),
                 counted.rx_dropped_packets.into(),
                 counted.rx_errors_count.into(),
+                offloads.map(|offloads| offloads.tso).into(),
+                offloads.map(|offloads| offloads.gso).into(),
+                offloads.map(|offloads| offloads.gro).into(),
             ])?;
         }
         Ok(rows)

@@ -98,13 +98,18 @@ def _incomplete(trial: FlowTrial) -> list[str]:
     return found
 
 
+_OF_DEVICES = ("rx_packets", "tx_packets", "tx_dropped_packets", "rx_dropped_packets", "gro")
+
+
 def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) -> EndFacts:
     states = [budget for budget in budgets.budgets if budget.host == end.host]
     busy = processors(trial, end)
     called = calls(trial, end)
-    devices = read_columns(trial, "devices", end.host, ("tx_packets", "tx_dropped_packets", "rx_dropped_packets"))
+    devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
     through = first(devices, pl.col("tx_packets").sum())
+    packets = pl.col("rx_packets") + pl.col("tx_packets")
+    merges = first(devices, pl.col("gro").cast(pl.UInt8).sort_by(packets).last())
     count = own.calls_count if called.count is None else called.count
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
     return EndFacts(
@@ -132,6 +137,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
         runnable_ratio=called.runnable_ratio,
         device_packets=None if through is None else round(through),
         dropped_packets=None if dropped is None else round(dropped),
+        receive_offload=None if merges is None else bool(merges),
         no_delay=own.no_delay,
         mss_bytes=own.mss_bytes,
     )

@@ -256,6 +256,31 @@ def offloads_off(facts: Facts) -> Finding | None:
     )
 
 
+def receive_offload_off(facts: Facts) -> Finding | None:
+    """The receiving device puts nothing together, though packets arrive large.
+
+    They do where the sender's device hands super-segments on whole, as a veth does; a veth without receive offload has
+    no queue of its own to poll, but puts each packet into its CPU's (`veth_set_features`, drivers/net/veth.c). What
+    that costs no figure of a trial tells, so no gain is foretold.
+    """
+    taken = facts.segments.taken_segments_per_packet
+    if not is_on_cpu(facts) or facts.receiver.receive_offload is not False or (taken is not None and taken < 1.5):
+        return None
+    large = "" if taken is None else f" Packets arrive with {significant(taken)} segments all the same."
+    return Finding(
+        Cause.OFFLOADS_OFF,
+        "Receive offload (GRO) of the receiver's device is off, and a CPU is the limit. What that costs is not known."
+        + large,
+        0.25,
+        0.7,
+        (
+            figure("Receive offload of the device is off.", "devices", facts.receiver, 0, ""),
+            _busiest(facts),
+        ),
+        "The rate is the same with receive offload on.",
+    )
+
+
 QUICK_RATIO = 0.25
 """Part of the ACKs in quick-ACK mode from which on the socket was put there. Left alone, Linux is in it for the first
 16 ACKs of a connection and after a pause (TCP_MAX_QUICKACKS, tcp_input.c)."""

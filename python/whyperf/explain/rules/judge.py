@@ -52,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     cpu.many_connections,
     cpu.small_mtu,
     cpu.offloads_off,
+    cpu.receive_offload_off,
     cpu.quick_ack,
     cpu.receiver_loss,
 )
@@ -152,8 +153,13 @@ def _capacity(facts: Facts) -> Finding | None:
             figure(f"The {role}'s CPU was busy {percent(busy)} of the time.", "cpu", end, busy, "ratio"),
             state_evidence(end, role, *states),
         ),
-        "A faster or less busy CPU at that end leaves the rate as it is; or its device's receive offload is off "
-        "(ethtool -k), which no segment tells where packets arrive large.",
+        "A faster or less busy CPU at that end leaves the rate as it is"
+        + (
+            "."
+            if facts.receiver.receive_offload is not None
+            else "; or the receiving device's receive offload is off (ethtool -k), which no segment tells where "
+            "packets arrive large."
+        ),
     )
 
 

@@ -1,18 +1,30 @@
 """Cells of the same experiment that are another one with its verdict's change: they were measured, not predicted.
 
 A sweep over windows often has the cell that the verdict on a small one asks for. Then its rate is what the change
-brings, on this host and this day, whatever a rule foretells.
+brings, on this host and this day, whatever a rule foretells. One that goes most of the way there tells more than a
+rule, too: what the rest of the way brings is left open upward.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import log
+from typing import TypeGuard
 
 from whyperf.explain.model import Verdict
 from whyperf.plan import Cell
 
 SPREAD = 1.15
 """How far two cells' medians may be off as a gain."""
+REST_SPREAD = 1.5
+"""How much more the whole change may bring where a cell goes most of the way."""
+MOST_OF_THE_WAY = 0.5
+"""From here on, in logarithms, from the level now to the one that the change asks for."""
+LEAST_STEP = 4
+"""How many times as much a level is at least that stands for one which the kernel chooses."""
 TIMES = frozenset({"duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s"})
 """Factors that say how long is measured, not what."""
+SIZES = frozenset({"write_size_bytes", "read_size_bytes"})
+"""Sweeps over the user data size change both: then a larger one stands for either."""
+CHOSEN = "default"
 
 
 class Beside:
@@ -33,16 +45,80 @@ class Beside:
             return verdict
         other = self._known.get(_key(own, {**own.factors, **verdict.change.factors}))
         then = None if other is None or other == cell else self._rates.get(other)
-        if not then:
+        if then:
+            return _told(verdict, then / now, SPREAD, f"what cell {other} measured, which is this one with the change")
+        return self._nearest(own, now, verdict, verdict.change.factors)
+
+    def _nearest(self, own: Cell, now: float, verdict: Verdict, change: Mapping[str, object]) -> Verdict:
+        """By the cell that goes most of the way, if the change is one of one number."""
+        if len(change) != 1:
             return verdict
-        gain = then / now
-        told = {
-            "predicted_gain": round(gain, 3),
-            "predicted_low": round(gain / SPREAD, 3),
-            "predicted_high": round(gain * SPREAD, 3),
-            "predicted_from": f"what cell {other} measured, which is this one with the change",
-        }
-        return verdict.model_copy(update=told)
+        name, wanted = next(iter(change.items()))
+        found = [(_off(way), other) for other in self._alike(own, name) if (way := _way(own, other, name, wanted))]
+        if not found:
+            return verdict
+        _, other = min(found, key=lambda one: (one[0], one[1].id))
+        changed = [one for one in (name, *sorted(SIZES - {name})) if other.factors.get(one) != own.factors.get(one)]
+        levels = " and ".join(f"{one}={other.factors[one]}" for one in changed)
+        basis = f"what cell {other.id} of this result measured, with {levels}"
+        gain = (self._rates[other.id] or 0.0) / now
+        told = _told(verdict, gain, REST_SPREAD, basis)
+        if wanted != CHOSEN:
+            return told
+        # The kernel may choose more than any cell has: then what was foretold is not ruled out.
+        high = max(told.predicted_high or gain, verdict.predicted_gain or gain)
+        return told.model_copy(update={"predicted_high": high})
+
+    def _alike(self, own: Cell, name: str) -> Iterator[Cell]:
+        """Measured cells that differ in this factor alone; in both sizes, where it is one of them."""
+        free = SIZES if name in SIZES else {name}
+        key = _key(own, {**own.factors, **dict.fromkeys(free)})
+        for other in self._cells.values():
+            is_other = other.id != own.id and self._rates.get(other.id)
+            if is_other and _key(other, {**other.factors, **dict.fromkeys(free)}) == key and _is_one_way(own, other):
+                yield other
+
+
+def _is_one_way(own: Cell, other: Cell) -> bool:
+    """Whether no size gets smaller where another gets larger."""
+    pairs = [(own.factors.get(name), other.factors.get(name)) for name in SIZES]
+    steps = [then - now for now, then in pairs if isinstance(now, int) and isinstance(then, int)]
+    return min(steps, default=0) >= 0 or max(steps, default=0) <= 0
+
+
+def _way(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
+    """How far the other cell goes from this one's level to the wanted one: 1 is there; None where it says little.
+
+    A level that the kernel chooses is beyond all: the more, the nearer to it.
+    """
+    now, then = own.factors.get(name), other.factors.get(name)
+    if not _is_number(now) or not _is_number(then):
+        return None
+    step = log(then / now)
+    if wanted == CHOSEN:
+        return 1 - 1 / then if step >= log(LEAST_STEP) else None
+    if not _is_number(wanted) or wanted == now:
+        return None
+    way = step / log(wanted / now)
+    return way if way >= MOST_OF_THE_WAY else None
+
+
+def _off(way: float) -> float:
+    return abs(1 - way)
+
+
+def _is_number(level: object) -> TypeGuard[float]:
+    return isinstance(level, (int, float)) and not isinstance(level, bool) and level > 0
+
+
+def _told(verdict: Verdict, gain: float, above: float, basis: str) -> Verdict:
+    told = {
+        "predicted_gain": round(gain, 3),
+        "predicted_low": round(gain / SPREAD, 3),
+        "predicted_high": round(gain * above, 3),
+        "predicted_from": basis,
+    }
+    return verdict.model_copy(update=told)
 
 
 def _key(cell: Cell, factors: Mapping[str, object]) -> tuple[object, ...]:

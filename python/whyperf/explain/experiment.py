@@ -10,7 +10,7 @@ from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
-from whyperf.explain.gather import by_payload, gather_facts
+from whyperf.explain.gather import by_payload, gather_facts, stated_line_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
@@ -124,8 +124,9 @@ def _explained(
         telling = beside_facts.submit(patterns_of, trial, connections)
         facts = gather_facts(trial, budgets, one_machine=same)
         patterns = telling.result()
-    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate)
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
+    line = stated_line_bps(trial, experiment.hosts(), factors)
+    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=line)
     faults: list[str] = []
     verdicts = judge(facts, factors, on_fault=faults.append)
     if beside is not None:

@@ -106,6 +106,8 @@ class WindowFacts:
         rtt_ns_median: middle smoothed round-trip time.
         rtt_ns_high: the 95th percentile of the smoothed round-trip time.
         cwnd_segments_median: middle congestion window.
+        delivered_bps_high: the 90th percentile of what all connections together got acknowledged in half a second, and
+            `delivered_bps_max` the most.
         leaves_slow_start: whether the slow-start threshold was ever set.
     """
 
@@ -117,6 +119,8 @@ class WindowFacts:
     rtt_ns_median: int | None = None
     rtt_ns_high: int | None = None
     cwnd_segments_median: int | None = None
+    delivered_bps_high: float | None = None
+    delivered_bps_max: float | None = None
     leaves_slow_start: bool | None = None
 
     @property
@@ -232,6 +236,7 @@ class Facts:
         life_ns: from the first to the last byte of all connections.
         rate_bps: payload over that.
         goodput_bps: what the cell's trials without the log measured, if there are any.
+        link_bps: the slower of the lines that the ends' devices state, headers included; None where none states one.
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
@@ -245,6 +250,7 @@ class Facts:
     life_ns: int = 0
     rate_bps: float | None = None
     goodput_bps: float | None = None
+    link_bps: float | None = None
     connections: int = 1
     one_machine: bool = False
     is_turned: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whyperf import __version__
+from whyperf.overhead.links import LINKS
 from whyperf.plan import Plan
 from whyperf.simulate.agent import ask
 from whyperf.simulate.request import bare_line, ends_of
@@ -13,7 +14,8 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
     """By end: the expressions it had, the users' profiles among them whole, and each host's rules and numbers.
 
     `parameters` has by expression the host's `system` and `values`, each with `value` and `source`, as its profile has
-    them: what a cell's factors change of it is told by the factors.
+    them: what a cell's factors change of it is told by the factors. `lines` are the rates in bit/s of the lines that
+    cells may have.
 
     Raises:
         RunError: the model ended early.
@@ -31,8 +33,17 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
             "hosts": names,
             "profiles": {name: texts[name] for name in names if name in texts},
             "parameters": {name: parameters[name] for name in names},
+            "lines": _lines(plan, parameters),
         }
     return facts
+
+
+def _lines(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, int]:
+    """Those that hosts have or cells ask for by a name that tells a rate; between two namespaces there is no line."""
+    rates = {link.name: link.rate_bps for link in LINKS}
+    asked = {str(cell.factors.get("link", "default")) for cell in plan.cells}
+    own = {str(one["values"]["link"]["value"]) for one in parameters.values() if "link" in one["values"]}
+    return {name: rates[name] for name in sorted(asked | own) if name in rates}
 
 
 def _parameters(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -19,6 +19,9 @@ _INFO = (
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
 _LEAST_RTT_NS = 1
+STEP_NS = 500_000_000
+"""Some round trips of most paths: what fills a hole in the sequence is acknowledged all at once."""
+LEAST_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> tuple[WindowFacts, float | Non
     if info is None or info.is_empty():
         return WindowFacts(), None
     seen = info.filter(pl.col("rtt_ns") >= _LEAST_RTT_NS)
+    high, most = _delivered(trial, sender)
     flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("send_mss_bytes")
     windows = WindowFacts(
         announced_bytes_max=_whole(first(info, pl.col("peer_window_bytes").max())),
@@ -72,12 +76,30 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> tuple[WindowFacts, float | Non
         rtt_ns_median=_whole(first(seen, pl.col("rtt_ns").median())),
         rtt_ns_high=_whole(first(seen, pl.col("rtt_ns").quantile(0.95))),
         cwnd_segments_median=_whole(first(info, pl.col("cwnd_segments").median())),
+        delivered_bps_high=high,
+        delivered_bps_max=most,
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
     )
     last = info.group_by("connection").agg(pl.col("retransmitted_segments", "data_segments_out").cast(pl.Int64).max())
     again = first(last, pl.col("retransmitted_segments").sum())
     data = first(last, pl.col("data_segments_out").sum())
     return windows, None if again is None or not data else again / data
+
+
+def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:
+    """What was acknowledged to all connections together in steps of half a second, in bit/s: the 90th percentile, and
+    the most; None of a trial that is too short to have a tenth of its steps.
+    """
+    info = read_columns(trial, "tcp_info", sender.host, ("sample_mono_ns", "connection", "bytes_acked"))
+    if info is None:
+        return None, None
+    step, acked = pl.col("sample_mono_ns").cast(pl.Int64) // STEP_NS, pl.col("bytes_acked").cast(pl.Int64)
+    each = info.group_by(step.alias("step"), "connection").agg(acked.max()).sort("step")
+    moved = each.select("step", pl.col("bytes_acked").diff().over("connection"))
+    together = moved.drop_nulls().group_by("step").agg(pl.col("bytes_acked").sum() * 8e9 / STEP_NS)
+    if together.height < LEAST_STEPS:
+        return None, None
+    return first(together, pl.col("bytes_acked").quantile(0.9)), first(together, pl.col("bytes_acked").max())
 
 
 def _whole(value: float | None) -> int | None:

@@ -8,11 +8,14 @@ One place foretells it for all rules. Without its cause a rate grows up to the n
 - *turns*, where an exchange waits for the one before: what is left of a turn without what the cause adds to it.
 
 A call and a packet cost a fixed part and a part for each byte, so that larger ones move more for the same cost.
+
+Whatever a rule foretells, `bounded` takes it no further than a line that is known.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from whyperf.analyze.quantity import bit_rate
 from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 
@@ -37,6 +40,10 @@ _SURE, _SPREAD = 1.15, 1.5
 """How far an estimate may be off: of a line that is seen; of one end's costs while it works."""
 _IDLE_LOW, _IDLE_HIGH = 2.0, 5.0
 """How far less and more an idle end's costs may tell: its caches are cold, which costs up to several times as much."""
+_NEAR_RATIO = 0.7
+"""A rate so near to the highest is that of a line which is used most of the time."""
+_CONSTANT_RATIO = 0.5
+"""Part of the segments that see one pacing rate from which on it may be what sets their distances."""
 _BUSY_RATIO = 0.5
 """An end that works so much of the time shows what its work costs; one that mostly sleeps does not."""
 
@@ -61,6 +68,71 @@ def idle(ratio: float, basis: str) -> Gain:
     """About `ratio`, by what work costs an end that mostly sleeps."""
     value = min(MOST_GAIN, max(1.0, ratio))
     return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, basis)
+
+
+def bounded(found: Gain, facts: Facts) -> Gain:
+    """The gain as far as the lines that are known let it come; every verdict's goes through here.
+
+    A bound says what cannot be, not what will be: another limit may come before it, and the interval says so.
+    """
+    tops = [one for one in (_of_stated_line(facts), _of_seen_line(facts), _of_deliveries(facts)) if one is not None]
+    if not tops:
+        return replace(found, high=min(MOST_GAIN, found.high))
+    top = min(tops, key=lambda one: one.ratio)
+    if found.ratio <= top.ratio:
+        return replace(found, high=min(found.high, top.high, MOST_GAIN))
+    return replace(top, low=max(1.0, min(found.low, top.ratio / _SPREAD)))
+
+
+def _of_stated_line(facts: Facts) -> Gain | None:
+    """Up to the line that the ends' devices state, headers left out where the segments' size is known."""
+    now = _rate(facts)
+    if not facts.link_bps or not now or now > facts.link_bps:
+        return None
+    ratio = max(1.0, facts.link_bps * _payload_part(facts) / now)
+    return Gain(ratio, 1.0, ratio, f"at most the line of {bit_rate(facts.link_bps)} that the device states")
+
+
+def _of_seen_line(facts: Facts) -> Gain | None:
+    """Up to a path's line, by the distances in which segments arrive; not where the sender itself makes them."""
+    told, now = facts.segments, _rate(facts)
+    if (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or not told.line_bps or not told.line_use_ratio or not now:
+        return None
+    if not is_line_seen(facts) or is_own_rhythm(facts) or _is_paced(facts):
+        return None
+    return gain(_full_line(facts, told.line_use_ratio), _SURE, "at most a full line, by the distances of segments")
+
+
+def _is_paced(facts: Facts) -> bool:
+    """Whether segments may come in the distances of a pacing rate that hardly changes."""
+    told = facts.segments
+    if not told.pacing_bps or not told.line_bps or (told.pacing_constant_ratio or 0.0) < _CONSTANT_RATIO:
+        return False
+    return told.line_bps < _QUEUE_GROWTH * told.pacing_bps
+
+
+def _of_deliveries(facts: Facts) -> Gain | None:
+    """Without a log: where a queue stands before a path's line, the line carries no more than gets acknowledged.
+
+    It shows in that the rate comes near to it, or in that a tenth of the time went at about the highest rate.
+    """
+    windows, now = facts.windows, _rate(facts)
+    high, most = windows.delivered_bps_high, windows.delivered_bps_max
+    if facts.level == "segments" or not high or not most or not now or (windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS:
+        return None
+    if (windows.rtt_growth or 1.0) < _QUEUE_GROWTH or (now < _NEAR_RATIO * high and most > _SURE * high):
+        return None
+    return gain(high / now, _SURE, "at most what got acknowledged while a queue stood on the path")
+
+
+def _rate(facts: Facts) -> float | None:
+    """The rate that is to grow: that of the trials without the log, where there are any."""
+    return facts.goodput_bps or facts.rate_bps
+
+
+def _payload_part(facts: Facts) -> float:
+    size = facts.segments.segment_bytes_mean
+    return size / (size + HEADERS_BYTES) if size else 1.0
 
 
 def least(bounds: Sequence[Gain | None]) -> Gain | None:

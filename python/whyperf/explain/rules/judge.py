@@ -21,6 +21,7 @@ from whyperf.explain.rules.finding import (
     looked_up,
     state_evidence,
 )
+from whyperf.explain.rules.gain import bounded
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -111,7 +112,7 @@ def _rank(finding: Finding, facts: Facts) -> float:
 
 
 def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:
-    gain = finding.gain
+    gain = None if finding.gain is None else bounded(finding.gain, facts)
     certainty = finding.certainty if facts.level == "segments" else finding.certainty - 0.25
     return Verdict(
         cause=finding.cause,

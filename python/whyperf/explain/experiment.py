@@ -142,7 +142,7 @@ def _explained(
         budgets=budgets.budgets,
         patterns=patterns,
         verdicts=verdicts,
-        headline=" ".join((cell_headline(verdicts, facts.level), *faults)),
+        headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )
 
 

@@ -227,6 +227,62 @@ class SegmentFacts:
 
 
 @dataclass(frozen=True)
+class ExchangeFacts:
+    """Transactions that ask and are answered, as the application itself counts them in the measured phase.
+
+    What an application does is no hidden factor: its user knows that it waits for answers.
+
+    Attributes:
+        count: how many ended.
+        per_s: in a second.
+        calls_each: system calls of one, at the end that begins it.
+        latency_ns: the middle time from its begin to its end.
+    """
+
+    count: int
+    per_s: float
+    calls_each: float
+    latency_ns: float | None = None
+
+    @property
+    def at_once(self) -> float | None:
+        """How many were under way at once (Little's law)."""
+        return None if self.latency_ns is None else self.per_s * self.latency_ns / 1e9
+
+
+@dataclass(frozen=True)
+class DatagramFacts:
+    """Datagrams of the measured phase, by their numbers and by the receiving socket's own count.
+
+    Attributes:
+        sent_count: taken by the sender's kernel.
+        taken_count: read by the receiver, with `taken_bytes` of payload.
+        dropped_count: dropped at the receiving socket, which had no room.
+        span_ns: how long that was.
+    """
+
+    sent_count: int
+    taken_count: int
+    dropped_count: int
+    taken_bytes: int
+    span_ns: int
+
+    def per_s(self, counted: int) -> float:
+        """A count over the measured time."""
+        return counted * 1e9 / max(1, self.span_ns)
+
+    @property
+    def dropped_ratio(self) -> float:
+        """What the socket dropped, of all that reached it."""
+        return self.dropped_count / max(1, self.dropped_count + self.taken_count)
+
+    @property
+    def missed_ratio(self) -> float:
+        """What was sent and did not reach the socket, of all that was sent."""
+        return max(0.0, 1 - (self.dropped_count + self.taken_count) / max(1, self.sent_count))
+
+
+@dataclass(frozen=True)
 class Facts:
     """All of it.
 
@@ -240,6 +296,9 @@ class Facts:
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
+        transport: what carried the payload; only of tcp there are windows and a time budget.
+        exchanges: transactions that are answered, if the workload has any.
+        datagrams: what became of them, if it sent any.
         budgets: where the time of each connection and end went, if there is a log.
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
@@ -258,9 +317,17 @@ class Facts:
     receiver: EndFacts = field(default_factory=EndFacts)
     windows: WindowFacts = field(default_factory=WindowFacts)
     segments: SegmentFacts = field(default_factory=SegmentFacts)
+    transport: str = "tcp"
+    exchanges: ExchangeFacts | None = None
+    datagrams: DatagramFacts | None = None
     budgets: tuple[Budget, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     missing: tuple[str, ...] = ()
+
+    @property
+    def asker(self) -> EndFacts:
+        """The end that begins a workload's transactions and counts them: the near one."""
+        return self.receiver if self.is_turned else self.sender
 
     @property
     def lost_in_receiver(self) -> int:

@@ -13,10 +13,10 @@ _WORTH_TELLING = 1.05
 """Predicted gains below are within what repeating a trial changes."""
 
 
-def cell_headline(verdicts: Sequence[Verdict], level: str) -> str:
-    """The strongest verdict in a sentence, and what would tell more where there was no log."""
+def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp") -> str:
+    """The strongest verdict in a sentence, and what would tell more where there was no log, which only TCP has."""
     first = verdicts[0]
-    more = "" if level == "segments" or first.cause is Cause.NOT_KNOWN else (
+    more = "" if level == "segments" or transport != "tcp" or first.cause is Cause.NOT_KNOWN else (
         " That is from counters alone; --evidence segments tells more."
     )  # fmt: skip
     return f"{first.claim}{_gain(first)}{more}"

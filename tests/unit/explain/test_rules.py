@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
+from whyperf.explain.facts import DatagramFacts, EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
 from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
 
@@ -79,6 +79,8 @@ OF_EITHER = {"loss_scattered_ratio": 0.5, "loss_scattered_low": 0.05, "loss_scat
 SINGLE = {"lost_segments_per_run": 1.1, "loss_burst_odds_log10": -3.0}
 BURSTS = {"lost_segments_per_run": 8.0, "loss_burst_odds_log10": 30.0}
 ON_CPU = {"thread_ratio": 0.95}
+
+FLOOD = DatagramFacts(sent_count=300, taken_count=100, dropped_count=200, taken_bytes=6400, span_ns=MS)
 
 CASES = (
     Case(
@@ -262,6 +264,14 @@ CASES = (
             segments={"data_packets": 5000, "retransmitted_ratio": 0.02},
         ),
         at_receiver(dropped_packets=0),
+    ),
+    Case(
+        Cause.RECEIVER_LOSS,
+        facts(
+            transport="udp",
+            datagrams=FLOOD,
+        ),
+        lambda found: replace(found, datagrams=replace(FLOOD, dropped_count=0, taken_count=300)),
     ),
 )
 

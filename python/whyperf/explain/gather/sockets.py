@@ -10,7 +10,7 @@ from whyperf.explain.gather.table import first, read_columns
 
 _FLOWS = (
     *("connection", "send_buffer_granted_bytes", "receive_buffer_granted_bytes", "window_clamp_bytes", "mss_bytes"),
-    *("no_delay", "first_call_mono_ns", "last_call_mono_ns", "payload_bytes", "calls_count"),
+    *("transport", "no_delay", "first_call_mono_ns", "last_call_mono_ns", "payload_bytes", "calls_count"),
 )
 _INFO = (
     *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
@@ -36,6 +36,7 @@ class Sockets:
     clamp_bytes: int | None = None
     mss_bytes: int | None = None
     no_delay: bool | None = None
+    transport: str | None = None
 
 
 def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
@@ -56,6 +57,7 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
         clamp_bytes=_whole(first(flows, pl.col("window_clamp_bytes").median())),
         mss_bytes=_whole(first(flows, pl.col("mss_bytes").median())),
         no_delay=None if no_delay is None or flows["no_delay"].null_count() else bool(no_delay),
+        transport=_transport(flows),
     )
 
 
@@ -100,6 +102,11 @@ def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float |
     if together.height < LEAST_STEPS:
         return None, None
     return first(together, pl.col("bytes_acked").quantile(0.9)), first(together, pl.col("bytes_acked").max())
+
+
+def _transport(flows: pl.DataFrame) -> str | None:
+    known = flows["transport"].drop_nulls()
+    return None if known.is_empty() else str(known[0])
 
 
 def _whole(value: float | None) -> int | None:

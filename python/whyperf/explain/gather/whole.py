@@ -11,6 +11,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
 from whyperf.explain.gather.calls import Calls, calls
+from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import Processors, processors
 from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
 from whyperf.explain.gather.sockets import Sockets, sampled, sockets
@@ -34,11 +35,13 @@ def gather_facts(
         RecordError: a table cannot be read.
     """
     sender, receiver = trial.end("sender"), trial.end("receiver")
-    missing = [*_of_status(trial), *budgets.missing]
     if sender is None:
+        missing = [*_of_status(trial), *budgets.missing]
         return Facts(trial.trial, "user", missing=(*missing, "The trial ended before either end was known."))
     sent = sockets(trial, sender)
     taken = Sockets() if receiver is None else sockets(trial, receiver)
+    transport = sent.transport or "tcp"
+    missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
     windows, again = sampled(trial, sender)
     logs = read_logs(trial, sender, receiver)
     segments = _counted(trial, again) if logs is None else segment_facts(logs)
@@ -56,9 +59,20 @@ def gather_facts(
         receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets),
         windows=windows if logs is None else logged_windows(logs.sent, windows),
         segments=segments,
+        transport=transport,
+        exchanges=exchanges(trial),
+        datagrams=datagrams(trial) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
         patterns=tuple(patterns),
         missing=tuple(dict.fromkeys((*missing, *_incomplete(trial)))),
+    )
+
+
+def _without_tcp(transport: str) -> str:
+    """Why there is no time budget of a transport that is none of the kernel's TCP."""
+    return (
+        f"{transport.upper()} has no time budget here: its states are those of the kernel's TCP. What the ends "
+        "counted, their sockets and their CPUs are looked at."
     )
 
 

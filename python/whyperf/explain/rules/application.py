@@ -2,12 +2,14 @@
 
 from whyperf.analyze.quantity import octets, percent, seconds
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts
+from whyperf.explain.facts import EndFacts, ExchangeFacts, Facts
 from whyperf.explain.rules import gain
+from whyperf.explain.rules.datagrams import is_dropping
 from whyperf.explain.rules.finding import (
     Finding,
     clipped,
     figure,
+    is_on_cpu,
     state_evidence,
 )
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
@@ -29,8 +31,16 @@ BUSY_RATIO = 0.5
 READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER)
 
 
+def _exchanges(facts: Facts) -> ExchangeFacts | None:
+    """Transactions of few calls, each with its answer; of many writes for one, these may be collected."""
+    told = facts.exchanges
+    return told if told is not None and told.calls_each < 2 * LEAST_WRITES_PER_ANSWER else None
+
+
 def _answers(facts: Facts) -> bool:
-    """Whether the sender gets answers, and waits for them."""
+    """Whether the sender gets answers, and waits for them: by the log, and without one as the application counts."""
+    if facts.level != "segments":
+        return facts.exchanges is not None
     told = facts.segments
     turns = (told.answer_ratio or 0.0) + (told.think_ratio or 0.0)
     return (told.data_back_packets or 0) >= LEAST_ANSWERS and turns >= 0.1
@@ -76,6 +86,8 @@ def slow_writer(facts: Facts) -> Finding | None:
 
 def think_time(facts: Facts) -> Finding | None:
     """The application pauses after an answer before it asks again."""
+    if facts.level != "segments":
+        return _counted_think_time(facts)
     thinks = facts.segments.think_ratio
     if not _answers(facts) or thinks is None or thinks < 0.1:
         return None
@@ -102,8 +114,34 @@ def think_time(facts: Facts) -> Finding | None:
     )
 
 
+def _counted_think_time(facts: Facts) -> Finding | None:
+    """The same without a log: nothing is under way, and neither end's CPU works."""
+    told = facts.exchanges
+    if told is None:
+        return None
+    # While the sender has nothing to send, the receiver may be at work on the answer.
+    lost = _pausing(facts) - (facts.receiver.wanted_ratio or 0.0)
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.THINK_TIME,
+        f"An application pauses between transactions or before it answers: {percent(lost)} of the time nothing was "
+        "under way and no CPU worked for it.",
+        lost,
+        0.9,
+        (
+            state_evidence(facts.sender, "sender", S.NOT_WRITING),
+            figure(f"{told.count:,} transactions were answered.", "transactions", facts.asker, told.per_s, "1/s"),
+        ),
+        "The next request leaves as soon as an answer has come, and each answer as soon as it was asked for.",
+        gain.of_share(facts, lost),
+    )
+
+
 def round_trip(facts: Facts) -> Finding | None:
     """Request, answer, request: one exchange in a round trip."""
+    if facts.level != "segments":
+        return _counted_round_trip(facts)
     waits, trip = facts.segments.answer_ratio, facts.windows.rtt_ns_min
     back = facts.segments.data_back_packets
     if not _answers(facts) or waits is None or waits < 0.1 or not trip or not back:
@@ -120,6 +158,40 @@ def round_trip(facts: Facts) -> Finding | None:
         0.9,
         (
             figure(f"From request to answer: {percent(waits)} of the time.", "segments", facts.sender, waits, "ratio"),
+            figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
+        ),
+        "Several requests under way at once leave the rate as it is.",
+        gain.of_several(facts, waits, OUTSTANDING),
+    )
+
+
+def _counted_round_trip(facts: Facts) -> Finding | None:
+    """The same without a log, by the application's own times of its transactions."""
+    told, trip = facts.exchanges, facts.windows.rtt_ns_min
+    if (
+        told is None
+        or told.latency_ns is None
+        or is_on_cpu(facts)
+        or not trip
+        or trip < NEIGHBOR_RTT_NS
+        or told.latency_ns > 4 * trip
+    ):
+        return None
+    waits = clipped(trip / told.latency_ns)
+    return Finding(
+        Cause.ROUND_TRIP,
+        f"{told.per_s:,.0f} transactions a second take {seconds(told.latency_ns)} each, of which the path's round trip "
+        f"is {seconds(trip)}: each waits for its answer.",
+        waits,
+        0.9,
+        (
+            figure(
+                f"The middle transaction took {seconds(told.latency_ns)}.",
+                "latencies",
+                facts.asker,
+                told.latency_ns,
+                "ns",
+            ),
             figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
         ),
         "Several requests under way at once leave the rate as it is.",
@@ -158,6 +230,8 @@ def tiny_writes(facts: Facts) -> Finding | None:
     size = facts.sender.call_bytes_mean
     if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "sender"):
         return None
+    if _exchanges(facts) is not None or is_dropping(facts):
+        return None
     back, calls = facts.segments.data_back_packets, facts.sender.calls_count
     if _answers(facts) and back and calls and calls < LEAST_WRITES_PER_ANSWER * back:
         return None
@@ -168,6 +242,9 @@ def tiny_reads(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the receiver's CPU does."""
     size = facts.receiver.call_bytes_mean
     if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "receiver"):
+        return None
+    if _exchanges(facts) is not None or facts.datagrams is not None:
+        # An answer is as large as it is, and a datagram is read by itself.
         return None
     sent = facts.sender.call_bytes_mean
     # A reader that keeps up gets what was written: then the writes are small.
@@ -205,8 +282,13 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
                 "ratio",
             ),
         ),
-        f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
-        _of_larger_calls(facts, role, size) or gain.of_share(facts, lost, saved="both"),
+        "Several datagrams with a call leave the rate as it is."
+        if facts.datagrams is not None
+        else f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
+        # How much a batch of datagrams saves was never measured here.
+        None
+        if facts.datagrams is not None
+        else _of_larger_calls(facts, role, size) or gain.of_share(facts, lost, saved="both"),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Change, Level
+from whyperf.explain.rules.datagrams import is_reader_busy
 from whyperf.explain.rules.finding import Finding
 
 Factors = Mapping[str, object]
@@ -166,6 +167,47 @@ def _shared(_: Finding, __: Facts, ___: Factors) -> Change:
     )
 
 
+def _receiver_loss(finding: Finding, facts: Facts, factors: Factors) -> Change:
+    if facts.datagrams is None:
+        return Change(
+            factors={},
+            by_hand="Enlarge the adapter's receive ring and the backlog, or steer receive processing to a CPU that has "
+            "time.",
+            command=f"ethtool -G {_DEVICE} rx 4096; sysctl -w net.core.netdev_max_backlog=10000",
+        )
+    wanted = _power(max(LARGE_DATAGRAM_BUFFER_BYTES, 4 * (facts.receiver.buffer_bytes or 0)))
+    changed: dict[str, Level] = {"receive_buffer_bytes": wanted}
+    if is_reader_busy(facts):
+        # A buffer only puts off what a reader that is always behind must drop.
+        taken = int(finding.targets.get("taken_bps", 0))
+        changed = {"write_rate_bps": taken} if factors.get("datagram_merge") is True else {"datagram_merge": True}
+    return Change(
+        factors=changed,
+        by_hand="Raise SO_RCVBUF (net.core.rmem_max bounds it) for bursts; take several datagrams with a call "
+        "(recvmmsg, UDP_GRO), or read in several threads (SO_REUSEPORT), where the reader is too slow; or send no "
+        "faster than it reads.",
+        command=f"sysctl -w net.core.rmem_max={wanted}",
+    )
+
+
+LARGE_DATAGRAM_BUFFER_BYTES = 4 << 20
+"""Room for some ms of a fast sender's datagrams, each of which counts with its buffer's size (skb->truesize)."""
+
+
+def _tiny_writes(_: Finding, facts: Facts, __: Factors) -> Change:
+    if facts.datagrams is not None:
+        return Change(
+            factors={"datagram_batch": 16},
+            by_hand="Hand several datagrams to the kernel with a call: UDP_SEGMENT, or sendmmsg.",
+            command="",
+        )
+    return Change(
+        factors={"write_size_bytes": _LARGE_WRITE},
+        by_hand="Collect what is to be sent in a buffer of 64 KiB and more, or hand over many pieces in one writev.",
+        command="",
+    )
+
+
 def _connections(_: Finding, __: Facts, ___: Factors) -> Change:
     return Change(
         factors={"connections": 4}, by_hand="Send over fewer connections, each of which has more to send.", command=""
@@ -188,10 +230,8 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Factors], Change]] = {
     Cause.READ_SIZE: _fixed(
         {"read_size_bytes": _LARGE_WRITE}, "Read into a buffer of 64 to 256 KiB with each call (recv, read)."
     ),
-    Cause.TINY_WRITES: _fixed(
-        {"write_size_bytes": _LARGE_WRITE},
-        "Collect what is to be sent in a buffer of 64 KiB and more, or hand over many pieces in one writev.",
-    ),
+    Cause.TINY_WRITES: _tiny_writes,
+    Cause.RECEIVER_LOSS: _receiver_loss,
     Cause.NAGLE_DELAYED_ACK: _fixed(
         {"no_delay": True},
         "Send a message in one write (writev, MSG_MORE, TCP_CORK), or switch Nagle's rule off: setsockopt TCP_NODELAY.",
@@ -259,10 +299,5 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Factors], Change]] = {
         {},
         "End the other work, or keep it off these CPUs (cpuset, taskset, nice).",
         "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head",
-    ),
-    Cause.RECEIVER_LOSS: _fixed(
-        {},
-        "Enlarge the adapter's receive ring and the backlog, or steer receive processing to a CPU that has time.",
-        f"ethtool -G {_DEVICE} rx 4096; sysctl -w net.core.netdev_max_backlog=10000",
     ),
 }

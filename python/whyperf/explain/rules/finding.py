@@ -24,6 +24,7 @@ class Finding:
         refuted_by: what would speak against it.
         gain: what the change brings; None where nothing foretells it.
         targets: figures that the change needs, by name.
+        is_counted: the kernel counted it where it happens, so that a log of segments would tell no more.
         open_because: where the evidence fits another cause as well: why, and what would tell the two apart.
     """
 
@@ -35,6 +36,7 @@ class Finding:
     refuted_by: str
     gain: Gain | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
+    is_counted: bool = False
     open_because: str = ""
 
     @property

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from whyperf.analyze.quantity import bit_rate, percent
+from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts
+from whyperf.explain.facts import ExchangeFacts, Facts
 from whyperf.explain.model import Evidence, Verdict
-from whyperf.explain.rules import application, buffers, cpu, path
+from whyperf.explain.rules import application, buffers, cpu, datagrams, path
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.finding import (
@@ -56,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     cpu.receive_offload_off,
     cpu.quick_ack,
     cpu.receiver_loss,
+    datagrams.socket_loss,
 )
 """All rules. Their order says nothing: what they find is ranked by strength."""
 
@@ -113,7 +114,8 @@ def _rank(finding: Finding, facts: Facts) -> float:
 
 def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:
     gain = None if finding.gain is None else bounded(finding.gain, facts)
-    certainty = finding.certainty if facts.level == "segments" else finding.certainty - 0.25
+    is_sure = facts.level == "segments" or finding.is_counted
+    certainty = finding.certainty if is_sure else finding.certainty - 0.25
     return Verdict(
         cause=finding.cause,
         claim=finding.claim,
@@ -139,15 +141,21 @@ def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:
 def _capacity(facts: Facts) -> Finding | None:
     """An end's CPU is busy moving payload: nothing to blame."""
     busy = facts.busiest_ratio
-    if busy is None or not (is_on_cpu(facts) or _takes_turns(facts)):
+    if busy is None or datagrams.lost_before(facts) or not (is_on_cpu(facts) or _takes_turns(facts)):
         return None
+    if not is_on_cpu(facts):
+        return _by_turns(facts)
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     role, end = max(ends, key=lambda one: one[1].wanted_ratio or 0.0)
+    told = facts.exchanges
+    what = "moving payload" if told is None else "transactions"
     rate = "" if facts.rate_bps is None else f", and {bit_rate(facts.rate_bps)} is what it can do"
+    if told is not None:
+        rate = f", and {told.per_s:,.0f} of them a second are what it can do"
     states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
     return Finding(
         Cause.CAPACITY,
-        f"Nothing to blame: the {role}'s CPU is {percent(busy)} busy with moving payload{rate}.",
+        f"Nothing to blame: the {role}'s CPU is {percent(busy)} busy with {what}{rate}.",
         0.0,
         0.9,
         (
@@ -167,7 +175,39 @@ def _capacity(facts: Facts) -> Finding | None:
 def _takes_turns(facts: Facts) -> bool:
     """Whether the ends work one after the other, for each other's answers, so that together they use up the time."""
     both = (facts.sender.wanted_ratio or 0.0) + (facts.receiver.wanted_ratio or 0.0)
-    return (facts.segments.data_back_packets or 0) >= 5 and both >= 0.6
+    return ((facts.segments.data_back_packets or 0) >= 5 or facts.exchanges is not None) and both >= 0.6
+
+
+def _by_turns(facts: Facts) -> Finding:
+    """Nothing to blame: each exchange is the work of both ends, one after the other, and the way between them."""
+    ends = (("sender", facts.sender), ("receiver", facts.receiver))
+    shares = [(role, end.wanted_ratio or 0.0) for role, end in ends]
+    told = facts.exchanges
+    each_ns = facts.segments.turn_ns if told is None else told.latency_ns
+    each = "" if each_ns is None else f", {seconds(each_ns)} each"
+    rate = "" if told is None else f", and {told.per_s:,.0f} a second are what that leaves"
+    busy = " and ".join(f"the {role}'s CPU is busy {percent(share)} of the time" for role, share in shares)
+    return Finding(
+        Cause.CAPACITY,
+        f"Nothing to blame: the ends wait for each other's answers by turns{each}; {busy}{rate}. What a transaction "
+        "costs the CPUs, and the way between them, is the limit.",
+        0.0,
+        0.9,
+        tuple(
+            figure(f"The {role} wanted a CPU {percent(share)} of the time.", "cpu", end, share, "ratio")
+            for (role, end), (_, share) in zip(ends, shares, strict=True)
+        )
+        + (() if told is None else (_exchange(facts, told),)),
+        "The rate stays as it is with faster CPUs, or with less between the ends.",
+    )
+
+
+def _exchange(facts: Facts, told: ExchangeFacts) -> Evidence:
+    """What the application counted of its transactions."""
+    at_once = told.at_once
+    many = "" if at_once is None else f", {significant(max(1.0, at_once), 2)} at once"
+    words = f"{told.count:,} transactions were answered{many}."
+    return figure(words, "transactions", facts.asker, told.per_s, "1/s")
 
 
 def _open(found: Sequence[Finding]) -> Finding | None:
@@ -195,6 +235,14 @@ def _not_known(facts: Facts) -> Finding:
         "counters": "A trial with the segment log tells more (--evidence segments).",
         "user": "Kernel counters, and more so the segment log, tell more (--evidence segments).",
     }
+    if facts.transport != "tcp":
+        more = dict.fromkeys(more, "Of this transport no log tells more.")
+    lost = datagrams.lost_before(facts)
+    if lost:
+        claim = f"Not known what limits the rate. {lost}"
+        return Finding(Cause.NOT_KNOWN, claim, 0.0, 0.0, (), "")
+    if facts.exchanges is not None and facts.exchanges.latency_ns is not None:
+        return _slow_exchange(facts, facts.exchanges, more[facts.level])
     named = [(state, ratio) for state, ratio in facts.sender.shares.items() if ratio >= 0.1]
     told = ", ".join(
         f"{state.replace('_', ' ')} {percent(ratio)}" for state, ratio in sorted(named, key=lambda one: -one[1])
@@ -206,5 +254,23 @@ def _not_known(facts: Facts) -> Finding:
         0.0,
         0.0,
         (),
+        "",
+    )
+
+
+def _slow_exchange(facts: Facts, told: ExchangeFacts, more: str) -> Finding:
+    """Transactions that mostly wait, and nobody saw for what."""
+    working = " and ".join(
+        f"the {role}'s CPU is busy {percent(end.wanted_ratio)} of the time"
+        for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
+        if end.wanted_ratio is not None
+    )
+    latency = seconds(told.latency_ns or 0.0)
+    return Finding(
+        Cause.NOT_KNOWN,
+        f"Not known what transactions wait for: each takes {latency}{f', while {working}' if working else ''}. {more}",
+        0.0,
+        0.0,
+        (_exchange(facts, told),),
         "",
     )

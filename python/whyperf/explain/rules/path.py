@@ -255,6 +255,9 @@ def reordering(facts: Facts) -> Finding | None:
     if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
         return None
     lost = _unused(facts)
+    if facts.level != "segments":
+        # Nobody saw what the sender waited for: no more than what it sent again can have cost its window.
+        lost = min(lost, _lost_to_reductions(facts))
     spurious = told.spurious_ratio
     again = "" if spurious is None else f", and {percent(spurious)} of what was sent again had not been lost"
     return Finding(
@@ -269,6 +272,20 @@ def reordering(facts: Facts) -> Finding | None:
         "Everything arrives in the order in which it was sent while the rate is as low.",
         gain.of_share(facts, lost, by_line=True),
     )
+
+
+def _lost_to_reductions(facts: Facts) -> float:
+    """Part of the time that reductions of the congestion window can have cost, one for each segment sent again.
+
+    A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
+    5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
+    """
+    told, seen = facts.segments, facts.windows
+    if told.data_segments is None or seen.rtt_ns_median is None:
+        return 1.0
+    again = (told.retransmitted_ratio or 0.0) * told.data_segments
+    trips = 1 + (seen.cwnd_segments_median or 0) / 8
+    return clipped(again * trips * seen.rtt_ns_median / max(1, facts.life_ns))
 
 
 def ack_thinning(facts: Facts) -> Finding | None:

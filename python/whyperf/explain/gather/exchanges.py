@@ -1,0 +1,92 @@
+"""What the application itself counts: transactions that ask and are answered, and datagrams that no TCP carries."""
+
+import polars as pl
+
+from whyperf.analyze.flow import FlowTrial
+from whyperf.explain.facts import DatagramFacts, ExchangeFacts
+from whyperf.explain.gather.table import read_columns
+
+_ASKER = "near"
+"""The end that begins a workload's transactions, and so times them."""
+_SPAN = ("phase", "start_mono_ns", "end_mono_ns")
+_TRANSACTIONS = (
+    *("group", "transaction", *_SPAN, "transactions_count", "calls_count", "sent_bytes", "received_bytes"),
+)
+_DATAGRAMS = ("connection", *_SPAN, "sent_count", "received_count", "payload_bytes", "kernel_drops_count")
+_LATENCIES = ("group", "transaction", "phase", "kind", "latency_ns_low", "latency_ns_high", "latency_count")
+
+
+def exchanges(trial: FlowTrial) -> ExchangeFacts | None:
+    """The transactions that both write and read, as the near end counted them while it measured; None without any.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    rows = read_columns(trial, "transactions", _ASKER, _TRANSACTIONS)
+    if rows is None:
+        return None
+    rows = rows.filter(pl.col("phase") == "measure")
+    sums = rows.group_by("group", "transaction").agg(
+        pl.col("transactions_count", "calls_count", "sent_bytes", "received_bytes").cast(pl.Int64).sum()
+    )
+    counts = pl.col("transactions_count", "sent_bytes", "received_bytes")
+    both = sums.filter(pl.all_horizontal(counts > 0))
+    count, span = int(both["transactions_count"].sum()), _length_ns(rows)
+    if not count or span <= 0:
+        return None
+    return ExchangeFacts(
+        count=count,
+        per_s=count * 1e9 / span,
+        calls_each=float(both["calls_count"].sum()) / count,
+        latency_ns=_middle_latency(trial, both),
+    )
+
+
+def _middle_latency(trial: FlowTrial, of: pl.DataFrame) -> float | None:
+    """The median of their service times, to the middle of a histogram's bucket."""
+    rows = read_columns(trial, "latencies", _ASKER, _LATENCIES)
+    if rows is None:
+        return None
+    rows = rows.filter((pl.col("phase") == "measure") & (pl.col("kind") == "service"))
+    rows = rows.join(of.select("group", "transaction"), on=["group", "transaction"], how="semi")
+    rows = rows.sort("latency_ns_low")
+    reached = pl.col("latency_count").cast(pl.Int64).cum_sum()
+    rows = rows.filter(reached * 2 >= pl.col("latency_count").cast(pl.Int64).sum())
+    return None if rows.is_empty() else (int(rows["latency_ns_low"][0]) + int(rows["latency_ns_high"][0])) / 2
+
+
+def datagrams(trial: FlowTrial) -> DatagramFacts | None:
+    """What was sent, what the receiving socket dropped and what arrived while it was measured; None without datagrams.
+
+    Raises:
+        RecordError: a table cannot be read.
+    """
+    sender, receiver = trial.end("sender"), trial.end("receiver")
+    sent = None if sender is None else read_columns(trial, "datagrams", sender.host, _DATAGRAMS)
+    taken = None if receiver is None else read_columns(trial, "datagrams", receiver.host, _DATAGRAMS)
+    if sent is None or taken is None:
+        return None
+    measured = pl.col("phase") == "measure"
+    span = _length_ns(taken.filter(measured))
+    if span <= 0:
+        return None
+    # The kernel counts from the start on: what had been dropped before the measured phase is not of it.
+    so_far = pl.col("kernel_drops_count").cast(pl.Int64)
+    before = taken.filter(pl.col("phase") == "warm-up").group_by("connection").agg(so_far.max().alias("before"))
+    until = taken.filter(measured).group_by("connection").agg(so_far.max().alias("until"))
+    both = until.join(before, on="connection", how="left").with_columns(pl.col("before").fill_null(0))
+    return DatagramFacts(
+        sent_count=int(sent.filter(measured)["sent_count"].cast(pl.Int64).sum()),
+        taken_count=int(taken.filter(measured)["received_count"].cast(pl.Int64).sum()),
+        taken_bytes=int(taken.filter(measured)["payload_bytes"].cast(pl.Int64).sum()),
+        dropped_count=max(0, int((both["until"] - both["before"]).sum())),
+        span_ns=span,
+    )
+
+
+def _length_ns(rows: pl.DataFrame) -> int:
+    """From the first row's start to the last row's end; 0 without rows."""
+    if rows.is_empty():
+        return 0
+    bounds = rows.select(pl.col("end_mono_ns").max().cast(pl.Int64) - pl.col("start_mono_ns").min().cast(pl.Int64))
+    return int(bounds.item())

@@ -110,7 +110,7 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
             figure(f"{percent(late)} of the ACKs left by the timer.", "segments", facts.receiver, late, "ratio"),
         ),
         "Writes of half the window, or a window of four writes, leave the rate as it is.",
-        gain.of_share(facts, lost),
+        gain.of_window(facts, lost),
         {"write_size_bytes": write, "window_bytes": 4 * max(write, mss)},
     )
 

@@ -81,7 +81,7 @@ def bounded(found: Gain, facts: Facts) -> Gain:
     top = min(tops, key=lambda one: one.ratio)
     if found.ratio <= top.ratio:
         return replace(found, high=min(found.high, top.high, MOST_GAIN))
-    return replace(top, low=max(1.0, min(found.low, top.ratio / _SPREAD)))
+    return replace(top, low=min(found.low, top.low))
 
 
 def _of_stated_line(facts: Facts) -> Gain | None:

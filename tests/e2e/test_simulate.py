@@ -152,7 +152,10 @@ def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
         (("flow.toml", "--hosts", "flat.toml", "--set", "mtu_bytes=9188"), "mss_bytes"),
         (("rr", "--hosts", HOSTS, "--set", "outstanding=4"), "outstanding"),
         (("flow.toml", "--hosts", HOSTS, "--set", "pacing_rate_bps=8M"), "paces nothing"),
-        (("flow.toml", "--hosts", HOSTS, "--set", "path_rate_bps=8M", "--set", "path_queue=4K"), "path_queue"),
+        (
+            ("flow.toml", "--hosts", HOSTS, "--set", "path_rate_bps=8M", "--set", "path_queue=4K"),
+            "a queue of 4096 bytes holds no packet",
+        ),
     ],
 )
 def test_what_the_model_cannot_run_is_named_before_anything_runs(

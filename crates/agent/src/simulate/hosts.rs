@@ -153,7 +153,7 @@ pub fn path(asked: &Simulation, link: &LinkSpec, sheets: &[Sheet; 2]) -> Result<
         return Err("path_ecn: the model's hosts know no ECN; leave it out".to_owned());
     }
     let mss = sheets.iter().filter_map(mss_bytes).min().unwrap_or(1);
-    spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| format!("path: {error}"))?;
+    spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| error.to_string())?;
     // A segment carries less by its options.
     let payload = mss.saturating_sub(link.headers_bytes - HEADERS_BYTES);
     Ok(Some(Path::new(spec, link.headers_bytes, payload)))

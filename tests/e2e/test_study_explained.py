@@ -98,7 +98,7 @@ def test_w8k_u7168_is_stop_and_go_of_1024_and_6144(explained: Found) -> None:
     assert phase["payloads"] == [[1024, 1], [6144, 1]]
     assert phase["turn"][0]["held_by"] == "small"
     assert phase["stop_and_go_ratio"] > 0.95
-    assert pattern["words"].startswith("1024 + 6144, then waits for the ACK (stop-and-go): ")
+    assert pattern["words"].startswith("1,024 + 6,144, then waits for the ACK (stop-and-go): ")
     assert explained["cells"]["w8192-u7168"]["verdicts"][0]["cause"] == "write_window_mismatch"
 
 

@@ -42,7 +42,7 @@ def point_row(judged: Judged) -> tuple[str, ...]:
         bit_rate(judged.point.goodput_bps),
         bit_rate(judged.said_bps),
         f"{bit_rate(judged.low_bps)} to {bit_rate(judged.high_bps)}",
-        f"{judged.error_ratio:+.1%}".replace("%", " %"),
+        f"{judged.error_ratio:+,.1%}".replace("%", " %"),
     )
 
 

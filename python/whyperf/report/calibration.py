@@ -43,9 +43,9 @@ def page(calibration: Calibration) -> str:
         where=f"{facts['cpu_model']}, {facts['cpus']} CPUs, Linux {facts['kernel']}, {facts['date']}",
         keys=[("Measured", _MEASURED), ("Model", _MODEL)],
         charts=divs,
-        point_headings=("Window", "Write size", "", "Measured", "Model", "Range", "Error"),
+        point_headings=_columns("Window", "Write size", "*Fit", "Measured", "Model", "Range", "Error"),
         points=[point_row(judged) for judged in calibration.verdict.points],
-        cost_headings=("Cost", "Prior", "Plausible", "Fitted", "Ensemble, 5 to 95 %", "Told by the data"),
+        cost_headings=_columns("*Cost", "Prior", "Plausible", "Fitted", "Ensemble, 5 to 95 %", "*Told by the data"),
         costs=[
             (
                 one.prior.key,
@@ -57,7 +57,7 @@ def page(calibration: Calibration) -> str:
             )
             for one in calibration.found
         ],
-        step_headings=("What", "Step", "Median", "95 %"),
+        step_headings=_columns("*What", "*Step", "Median", "95 %"),
         steps=[
             (QUANTITIES[name][0], name, significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
             for name, one in calibration.steps.measured.items()
@@ -69,9 +69,14 @@ def page(calibration: Calibration) -> str:
     )
 
 
+def _columns(*headings: str) -> list[tuple[str, bool]]:
+    """Headings, and whether words stand below one rather than figures: those marked with `*`."""
+    return [(heading.removeprefix("*"), heading.startswith("*")) for heading in headings]
+
+
 def _chart(judged: Sequence[Judged]) -> figures.Figure:
     """Goodput over the write size of one window."""
-    made = figures.chart("Write size (bytes)", "Gbit/s", log_x=True)
+    made = figures.chart("Write size (bytes)", "Goodput (Gbit/s)", log_x=True)
     ordered = sorted(judged, key=lambda one: one.point.place[1])
     sizes = [one.point.place[1] for one in ordered]
     for paint, rates in (

@@ -134,6 +134,8 @@
     }
     choose();
     paint();
+    // A chart answers to no key: tabbing goes past it, to the table with its figures.
+    for (const chart of document.querySelectorAll(".chart .bk-Figure")) chart.tabIndex = -1;
     root.dataset.ready = "true";
   }
   start();

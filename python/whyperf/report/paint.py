@@ -17,7 +17,7 @@ KINDS: dict[str, Paint] = {
     "softirq": ("#008f68", "#2fc294"),
     "irq": ("#b8578a", "#dd8fb8"),
     "steal": ("#c2410c", "#f0783c"),
-    "idle": ("#e3e7ec", "#2b323b"),
+    "idle": ("#d3d9e0", "#4a5664"),
 }
 """Kinds of CPU time."""
 

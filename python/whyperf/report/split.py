@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from bokeh.models import ColumnDataSource, FixedTicker, Range1d
+from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap, Range1d
 
 from whyperf.analyze.cpu import TRACEPOINTS
 from whyperf.analyze.quantity import percent
@@ -113,6 +113,8 @@ def _empty(title: str, labels: list[str], most: float) -> figures.Figure:
     made = figures.chart(title, "CPU time (% of wall)", height=320)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
     figures.label(made, dict(enumerate(labels)))
+    # On a narrow screen a label that would touch the one before it is left out; the tooltip has it.
+    made.xaxis.major_label_policy = NoOverlap(min_distance=6)
     figures.full_percent(made, most)
     made.x_range = Range1d(start=-0.6, end=len(labels) - 0.4)
     return made

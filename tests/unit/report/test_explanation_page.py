@@ -29,7 +29,7 @@ from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
 from whyperf.report.explanation.bars import MOST_BARS, bars_of
-from whyperf.report.explanation.cards import cards_of
+from whyperf.report.explanation.cards import cards_of, where
 from whyperf.report.explanation.course import BINS, courses_of, shares
 from whyperf.report.explanation.looks import look_of
 from whyperf.report.explanation.section import MOST_DRAWN, chosen
@@ -249,3 +249,9 @@ def test_a_turn_is_drawn_place_by_place() -> None:
 @pytest.fixture(scope="module")
 def summary() -> Summary:
     return summarize_inputs(made.inputs(made.sweep([4096, 8192, 16384], [512, 1024, 2048, 4096, 8192], blocks=1)))
+
+
+def test_rows_of_one_instant_are_told_by_one_time() -> None:
+    row = Evidence(words="Lost.", table="segments", host="near", from_ns=83_900_001, to_ns=83_900_002)
+    assert where(row) == "table segments, near, at 83.9 ms"
+    assert where(row.model_copy(update={"to_ns": 90_000_000})) == "table segments, near, 83.9 ms to 90.0 ms"

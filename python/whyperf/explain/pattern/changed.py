@@ -58,11 +58,11 @@ def _acks(acks: pl.DataFrame, before: tuple[int, int], span: tuple[int, int]) ->
     is_steady = counts["count"][0] >= (1 - USUAL_RATIO) * usual.height
     for at, announced, reason in acks.filter(time.is_between(*span)).select("time_ns", "window_bytes", "reason").rows():
         if reason == "delayed_timer" and is_timer_unusual:
-            yield Event(at, f"a delayed ACK announced {announced} bytes")
+            yield Event(at, f"a delayed ACK announced {announced:,} bytes")
         elif is_steady and announced < common:
-            yield Event(at, f"an ACK announced only {announced} bytes")
+            yield Event(at, f"an ACK announced only {announced:,} bytes")
         elif announced > largest:
-            yield Event(at, f"the announced window grew from {largest} to {announced} bytes")
+            yield Event(at, f"the announced window grew from {largest:,} to {announced:,} bytes")
 
 
 def _again(log: pl.DataFrame | None, span: tuple[int, int]) -> Iterator[Event]:
@@ -90,4 +90,4 @@ def _congestion(packets: Packets, log: pl.DataFrame | None, old: Stretch, new: S
     if None in medians or medians[0] == medians[1]:
         return
     went = "grew" if medians[1] > medians[0] else "fell"
-    yield Event(at, f"the congestion window {went} from {medians[0]:.0f} to {medians[1]:.0f} segments")
+    yield Event(at, f"the congestion window {went} from {medians[0]:,.0f} to {medians[1]:,.0f} segments")

@@ -28,8 +28,8 @@ ACKED_BY = {
 
 
 def turn_words(payloads: Sequence[tuple[int, int]]) -> str:
-    """Payloads one after the other: "1024 + 6144", "4096 × 2 + 512"."""
-    return " + ".join(f"{size}" if times == 1 else f"{size} × {times}" for size, times in payloads)
+    """Payloads one after the other: "1,024 + 6,144", "4,096 × 2 + 512"."""
+    return " + ".join(f"{size:,}" if times == 1 else f"{size:,} × {times:,}" for size, times in payloads)
 
 
 def is_stop_and_go(phase: Phase) -> bool:
@@ -38,7 +38,7 @@ def is_stop_and_go(phase: Phase) -> bool:
 
 
 def _cycle(phase: Phase) -> str:
-    """The turn, with the acknowledgments within that let its parts go: "4096, ACK, 512 + 4096"."""
+    """The turn, with the acknowledgments within that let its parts go: "4,096, ACK, 512 + 4,096"."""
     groups: list[list[tuple[int, int]]] = []
     for place in phase.turn:
         if not groups or place.released_by in {"ack", "woken"}:
@@ -46,7 +46,8 @@ def _cycle(phase: Phase) -> str:
         groups[-1].append((place.payload_bytes, place.times))
     if len(phase.payloads) > MOST_TOLD:
         sizes = [size for size, _ in phase.payloads]
-        return f"{sum(times for _, times in phase.payloads)} packets of {min(sizes)} to {max(sizes)} bytes in turn"
+        packets = sum(times for _, times in phase.payloads)
+        return f"{packets:,} packets of {min(sizes):,} to {max(sizes):,} bytes in turn"
     if len(groups) < 2 or len(phase.turn) > MOST_TOLD:
         return turn_words(phase.payloads)
     return ", ACK, ".join(turn_words(group) for group in groups)
@@ -74,7 +75,7 @@ def _acks(reasons: dict[str, float]) -> str:
 
 
 def _clause(place: TurnSegment) -> str:
-    size = f"{place.payload_bytes}"
+    size = f"{place.payload_bytes:,}"
     if place.held_by == "window":
         return f"{size} waits until an ACK opens the window"
     if place.held_by == "congestion_window":
@@ -96,7 +97,7 @@ def _together(phase: Phase, stop_and_go: float) -> str:
         return "Something is always under way: sender and receiver work at the same time."
     if is_stop_and_go(phase):
         return "Each turn begins with nothing outstanding: sender and receiver work by turns (stop-and-go)."
-    size = f"the first {phase.turn[0].payload_bytes}" if phase.turn else "the first of it"
+    size = f"the first {phase.turn[0].payload_bytes:,}" if phase.turn else "the first of it"
     return (
         "What is outstanding is acknowledged before the next turn, but within one the sender sends while the receiver "
         f"takes in {size}: both work at the same time."
@@ -107,14 +108,13 @@ def phase_words(phase: Phase) -> str:
     """One phase: sizes, what ends a turn, share of the connection."""
     text = _cycle(phase)
     if phase.packet_bytes and phase.packet_bytes > max((size for size, _ in phase.payloads), default=0):
-        text += (
-            f"{'-byte segments' if len(phase.payloads) == 1 else ''} in packets of {phase.packet_bytes} bytes (median)"
-        )
+        text += "-byte segments" if len(phase.payloads) == 1 else ""
+        text += f" in packets of {phase.packet_bytes:,} bytes (median)"
     elif phase.changed_by and len(phase.payloads) == 2 and all(times == 1 for _, times in phase.payloads):
-        text = " and ".join(f"{size}" for size, _ in phase.payloads) + " alternate"
+        text = " and ".join(f"{size:,}" for size, _ in phase.payloads) + " alternate"
     share = f"{percent(phase.ratio)} of the connection"
     if phase.stop_and_go_ratio is None or phase.acks_per_turn is None:
-        return f"{text} bytes at a time: {share}" if text.isdigit() else f"{text}: {share}"
+        return f"{text} bytes at a time: {share}" if text.replace(",", "").isdigit() else f"{text}: {share}"
     if is_stop_and_go(phase):
         return f"{text}, then waits for the ACK (stop-and-go): {share}"
     if phase.stop_and_go_ratio >= STOP_AND_GO:
@@ -186,11 +186,11 @@ def losses_words(losses: Losses) -> str:
         return (
             f"{text}. It had {'arrived before: the receiving host' if inside else 'never arrived: the path'} lost it."
         )
-    of = f"Of {'these' if asked == total else f'the {asked} that the receiver had asked for'}"
+    of = f"Of {'these' if asked == total else f'the {asked:,} that the receiver had asked for'}"
     if inside >= path:
-        had = "all" if inside == asked else f"{inside}"
+        had = "all" if inside == asked else f"{inside:,}"
         return f"{text}. {of} {had} had arrived at the receiving host before: it lost them."
-    never = "none had" if path == asked else f"{path} had never"
+    never = "none had" if path == asked else f"{path:,} had never"
     return f"{text}. {of} {never} arrived at the receiving host: the path lost them."
 
 
@@ -202,4 +202,4 @@ def _how(kinds: Mapping[str, int], names: Mapping[str, str]) -> str:
         )
     if len(kinds) == 1:
         return f"by {names.get(next(iter(kinds)), next(iter(kinds)))}"
-    return f"({', '.join(f'{number} by {names.get(kind, kind)}' for kind, number in kinds.items())})"
+    return f"({', '.join(f'{number:,} by {names.get(kind, kind)}' for kind, number in kinds.items())})"

@@ -118,5 +118,6 @@ def where(evidence: Evidence) -> str:
     parts += [evidence.host] if evidence.host else []
     parts += [f"connection {evidence.connection}"] if evidence.connection is not None else []
     if evidence.from_ns is not None and evidence.to_ns is not None:
-        parts.append(f"{seconds(evidence.from_ns)} to {seconds(evidence.to_ns)}")
+        begin, end = seconds(evidence.from_ns), seconds(evidence.to_ns)
+        parts.append(f"at {begin}" if begin == end else f"{begin} to {end}")
     return ", ".join(parts)

@@ -27,6 +27,11 @@ TERMS: tuple[tuple[str, str], ...] = (
         "Where rows are narrower than a pixel, each column of pixels shows the last, lowest and highest value in it "
         "and every kind of size that occurred (after M4, Jugel et al. 2014). Zoomed in, every row is drawn.",
     ),
+    (
+        "[counters], [user]",
+        "Stands behind what is not from the segment log: counted by programs in the kernel without a log of single "
+        "segments, or read from outside the kernel, by TCP_INFO and the calls themselves.",
+    ),
     ("Time", "Since the start of the load, on the controller's clock; the handshake comes before 0."),
     ("Sequence numbers", "Relative: the first octet of a connection is 1 in each direction."),
 )

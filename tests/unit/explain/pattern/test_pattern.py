@@ -61,7 +61,7 @@ def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> N
     assert phase.stop_and_go_ratio == 1.0
     assert phase.ack_reasons == {"read_call": 1.0}
     assert (phase.outstanding_bytes, phase.window_bytes) == (7168, 8192)
-    assert found.words.startswith("1024 + 6144, then waits for the ACK (stop-and-go): ")
+    assert found.words.startswith("1,024 + 6,144, then waits for the ACK (stop-and-go): ")
     assert "though the window has room" in phase.waits
 
 
@@ -78,9 +78,9 @@ def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> N
         wire.ack(win=4096)
     found = wire.pattern(tmp_path)
     assert [phase.payloads for phase in found.phases] == [[(4096, 1)], [(3080, 1), (1016, 1)]]
-    assert found.phases[1].changed_by == "at 64.0 ms a delayed ACK announced 3080 bytes"
+    assert found.phases[1].changed_by == "at 64.0 ms a delayed ACK announced 3,080 bytes"
     assert (
-        "at 64.0 ms a delayed ACK announced 3080 bytes; from then on 3080 and 1016 alternate"
+        "at 64.0 ms a delayed ACK announced 3,080 bytes; from then on 3,080 and 1,016 alternate"
         in found.words.lower().replace("ack", "ACK")
     )
     assert found.phases[0].turn[0].held_by == "window"
@@ -111,7 +111,7 @@ def test_the_acknowledgment_within_a_turn_is_told(tmp_path: Path) -> None:
         wire.ack()
     (phase,) = wire.pattern(tmp_path).phases
     assert sorted(phase.payloads) == [(512, 1), (4096, 1), (4096, 1)]
-    assert "4096, ACK, 512 + 4096" in phase.words or "512 + 4096, ACK, 4096" in phase.words
+    assert "4,096, ACK, 512 + 4,096" in phase.words or "512 + 4,096, ACK, 4,096" in phase.words
 
 
 def test_a_loss_changes_the_flow_and_is_told_where_it_was(tmp_path: Path) -> None:
@@ -209,12 +209,12 @@ def test_the_same_turn_again_is_no_change() -> None:
     """Wherever a turn begins, and whatever came in between: a person would say it once."""
     phases = [
         phase_of(0, [(376, 1), (65160, 1)], 0.2),
-        phase_of(10**9, [(65160, 1), (376, 1)], 0.3, "at 1.00 s the congestion window grew from 218 to 2997 segments"),
-        phase_of(2 * 10**9, [(2896, 1)], 0.5, "at 2.00 s an ACK announced only 2896 bytes"),
+        phase_of(10**9, [(65160, 1), (376, 1)], 0.3, "at 1.00 s the congestion window grew from 218 to 2,997 segments"),
+        phase_of(2 * 10**9, [(2896, 1)], 0.5, "at 2.00 s an ACK announced only 2,896 bytes"),
     ]
     assert pattern_words(phases, "", None, 3 * 10**9) == (
-        "65160 + 376: 50 % of the connection, in 2 stretches. "
-        "At 2.00 s an ACK announced only 2896 bytes; from then on 2896 bytes at a time: 50 % of the connection."
+        "65,160 + 376: 50 % of the connection, in 2 stretches. "
+        "At 2.00 s an ACK announced only 2,896 bytes; from then on 2,896 bytes at a time: 50 % of the connection."
     )
 
 

@@ -114,8 +114,8 @@ def test_w4k_u4096_is_changed_by_a_delayed_ack(explained: Found) -> None:
     pattern = _pattern(explained, "w4096-u4096")
     sizes = [sorted(size for size, _ in phase["payloads"]) for phase in pattern["phases"]]
     assert sizes[:2] == [[4096], [1016, 3080]]
-    assert pattern["phases"][1]["changed_by"].endswith("a delayed ACK announced 3080 bytes")
-    assert "1016 and 3080 alternate" in pattern["words"]
+    assert pattern["phases"][1]["changed_by"].endswith("a delayed ACK announced 3,080 bytes")
+    assert "1,016 and 3,080 alternate" in pattern["words"]
     # A later one leads on.
     assert [2028, 2068] in sizes[2:]
 

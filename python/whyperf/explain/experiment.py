@@ -49,6 +49,7 @@ def explain_experiment(
     best = best_trials(trials.manifests)
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
+    are_known = rates is not None
     rates, others = rates or {}, Beside(experiment.plan.cells, rates or {}) if beside else None
     explained = [
         explain_trial(
@@ -61,6 +62,8 @@ def explain_experiment(
         )
         for cell in wanted
     ]
+    if are_known:
+        explained = [with_whose_rate(one, rates.get(one.cell)) for one in explained]
     missing = [f"Trial {one.trial} is left out: {one.reason}." for one in trials.damaged]
     return Explanation(
         experiment=experiment.name,
@@ -69,6 +72,14 @@ def explain_experiment(
         missing=missing,
         headline=experiment_headline(explained),
     )
+
+
+def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanation:
+    """Says so where the only rate that can be told is one that the log has slowed down."""
+    if rate is not None or cell.rate_bps is None or not (cell.trial or "").startswith(LOG_PREFIX):
+        return cell
+    told = f"No trial without the log can be read: the rate is that of trial {cell.trial}, which carried it."
+    return cell.model_copy(update={"missing": [*cell.missing, told]})
 
 
 def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:

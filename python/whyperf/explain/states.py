@@ -81,3 +81,33 @@ class ReceiverState(StrEnum):
     """All that has arrived is read and acknowledged: the receiver waits for payload."""
     UNKNOWN = "unknown"
     """The evidence does not tell."""
+
+
+NAMES: dict[SenderState | ReceiverState, str] = {
+    SenderState.HANDSHAKE: "Handshake",
+    SenderState.RTO_WAIT: "Timeout wait",
+    SenderState.LOSS_RECOVERY: "Loss recovery",
+    SenderState.ZERO_WINDOW: "Zero window",
+    SenderState.RECEIVE_WINDOW_READER: "Receive window, slow reader",
+    SenderState.RECEIVE_WINDOW_BUFFER: "Receive window, small buffer",
+    SenderState.SLOW_START: "Slow start",
+    SenderState.CONGESTION_WINDOW: "Congestion window",
+    SenderState.NAGLE: "Nagle's hold",
+    SenderState.PACING: "Pacing",
+    SenderState.DEVICE: "Device and queues",
+    SenderState.SEND_BUFFER: "Send buffer full",
+    SenderState.WRITE_CALL: "In the write call",
+    SenderState.WAITS_FOR_CPU: "Waits for a CPU",
+    SenderState.NOT_WRITING: "Application not writing",
+    SenderState.UNKNOWN: "Not known",
+    ReceiverState.HANDSHAKE: "Handshake",
+    ReceiverState.SEQUENCE_HOLE: "Hole in the sequence",
+    ReceiverState.READ_CALL: "In the read call",
+    ReceiverState.SOFTIRQ: "Receive processing",
+    ReceiverState.WAITS_FOR_CPU: "Waits for a CPU",
+    ReceiverState.NOT_READING: "Application not reading",
+    ReceiverState.DELAYED_ACK: "Acknowledgment held back",
+    ReceiverState.WAITING: "Waiting for payload",
+    ReceiverState.UNKNOWN: "Not known",
+}
+"""What a state is called wherever people read of it. Where two ends share a state it has one name."""

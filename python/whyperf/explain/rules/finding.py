@@ -9,6 +9,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts, State
 from whyperf.explain.model import Evidence, Spell
 from whyperf.explain.rules.gain import Gain
+from whyperf.explain.states import NAMES
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def looked_up(evidence: Evidence, level: str) -> Evidence:
 
 def state_evidence(end: EndFacts, role: str, *states: State) -> Evidence:
     """How long an end was in these states, how often, and when longest."""
-    words = " or ".join(dict.fromkeys(state.value.replace("_", " ") for state in states))
+    words = " or ".join(dict.fromkeys(f"«{NAMES[state]}»" for state in states))
     ratio = end.ratio(*states)
     times = sum(end.spells.get(state.value, 0) for state in states)
     spells = [spell for state in states for spell in end.longest.get(state.value, ())]

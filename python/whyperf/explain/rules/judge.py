@@ -22,6 +22,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import bounded
+from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 
@@ -244,9 +245,7 @@ def _not_known(facts: Facts) -> Finding:
     if facts.exchanges is not None and facts.exchanges.latency_ns is not None:
         return _slow_exchange(facts, facts.exchanges, more[facts.level])
     named = [(state, ratio) for state, ratio in facts.sender.shares.items() if ratio >= 0.1]
-    told = ", ".join(
-        f"{state.replace('_', ' ')} {percent(ratio)}" for state, ratio in sorted(named, key=lambda one: -one[1])
-    )
+    told = ", ".join(f"«{NAMES[S(state)]}» {percent(ratio)}" for state, ratio in sorted(named, key=lambda one: -one[1]))
     return Finding(
         Cause.NOT_KNOWN,
         f"Not known: the evidence does not tell what limits the rate{f' (sender: {told})' if told else ''}. "

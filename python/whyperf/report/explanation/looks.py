@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from whyperf.explain import states
-from whyperf.explain.states import ReceiverState, SenderState
+from whyperf.explain.states import NAMES, ReceiverState, SenderState
 from whyperf.report.paint import CATEGORIES, Paint
 
 Texture = Literal["plain", "slash", "dots", "cross", "hollow"]
@@ -29,34 +29,34 @@ class Look:
     definition: str = ""
 
 
-_SENDER: dict[SenderState, tuple[str, str, Paint, Texture]] = {
-    SenderState.HANDSHAKE: ("Handshake", "Ha", GRAY, "dots"),
-    SenderState.RTO_WAIT: ("Timeout wait", "To", RED, "slash"),
-    SenderState.LOSS_RECOVERY: ("Loss recovery", "Lo", RED, "plain"),
-    SenderState.ZERO_WINDOW: ("Zero window", "Zw", ORANGE, "cross"),
-    SenderState.RECEIVE_WINDOW_READER: ("Receive window, slow reader", "Rr", ORANGE, "slash"),
-    SenderState.RECEIVE_WINDOW_BUFFER: ("Receive window, small buffer", "Rb", ORANGE, "plain"),
-    SenderState.SLOW_START: ("Slow start", "Ss", GREEN, "slash"),
-    SenderState.CONGESTION_WINDOW: ("Congestion window", "Cw", GREEN, "plain"),
-    SenderState.NAGLE: ("Nagle's hold", "Na", OLIVE, "plain"),
-    SenderState.PACING: ("Pacing", "Pa", INDIGO, "plain"),
-    SenderState.DEVICE: ("Device and queues", "De", INDIGO, "slash"),
-    SenderState.SEND_BUFFER: ("Send buffer full", "Sb", PINK, "plain"),
-    SenderState.WRITE_CALL: ("In the write call", "Wr", BLUE, "plain"),
-    SenderState.WAITS_FOR_CPU: ("Waits for a CPU", "Cp", BLUE, "slash"),
-    SenderState.NOT_WRITING: ("Application not writing", "Nw", GRAY, "plain"),
-    SenderState.UNKNOWN: ("Not known", "?", GRAY, "hollow"),
+_SENDER: dict[SenderState, tuple[str, Paint, Texture]] = {
+    SenderState.HANDSHAKE: ("Ha", GRAY, "dots"),
+    SenderState.RTO_WAIT: ("To", RED, "slash"),
+    SenderState.LOSS_RECOVERY: ("Lo", RED, "plain"),
+    SenderState.ZERO_WINDOW: ("Zw", ORANGE, "cross"),
+    SenderState.RECEIVE_WINDOW_READER: ("Rr", ORANGE, "slash"),
+    SenderState.RECEIVE_WINDOW_BUFFER: ("Rb", ORANGE, "plain"),
+    SenderState.SLOW_START: ("Ss", GREEN, "slash"),
+    SenderState.CONGESTION_WINDOW: ("Cw", GREEN, "plain"),
+    SenderState.NAGLE: ("Na", OLIVE, "plain"),
+    SenderState.PACING: ("Pa", INDIGO, "plain"),
+    SenderState.DEVICE: ("De", INDIGO, "slash"),
+    SenderState.SEND_BUFFER: ("Sb", PINK, "plain"),
+    SenderState.WRITE_CALL: ("Wr", BLUE, "plain"),
+    SenderState.WAITS_FOR_CPU: ("Cp", BLUE, "slash"),
+    SenderState.NOT_WRITING: ("Nw", GRAY, "plain"),
+    SenderState.UNKNOWN: ("?", GRAY, "hollow"),
 }
-_RECEIVER: dict[ReceiverState, tuple[str, str, Paint, Texture]] = {
-    ReceiverState.HANDSHAKE: ("Handshake", "Ha", GRAY, "dots"),
-    ReceiverState.SEQUENCE_HOLE: ("Hole in the sequence", "Ho", RED, "plain"),
-    ReceiverState.READ_CALL: ("In the read call", "Rd", BLUE, "plain"),
-    ReceiverState.SOFTIRQ: ("Receive processing", "Si", GREEN, "plain"),
-    ReceiverState.WAITS_FOR_CPU: ("Waits for a CPU", "Cp", BLUE, "slash"),
-    ReceiverState.NOT_READING: ("Application not reading", "Nr", ORANGE, "slash"),
-    ReceiverState.DELAYED_ACK: ("Acknowledgment held back", "Da", OLIVE, "plain"),
-    ReceiverState.WAITING: ("Waiting for payload", "Wa", GRAY, "plain"),
-    ReceiverState.UNKNOWN: ("Not known", "?", GRAY, "hollow"),
+_RECEIVER: dict[ReceiverState, tuple[str, Paint, Texture]] = {
+    ReceiverState.HANDSHAKE: ("Ha", GRAY, "dots"),
+    ReceiverState.SEQUENCE_HOLE: ("Ho", RED, "plain"),
+    ReceiverState.READ_CALL: ("Rd", BLUE, "plain"),
+    ReceiverState.SOFTIRQ: ("Si", GREEN, "plain"),
+    ReceiverState.WAITS_FOR_CPU: ("Cp", BLUE, "slash"),
+    ReceiverState.NOT_READING: ("Nr", ORANGE, "slash"),
+    ReceiverState.DELAYED_ACK: ("Da", OLIVE, "plain"),
+    ReceiverState.WAITING: ("Wa", GRAY, "plain"),
+    ReceiverState.UNKNOWN: ("?", GRAY, "hollow"),
 }
 
 
@@ -65,9 +65,11 @@ def look_of(state: str, role: str = "sender") -> Look:
     try:
         if role == "sender":
             sent = SenderState(state)
-            return Look(state, *_SENDER[sent], definition=_definitions(SenderState).get(sent.name, ""))
+            return Look(state, NAMES[sent], *_SENDER[sent], definition=_definitions(SenderState).get(sent.name, ""))
         received = ReceiverState(state)
-        return Look(state, *_RECEIVER[received], definition=_definitions(ReceiverState).get(received.name, ""))
+        return Look(
+            state, NAMES[received], *_RECEIVER[received], definition=_definitions(ReceiverState).get(received.name, "")
+        )
     except (ValueError, KeyError):
         return Look(state, state.replace("_", " "), "?", GRAY, "hollow")
 

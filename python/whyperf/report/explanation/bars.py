@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.quantity import count, percent, seconds
-from whyperf.explain.model import Budget
+from whyperf.explain.budget.chronographs import TOLERANCE_NS
+from whyperf.explain.model import Budget, Chronograph
+from whyperf.explain.states import SenderState
 from whyperf.report.explanation.looks import Look, look_of, rank_of
 
 MOST_BARS = 8
@@ -112,7 +114,25 @@ CLOCKS = {
 def _checks(budget: Budget) -> list[str]:
     """The kernel's chronographs beside the same states, in sentences."""
     return [
-        f"The kernel counted {seconds(clock.kernel_ns)} {CLOCKS[clock.name]}, the budget {seconds(clock.budget_ns)}: "
+        f"The kernel counted {seconds(clock.kernel_ns)} {CLOCKS[clock.name]}, the budget "
+        f"{seconds(clock.budget_ns)} as the kernel counts: "
         + ("they agree." if clock.agrees else "they do not agree.")
+        + besides(budget, clock)
         for clock in budget.chronographs
     ]
+
+
+_COUNTED = {
+    "rwnd_limited": (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.RECEIVE_WINDOW_READER, SenderState.ZERO_WINDOW),
+    "sndbuf_limited": (SenderState.SEND_BUFFER,),
+}
+
+
+def besides(budget: Budget, clock: Chronograph) -> str:
+    """Why a state above has more than its clock, where it has: the kernel counts in ticks and by rules of its own."""
+    states = _COUNTED.get(clock.name, ())
+    longer = sum(share.ns for share in budget.shares if share.state in states)
+    if longer <= clock.budget_ns + TOLERANCE_NS:
+        return ""
+    words = "the kernel's clock misses waits within one of its ticks, and those in which another limit comes first"
+    return f" The states above have {seconds(longer)}: {words}."

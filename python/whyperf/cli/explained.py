@@ -14,6 +14,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
 from whyperf.explain.headline import gain_told
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.plan import LOG_PREFIX
@@ -202,9 +203,7 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield "Where the time went:", ""
     for budget in sides:
         shares = ", ".join(
-            f"{share.state.replace('_', ' ')} {percent(share.ratio)}"
-            for share in budget.shares
-            if share.ratio >= LEAST_SHARE
+            f"«{name_of(share.state)}» {percent(share.ratio)}" for share in budget.shares if share.ratio >= LEAST_SHARE
         )
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:

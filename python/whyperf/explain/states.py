@@ -111,3 +111,12 @@ NAMES: dict[SenderState | ReceiverState, str] = {
     ReceiverState.UNKNOWN: "Not known",
 }
 """What a state is called wherever people read of it. Where two ends share a state it has one name."""
+
+
+def name_of(state: str) -> str:
+    """What people read for a state that is known by its value.
+
+    Raises:
+        KeyError: no end has such a state.
+    """
+    return {one.value: name for one, name in NAMES.items()}[state]

@@ -90,6 +90,14 @@ def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dic
     assert "--evidence" not in cell_headline(verdicts, "counters", "udp")
 
 
+def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
+    verdict = judge(flood(thread_ratio=0.3, other_ratio=0.6))[0]
+    assert verdict.cause is Cause.RECEIVER_LOSS
+    assert "60 % of it other programs'" in verdict.claim
+    assert verdict.change is not None
+    assert verdict.change.factors == {"datagram_merge": True}
+
+
 def test_what_is_lost_before_the_socket_is_told_and_no_capacity() -> None:
     lost = DatagramFacts(sent_count=100_000, taken_count=80_000, dropped_count=0, taken_bytes=1, span_ns=SECOND)
     found = judge(facts({"thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters"))[0]

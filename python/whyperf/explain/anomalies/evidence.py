@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
 from whyperf.explain.model import CellExplanation, Evidence, Phase
+from whyperf.explain.states import name_of
 
 LEAST_RATIO = 0.15
 """A size or count must differ by so much, in either direction, to be told."""
@@ -204,7 +205,7 @@ def _difference(name: str, value: float, usual: float, figure: Figure) -> Differ
     words = figure.words
     if ":" in name:
         end, _, state = name.partition(":")
-        words = STATE_WORDS.get(name, words).replace("{end}", end).replace("{state}", state.replace("_", " "))
+        words = STATE_WORDS.get(name, words).replace("{end}", end).replace("{state}", f"«{name_of(state)}»")
     return Difference(name, words.format(text(value)), text(usual), value, figure)
 
 

@@ -8,6 +8,9 @@ from whyperf.explain.rules.finding import BUSY, Finding, figure
 LEAST_DROPPED_RATIO = 0.01
 """Fewer drops at the socket leave the rate as it is."""
 
+LEAST_OTHERS_RATIO = 0.1
+"""From here on other programs on the receiver's CPU are named."""
+
 
 def is_dropping(facts: Facts) -> bool:
     """Whether the receiving socket drops more than a trace of what reaches it."""
@@ -16,7 +19,7 @@ def is_dropping(facts: Facts) -> bool:
 
 def is_reader_busy(facts: Facts) -> bool:
     """Whether the receiving end has no CPU time left to take out more."""
-    return (facts.receiver.wanted_ratio or 0.0) >= BUSY
+    return (facts.receiver.wanted_ratio or 0.0) + (facts.receiver.other_ratio or 0.0) >= BUSY
 
 
 def socket_loss(facts: Facts) -> Finding | None:
@@ -56,7 +59,9 @@ def _why(facts: Facts) -> str:
     buffer = facts.receiver.buffer_bytes
     room = "its buffer" if buffer is None else f"its buffer of {octets(buffer)}"
     if is_reader_busy(facts):
-        return f"the receiver's CPU has no time to read faster, and {room} fills"
+        others = facts.receiver.other_ratio or 0.0
+        whose = f", {percent(others)} of it other programs'," if others >= LEAST_OTHERS_RATIO else ""
+        return f"the receiver's CPU{whose} has no time to read faster, and {room} fills"
     return f"{room} is too small for what comes between two reads, though the receiver's CPU has time"
 
 

@@ -23,7 +23,7 @@ __u32 test_htcp_alpha(__u64 since_loss_us) { return htcp_alpha(since_loss_us); }
 __u32 test_htcp_gain(__u64 since_loss_us, __u32 rtt_us_min, __u32 beta) { return htcp_gain(since_loss_us, rtt_us_min, beta); }
 __u32 test_htcp_beta(__u32 rate, __u32 before, __u32 rtt_us_min, __u32 rtt_us_max) { return htcp_beta(rate, before, rtt_us_min, rtt_us_max); }
 __u32 test_fast_alpha(__u32 alpha, __u64 bytes_per_s) { return fast_alpha(alpha, bytes_per_s); }
-void test_fast_on_rtt(struct fast *fast, __u32 rtt_us) { fast_on_rtt(fast, rtt_us); }
+void test_fast_on_rtt(struct fast *fast, __u32 cwnd, __u32 rtt_us) { fast_on_rtt(fast, cwnd, rtt_us); }
 __u32 test_fast_on_round(struct fast *fast, __u32 cwnd, __u32 mss_bytes) { return fast_on_round(fast, cwnd, mss_bytes); }
 void test_hslp_on_delay(struct hslp *hslp, __u32 delay, __u32 acked) { hslp_on_delay(hslp, delay, acked); }
 enum hslp_answer test_hslp_on_ack(struct hslp *hslp, __u64 now_us, __u32 rtt_us) { return hslp_on_ack(hslp, now_us, rtt_us); }

@@ -133,7 +133,7 @@ fn fast_on_path(bdp: u32, rtt_us: u32, rounds: u32) -> Vec<u32> {
     let (mut cwnd, mut credit, mut windows) = (10, 0, Vec::new());
     for _ in 0..rounds {
         let queued = cwnd.max(bdp) - bdp;
-        fast_on_rtt(&mut fast, rtt_us + rtt_us * queued / bdp);
+        fast_on_rtt(&mut fast, cwnd, rtt_us + rtt_us * queued / bdp);
         cwnd = fast_on_round(&mut fast, cwnd, 1_448);
         let gain = fast.gain;
         cwnd = after_round(cwnd, &mut credit, |_| gain);
@@ -153,6 +153,20 @@ fn fast_settles_where_alpha_segments_of_its_own_are_queued() {
     // 833 segments in 10 ms are 965 Mbit/s: alpha = 200.
     let settled = fast_on_path(833, 10_000, 100)[60..].to_vec();
     assert!(settled.iter().all(|cwnd| cwnd.abs_diff(833 + 200) <= 4), "{settled:?}");
+}
+
+#[test]
+fn fast_begins_until_most_of_a_round_tells_of_a_queue() {
+    // Of 75 segments 42 are queued where a round trip takes 45 ms instead of 20.
+    let after = |queued_count: u32| {
+        let mut fast = Fast { is_starting: 1, rtt_us_least: 20_000, alpha: 20, ..Fast::default() };
+        for sample in 0..20 {
+            fast_on_rtt(&mut fast, 75, if sample < queued_count { 45_000 } else { 20_000 });
+        }
+        fast_on_round(&mut fast, 75, 1_448);
+        (fast.is_starting, fast.queued_count)
+    };
+    assert_eq!([0, 14, 15, 20].map(after), [(1, 0), (1, 0), (0, 0), (0, 0)]);
 }
 
 #[test]

@@ -15,7 +15,10 @@ static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
 	return (struct tcp_sock *)sk;
 }
 
-/* What an algorithm keeps of a connection: at most 104 bytes. */
+/* What an algorithm keeps of a connection: at most 104 bytes, zero when the connection begins (net/ipv4/tcp_cong.c).
+ * Some sandboxes run no program of BPF on top of their own processes, which may be what a segment interrupts: an
+ * algorithm whose state may not begin as zero must not rely on its init alone.
+ */
 static __always_inline void *kept_of(struct sock *sk)
 {
 	return ((struct inet_connection_sock *)sk)->icsk_ca_priv;

@@ -28,8 +28,8 @@ struct fast {
 	__u64 rtt_us_sum;
 	__u32 rtt_us_count;
 	__u32 rtt_us_least;
-	/* Least of the round. */
-	__u32 round_us_least;
+	/* Of the round's samples, those that tell of a queue of half of alpha and more. */
+	__u32 queued_count;
 	/* The round ends when this sequence number is acknowledged. */
 	__u32 round_end;
 	__u32 gain;
@@ -65,14 +65,13 @@ static inline __u32 fast_queued(__u32 cwnd, __u32 rtt_us_least, __u32 rtt_us)
 	return cwnd - (__u64)cwnd * rtt_us_least / rtt_us;
 }
 
-static inline void fast_on_rtt(struct fast *fast, __u32 rtt_us)
+static inline void fast_on_rtt(struct fast *fast, __u32 cwnd, __u32 rtt_us)
 {
 	if (rtt_us == 0)
 		return;
 	if (fast->rtt_us_least == 0 || rtt_us < fast->rtt_us_least)
 		fast->rtt_us_least = rtt_us;
-	if (fast->rtt_us_count == 0 || rtt_us < fast->round_us_least)
-		fast->round_us_least = rtt_us;
+	fast->queued_count += fast_queued(cwnd, fast->rtt_us_least, rtt_us) > fast->alpha / 2;
 	fast->rtt_us_sum += rtt_us;
 	fast->rtt_us_count += 1;
 }
@@ -81,16 +80,22 @@ static inline void fast_on_rtt(struct fast *fast, __u32 rtt_us)
 static inline __u32 fast_on_round(struct fast *fast, __u32 cwnd, __u32 mss_bytes)
 {
 	__u32 rtt_us, aim;
+	int is_queued;
 
 	if (fast->rtt_us_count == 0)
 		return cwnd;
 	rtt_us = larger_of(fast->rtt_us_sum / fast->rtt_us_count, 1);
+	/* A sender that paused finds the queue empty with its first segments, and one whose host paused finds a queue
+	 * that is not there with some: what most of a round tells is so.
+	 */
+	is_queued = 4 * fast->queued_count >= 3 * fast->rtt_us_count;
 	fast->rtt_us_sum = 0;
 	fast->rtt_us_count = 0;
+	fast->queued_count = 0;
 	fast->alpha = fast_alpha(fast->alpha, (__u64)cwnd * mss_bytes * US_PER_S / rtt_us);
 	if (fast->is_starting) {
 		/* Section IV-C: with no queue, alpha is the window itself, hence half of it a round. */
-		if (fast_queued(cwnd, fast->rtt_us_least, fast->round_us_least) <= fast->alpha / 2) {
+		if (!is_queued) {
 			fast->gain = cwnd * (SEGMENT / 2);
 			return cwnd;
 		}

@@ -28,7 +28,7 @@ pub struct Fast {
     pub rtt_us_sum: u64,
     pub rtt_us_count: u32,
     pub rtt_us_least: u32,
-    pub round_us_least: u32,
+    pub queued_count: u32,
     pub round_end: u32,
     pub gain: u32,
     pub alpha: u32,
@@ -73,7 +73,7 @@ pure! {
     fn htcp_gain as test_htcp_gain(since_loss_us: u64, rtt_us_min: u32, beta: u32) -> u32;
     fn htcp_beta as test_htcp_beta(rate: u32, rate_before: u32, rtt_us_min: u32, rtt_us_max: u32) -> u32;
     fn fast_alpha as test_fast_alpha(alpha: u32, bytes_per_s: u64) -> u32;
-    fn fast_on_rtt as test_fast_on_rtt(fast: &mut Fast, rtt_us: u32) -> ();
+    fn fast_on_rtt as test_fast_on_rtt(fast: &mut Fast, cwnd: u32, rtt_us: u32) -> ();
     fn fast_on_round as test_fast_on_round(fast: &mut Fast, cwnd: u32, mss_bytes: u32) -> u32;
     fn hslp_on_delay as test_hslp_on_delay(hslp: &mut Hslp, delay: u32, acked: u32) -> ();
     fn hslp_on_ack as test_hslp_on_ack(hslp: &mut Hslp, now_us: u64, rtt_us: u32) -> Answer;

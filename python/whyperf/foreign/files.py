@@ -1,0 +1,79 @@
+"""Files of a folder that somebody else may have made.
+
+Such a folder may hold anything under any name: a link to a file of the user, a FIFO that nobody writes into, a device
+without an end. What is no plain file, or is larger than anything whyperf writes, is an OSError with the reason.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MAX_DOCUMENT_BYTES = 16 << 20
+"""A JSON or TOML document about one thing: a trial, a host, a profile."""
+
+MAX_LARGE_DOCUMENT_BYTES = 256 << 20
+"""A document that grows with the number of cells or trials."""
+
+
+def open_file(path: Path, *, is_users: bool = False) -> int:
+    """A descriptor for reading a plain file; `is_users` says that the user named it, and it may be a link.
+
+    Raises:
+        OSError: it is not there, or is a link, a FIFO, a device or a folder.
+    """
+    # Without O_NONBLOCK opening a FIFO waits for a writer.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if is_users else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _a_link(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+    return descriptor
+
+
+def read_bytes(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False) -> bytes:
+    """The content of a plain file of at most `limit` bytes; `is_users` as in `open_file`.
+
+    Raises:
+        OSError: as `open_file`, or it is larger.
+    """
+    with os.fdopen(open_file(path, is_users=is_users), "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+    return content
+
+
+def read_text(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = False) -> str:
+    """The same as text.
+
+    Raises:
+        OSError: as `read_bytes`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_bytes(path, limit, is_users=is_users).decode()
+
+
+def refuse_link(folder: Path) -> None:
+    """Refuses what is there in the place of a folder and is none; nothing there is fine.
+
+    Raises:
+        OSError: it is a link or a file.
+    """
+    try:
+        mode = os.lstat(folder).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        raise _a_link(folder)
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, "it is not a folder", str(folder))
+
+
+def _a_link(path: Path) -> OSError:
+    return OSError(errno.ELOOP, "it is a symbolic link, which no result holds", str(path))

@@ -25,7 +25,7 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment
     if argument is None:
         if not known:
             raise UsageError(f"there are no results in {results}; `whyperf run` makes some")
-        latest = max(known.values(), key=lambda path: path.stat().st_mtime)
+        latest = max(known.values(), key=lambda path: path.lstat().st_mtime)
         return Experiment.open(latest.parent)
     if (Path(argument) / "plan.json").exists():
         return Experiment.open(Path(argument))
@@ -43,6 +43,6 @@ def _known(plans: Mapping[str, Path], results: Path) -> str:
     """The experiments started last, by name, or that there are none."""
     if not plans:
         return f"there are none in {results} either"
-    latest = sorted(plans, key=lambda name: plans[name].stat().st_mtime, reverse=True)
+    latest = sorted(plans, key=lambda name: plans[name].lstat().st_mtime, reverse=True)
     more = f", and {len(latest) - SHOWN} more" if len(latest) > SHOWN else ""
     return f"the latest in {results}: {', '.join(latest[:SHOWN])}{more}"

@@ -5,6 +5,7 @@ Beside the explanation stands what it was made of: by another whyperf, or of oth
 
 import hashlib
 import json
+import stat
 from functools import cache
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from pydantic import ValidationError
 
 from whyperf import __version__
 from whyperf.explain.model import FORMAT, Explanation
-from whyperf.record import Experiment, RecordError
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes
+from whyperf.record import Experiment
 from whyperf.record.durable import write_file
+from whyperf.record.errors import failure
 
 NAME = "explain.json"
 _MADE_OF = "made_of"
@@ -30,7 +33,7 @@ def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
     try:
         write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as error:
-        raise RecordError(f"cannot write {path}: {(error.strerror or '').lower()}") from None
+        raise failure("write", path, error) from None
     return path
 
 
@@ -42,14 +45,14 @@ def read_explanation(experiment: Experiment) -> Explanation | None:
     """
     path = experiment.folder / NAME
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(read_bytes(path, MAX_LARGE_DOCUMENT_BYTES))
         if not isinstance(content, dict) or content.pop(_MADE_OF, "") != made_of(experiment.folder):
             return None
         found = Explanation.model_validate_json(json.dumps(content))
     except (FileNotFoundError, ValueError, ValidationError):
         return None
     except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from None
+        raise failure("read", path, error) from None
     return found if found.format == FORMAT else None
 
 
@@ -59,13 +62,13 @@ def made_of(folder: Path) -> str:
     Of tables the sizes count, so that a copy of a record is the same record.
     """
     digest = hashlib.sha256(_explainer().encode())
-    files = [folder / "plan.json", *sorted(path for path in (folder / "trials").rglob("*") if path.is_file())]
-    for path in files:
-        if not path.is_file():
+    for path in (folder / "plan.json", *sorted((folder / "trials").rglob("*"))):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
             continue
-        digest.update(f"\n{path.relative_to(folder)} {path.stat().st_size} ".encode())
+        digest.update(f"\n{path.relative_to(folder)} {found.st_size} ".encode())
         if path.suffix == ".json":
-            digest.update(path.read_bytes())
+            digest.update(read_bytes(path, MAX_LARGE_DOCUMENT_BYTES))
     return digest.hexdigest()
 
 

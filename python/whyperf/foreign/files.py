@@ -45,7 +45,7 @@ def read_bytes(path: Path, limit: int = MAX_DOCUMENT_BYTES, *, is_users: bool = 
     with os.fdopen(open_file(path, is_users=is_users), "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+        raise OSError(errno.EINVAL, f"it is larger than {limit >> 20} MiB", str(path))
     return content
 
 

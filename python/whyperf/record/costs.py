@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from whyperf.foreign import parse_json, read_bytes
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 
@@ -19,7 +20,7 @@ def costs_file() -> Path:
 def known_cost(hostname: str, kernel: str) -> dict[str, Any] | None:
     """What `keep_cost` kept for this host under this kernel; None when nothing fits or can be read."""
     try:
-        kept = json.loads(costs_file().read_text(encoding="utf-8"))
+        kept = parse_json(read_bytes(costs_file(), is_users=True))
         cost = kept[f"{hostname} {kernel}"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -35,7 +36,7 @@ def keep_cost(hostname: str, kernel: str, cost: Mapping[str, Any]) -> Path:
     file = costs_file()
     with told("write", file):
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            kept = parse_json(read_bytes(file, is_users=True))
         except (OSError, ValueError):
             kept = {}
         kept = (kept if isinstance(kept, dict) else {}) | {f"{hostname} {kernel}": dict(cost)}

@@ -18,6 +18,7 @@ ADVICE = {
     errno.EPERM: "choose another folder with --out",
     errno.EROFS: "choose another folder with --out",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ELOOP: "remove the link, or copy what it leads to",
     errno.EFBIG: "raise the limit of file size (ulimit -f)",
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes, read_text, refuse_link
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
-from whyperf.record.durable import write_file
-from whyperf.record.errors import RecordError, told
+from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
+from whyperf.record.errors import RecordError, failure, told
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
@@ -25,10 +27,12 @@ TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
 END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
-#: What a folder may hold when a run was killed before it wrote plan.json.
-UNFINISHED_CREATION = {".lock", "trials", ".plan.json.partial"} | {
-    name for profile in PROFILES for name in (profile, f".{profile}.partial")
-}
+#: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written.
+UNFINISHED_CREATION = {".lock", "trials", *PROFILES}
+#: The folders of an experiment, each of its own and no link to another.
+FOLDERS = ("trials", "hosts", "set-aside")
+#: Set to anything but 0, it leaves the permissions of new results to the umask.
+SHARED = "WHYPERF_SHARE_RESULTS"
 
 
 class Trials(NamedTuple):
@@ -76,14 +80,16 @@ class Experiment:
         lock: Lock | None = None
         try:
             with told("create", folder):
-                folder.mkdir(parents=True, exist_ok=True)
+                # A result names hosts, addresses and users' commands: it is for who made it.
+                folder.mkdir(0o777 if _is_shared() else 0o700, parents=True, exist_ok=True)
             lock = Lock(folder)
             # Again under the lock: a second process may have come first.
             _refuse_other_content(folder, plan)
             with told("create", folder):
-                (folder / "trials").mkdir(exist_ok=True)
+                (folder / "trials").mkdir(folder_mode(folder), exist_ok=True)
             with told("clean up", folder):
-                _remove_partial_trials(folder / "trials")
+                remove_partial(folder)
+                remove_partial(folder / "trials")
             if (folder / "plan.json").exists():
                 # Of the same identifier, but perhaps from before there were levels of evidence.
                 plan = _read_plan(folder)
@@ -110,7 +116,9 @@ class Experiment:
         Raises:
             RecordError: there is no experiment, or its plan cannot be read.
         """
-        return cls(folder, _read_plan(folder))
+        plan = _read_plan(folder)
+        _refuse_links(folder)
+        return cls(folder, plan)
 
     @property
     def name(self) -> str:
@@ -122,7 +130,7 @@ class Experiment:
         """The profile as it was asked."""
         path = kept_profile(self.folder)
         with told("read", path):
-            return path.read_text(encoding="utf-8")
+            return read_text(path)
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
@@ -259,7 +267,7 @@ class Experiment:
     def _set_aside(self, trial: str) -> None:
         """Moves an earlier, failed or damaged, trial to `set-aside/`: nothing recorded is removed."""
         aside = self.folder / "set-aside"
-        aside.mkdir(exist_ok=True)
+        aside.mkdir(folder_mode(self.folder), exist_ok=True)
         number = 1
         while (aside / f"{trial}-{number}").exists():
             number += 1
@@ -267,17 +275,17 @@ class Experiment:
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
         with told("write", path):
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(folder_mode(self.folder), exist_ok=True)
             write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
     @staticmethod
     def _read_json(path: Path) -> dict[str, Any] | None:
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parse_json(read_bytes(path))
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RecordError(f"cannot read {path}: {error.strerror}") from None
+            raise failure("read", path, error) from None
         except ValueError:
             raise RecordError(f"{path} is damaged; remove it, and the next run writes it again") from None
         return content if isinstance(content, dict) else None
@@ -316,46 +324,59 @@ def _refuse_other_content(folder: Path, plan: Plan) -> None:
                     "name another folder with --out, or leave --out away"
                 )
                 raise RecordError(text)
-        elif {path.name for path in folder.iterdir()} - UNFINISHED_CREATION:
+            _refuse_links(folder)
+        elif any(path.name not in UNFINISHED_CREATION and path.suffix != PARTIAL for path in folder.iterdir()):
             raise RecordError(f"{folder} has files that are not an experiment's; name another folder with --out")
 
 
 def _read_plan(folder: Path) -> Plan:
     path = folder / "plan.json"
     try:
-        return Plan.from_json(path.read_text(encoding="utf-8"), str(path)).named(folder.name)
+        return Plan.from_json(read_text(path, MAX_LARGE_DOCUMENT_BYTES), str(path)).named(folder.name)
     except (FileNotFoundError, NotADirectoryError):
         raise RecordError(f"{folder} is not an experiment: it has no plan.json; look into results/") from None
     except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from None
+        raise failure("read", path, error) from None
     except (ProfileError, UnicodeDecodeError) as error:
         raise RecordError(str(error)) from None
 
 
-def _remove_partial_trials(trials: Path) -> None:
-    """What a killed run left; a trial that is whole has no such name."""
-    for partial in trials.glob(".*.partial"):
-        shutil.rmtree(partial)
-
-
 def _read_trial(folder: Path) -> Manifest | Damaged:
     try:
-        manifest = Manifest.model_validate_json((folder / "manifest.json").read_bytes())
+        refuse_link(folder)
+        manifest = Manifest.model_validate_json(read_bytes(folder / "manifest.json"))
         with os.scandir(folder) as entries:
-            sizes = {entry.name: entry.stat().st_size for entry in entries}
+            sizes = {entry.name: _size_of(entry) for entry in entries}
     except FileNotFoundError:
         return Damaged(folder.name, "it has no manifest.json")
     except OSError as error:
-        return Damaged(folder.name, f"it cannot be read: {error.strerror}")
+        return Damaged(folder.name, f"its {Path(str(error.filename)).name} cannot be read: {error.strerror}")
     except ValidationError as error:
         return Damaged(folder.name, _wrong_in(error))
     if manifest.trial != folder.name:
         return Damaged(folder.name, f"its manifest is of trial {manifest.trial}")
     for name, size in manifest.tables.items():
         if sizes.get(name) != size:
-            state = f"has {sizes[name]} of {size} bytes" if name in sizes else "is missing"
+            state = f"has {max(sizes[name], 0)} of {size} bytes" if name in sizes else "is missing"
             return Damaged(folder.name, f"its table {name} {state}")
     return manifest
+
+
+def _size_of(entry: os.DirEntry[str]) -> int:
+    """Its length in bytes; what is no plain file, a link above all, has none that a table could have."""
+    found = entry.stat(follow_symlinks=False)
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuses folders of an experiment that are links: what is written there would come to lie elsewhere."""
+    for name in FOLDERS:
+        with told("use", folder / name):
+            refuse_link(folder / name)
+
+
+def _is_shared() -> bool:
+    return os.environ.get(SHARED, "") not in {"", "0"}
 
 
 def _wrong_in(error: ValidationError) -> str:

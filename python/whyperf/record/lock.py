@@ -1,14 +1,28 @@
 """One process writes to an experiment at a time."""
 
+import errno
 import fcntl
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from whyperf.record.durable import file_mode
 from whyperf.record.errors import RecordError, told
 
 NAME = ".lock"
+
+
+def _open(path: Path) -> int:
+    """Opens the lock's file, which is written to: no link of any kind to a file of the user."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, file_mode(path.parent))
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a plain file; remove it", str(path))
+    return descriptor
 
 
 class Lock:
@@ -20,8 +34,9 @@ class Lock:
     def __init__(self, folder: Path) -> None:
         """Takes the lock; RecordError naming the process that has it."""
         path = folder / NAME
+        self._descriptor = -1
         with told("lock", path):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor = _open(path)
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from whyperf.record.durable import sync
+from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes, refuse_link
+from whyperf.record.durable import file_mode, folder_mode, remove, sync
 from whyperf.record.errors import failure, told
 from whyperf.record.manifest import Damaged, Manifest
 
@@ -35,8 +36,8 @@ class PackWriter:
         self.folder = partial
         self._final = final
         with told("create", partial):
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir()
+            remove(partial)
+            partial.mkdir(folder_mode(partial.parent))
 
     def commit(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Writes the manifests and moves the pack into place.
@@ -52,6 +53,8 @@ class PackWriter:
                 json.dumps({"trials": len(lines), "tables": tables}) + "\n", encoding="utf-8"
             )
             for path in self.folder.iterdir():
+                # The agent wrote the tables.
+                path.chmod(path.stat().st_mode & file_mode(self.folder))
                 sync(path)
             sync(self.folder)
             self.folder.rename(self._final)
@@ -83,15 +86,18 @@ def next_pack(trials: Path) -> str:
 def read_pack(folder: Path) -> Iterator[Manifest | Damaged]:
     """The manifests of a pack; one that is not whole is told once."""
     try:
-        sizes = json.loads((folder / SIZES).read_bytes())
-        lines = (folder / MANIFESTS).read_bytes().splitlines()
-        wrong = [name for name, size in sizes["tables"].items() if (folder / name).stat().st_size != size]
+        refuse_link(folder)
+        sizes = parse_json(read_bytes(folder / SIZES))
+        lines = read_bytes(folder / MANIFESTS, MAX_LARGE_DOCUMENT_BYTES).splitlines()
+        wrong = [name for name, size in sizes["tables"].items() if (folder / name).lstat().st_size != size]
         if wrong or sizes["trials"] != len(lines):
             yield Damaged(folder.name, f"{wrong[0] if wrong else MANIFESTS} is not whole")
             return
         for line in lines:
             yield Manifest.model_validate_json(line)
-    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+    except OSError as error:
+        yield Damaged(folder.name, f"its {Path(str(error.filename)).name} cannot be read: {error.strerror}")
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         yield Damaged(folder.name, f"it cannot be read: {str(error).partition(chr(10))[0]}")
 
 

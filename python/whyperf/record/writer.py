@@ -1,6 +1,7 @@
 """Writes one trial beside the others and moves it into place when it is whole."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO, Self
 
 from pydantic import ValidationError
 
-from whyperf.record.durable import sync
+from whyperf.record.durable import file_mode, folder_mode, remove, sync
 from whyperf.record.errors import RecordError, failure, told
 from whyperf.record.manifest import Manifest
 
@@ -66,9 +67,8 @@ class TrialWriter:
         self._clear_final = clear_final
         self._open: list[BinaryIO] = []
         with told("create", partial):
-            if partial.exists():
-                shutil.rmtree(partial)
-            partial.mkdir()
+            remove(partial)
+            partial.mkdir(folder_mode(partial.parent))
 
     @property
     def folder(self) -> Path:
@@ -83,7 +83,7 @@ class TrialWriter:
                 raise RecordError(f"the agent sent a table named {name!r}; install the same whyperf on both hosts")
         path = self._partial / f"{name}.{host}.parquet"
         try:
-            file = path.open("xb")
+            file = self._create(path)
         except OSError as error:
             self.abandon()
             raise failure("create", path, error) from error
@@ -117,7 +117,8 @@ class TrialWriter:
         whole = {**manifest, "tables": tables}
         text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
         Manifest.model_validate_json(text)
-        (self._partial / "manifest.json").write_text(text, encoding="utf-8")
+        with self._create(self._partial / "manifest.json") as file:
+            file.write(text.encode())
         for path in self._partial.iterdir():
             sync(path)
         sync(self._partial)
@@ -125,6 +126,11 @@ class TrialWriter:
         self._partial.rename(self._final)
         sync(self._final.parent)
         return whole
+
+    def _create(self, path: Path) -> BinaryIO:
+        """A new file for writing, as private as its folder."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        return os.fdopen(os.open(path, flags, file_mode(path.parent)), "wb")
 
     def abandon(self) -> None:
         """Removes what was written; more than once does no harm."""

@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+from whyperf.foreign import read_text
 from whyperf.plan import LOCAL, MODEL, Plan
 from whyperf.profile import as_set, find, shipped_names
 from whyperf.record import kept_profile
@@ -36,9 +37,11 @@ def _profile(plan: Plan, folder: str) -> str:
     """The name of a shipped profile, or the path of the kept one where it is another text."""
     kept = kept_profile(Path(folder))
     shipped = plan.profile in shipped_names()
-    if kept.is_file() and not (shipped and find(plan.profile).text == kept.read_text(encoding="utf-8")):
-        return str(kept)
-    return plan.profile
+    try:
+        text = read_text(kept)
+    except (OSError, UnicodeDecodeError):
+        return plan.profile
+    return plan.profile if shipped and find(plan.profile).text == text else str(kept)
 
 
 def _log(plan: Plan) -> list[str]:

@@ -1,6 +1,5 @@
 """What a trial's manifest says of its ends: roles, clocks, and what their evidence is worth."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,7 +8,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from whyperf.foreign import parse_json, read_bytes, refuse_link
 from whyperf.record import RecordError
+from whyperf.record.errors import failure
 
 LEVELS = ("user", "counters", "segments")
 """Levels of evidence, each with those before it."""
@@ -85,7 +86,7 @@ def open_trial(folder: Path) -> FlowTrial:
     Raises:
         RecordError: there is no such trial, or its manifest or intervals cannot be read.
     """
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     ends = {host: _end(host, found) for host, found in manifest.get("hosts", {}).items()}
     spans = {host: _span(folder / f"intervals.{host}.parquet", end.offset_ns) for host, end in ends.items()}
     zero = min((span.start for span in spans.values() if span is not None), default=None)
@@ -122,14 +123,20 @@ class _Span(NamedTuple):
     measured: tuple[int, int] | None
 
 
-def _manifest(folder: Path) -> Mapping[str, Any]:
+def read_manifest(folder: Path) -> Mapping[str, Any]:
+    """The manifest of a trial, of whatever version.
+
+    Raises:
+        RecordError: it is not there or damaged.
+    """
     path = folder / "manifest.json"
     try:
-        found = json.loads(path.read_bytes())
+        refuse_link(folder)
+        found = parse_json(read_bytes(path))
     except FileNotFoundError:
         raise RecordError(f"{folder} is not a trial: it has no manifest.json; look into the result's trials/") from None
     except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from None
+        raise failure("read", path, error) from None
     except ValueError:
         raise RecordError(f"{path} is damaged; run the experiment again, and the trial is measured anew") from None
     if not isinstance(found, dict):

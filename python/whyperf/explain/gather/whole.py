@@ -1,13 +1,12 @@
 """All facts of a trial."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
+from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
 from whyperf.explain.gather.calls import Calls, calls
@@ -95,8 +94,7 @@ def _of_status(trial: FlowTrial) -> list[str]:
 
 def _of_version(manifest: Path) -> list[str]:
     """A record of another version may mean other things by the same names."""
-    content: Mapping[str, Any] = json.loads(manifest.read_bytes())
-    version = content.get("record_version", RECORD_VERSION)
+    version = read_manifest(manifest.parent).get("record_version", RECORD_VERSION)
     if version == RECORD_VERSION:
         return []
     return [f"The record is of version {version}, this is whyperf for version {RECORD_VERSION}."]

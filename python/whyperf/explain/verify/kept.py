@@ -17,6 +17,7 @@ from whyperf.explain.verify.judgement import Judged, beside_range, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.words import change_words
+from whyperf.foreign import read_bytes
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
@@ -61,7 +62,7 @@ def keep(folder: Path, verified: Verified) -> Verified:
     """
     path = folder / FILE
     with suppress(OSError, ValidationError):
-        before = Verified.model_validate_json(path.read_text(encoding="utf-8"))
+        before = Verified.model_validate_json(read_bytes(path))
         verified = verified.model_copy(update={"first_look": before.first_look})
     with told("write", path):
         write_file(path, (verified.model_dump_json(indent=1) + "\n").encode())
@@ -129,7 +130,7 @@ def _kept(experiment: Experiment) -> Iterator[tuple[Verified, Verification]]:
     folder = experiment.folder.absolute()
     for path in sorted(folder.parent.glob(f"{folder.name}-*/{FILE}")):
         try:
-            verified = Verified.model_validate_json(path.read_text(encoding="utf-8"))
+            verified = Verified.model_validate_json(read_bytes(path))
             if verified.experiment == experiment.name:
                 yield verified, verification_of(Experiment.open(path.parent), verified)
         except (RecordError, ValidationError, OSError):

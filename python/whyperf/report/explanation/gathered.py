@@ -40,7 +40,7 @@ def gather(experiment: Experiment, summary: Summary) -> Explained:
 def _kept(experiment: Experiment) -> Explanation | None:
     """The explanation in explain.json, if nothing was recorded since and it has all cells."""
     path = experiment.folder / NAME
-    if not path.is_file() or path.stat().st_mtime < _last_recorded(experiment.folder / "trials"):
+    if not path.exists() or path.stat().st_mtime < _last_recorded(experiment.folder / "trials"):
         return None
     found = read_explanation(experiment)
     has_all = found is not None and len(found.cells) == len(experiment.plan.cells)

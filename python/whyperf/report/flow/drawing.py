@@ -1,12 +1,13 @@
 """Everything that is drawn of a trial's tracks: what the page's script must know, and blocks of data."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from whyperf.record.durable import remove
+from whyperf.record.errors import told
 from whyperf.report.flow import levels
 from whyperf.report.flow.packs import Folder, Name, folder, pack_all
 from whyperf.report.flow.tiles import stretches, tiles
@@ -70,7 +71,8 @@ def draw(tracks: Iterable[tuple[Track, About]], rows: int, path: Path) -> Drawin
             # Not kept while the next one is read.
             del track
         if outside is None and _bytes(made.far | made.close) <= INLINE_BYTES:
-            shutil.rmtree(path, ignore_errors=True)
+            with told("remove", path):
+                remove(path)
             return made
         if outside is None:
             outside = stack.enter_context(folder(path))

@@ -6,7 +6,6 @@ that hands its blocks over as text.
 
 import binascii
 import json
-import shutil
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from whyperf.record.durable import file_mode, folder_mode, partial_name, remove
 from whyperf.record.errors import told
 
 THREADS = 2
@@ -68,24 +68,25 @@ class Folder:
     def __init__(self, path: Path) -> None:
         """Begins it."""
         self._path = path
-        self._beside = path.with_name(f".{path.name}.partial")
-        shutil.rmtree(self._beside, ignore_errors=True)
-        self._beside.mkdir()
+        self._beside = partial_name(path)
+        self._beside.mkdir(folder_mode(path.parent))
 
     def write(self, file: str, blocks: Mapping[Name, str]) -> None:
         """Writes a script with some blocks."""
         named = {str(name): text for name, text in blocks.items()}
         content = f"whyperfFlow.take({json.dumps(named, separators=(',', ':'))})"
-        (self._beside / f"{file}.js").write_bytes(content.encode("ascii"))
+        path = self._beside / f"{file}.js"
+        path.touch(file_mode(self._beside), exist_ok=False)
+        path.write_bytes(content.encode("ascii"))
 
     def commit(self) -> None:
         """Takes the place of what was there before."""
-        shutil.rmtree(self._path, ignore_errors=True)
+        remove(self._path)
         self._beside.rename(self._path)
 
     def discard(self) -> None:
         """Leaves nothing behind."""
-        shutil.rmtree(self._beside, ignore_errors=True)
+        remove(self._beside)
 
 
 @contextmanager

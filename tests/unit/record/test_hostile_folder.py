@@ -1,0 +1,157 @@
+"""A result folder of somebody else: nothing in it leads out of it, hangs, or stops the experiment."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.record.record_samples import PROFILE_TEXT, record, sample_plan
+from whyperf.record import Experiment, RecordError
+from whyperf.record.durable import write_file
+
+PLAN = sample_plan()
+TRIAL = next(iter(PLAN.trials())).id
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Path]:
+    """A folder of the user with files, which must stay as they are."""
+    folder = tmp_path / "victim"
+    folder.mkdir()
+    for name in ("file", ".mine.partial"):
+        (folder / name).write_text("precious")
+    yield folder
+    assert sorted(path.name for path in folder.iterdir()) == [".mine.partial", "file"]
+    assert all(path.read_text() == "precious" for path in folder.iterdir())
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    """An experiment with one of its trials."""
+    with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
+        record(experiment, TRIAL)
+    return tmp_path / "sample"
+
+
+def resume(folder: Path) -> Experiment:
+    with Experiment.create(folder, PLAN, PROFILE_TEXT) as experiment:
+        for trial in experiment.missing_trials():
+            record(experiment, trial.id)
+        assert experiment.missing_trials() == []
+    return experiment
+
+
+@pytest.mark.parametrize("name", [".report.html.partial", "report.html"])
+def test_what_is_written_replaces_a_link_and_never_follows_it(result: Path, victim: Path, name: str) -> None:
+    (result / name).symlink_to(victim / "file")
+    write_file(result / "report.html", b"page")
+    assert (result / "report.html").read_bytes() == b"page"
+    assert not (result / "report.html").is_symlink()
+
+
+@pytest.mark.parametrize("target", ["nothing", "file", "."])
+def test_links_in_the_place_of_partial_trials_do_not_stop_resuming(result: Path, victim: Path, target: str) -> None:
+    missing = Experiment.open(result).missing_trials()[0].id
+    (result / "trials" / f".{missing}.partial").symlink_to(victim / target)
+    (result / ".plan.json.partial").symlink_to(victim / target)
+    resume(result)
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to], ids=["symbolic", "hard"])
+def test_the_lock_is_no_link_to_a_file_of_the_user(
+    result: Path, victim: Path, link: Callable[[Path, Path], None]
+) -> None:
+    (result / ".lock").unlink()
+    link(result / ".lock", victim / "file")
+    with pytest.raises(RecordError, match=r"cannot lock .*/\.lock: .*remove"):
+        Experiment.create(result, PLAN, PROFILE_TEXT)
+
+
+@pytest.mark.parametrize("name", ["trials", "hosts", "set-aside"])
+def test_a_folder_of_a_result_is_no_link(result: Path, victim: Path, name: str) -> None:
+    if (result / name).exists():
+        (result / name).rename(result.parent / "moved")
+    (result / name).symlink_to(victim)
+    for use in (Experiment.open, lambda folder: Experiment.create(folder, PLAN, PROFILE_TEXT)):
+        with pytest.raises(RecordError, match=rf"cannot use .*/{name}: it is a symbolic link"):
+            use(result)
+
+
+def read_documents(folder: Path) -> None:
+    experiment = Experiment.open(folder)
+    assert experiment.profile_text == PROFILE_TEXT
+    experiment.testbed()
+    experiment.hosts()
+
+
+def fifo(path: Path, _: Path) -> None:
+    os.mkfifo(path)
+
+
+def symlink(path: Path, victim: Path) -> None:
+    path.symlink_to(victim / "file")
+
+
+def device(path: Path, _: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def huge(path: Path, _: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("place", [fifo, symlink, device, huge])
+@pytest.mark.parametrize("name", ["manifest.json", "intervals.far.parquet"])
+def test_a_trial_with_what_is_no_file_is_damaged_and_made_again(
+    result: Path, victim: Path, place: Callable[[Path, Path], None], name: str
+) -> None:
+    path = result / "trials" / TRIAL / name
+    path.unlink()
+    place(path, victim)
+    (damaged,) = Experiment.open(result).trials().damaged
+    assert damaged.trial == TRIAL
+    assert name in damaged.reason
+    assert resume(result).trials().damaged == []
+
+
+def test_a_trial_that_is_a_link_is_damaged(result: Path) -> None:
+    (result / "trials" / TRIAL).rename(result / "moved")
+    (result / "trials" / TRIAL).symlink_to(result / "moved")
+    (damaged,) = Experiment.open(result).trials().damaged
+    assert "symbolic link" in damaged.reason
+
+
+@pytest.mark.parametrize("place", [fifo, symlink, device, huge])
+@pytest.mark.parametrize("name", ["plan.json", "profile.toml", "testbed.json", "hosts/near.json"])
+def test_a_document_that_is_no_file_is_one_sentence(
+    result: Path, victim: Path, place: Callable[[Path, Path], None], name: str
+) -> None:
+    (result / name).unlink(missing_ok=True)
+    (result / name).parent.mkdir(exist_ok=True)
+    place(result / name, victim)
+    with pytest.raises(RecordError, match=rf"cannot read .*/{name}: it is (larger than|a symbolic link|not a plain)"):
+        read_documents(result)
+
+
+@pytest.mark.parametrize(("shared", "folder_mode", "file_mode"), [("", 0o700, 0o600), ("1", 0o755, 0o644)])
+def test_results_are_for_their_owner_unless_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str, folder_mode: int, file_mode: int
+) -> None:
+    monkeypatch.setenv("WHYPERF_SHARE_RESULTS", shared)
+    before = os.umask(0o022)
+    try:
+        with Experiment.create(tmp_path / "results" / "sample", PLAN, PROFILE_TEXT) as experiment:
+            record(experiment, TRIAL)
+            experiment.write_host("near", {"hostname": "near"})
+            write_file(experiment.folder / "report.html", b"page")
+            with experiment.begin_pack() as pack:
+                (pack.folder / "flows.near.parquet").write_bytes(b"table")
+                pack.commit([])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "results").stat().st_mode & 0o777 == 0o755
+    modes = {path: path.stat().st_mode & 0o777 for path in (experiment.folder, *experiment.folder.rglob("*"))}
+    assert len(modes) >= 12
+    assert {path: folder_mode if path.is_dir() else file_mode for path in modes} == modes

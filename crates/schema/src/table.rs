@@ -299,6 +299,27 @@ pub const TCP_INFO: Table = Table {
             "Those of them whose acknowledgment said that the path had marked packets (ECE, RFC 3168 section 6.1.3).",
             "tcpi_delivered_ce, Linux 4.18",
         ),
+        optional(
+            "duplicate_sacks_count",
+            U32,
+            "segments",
+            "Acknowledged as having arrived twice (RFC 2883).",
+            "tcpi_dsack_dups, Linux 4.19",
+        ),
+        optional(
+            "reordering_events_count",
+            U32,
+            "",
+            "Times the sender saw segments arrive in another order than it had sent them.",
+            "tcpi_reord_seen, Linux 4.19",
+        ),
+        column(
+            "application_limited",
+            Bool,
+            "",
+            "The application had too little to send while the latest delivery rate was sampled.",
+            "tcpi_delivery_rate_app_limited",
+        ),
     ],
 };
 

@@ -138,6 +138,8 @@ def _explained(
     factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
     line = stated_line_bps(trial, experiment.hosts(), factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=line)
+    if facts.datagrams is not None:
+        facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(factors)))
     faults: list[str] = []
     verdicts = judge(facts, factors, on_fault=faults.append)
     if beside is not None:
@@ -155,6 +157,12 @@ def _explained(
         verdicts=verdicts,
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )
+
+
+def _asked_bps(factors: Mapping[str, object]) -> float | None:
+    """The rate that a sender of datagrams was asked for, all connections together; None: as fast as possible."""
+    rate, connections = factors.get("write_rate_bps"), factors.get("connections", 1)
+    return float(rate * connections) if isinstance(rate, int) and isinstance(connections, int) else None
 
 
 def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) -> CellExplanation:

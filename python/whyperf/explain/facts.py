@@ -13,6 +13,9 @@ from whyperf.explain.states import ReceiverState, SenderState
 
 State = SenderState | ReceiverState
 
+SENT_AS_ASKED = 0.97
+"""Part of the rate that was asked for from which on a sender reaches it: pacing by timers falls short by a little."""
+
 
 @dataclass(frozen=True)
 class EndFacts:
@@ -27,6 +30,8 @@ class EndFacts:
         busy_ratio: of the busiest of the CPUs that are this end's alone.
         softirq_ratio: softirqs on the CPU that had most of them.
         other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
+        steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
+        withheld_ratio: how long the thread that waited most for a CPU did so while the load did not use it itself.
         cpus: where the load's threads ran.
         buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
         clamp_bytes: upper bound of the announced window.
@@ -56,6 +61,8 @@ class EndFacts:
     busy_ratio: float | None = None
     softirq_ratio: float | None = None
     other_ratio: float | None = None
+    steal_ratio: float | None = None
+    withheld_ratio: float | None = None
     cpus: frozenset[int] = frozenset()
     buffer_bytes: int | None = None
     clamp_bytes: int | None = None
@@ -162,7 +169,9 @@ class SegmentFacts:
         loss_runs: losses of segments that left one after the other.
         lost_segments_per_run: how many segments such a run had, of those that were not a queue's.
         timeouts: segments sent again after a timeout.
-        out_of_order_ratio: data packets that arrived out of order over all.
+        out_of_order_ratio: data packets that arrived out of order over all; without a log, less what retransmissions
+            explain.
+        reordering_events: times that the sender's kernel saw reordering; None where it does not count them.
         spurious_ratio: of what was sent again, the part that had not been lost.
         loss_backlog_rank: where losses stand among all segments by the backlog before the line: 0.5 is anywhere, 1 at
             the fullest only.
@@ -183,8 +192,9 @@ class SegmentFacts:
         turn_ns: the mean time from a request to the next.
         exchange_ns: the middle time from the first data of a request to its answer; `answer_ns` from the last,
             `think_ns` from the answer to the next request.
-        line_bps: the most frequent rate of pairs of segments that arrived, headers included.
-        line_steadiness: part of the pairs that have about this rate.
+        line_bps: the most frequent rate of pairs of segments that arrived, headers included; without a log, the
+            constant rate at which the sender's kernel counted deliveries while a queue stood on the path.
+        line_steadiness: part of the pairs, or of the time, that has about this rate.
         line_use_ratio: all that arrived over what a line of this rate could have carried.
     """
 
@@ -200,6 +210,7 @@ class SegmentFacts:
     lost_segments_per_run: float | None = None
     timeouts: int | None = None
     out_of_order_ratio: float | None = None
+    reordering_events: int | None = None
     spurious_ratio: float | None = None
     loss_backlog_rank: float | None = None
     loss_scattered_ratio: float | None = None
@@ -259,6 +270,8 @@ class DatagramFacts:
         taken_count: read by the receiver, with `taken_bytes` of payload.
         dropped_count: dropped at the receiving socket, which had no room.
         span_ns: how long that was.
+        asked_bps: what the user asked the sender to send; None where he asked for as much as possible. It is no hidden
+            factor: whoever sets a rate knows it.
     """
 
     sent_count: int
@@ -266,10 +279,21 @@ class DatagramFacts:
     dropped_count: int
     taken_bytes: int
     span_ns: int
+    asked_bps: float | None = None
 
     def per_s(self, counted: int) -> float:
         """A count over the measured time."""
         return counted * 1e9 / max(1, self.span_ns)
+
+    @property
+    def sent_bps(self) -> float:
+        """Payload that the sender's kernel took, in bit/s: datagrams that arrive are as large as those that do not."""
+        return 8 * self.per_s(self.sent_count) * self.taken_bytes / max(1, self.taken_count)
+
+    @property
+    def is_sent_as_asked(self) -> bool:
+        """Whether the sender reaches the rate that the user asked for."""
+        return bool(self.asked_bps and self.sent_bps >= SENT_AS_ASKED * self.asked_bps)
 
     @property
     def dropped_ratio(self) -> float:

@@ -141,7 +141,7 @@ def test_a_pause_is_one_only_where_neither_end_works() -> None:
 
 
 def test_reordering_without_a_log_costs_no_more_than_what_was_sent_again() -> None:
-    late = {"out_of_order_ratio": 0.02, "lost_ratio": 0.0, "data_segments": 20_000}
+    late = {"out_of_order_ratio": 0.02, "data_segments": 20_000, "spurious_ratio": 1.0, "reordering_events": 40}
     windows = {"cwnd_segments_median": 40, "rtt_ns_median": MS}
     few = facts(
         {"shares": {"unknown": 0.9}}, windows=windows, segments={**late, "retransmitted_ratio": 5e-5}, level="counters"

@@ -80,6 +80,26 @@ SINGLE = {"lost_segments_per_run": 1.1, "loss_burst_odds_log10": -3.0}
 BURSTS = {"lost_segments_per_run": 8.0, "loss_burst_odds_log10": 30.0}
 ON_CPU = {"thread_ratio": 0.95}
 
+PATH = {"rtt_ns_min": 10 * MS, "rtt_ns_median": 12 * MS, "cwnd_segments_median": 30}
+QUEUED = facts(
+    {"shares": {"unknown": 0.95}},
+    windows={**PATH, "rtt_ns_median": 19 * MS},
+    segments={
+        "line_bps": 100e6,
+        "line_steadiness": 0.95,
+        "line_use_ratio": 0.99,
+        "data_segments": 5_000,
+        "out_of_order_ratio": 0.001,
+        "retransmitted_ratio": 0.01,
+        "spurious_ratio": 0.0,
+        "reordering_events": 0,
+    },
+    level="counters",
+)
+"""A full line without a log: a constant rate while a queue stood, and losses where the queue overflows."""
+AS_ASKED = DatagramFacts(
+    sent_count=1_000, taken_count=1_000, dropped_count=0, taken_bytes=1_472_000, span_ns=1_000 * MS, asked_bps=11.8e6
+)
 FLOOD = DatagramFacts(sent_count=300, taken_count=100, dropped_count=200, taken_bytes=6400, span_ns=MS)
 
 CASES = (
@@ -273,6 +293,43 @@ CASES = (
         ),
         lambda found: replace(found, datagrams=replace(FLOOD, dropped_count=0, taken_count=300)),
     ),
+    Case(
+        Cause.BOTTLENECK,
+        QUEUED,
+        lambda found: replace(found, sender=replace(found.sender, thread_ratio=0.95)),
+    ),
+    Case(
+        Cause.REORDERING,
+        facts(
+            {"shares": {"unknown": 0.9}},
+            windows=PATH,
+            segments={
+                "out_of_order_ratio": 0.05,
+                "retransmitted_ratio": 0.02,
+                "data_segments": 5_000,
+                "spurious_ratio": 1.0,
+                "reordering_events": 40,
+            },
+            level="counters",
+        ),
+        # What was sent again had been lost, so the reordering cost nothing.
+        of_segments(spurious_ratio=0.0),
+    ),
+    Case(
+        Cause.PACING_RATE,
+        facts(
+            {"shares": {"unknown": 0.9}},
+            rate_bps=19e6,
+            segments={"pacing_bps": 20e6, "pacing_constant_ratio": 1.0},
+            level="counters",
+        ),
+        of_segments(pacing_constant_ratio=0.6),
+    ),
+    Case(
+        Cause.SLOW_WRITER,
+        facts(transport="udp", datagrams=AS_ASKED, level="counters"),
+        lambda found: replace(found, datagrams=replace(AS_ASKED, asked_bps=2 * AS_ASKED.sent_bps)),
+    ),
 )
 
 named = pytest.mark.parametrize("case", CASES, ids=[case.cause.value for case in CASES])
@@ -294,7 +351,8 @@ def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> N
 
 def test_every_rule_has_a_case() -> None:
     silent = [rule.__name__ for rule in RULES if not any(rule(case.speaks) for case in CASES)]
-    assert silent == ["huge_reads"]
+    # Read calls beyond the caches have a test of their own; what is lost on the path in a run of datagrams is open.
+    assert silent == ["huge_reads", "path_full", "path_loss"]
 
 
 def test_reads_beyond_the_caches_are_named() -> None:
@@ -542,3 +600,83 @@ def test_the_usual_window_stands_beside_the_largest() -> None:
         judge(found)[0].evidence[1].words
         == "The receiver never announced more than 78,370 bytes, usually 65,536 bytes."
     )
+
+
+LOSSES = facts(
+    {"shares": {"unknown": 0.95}},
+    windows=PATH,
+    segments={
+        "retransmitted_ratio": 0.01,
+        "spurious_ratio": 0.0,
+        "data_segments": 5_000,
+        "out_of_order_ratio": 0.0,
+        "reordering_events": 0,
+    },
+    level="counters",
+)
+
+
+def test_losses_without_a_log_are_open_and_never_reordering() -> None:
+    verdicts = judge(LOSSES)
+    assert verdicts[0].cause is Cause.NOT_KNOWN
+    assert {one.cause for one in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
+    assert "50 of 5,000 data segments were lost" in verdicts[0].claim
+    assert all(one.predicted_gain is None for one in verdicts)
+    # Between neighbors hosts lose them, and a few do not keep a rate down.
+    near = replace(LOSSES, windows=replace(LOSSES.windows, rtt_ns_min=50_000))
+    few = replace(LOSSES, segments=replace(LOSSES.segments, retransmitted_ratio=1e-4))
+    assert [[one.cause for one in judge(found)] for found in (near, few)] == [[Cause.NOT_KNOWN]] * 2
+
+
+def test_reordering_that_the_kernel_did_not_see_is_not_claimed() -> None:
+    case = next(one for one in CASES if one.cause is Cause.REORDERING and one.speaks.level == "counters")
+    unseen = replace(case.speaks, segments=replace(case.speaks.segments, reordering_events=0))
+    assert Cause.REORDERING not in {one.cause for one in judge(unseen)}
+    # A record from before the kernel's counts were taken leaves it open.
+    old = replace(case.speaks, segments=replace(case.speaks.segments, reordering_events=None, spurious_ratio=None))
+    assert judge(old)[0].cause is Cause.NOT_KNOWN
+
+
+def test_what_a_full_line_makes_the_sender_wait_for_is_not_the_acks_doing() -> None:
+    thinned = replace(QUEUED, segments=replace(QUEUED.segments, acks_arrived_ratio=0.1))
+    assert [one.cause for one in judge(thinned)] == [Cause.BOTTLENECK]
+
+
+BUSY: dict[str, Any] = {"thread_ratio": 0.5, "run_queue_ratio": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ({"withheld_ratio": 0.4, "other_ratio": 0.45}, "Other programs take 45 %"),
+        ({"withheld_ratio": 0.4, "steal_ratio": 0.4}, "the hypervisor gave 40 % of that CPU to others"),
+        ({"withheld_ratio": 0.4, "other_ratio": 0.0}, "a CPU quota may hold them"),
+    ],
+)
+def test_a_cpu_that_is_not_its_own_is_no_capacity(end: dict[str, Any], words: str) -> None:
+    found = judge(facts(BUSY | end, level="counters", rate_bps=1e9))[0]
+    assert found.cause is Cause.OTHER_LOAD
+    assert words in found.claim
+    # Waiting for its own threads is use.
+    assert judge(facts(BUSY | {"withheld_ratio": 0.05}, level="counters", rate_bps=1e9))[0].cause is Cause.CAPACITY
+
+
+def test_capacity_is_never_less_than_what_was_measured() -> None:
+    claim = judge(facts(ON_CPU, rate_bps=40e9, goodput_bps=46.1e9))[0].claim
+    assert "46.1 Gbit/s is what it can do" in claim
+
+
+@pytest.mark.parametrize("asked", [None, 11.8e6])
+def test_datagrams_lost_on_the_way_come_before_what_the_sender_does(asked: float | None) -> None:
+    lost = replace(AS_ASKED, taken_count=600, taken_bytes=600 * 1_472, asked_bps=asked)
+    sender = {"thread_ratio": 0.9, "call_bytes_mean": 64.0, "calls_count": 100_000, "asleep_ratio": 0.5}
+    found = judge(facts(sender, transport="udp", datagrams=lost, level="counters"))
+    assert [one.cause for one in found] == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.RANDOM_LOSS]
+    assert "40 % of the datagrams were lost before the receiving socket" in found[0].claim
+
+
+def test_a_sender_that_sends_what_was_asked_for_is_not_held_by_others() -> None:
+    sender = {"thread_ratio": 0.05, "run_queue_ratio": 0.3, "withheld_ratio": 0.3, "other_ratio": 0.9}
+    found = judge(facts(sender, transport="udp", datagrams=AS_ASKED, level="counters"))
+    assert found[0].claim.startswith("The rate that was asked for is the limit: 11.8 Mbit/s")
+    assert Cause.OTHER_LOAD not in {one.cause for one in found}

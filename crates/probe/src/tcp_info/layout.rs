@@ -9,6 +9,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bit of `options`: ECN was negotiated (`TCPI_OPT_ECN`).
 const OPTION_ECN: u8 = 8;
+/// Bit of `flags`: the application had too little to send while the delivery rate was measured.
+const FLAG_APPLICATION_LIMITED: u8 = 1;
 
 /// Fields in the kernel's order, types and units (times in µs).
 #[repr(C)]
@@ -126,6 +128,11 @@ impl TcpInfo {
         self.raw.options & OPTION_ECN != 0
     }
 
+    /// Whether the latest delivery rate sample was limited by the application (Linux 4.9).
+    pub fn is_application_limited(&self) -> bool {
+        self.raw.flags & FLAG_APPLICATION_LIMITED != 0
+    }
+
     /// Segments that the peer acknowledged.
     pub fn delivered_segments(&self) -> Option<u32> {
         self.knows(offset_of!(RawTcpInfo, delivered) + 4).then_some(self.raw.delivered)
@@ -134,6 +141,16 @@ impl TcpInfo {
     /// Those of them whose acknowledgment said that packets had been marked.
     pub fn delivered_marked_segments(&self) -> Option<u32> {
         self.knows(offset_of!(RawTcpInfo, delivered_ce) + 4).then_some(self.raw.delivered_ce)
+    }
+
+    /// Segments whose acknowledgment said that they had arrived twice (RFC 2883).
+    pub fn duplicate_sacks(&self) -> Option<u32> {
+        self.knows(offset_of!(RawTcpInfo, dsack_dups) + 4).then_some(self.raw.dsack_dups)
+    }
+
+    /// Times that the sender saw segments arrive in another order than it had sent them.
+    pub fn reordering_events(&self) -> Option<u32> {
+        self.knows(offset_of!(RawTcpInfo, reord_seen) + 4).then_some(self.raw.reord_seen)
     }
 
     /// Window the peer last announced, in bytes.

@@ -76,6 +76,9 @@ pub fn row(sample: &Sample<'_>, info: &TcpInfo) -> Vec<Value> {
         info.has_ecn().into(),
         info.delivered_segments().into(),
         info.delivered_marked_segments().into(),
+        info.duplicate_sacks().into(),
+        info.reordering_events().into(),
+        info.is_application_limited().into(),
     ]
 }
 

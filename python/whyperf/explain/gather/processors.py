@@ -30,6 +30,8 @@ class Processors:
     softirq_ratio: float | None = None
     own_softirq_ratio: float | None = None
     other_ratio: float | None = None
+    steal_ratio: float | None = None
+    withheld_ratio: float | None = None
     cpus: frozenset[int] = frozenset()
 
 
@@ -38,14 +40,16 @@ def processors(trial: FlowTrial, end: FlowEnd) -> Processors:
     threads = _threads(trial, end)
     softirqs = _softirqs(trial, end)
     used = frozenset() if threads is None else frozenset(threads["cpu"].to_list())
-    busy, other = _cpus(trial, end, threads, softirqs)
+    taken = _cpus(trial, end, threads, softirqs)
     return Processors(
         thread_ratio=_highest(threads, "ratio"),
         run_queue_ratio=_highest(threads, "waited"),
-        busy_ratio=busy,
+        busy_ratio=taken.busy_ratio,
         softirq_ratio=_highest(softirqs, "ratio"),
         own_softirq_ratio=None if softirqs is None else _highest(softirqs.filter(pl.col("cpu").is_in(used)), "ratio"),
-        other_ratio=other,
+        other_ratio=taken.other_ratio,
+        steal_ratio=taken.steal_ratio,
+        withheld_ratio=_withheld(threads, taken.own),
         cpus=used,
     )
 
@@ -89,38 +93,55 @@ def _softirqs(trial: FlowTrial, end: FlowEnd) -> pl.DataFrame | None:
     )
 
 
-def _cpus(
-    trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs: pl.DataFrame | None
-) -> tuple[float | None, float | None]:
-    """The busiest own CPU, and on the CPUs that the load ran on what others took, most."""
-    rows = _measured(read_columns(trial, "cpu", end.host, (*_SPAN, "cpu", "own", *_BUSY)))
+@dataclass(frozen=True)
+class _Cpus:
+    """The busiest CPU of the end alone; of the CPUs that the load ran on, what others and the hypervisor took, most;
+    `own` is a row for each of these: `cpu`, and the `own_ratio` that threads and softirqs of the load had."""
+
+    busy_ratio: float | None = None
+    other_ratio: float | None = None
+    steal_ratio: float | None = None
+    own: pl.DataFrame | None = None
+
+
+def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs: pl.DataFrame | None) -> _Cpus:
+    rows = _measured(read_columns(trial, "cpu", end.host, (*_SPAN, "cpu", "own", "steal_ns", *_BUSY)))
     if rows is None:
-        return None, None
+        return _Cpus()
     busy = pl.sum_horizontal([pl.col(name).cast(pl.Int64) for name in _BUSY])
     cpus = (
-        rows.with_columns(busy.alias("busy_ns"))
+        rows.with_columns(busy.alias("busy_ns"), pl.col("steal_ns").cast(pl.Int64).fill_null(0))
         .group_by("cpu")
-        .agg(pl.col("own").any(), pl.col("busy_ns", "wall_ns").sum())
+        .agg(pl.col("own").any(), pl.col("busy_ns", "steal_ns", "wall_ns").sum())
         .filter(pl.col("wall_ns") >= LEAST_TICKED_NS)
         .with_columns((pl.col("busy_ns") / pl.col("wall_ns")).clip(0, 1).alias("ratio"))
     )
     if cpus.is_empty():
-        return None, None
+        return _Cpus()
     own = _highest(cpus.filter("own"), "ratio")
     if threads is None:
-        return own, None
+        return _Cpus(own)
     load = threads.group_by("cpu").agg(pl.col("cpu_ns").sum())
     taken = cpus.join(load, on="cpu", how="inner")
     if softirqs is not None:
         taken = taken.join(softirqs.select("cpu", "softirq_ns"), on="cpu", how="left")
     else:
         taken = taken.with_columns(pl.lit(0).alias("softirq_ns"))
-    rest = taken.with_columns(
-        ((pl.col("busy_ns") - pl.col("cpu_ns") - pl.col("softirq_ns").fill_null(0)) / pl.col("wall_ns"))
-        .clip(0, 1)
-        .alias("rest")
+    used = pl.col("cpu_ns") + pl.col("softirq_ns").fill_null(0)
+    taken = taken.with_columns(
+        ((pl.col("busy_ns") - used) / pl.col("wall_ns")).clip(0, 1).alias("rest"),
+        (pl.col("steal_ns") / pl.col("wall_ns")).clip(0, 1).alias("stolen"),
+        (used / pl.col("wall_ns")).clip(0, 1).alias("own_ratio"),
     )
-    return own, _highest(rest, "rest")
+    return _Cpus(own, _highest(taken, "rest"), _highest(taken, "stolen"), taken.select("cpu", "own_ratio"))
+
+
+def _withheld(threads: pl.DataFrame | None, own: pl.DataFrame | None) -> float | None:
+    """How long a thread waited for a CPU, at most as long as the load left that CPU to others or idle."""
+    if threads is None or own is None:
+        return None
+    rows = threads.join(own, on="cpu", how="inner")
+    return _highest(rows.select(pl.min_horizontal("waited", 1 - pl.col("own_ratio")).alias("withheld")), "withheld")
 
 
 def _highest(frame: pl.DataFrame | None, column: str) -> float | None:

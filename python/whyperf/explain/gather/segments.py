@@ -10,6 +10,7 @@ from whyperf.explain.facts import SegmentFacts, WindowFacts
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.rates import line_rate
+from whyperf.explain.gather.sockets import UNLIMITED
 from whyperf.explain.gather.table import first
 from whyperf.explain.gather.turns import turns
 
@@ -22,8 +23,6 @@ _TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wi
 
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
-UNLIMITED = 2**63
-"""Pacing rates from here on mean none (~0UL in the kernel)."""
 MOST_CONNECTIONS = 16
 """Connections whose losses are told segment by segment: the ones that sent most."""
 MOST_EXAMPLES = 3

@@ -1,6 +1,6 @@
 """What the sockets say of themselves: buffers, calls, and TCP_INFO."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -8,14 +8,18 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.facts import WindowFacts
 from whyperf.explain.gather.table import first, read_columns
 
+_COUNTS = ("retransmitted_segments", "data_segments_out", "duplicate_sacks_count", "reordering_events_count")
 _FLOWS = (
     *("connection", "send_buffer_granted_bytes", "receive_buffer_granted_bytes", "window_clamp_bytes", "mss_bytes"),
     *("transport", "no_delay", "first_call_mono_ns", "last_call_mono_ns", "payload_bytes", "calls_count"),
 )
 _INFO = (
     *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
-    *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "retransmitted_segments", "data_segments_out"),
+    *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "pacing_rate_bytes_per_second"),
+    *_COUNTS,
 )
+UNLIMITED = 2**63
+"""Pacing rates from here on mean none (~0UL in the kernel)."""
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
 _LEAST_RTT_NS = 1
@@ -61,11 +65,44 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
     )
 
 
-def sampled(trial: FlowTrial, sender: FlowEnd) -> tuple[WindowFacts, float | None]:
-    """Windows and round trips by TCP_INFO of the sender, and the part of its segments that were sent again."""
+@dataclass(frozen=True)
+class Sampled:
+    """What TCP_INFO of the sender shows. Counts are of all connections and of their whole lives.
+
+    Attributes:
+        windows: windows and round trips.
+        data_segments: data segments sent, and `retransmitted_segments` of them more than once.
+        duplicate_sacks: segments that the receiver reported to have come twice (RFC 2883); None on an old record.
+        reordering_events: times that the sender saw reordering; None on an old record.
+        pacing_bps: the most frequent pacing rate of a connection, and the part of the samples that have it.
+    """
+
+    windows: WindowFacts = field(default_factory=WindowFacts)
+    data_segments: int | None = None
+    retransmitted_segments: int | None = None
+    duplicate_sacks: int | None = None
+    reordering_events: int | None = None
+    pacing_bps: float | None = None
+    pacing_constant_ratio: float | None = None
+
+    @property
+    def retransmitted_ratio(self) -> float | None:
+        """Part of the data segments that was sent again."""
+        again, data = self.retransmitted_segments, self.data_segments
+        return None if again is None or not data else again / data
+
+    @property
+    def spurious_ratio(self) -> float | None:
+        """Of what was sent again, the part that had not been lost."""
+        again, twice = self.retransmitted_segments, self.duplicate_sacks
+        return None if not again or twice is None else min(1.0, twice / again)
+
+
+def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
+    """Windows, round trips and retransmissions by TCP_INFO of the sender."""
     info = read_columns(trial, "tcp_info", sender.host, _INFO)
     if info is None or info.is_empty():
-        return WindowFacts(), None
+        return Sampled()
     seen = info.filter(pl.col("rtt_ns") >= _LEAST_RTT_NS)
     high, most = _delivered(trial, sender)
     flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("send_mss_bytes")
@@ -82,10 +119,22 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> tuple[WindowFacts, float | Non
         delivered_bps_max=most,
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
     )
-    last = info.group_by("connection").agg(pl.col("retransmitted_segments", "data_segments_out").cast(pl.Int64).max())
-    again = first(last, pl.col("retransmitted_segments").sum())
-    data = first(last, pl.col("data_segments_out").sum())
-    return windows, None if again is None or not data else again / data
+    last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())
+    again, data, twice, reordered = (
+        _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
+    )
+    pacing, constant = _pacing(info)
+    return Sampled(windows, data, again, twice, reordered, pacing, constant)
+
+
+def _pacing(info: pl.DataFrame) -> tuple[float | None, float | None]:
+    """The pacing rate in bit/s that most samples have, and the part of the samples that have it."""
+    rates = info["pacing_rate_bytes_per_second"].drop_nulls()
+    rates = rates.filter(rates < UNLIMITED)
+    if rates.is_empty():
+        return None, None
+    value, number = rates.value_counts(sort=True).row(0)
+    return float(value) * 8, float(number) / info.height
 
 
 def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:

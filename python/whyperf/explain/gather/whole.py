@@ -10,10 +10,12 @@ from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
 from whyperf.explain.gather.calls import Calls, calls
+from whyperf.explain.gather.deliveries import delivered_line
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import Processors, processors
+from whyperf.explain.gather.rates import LineRate
 from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
-from whyperf.explain.gather.sockets import Sockets, sampled, sockets
+from whyperf.explain.gather.sockets import Sampled, Sockets, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.model import Budget, Pattern
 from whyperf.record import RECORD_VERSION
@@ -41,9 +43,12 @@ def gather_facts(
     taken = Sockets() if receiver is None else sockets(trial, receiver)
     transport = sent.transport or "tcp"
     missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
-    windows, again = sampled(trial, sender)
+    seen = sampled(trial, sender)
     logs = read_logs(trial, sender, receiver)
-    segments = _counted(trial, again) if logs is None else segment_facts(logs)
+    if logs is None:
+        windows, segments = seen.windows, _counted(trial, seen, delivered_line(trial, sender))
+    else:
+        windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     return Facts(
@@ -56,7 +61,7 @@ def gather_facts(
         is_turned=trial.is_turned,
         sender=_end(trial, sender, sent, budgets),
         receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets),
-        windows=windows if logs is None else logged_windows(logs.sent, windows),
+        windows=windows,
         segments=segments,
         transport=transport,
         exchanges=exchanges(trial),
@@ -134,6 +139,8 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
         busy_ratio=busy.busy_ratio,
         softirq_ratio=busy.softirq_ratio,
         other_ratio=busy.other_ratio,
+        steal_ratio=busy.steal_ratio,
+        withheld_ratio=busy.withheld_ratio,
         cpus=busy.cpus,
         buffer_bytes=own.buffer_bytes,
         clamp_bytes=own.clamp_bytes,
@@ -188,8 +195,8 @@ def _spells_of(budgets: list[Budget]) -> dict[str, int]:
     return counts
 
 
-def _counted(trial: FlowTrial, again: float | None) -> SegmentFacts:
-    """Below the log: what counters and TCP_INFO know of segments."""
+def _counted(trial: FlowTrial, seen: Sampled, line: LineRate) -> SegmentFacts:
+    """Below the log: what counters and TCP_INFO show of segments."""
     found = flow_facts(trial, whole_life=True)
 
     def of(role: str, name: str) -> float | None:
@@ -210,13 +217,31 @@ def _counted(trial: FlowTrial, again: float | None) -> SegmentFacts:
         segment_bytes_mean=of("sender", "segment_bytes_mean"),
         sent_segments_per_packet=_over(sent, packets),
         taken_segments_per_packet=_over(taken, merged),
-        retransmitted_ratio=again,
+        retransmitted_ratio=seen.retransmitted_ratio,
         timeouts=None,
-        out_of_order_ratio=_over(late, merged or taken),
+        out_of_order_ratio=_over(_reordered(late, seen.retransmitted_segments), merged or taken),
+        reordering_events=seen.reordering_events,
+        spurious_ratio=seen.spurious_ratio,
+        pacing_bps=seen.pacing_bps,
+        pacing_constant_ratio=seen.pacing_constant_ratio,
+        line_bps=line.bps,
+        line_steadiness=line.steadiness,
+        line_use_ratio=line.use_ratio,
         acks_arrived_ratio=None if came is None else _over(came, acks),
         acks_per_segment=_over(acks, taken),
         ack_reasons={name: value / acks for name, value in reasons.items()} if acks else {},
     )
+
+
+def _reordered(out_of_order: float | None, retransmitted: int | None) -> float | None:
+    """Packets that arrived with another number than the next, less those of losses and their repairs.
+
+    A lost segment counts twice: where its successor arrives, and where its retransmission does. Retransmissions that
+    are unknown explain all of them.
+    """
+    if out_of_order is None or retransmitted is None:
+        return None
+    return max(0.0, out_of_order - 2 * retransmitted)
 
 
 def _over(part: float | None, whole: float | None) -> float | None:

@@ -58,6 +58,9 @@ RULES: tuple[Rule, ...] = (
     cpu.quick_ack,
     cpu.receiver_loss,
     datagrams.socket_loss,
+    datagrams.path_full,
+    datagrams.path_loss,
+    datagrams.asked_rate,
 )
 """All rules. Their order says nothing: what they find is ranked by strength."""
 
@@ -78,12 +81,20 @@ def judge(
             the fault goes up, as in tests.
     """
     found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
-    found = sorted((one for one in found if one.strength >= LEAST_STRENGTH), key=lambda one: _rank(one, facts))
+    found = sorted((one for one in found if _counts(one, facts)), key=lambda one: _rank(one, facts))
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
         found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
     return [_verdict(finding, facts, factors or {}) for finding in found]
+
+
+def _counts(finding: Finding, facts: Facts) -> bool:
+    """Whether a finding is strong enough; of datagrams, whether it lies where more of them could be gained."""
+    if facts.datagrams is None or not datagrams.is_sender_enough(facts):
+        return finding.strength >= LEAST_STRENGTH
+    is_of_datagrams = any(one.table == "datagrams" for one in finding.evidence)
+    return is_of_datagrams or (finding.strength >= LEAST_STRENGTH and finding.cause not in datagrams.OF_SENDER)
 
 
 def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> Finding | None:
@@ -108,7 +119,8 @@ def _rank(finding: Finding, facts: Facts) -> float:
     application that is slow. Then who has most of the CPU comes first.
     """
     if finding.cause is not Cause.OTHER_LOAD:
-        return -finding.strength
+        # What becomes of datagrams stands before what may keep an end from doing more.
+        return -finding.strength - any(one.table == "datagrams" for one in finding.evidence)
     taken = max(facts.sender.other_ratio or 0.0, facts.receiver.other_ratio or 0.0)
     return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
@@ -144,13 +156,17 @@ def _capacity(facts: Facts) -> Finding | None:
     busy = facts.busiest_ratio
     if busy is None or datagrams.lost_before(facts) or not (is_on_cpu(facts) or _takes_turns(facts)):
         return None
+    if (withheld := _withheld(facts)) is not None:
+        return withheld
     if not is_on_cpu(facts):
         return _by_turns(facts)
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     role, end = max(ends, key=lambda one: one[1].wanted_ratio or 0.0)
     told = facts.exchanges
     what = "moving payload" if told is None else "transactions"
-    rate = "" if facts.rate_bps is None else f", and {bit_rate(facts.rate_bps)} is what it can do"
+    # Never less than what was measured, with or without the log.
+    most = max((rate for rate in (facts.rate_bps, facts.goodput_bps) if rate is not None), default=None)
+    rate = "" if most is None else f", and {bit_rate(most)} is what it can do"
     if told is not None:
         rate = f", and {told.per_s:,.0f} of them a second are what it can do"
     states = (S.WRITE_CALL, S.WAITS_FOR_CPU) if role == "sender" else (R.READ_CALL, R.SOFTIRQ)
@@ -170,6 +186,39 @@ def _capacity(facts: Facts) -> Finding | None:
             else "; or the receiving device's receive offload is off (ethtool -k), which no segment tells where "
             "packets arrive large."
         ),
+    )
+
+
+WITHHELD_RATIO = 0.2
+"""Part of the time that a thread waits for a CPU, while the load does not use it, from which on the CPU is not its own.
+"""
+
+
+def _withheld(facts: Facts) -> Finding | None:
+    """An end's threads want a CPU and do not get it: the CPU is not at the end of what it can do, but not theirs."""
+    ends = (("sender", facts.sender), ("receiver", facts.receiver))
+    role, end = max(ends, key=lambda one: one[1].withheld_ratio or 0.0)
+    waited, others, stolen = end.withheld_ratio or 0.0, end.other_ratio or 0.0, end.steal_ratio or 0.0
+    if waited < WITHHELD_RATIO:
+        return None
+    if stolen >= max(others, WITHHELD_RATIO / 2):
+        why = f"the hypervisor gave {percent(stolen)} of that CPU to others (steal)"
+    elif others >= WITHHELD_RATIO / 2:
+        why = f"other programs used {percent(others)} of that CPU"
+    else:
+        why = "nobody else used that CPU, so a CPU quota may hold them (cgroup cpu.max, cpu.cfs_quota_us)"
+    return Finding(
+        Cause.OTHER_LOAD,
+        f"The {role}'s threads wanted to run and got no CPU {percent(waited)} of the time: {why}.",
+        waited,
+        0.9,
+        (
+            figure(f"Run queue: {percent(end.run_queue_ratio or 0)} of the time.", "threads", end, waited, "ratio"),
+            figure(f"Neither the load nor softirqs: {percent(others)} of the CPU.", "cpu", end, others, "ratio"),
+            figure(f"Steal: {percent(stolen)} of the CPU.", "cpu", end, stolen, "ratio"),
+        ),
+        "The rate is the same when the threads need not wait for a CPU.",
+        is_counted=True,
     )
 
 

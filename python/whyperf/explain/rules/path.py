@@ -9,14 +9,16 @@ from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     LOST_BEHIND_PATH,
+    SEGMENTS,
     UNDECIDED,
     WINDOWS,
     Finding,
     clipped,
     figure,
+    is_on_cpu,
     state_evidence,
 )
-from whyperf.explain.rules.gain import FULL_LINE_USE, is_line_seen
+from whyperf.explain.rules.gain import FULL_LINE_USE, NEIGHBOR_RTT_NS, is_line_seen
 from whyperf.explain.states import SenderState as S
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
@@ -121,7 +123,7 @@ def _unused(facts: Facts) -> float:
 
 
 def bottleneck(facts: Facts) -> Finding | None:
-    """The line's narrowest part carries all it can, and a queue stands before it."""
+    """The path's narrowest part carries all it can, and a queue stands before it."""
     told, wait = facts.segments, _path_wait(facts)
     growth = facts.windows.rtt_growth
     if pacing_rate(facts) is not None:
@@ -130,46 +132,53 @@ def bottleneck(facts: Facts) -> Finding | None:
     use = _use(facts)
     if told.line_bps is None or use is None:
         return None
-    overruns = _overruns(facts)
-    queued = (growth is not None and growth >= 1.15) or overruns
+    if facts.level == "segments":
+        overruns = _overruns(facts)
+        queued = (growth is not None and growth >= 1.15) or overruns
+    else:
+        # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
+        queued = overruns = not is_on_cpu(facts)
     if use < (LEAST_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
         return None
     trip = facts.windows
     grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (
-        f"; round trips grew from {seconds(trip.rtt_ns_min)} to {seconds(trip.rtt_ns_median)}"
+        f"; the median RTT is {seconds(trip.rtt_ns_median)}, the minimum {seconds(trip.rtt_ns_min)}"
     )  # fmt: skip
-    evidence = [
-        state_evidence(facts.sender, "sender", *WAITS),
-        figure(
-            f"Segments arrive at {bit_rate(told.line_bps)}, {percent(told.line_steadiness or 0)} of them just so.",
-            "segments", facts.receiver, told.line_bps, "bit/s",
-        ),
-    ]  # fmt: skip
+    evidence = [state_evidence(facts.sender, "sender", *WAITS), _line(facts)]
     if growth is not None:
-        evidence.append(
-            figure(
-                f"The middle round trip is {significant(growth)} times the shortest.",
-                WINDOWS,
-                facts.sender,
-                growth,
-                "ratio",
-            )
-        )
+        words = f"Median RTT is {significant(growth)} × the minimum RTT."
+        evidence.append(figure(words, WINDOWS, facts.sender, growth, "ratio"))
     return Finding(
         Cause.BOTTLENECK,
         f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(use)} of it are used{grown}.",
         wait,
+        # Counters show the constant rate of a queue as well as a log does.
         0.95,
         tuple(evidence),
         "A second connection adds to the rate, or the queue before the line is empty.",
         None,
         {"line_bps": told.line_bps},
+        is_counted=True,
     )
+
+
+def _line(facts: Facts) -> Evidence:
+    """What shows the line's rate."""
+    told, steady = facts.segments, percent(facts.segments.line_steadiness or 0)
+    if facts.level == "segments":
+        words = f"Segments arrive at {bit_rate(told.line_bps or 0)}, {steady} of them just so."
+        return figure(words, SEGMENTS, facts.receiver, told.line_bps, "bit/s")
+    words = (
+        f"The path delivered {bit_rate(told.line_bps or 0)} in {steady} of the time, rarely more, with a queue."
+    )
+    return figure(words, WINDOWS, facts.sender, told.line_bps, "bit/s")
 
 
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     told, wait = facts.segments, _path_wait(facts)
+    if facts.level != "segments":
+        return _counted_losses(facts, Cause.SMALL_QUEUE, "when a queue on the path overflows")
     if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
         return None
     whose = _whose(facts)
@@ -207,7 +216,40 @@ def burst_loss(facts: Facts) -> Finding | None:
     return _loss(facts, bursts=True)
 
 
+def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
+    """Without a log: that segments are lost and that it costs the rate, but not where and when."""
+    told, seen = facts.segments, facts.windows
+    lost_ratio = (told.retransmitted_ratio or 0.0) * (1 - (told.spurious_ratio or 0.0))
+    if _path_wait(facts) < 0.3 or is_on_cpu(facts) or bottleneck(facts) is not None or pacing_rate(facts) is not None:
+        return None
+    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < LEAST_LOST_TO_REDUCTIONS:
+        return None
+    number = round(lost_ratio * (told.data_segments or 0))
+    words = f"{number:,} of {told.data_segments or 0:,} data segments were lost and sent again"
+    return Finding(
+        cause,
+        f"The path loses {number:,} of {told.data_segments or 0:,} data segments, possibly {when}: each loss reduces "
+        "the congestion window.",
+        _unused(facts),
+        UNDECIDED,
+        (
+            figure(f"{words}.", WINDOWS, facts.sender, lost_ratio, "ratio"),
+            state_evidence(facts.sender, "sender", S.UNKNOWN),
+        ),
+        "The rate is the same when nothing is lost.",
+        None,
+        open_because=f"{words}, and counters do not show which segments; a segment log does (--evidence segments)",
+    )
+
+
+LEAST_LOST_TO_REDUCTIONS = 0.1
+"""Part of the time from which on reductions of the congestion window are what keeps the rate down."""
+
+
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
+    if facts.level != "segments":
+        cause, when = (Cause.BURST_LOSS, "many in a row") if bursts else (Cause.RANDOM_LOSS, "at random")
+        return _counted_losses(facts, cause, when)
     told, wait = facts.segments, _path_wait(facts)
     each, odds = told.lost_segments_per_run, told.loss_burst_odds_log10
     if not _has_losses(facts) or wait < 0.1 or each is None or odds is None:
@@ -254,19 +296,25 @@ def reordering(facts: Facts) -> Finding | None:
     # What had arrived and is asked for again nevertheless was lost behind the path.
     if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
         return None
-    lost = _unused(facts)
+    lost, certainty = _unused(facts), 0.9
     if facts.level != "segments":
-        # Nobody saw what the sender waited for: no more than what it sent again can have cost its window.
-        lost = min(lost, _lost_to_reductions(facts))
+        if told.reordering_events is not None and told.reordering_events < LEAST_REORDERINGS:
+            return None
+        # Nobody saw what the sender waited for: no more than what it sent again for nothing can have cost its window.
+        needless = (told.retransmitted_ratio or 0.0) * (1.0 if told.spurious_ratio is None else told.spurious_ratio)
+        lost = min(lost, _lost_to_reductions(facts, needless))
+        certainty = UNDECIDED if told.reordering_events is None or told.spurious_ratio is None else certainty
     spurious = told.spurious_ratio
     again = "" if spurious is None else f", and {percent(spurious)} of what was sent again had not been lost"
     return Finding(
         Cause.REORDERING,
-        f"The path changes the order: {percent(late)} of the packets came behind a later one{again}.",
+        f"The path reorders packets: {percent(late)} of them arrived out of order{again}.",
         lost,
-        0.9,
+        certainty,
         (
-            figure(f"{percent(late)} of the data packets came late.", "segments", facts.receiver, late, "ratio"),
+            figure(
+                f"{percent(late)} of the data packets arrived out of order.", SEGMENTS, facts.receiver, late, "ratio"
+            ),
             *_losses(facts),
         ),
         "Everything arrives in the order in which it was sent while the rate is as low.",
@@ -274,18 +322,22 @@ def reordering(facts: Facts) -> Finding | None:
     )
 
 
-def _lost_to_reductions(facts: Facts) -> float:
-    """Part of the time that reductions of the congestion window can have cost, one for each segment sent again.
+LEAST_REORDERINGS = 3
+"""Fewer times that the sender's kernel saw reordering are a disturbance."""
+
+
+def _lost_to_reductions(facts: Facts, ratio: float) -> float:
+    """Part of the time that reductions of the congestion window can have cost, one for `ratio` of the segments each.
 
     A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
     5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
     """
     told, seen = facts.segments, facts.windows
     if told.data_segments is None or seen.rtt_ns_median is None:
-        return 1.0
-    again = (told.retransmitted_ratio or 0.0) * told.data_segments
+        return 1.0 if ratio else 0.0
+    reductions = ratio * told.data_segments / max(1, facts.connections)
     trips = 1 + (seen.cwnd_segments_median or 0) / 8
-    return clipped(again * trips * seen.rtt_ns_median / max(1, facts.life_ns))
+    return clipped(reductions * trips * seen.rtt_ns_median / max(1, facts.life_ns))
 
 
 def ack_thinning(facts: Facts) -> Finding | None:
@@ -295,7 +347,8 @@ def ack_thinning(facts: Facts) -> Finding | None:
         return None
     waits = facts.sender.ratio(*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
     if facts.level != "segments":
-        waits += facts.sender.ratio(S.UNKNOWN)
+        # What a full line makes the sender wait for is not the ACKs' doing.
+        waits = (waits + facts.sender.ratio(S.UNKNOWN)) * (1 - (_use(facts) or 0.0))
     lost = clipped(waits)
     if lost < 0.1:
         return None
@@ -347,7 +400,8 @@ def slow_start(facts: Facts) -> Finding | None:
 def pacing_rate(facts: Facts) -> Finding | None:
     """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
     told = facts.segments
-    if told.pacing_bps is None or (told.pacing_constant_ratio or 0) < 0.5:
+    constant = told.pacing_constant_ratio or 0.0
+    if told.pacing_bps is None or constant < (0.5 if facts.level == "segments" else LEAST_SAMPLES_PACED):
         return None
     lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
     # No faster than that in all, and about as fast while there is anything to send.
@@ -363,11 +417,19 @@ def pacing_rate(facts: Facts) -> Finding | None:
         0.97,
         (
             figure(
-                f"{percent(told.pacing_constant_ratio or 0)} of the segments left with just this pacing rate.",
-                "segments", facts.sender, told.pacing_bps, "bit/s",
+                f"{percent(constant)} of the {_looked_at(facts)} have just this pacing rate.",
+                WINDOWS, facts.sender, told.pacing_bps, "bit/s",
             ),
             state_evidence(facts.sender, "sender", S.PACING),
         ),
         "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
         gain.of_ends_in_large_packets(facts, saved="sender"),
     )  # fmt: skip
+
+
+LEAST_SAMPLES_PACED = 0.9
+"""Part of the samples with the same pacing rate: a congestion control changes it from one to the next."""
+
+
+def _looked_at(facts: Facts) -> str:
+    return "segments" if facts.level == "segments" else "samples"

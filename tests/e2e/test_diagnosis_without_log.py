@@ -1,0 +1,97 @@
+"""The line that `whyperf run` prints from counters: a full bottleneck is one, and losses are never reordering."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.whyperf_command import whyperf
+
+pytestmark = [pytest.mark.root, pytest.mark.alone]
+
+MIN_RIGHT_RATIO = 0.95
+
+
+def diagnosis(folder: Path, name: str, *words: str) -> str:
+    """What the run says after `Why:`."""
+    done = whyperf("run", "--no-report", *words, "--out", folder / name, folder=folder)
+    assert done.status in {0, 3}, done.err
+    found = re.search(r"^Why: (.*)$", done.out, re.MULTILINE)
+    assert found is not None, done.out
+    return found[1]
+
+
+def over_path(rtt_ms: int, rate: str, control: str, **factors: object) -> tuple[str, ...]:
+    levels = {"path_rtt_ms": rtt_ms, "path_rate_bps": rate, **factors}
+    return ("-C", control, *(word for name, level in levels.items() for word in ("--set", f"{name}={level}")))
+
+
+@pytest.mark.parametrize(
+    ("control", "connections", "discipline", "rate"),
+    [("cubic", 1, "drop_tail", "50M"), ("reno", 16, "codel", "50M"), ("bbr", 4, "drop_tail", "200M")],
+)
+def test_a_full_bottleneck_is_recognized(
+    tmp_path: Path, control: str, connections: int, discipline: str, rate: str
+) -> None:
+    options = over_path(10, rate, control, connections=connections, path_discipline=discipline)
+    told = diagnosis(tmp_path, "full", *options, "-t", "3")
+    assert told.startswith("The path's bottleneck of "), told
+    # Its rate is right, headers included, within 2 %.
+    number, unit = re.search(r"bottleneck of ([0-9.]+) ([MG])bit/s", told).groups()  # type: ignore[union-attr]
+    assert float(number) * {"M": 1, "G": 1000}[unit] == pytest.approx(float(rate[:-1]), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "factors", "expected"),
+    [
+        ("losses", {"path_loss": 0.01}, "Not known between small queue, random loss and burst loss"),
+        ("small-queue", {"path_queue": "4p"}, "Not known between small queue, random loss and burst loss"),
+        ("paced", {"pacing_rate_bps": "20M"}, "The sender is paced to 20.0 Mbit/s"),
+        ("slow-writer", {"write_rate_bps": "20M"}, "The sending application is the limit"),
+    ],
+)
+def test_what_is_no_full_bottleneck_is_not_called_one(
+    tmp_path: Path, name: str, factors: dict[str, object], expected: str
+) -> None:
+    told = diagnosis(tmp_path, name, *over_path(20, "100M", "reno", **factors), "-t", "3")
+    assert told.startswith(expected), told
+
+
+@pytest.mark.parametrize(
+    ("asked", "factors", "expected"),
+    [
+        ("80M", {}, "Not known between bottleneck and random loss: "),
+        ("20M", {"path_loss": 0.05}, "Not known between bottleneck and random loss: "),
+        ("20M", {}, "The rate that was asked for is the limit: 20.0 Mbit/s was asked for"),
+    ],
+)
+def test_lost_datagrams_and_the_asked_rate_come_first(
+    tmp_path: Path, asked: str, factors: dict[str, object], expected: str
+) -> None:
+    options = over_path(10, "50M", "cubic", write_rate_bps=asked, **factors)
+    told = diagnosis(tmp_path, "datagrams", "udp-stream", *options, "-t", "2")
+    assert told.startswith(expected), told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_full_bottleneck_is_recognized_in_nearly_all_of_72_runs(tmp_path: Path) -> None:
+    """Each run has the default length. CoDel may keep one connection of Reno below the rate of a path of 40 ms."""
+    wrong = {}
+    settings = [
+        (discipline, connections, control, rtt_ms, rate)
+        for discipline in ("drop_tail", "codel")
+        for connections in (1, 4, 16)
+        for control in ("reno", "cubic", "bbr")
+        for rtt_ms in (10, 40)
+        for rate in ("50M", "200M")
+    ]
+    for discipline, connections, control, rtt_ms, rate in settings:
+        options = over_path(rtt_ms, rate, control, connections=connections, path_discipline=discipline)
+        name = f"{discipline}-{connections}-{control}-{rtt_ms}-{rate}"
+        told = diagnosis(tmp_path, name, *options)
+        if not told.startswith("The path's bottleneck of "):
+            wrong[name] = told
+        assert not told.startswith("The path reorders"), told
+    assert len(wrong) <= (1 - MIN_RIGHT_RATIO) * len(settings), json.dumps(wrong, indent=1)

@@ -1,0 +1,103 @@
+"""The rate of a path's bottleneck without a segment log: found where a queue is served, and nowhere else."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.analyze.flow.trial import EndEvidence
+from whyperf.explain.gather.deliveries import Steps, delivered_line, line_of_steps
+
+LINE_BPS = 95.6e6
+MSS = 1448
+SEED = np.random.default_rng(20)
+
+
+def steps(rates: NDArray[np.float64], queue: NDArray[np.float64] | float, **known: float) -> Steps:
+    defaults = {"backlogged_ratio": 1.0, "window_segments": 80.0}
+    queues = np.broadcast_to(np.asarray(queue, dtype=np.float64), rates.shape)
+    return Steps(rates, queues, mss_bytes=MSS, **(defaults | known))
+
+
+FULL = LINE_BPS * SEED.normal(1, 0.003, 40)
+SAWTOOTH = LINE_BPS * np.tile(np.linspace(0.5, 1.0, 20), 2)
+
+
+def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:
+    found = line_of_steps(steps(FULL, np.linspace(0.1, 0.9, 40)))
+    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
+    assert found.use_ratio == pytest.approx(1.0, abs=0.01)
+    assert found.steadiness == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> None:
+    rates = np.concatenate((FULL[:15], LINE_BPS * np.linspace(0.75, 0.97, 25)))
+    found = line_of_steps(steps(rates, np.concatenate((np.full(15, 0.1), np.full(25, 0.01)))))
+    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.01)
+    assert found.use_ratio == pytest.approx(rates.mean() / LINE_BPS, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("why", "these"),
+    [
+        ("a window or a pacing rate: no queue", steps(FULL, 0.01)),
+        ("a queue only while the rate is lower", steps(FULL, np.r_[np.zeros(30), np.full(10, 0.5)])),
+        ("losses: the window grows and is reduced", steps(SAWTOOTH, 0.1)),
+        ("several windows that vary", steps(LINE_BPS * SEED.normal(1, 0.08, 40), 0.1)),
+        ("what is delivered faster at times", steps(np.r_[FULL[:30], 1.5 * FULL[30:]], 0.3)),
+        ("the application has nothing to send", steps(FULL, 0.3, backlogged_ratio=0.3)),
+        ("a window of a few segments", steps(FULL, 0.3, window_segments=4.0)),
+        ("too little time", steps(FULL[:4], 0.3)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_no_line_is_seen_where_something_else_sets_the_rate(why: str, these: Steps) -> None:
+    assert line_of_steps(these).bps is None, why
+
+
+def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
+    """Two connections that share a line for 4 s, sampled every 100 ms; their samples are 30 ms apart."""
+    rows = [
+        {
+            "connection": connection,
+            "phase": "measure",
+            "sample_mono_ns": at * 100_000_000 + connection * 30_000_000,
+            "delivered_segments": round(share * LINE_BPS / 8 / MSS * (at * 0.1 + connection * 0.03)),
+            "send_mss_bytes": MSS,
+            "rtt_ns": 15_000_000,
+            "rtt_ns_min": 10_000_000,
+            "not_sent_bytes": 100_000,
+            "cwnd_segments": 60,
+            "application_limited": False,
+        }
+        | changed
+        for connection, share in ((0, 0.3), (1, 0.7))
+        for at in range(40)
+    ]
+    pl.DataFrame(rows).write_parquet(folder / "tcp_info.near.parquet")
+    end = FlowEnd("near", "sender", 0, EndEvidence())
+    return FlowTrial(folder, "001-c0001", "c0001", "complete", {"near": end}, 0, None), end
+
+
+def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
+    found = delivered_line(*trial(tmp_path))
+    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"application_limited": True},
+        {"not_sent_bytes": 0},
+        {"rtt_ns_min": 15_000_000},
+        {"rtt_ns": 150_000, "rtt_ns_min": 50_000},
+        {"delivered_segments": None},
+        {"phase": "warm-up"},
+    ],
+    ids=str,
+)
+def test_a_trial_without_a_queue_on_a_path_shows_no_line(tmp_path: Path, changed: dict[str, object]) -> None:
+    assert delivered_line(*trial(tmp_path, **changed)).bps is None

@@ -22,9 +22,9 @@ def diagnosis(folder: Path, name: str, *words: str) -> str:
     return found[1]
 
 
-def over_path(rtt_ms: int, rate: str, control: str, **factors: object) -> tuple[str, ...]:
+def over_path(rtt_ms: int, rate: str, **factors: object) -> list[str]:
     levels = {"path_rtt_ms": rtt_ms, "path_rate_bps": rate, **factors}
-    return ("-C", control, *(word for name, level in levels.items() for word in ("--set", f"{name}={level}")))
+    return [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def over_path(rtt_ms: int, rate: str, control: str, **factors: object) -> tuple[
 def test_a_full_bottleneck_is_recognized(
     tmp_path: Path, control: str, connections: int, discipline: str, rate: str
 ) -> None:
-    options = over_path(10, rate, control, connections=connections, path_discipline=discipline)
+    options = over_path(10, rate, congestion_control=control, connections=connections, path_discipline=discipline)
     told = diagnosis(tmp_path, "full", *options, "-t", "3")
     assert told.startswith("The path's bottleneck of "), told
     # Its rate is right, headers included, within 2 %.
@@ -54,7 +54,7 @@ def test_a_full_bottleneck_is_recognized(
 def test_what_is_no_full_bottleneck_is_not_called_one(
     tmp_path: Path, name: str, factors: dict[str, object], expected: str
 ) -> None:
-    told = diagnosis(tmp_path, name, *over_path(20, "100M", "reno", **factors), "-t", "3")
+    told = diagnosis(tmp_path, name, *over_path(20, "100M", congestion_control="reno", **factors), "-t", "3")
     assert told.startswith(expected), told
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
 def test_lost_datagrams_and_the_asked_rate_come_first(
     tmp_path: Path, asked: str, factors: dict[str, object], expected: str
 ) -> None:
-    options = over_path(10, "50M", "cubic", write_rate_bps=asked, **factors)
+    options = over_path(10, "50M", write_rate_bps=asked, **factors)
     told = diagnosis(tmp_path, "datagrams", "udp-stream", *options, "-t", "2")
     assert told.startswith(expected), told
 
@@ -88,9 +88,9 @@ def test_a_full_bottleneck_is_recognized_in_nearly_all_of_72_runs(tmp_path: Path
         for rate in ("50M", "200M")
     ]
     for discipline, connections, control, rtt_ms, rate in settings:
-        options = over_path(rtt_ms, rate, control, connections=connections, path_discipline=discipline)
+        setting = {"congestion_control": control, "connections": connections, "path_discipline": discipline}
         name = f"{discipline}-{connections}-{control}-{rtt_ms}-{rate}"
-        told = diagnosis(tmp_path, name, *options)
+        told = diagnosis(tmp_path, name, *over_path(rtt_ms, rate, **setting))
         if not told.startswith("The path's bottleneck of "):
             wrong[name] = told
         assert not told.startswith("The path reorders"), told

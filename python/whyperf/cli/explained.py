@@ -12,8 +12,8 @@ from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
-from whyperf.explain.headline import gain_told
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.predicted import command_label, gain_line
 from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
@@ -225,12 +225,15 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         if verdict.change.by_hand:
             yield f"By hand: {verdict.change.by_hand}"
         if verdict.change.command:
-            yield f"         {verdict.change.command}"
-    if verdict.predicted_gain is not None:
-        basis = f"; by {verdict.predicted_from}" if verdict.predicted_from else ""
-        yield f"Predicted: {gain_told(verdict)}{basis}"
+            yield f"{command_label(verdict.change)}: {verdict.change.command}"
+    if gain := gain_line(verdict):
+        yield gain
     if (tried := verdict.verification) is not None:
-        yield tried.words + (f" Kept in {tried.experiment}." if tried.experiment else "")
+        yield tried.cause_words or tried.words
+        if tried.prediction_words:
+            yield tried.prediction_words
+        if tried.experiment:
+            yield f"Kept in {tried.experiment}."
     if verdict.refuted_by:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:

@@ -75,8 +75,8 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
 
     rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
     logged = {cell for block in experiment.plan.log_blocks for cell in block}
-    # A baseline beside a dose would tell what is to be foretold.
-    explained = explain_experiment(experiment, cells=logged, rates=rates, beside=False)
+    # The plan has what is to be predicted: a baseline, and the rate of the emulated path.
+    explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False)
     grades = grade(catalog, experiment.plan, rates, explained)
     proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
     if proofs is None:

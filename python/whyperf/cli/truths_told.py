@@ -12,7 +12,7 @@ from whyperf.explain.verify import change_words
 from whyperf.truth import Part
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.grade import Grade
-from whyperf.truth.page import bar, foretold, gained, lowered, outcome, reached
+from whyperf.truth.page import bar, claimed, foretold, gained, lowered, outcome, reached
 from whyperf.truth.proving import Proof
 
 #: Width of tables where standard output is no terminal.
@@ -50,7 +50,7 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     table = _table("Experiment", "Dose", "Change", "Predicted", "Gain", "Right change", "Wrong change", "Gain", "Is")
     for one in proofs:
         claim = one.claim
-        predicted = "" if claim.predicted_gain is None else f"{claim.predicted_gain:.2f}"
+        predicted = claimed(claim)
         change = claim.obstacle or change_words(claim.right)
         right, wrong = (gained(one.right), outcome(one.right)), (gained(one.wrong), outcome(one.wrong))
         named = (claim.role.of, str(claim.role.dose), change, predicted)
@@ -77,7 +77,8 @@ def _put(one: Grade) -> list[str]:
 
 
 def _gains(one: Grade) -> tuple[str, str]:
-    return ("", "") if one.prediction is None else (foretold(one), significant(one.prediction.measured))
+    measured = "" if one.prediction is None else significant(one.prediction.measured)
+    return ("" if not (one.prediction or one.unpredicted_because) else foretold(one)), measured
 
 
 def _right(one: Grade) -> str:

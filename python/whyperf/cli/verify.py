@@ -10,6 +10,7 @@ from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.explained import explained, tell
 from whyperf.cli.making import measure_missing_trials, say_how_to_resume, simulate_missing_trials
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
+from whyperf.explain.predicted import gain_words
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
     MOST_WITH_LOOKS,
@@ -70,7 +71,9 @@ def looks_asked(pairs: int, most: int | None) -> Looks:
 def tell_verification(
     experiment: Experiment, trial: str | None, cell: str | None, verdict: int | None, looks: Looks, *, as_json: bool
 ) -> int:
-    """Verifies and tells; returns the exit code: 0 confirmed, 3 refuted or undecided, 1 interrupted.
+    """Verifies and prints it; returns the exit code.
+
+    0: the cause is confirmed, whether or not the prediction was right; 3: refuted or undecided; 1: interrupted.
 
     Raises:
         UsageError: nothing can be tried, and why.
@@ -127,7 +130,9 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
     pairs = count(looks.first, "pair")
     more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
-    say(f"Trying {what} with {change_words(factors)}, in {pairs}{more}; kept in {folder}")
+    gain = gain_words(attempt.verdict)
+    predicted = f" Predicted gain: {gain}." if gain else ""
+    say(f"Trying {what} with {change_words(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,

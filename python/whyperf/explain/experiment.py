@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 
 from whyperf.analyze import Summary
 from whyperf.analyze.flow import FlowTrial, open_trial
@@ -10,13 +11,16 @@ from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import Cause
-from whyperf.explain.gather import by_payload, gather_facts, stated_line_bps
+from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_line_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
+from whyperf.explain.predicted import as_printed
 from whyperf.explain.rules import judge
+from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
 from whyperf.plan import LOG_PREFIX
+from whyperf.profile import ProfileError, Schedule, Workload, parse
 from whyperf.record import LOST, Experiment, Manifest, RecordError
 
 NO_TRIAL = "No trial of this cell can be read yet; `whyperf run` measures it."
@@ -31,7 +35,7 @@ def explain_experiment(
     cells: Collection[str] | None = None,
     rates: Mapping[str, float | None] | None = None,
     summary: Summary | None = None,
-    beside: bool = True,
+    by_plan: bool = True,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -40,7 +44,8 @@ def explain_experiment(
         cells: identifiers of those wanted; all when absent.
         rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
-        beside: whether a cell that is another one with its verdict's change tells what that brings.
+        by_plan: whether what the plan has beside a trial says more of a gain: another cell that is this one with the
+            change, and the rate of the emulated path.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
@@ -50,7 +55,7 @@ def explain_experiment(
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
     are_known = rates is not None
-    rates, others = rates or {}, Beside(experiment.plan.cells, rates or {}) if beside else None
+    rates, others = rates or {}, Beside(experiment.plan.cells, rates or {}) if by_plan else None
     explained = [
         explain_trial(
             experiment,
@@ -59,6 +64,7 @@ def explain_experiment(
             rate=rates.get(cell.id),
             one_machine=one_machine,
             beside=others,
+            by_plan=by_plan,
         )
         for cell in wanted
     ]
@@ -101,9 +107,11 @@ def explain_trial(
     rate: float | None = None,
     one_machine: bool | None = None,
     beside: Beside | None = None,
+    by_plan: bool = True,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation. `rate` is the cell's goodput, where it was measured,
-    and `beside` the experiment's cells that may have been measured with a verdict's change.
+    and `beside` the experiment's cells that may have been measured with a verdict's change. `by_plan` lets the rate of
+    the emulated path bound predicted gains.
     """
     if trial is None:
         return _unexplained(cell, None, rate, NO_TRIAL)
@@ -113,7 +121,7 @@ def explain_trial(
         return _unexplained(cell, trial, rate, text)
     try:
         read = by_payload(open_trial(folder))
-        return _explained(experiment, cell, read, rate, one_machine=one_machine, beside=beside)
+        return _explained(experiment, cell, read, rate, one_machine=one_machine, beside=beside, by_plan=by_plan)
     except RecordError as error:
         return _unexplained(cell, trial, rate, f"Trial {trial} cannot be read: {error}.")
 
@@ -126,6 +134,7 @@ def _explained(
     *,
     one_machine: bool | None,
     beside: Beside | None,
+    by_plan: bool,
 ) -> CellExplanation:
     budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
@@ -135,15 +144,16 @@ def _explained(
         telling = beside_facts.submit(patterns_of, trial, connections)
         facts = gather_facts(trial, budgets, one_machine=same)
         patterns = telling.result()
-    factors = next((one.factors for one in experiment.plan.cells if one.id == cell), {})
-    line = stated_line_bps(trial, experiment.hosts(), factors)
+    setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
+    line = stated_line_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=line)
     if facts.datagrams is not None:
-        facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(factors)))
+        facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(setup.factors)))
     faults: list[str] = []
-    verdicts = judge(facts, factors, on_fault=faults.append)
+    verdicts = judge(facts, setup, on_fault=faults.append)
     if beside is not None:
         verdicts = [beside.measured(cell, verdict) for verdict in verdicts]
+    verdicts = [as_printed(verdict) for verdict in verdicts]
     shares = facts.sender.shares
     told = facts.rate_bps if rate is None else rate
     return CellExplanation(
@@ -163,6 +173,29 @@ def _asked_bps(factors: Mapping[str, object]) -> float | None:
     """The rate that a sender of datagrams was asked for, all connections together; None: as fast as possible."""
     rate, connections = factors.get("write_rate_bps"), factors.get("connections", 1)
     return float(rate * connections) if isinstance(rate, int) and isinstance(connections, int) else None
+
+
+def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
+    hosts = experiment.hosts()
+    workloads, schedules = _own_parts(experiment.profile_text, experiment.plan.profile)
+    return Setup(
+        factors=next((one.factors for one in experiment.plan.cells if one.id == cell), {}),
+        testbed=experiment.plan.testbed.kind,
+        hosts=hosts,
+        devices={host: carrying_device(trial, host, facts) for host, facts in hosts.items()},
+        workloads=workloads,
+        schedules=schedules,
+    )
+
+
+@lru_cache(maxsize=8)
+def _own_parts(text: str, name: str) -> tuple[Mapping[str, Workload], Mapping[str, Schedule]]:
+    """Workloads and schedules of the profile's own; none where it cannot be read any more."""
+    try:
+        profile = parse(text, name=name, where=name)
+    except ProfileError:
+        return {}, {}
+    return profile.workloads, profile.schedules
 
 
 def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) -> CellExplanation:

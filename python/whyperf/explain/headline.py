@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-from whyperf.analyze.quantity import count, significant
+from whyperf.analyze.quantity import count
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Verdict
+from whyperf.explain.predicted import MIN_GAIN, OPEN, gain_words
 from whyperf.profile import as_set
 
 _WRITTEN = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU", "nagle": "Nagle"}
-
-_WORTH_TELLING = 1.05
-"""Predicted gains below are within what repeating a trial changes."""
 
 
 def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp") -> str:
@@ -24,19 +22,15 @@ def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp
 
 def _gain(verdict: Verdict) -> str:
     gain, change = verdict.predicted_gain, verdict.change
-    if gain is None or gain < _WORTH_TELLING or change is None:
+    if change is None:
         return ""
     levels = ", ".join(as_set(change.factors))
-    return f" Without it: {gain_told(verdict)}{f' with {levels}' if levels else ''}."
-
-
-def gain_told(verdict: Verdict) -> str:
-    """A predicted gain and how far it may be off: `about 12 times the rate (8 to 18)`; "" without one."""
-    gain, low, high = verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high
-    if gain is None:
+    with_levels = f" with {levels}" if levels else ""
+    if verdict.unpredicted_because:
+        return f" The gain without it{with_levels} {OPEN}."
+    if gain is None or gain < MIN_GAIN:
         return ""
-    between = "" if low is None or high is None else f" ({significant(low, 2)} to {significant(high, 2)})"
-    return f"about {significant(gain, 2)} times the rate{between}"
+    return f" Without it: {gain_words(verdict)}{with_levels}."
 
 
 def experiment_headline(cells: Sequence[CellExplanation]) -> str:

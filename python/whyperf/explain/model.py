@@ -169,19 +169,24 @@ class Evidence(Part):
 class Change(Part):
     """What to change: factors of whyperf with their new levels, and what a user of the hosts would do.
 
-    `factors` is empty where no factor can make the change; `by_hand` then is all there is.
+    `factors` is empty where no factor can make the change, or the cell has it already; `by_hand` then is all there is.
+    `command` is for the host `command_host`, near or far; "" is either or both. `is_host_wide` says that it changes a
+    setting that all programs of that host share.
     """
 
     factors: dict[str, Level] = Field(default_factory=dict)
     by_hand: str = ""
     command: str = ""
+    command_host: str = ""
+    is_host_wide: bool = False
 
 
 class Verification(Part):
     """The change was made and measured, interleaved with the original.
 
     Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval hold
-    at every look that was taken (`explain.verify.looks`).
+    at every look that was taken (`explain.verify.looks`). `outcome` is about the cause alone, `is_as_predicted` about
+    the size of the gain.
     """
 
     outcome: Literal["confirmed", "refuted", "undecided"]
@@ -189,12 +194,16 @@ class Verification(Part):
     predicted_low: float | None = None
     predicted_high: float | None = None
     is_as_predicted: bool | None = None
-    """Whether the measured interval meets the predicted one; null where no interval was predicted."""
+    """Whether the prediction was right: the measured interval meets the predicted one. Null where nothing was
+    predicted, or the pairs allow both the prediction and no gain at all."""
     measured_gain: float | None
     low: float | None
     high: float | None
     pairs: int
     words: str
+    """`cause_words` and `prediction_words`."""
+    cause_words: str = ""
+    prediction_words: str = ""
     experiment: str = ""
 
 
@@ -204,7 +213,8 @@ class Verdict(Part):
     `lost_ratio` is the part of the time (or of the rate that was possible) that the cause took. `confidence` is high,
     medium or low: whether the evidence leaves another cause that would look the same. `predicted_gain` is the rate with
     the change over the rate now, most likely between `predicted_low` and `predicted_high`; `predicted_from` says what
-    limit was taken for the next.
+    limit was taken for the next. Where these two are more than 5 times apart `predicted_gain` is null, and
+    `unpredicted_because` says why.
     """
 
     cause: Cause
@@ -218,6 +228,7 @@ class Verdict(Part):
     predicted_low: float | None = None
     predicted_high: float | None = None
     predicted_from: str = ""
+    unpredicted_because: str = ""
     verification: Verification | None = None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Explanation
+from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.plan import Plan
 from whyperf.truth.catalog import Catalog, Quiet
@@ -32,7 +32,7 @@ class Grade:
     rate that it took: of a dose against its baseline, of a pair what the lesser of the two takes beside the other;
     None where a rate is missing. `told` are the causes of the verdicts in their order. `closed_ratio` is the least
     part of a connection's life that is in named states, over connections and ends. `prediction` is what the first right
-    verdict on a dose foretold, where that can be compared.
+    verdict on a dose foretold, where that can be compared; `unpredicted_because` is why it predicted nothing.
     """
 
     role: Role
@@ -47,6 +47,7 @@ class Grade:
     chronographs: Chronographs
     missing: tuple[str, ...]
     prediction: Prediction | None = None
+    unpredicted_because: str = ""
 
     @property
     def counts(self) -> bool:
@@ -89,6 +90,7 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
         if cell is None or explanation is None or not role.is_explained:
             continue
         without, causes = _without(role, rates), _causes(catalog, role)
+        right = next((one for one in explanation.verdicts[:2] if one.cause in causes), None)
         baseline = factors.get(f"{role.of}-{Part.BASELINE}", {})
         grades.append(
             Grade(
@@ -103,7 +105,8 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
                 closed_ratio=_closed_ratio(explanation),
                 chronographs=_chronographs(explanation),
                 missing=tuple(explanation.missing),
-                prediction=_prediction(explanation, causes, _gain(rates[role.sweep], without), role, baseline),
+                prediction=_prediction(right, _gain(rates[role.sweep], without), role, baseline),
+                unpredicted_because=right.unpredicted_because if right is not None else "",
             )
         )
     return grades
@@ -137,16 +140,11 @@ def _gain(rate: float | None, without: float | None) -> float | None:
 
 
 def _prediction(
-    explanation: CellExplanation,
-    causes: tuple[Cause, ...],
-    measured: float | None,
-    role: Role,
-    baseline: Mapping[str, object],
+    right: Verdict | None, measured: float | None, role: Role, baseline: Mapping[str, object]
 ) -> Prediction | None:
-    """Of a dose that counts: what the first right of its first two verdicts foretold."""
+    """Of a dose that counts: what `right`, the first right one of its first two verdicts, foretold."""
     if role.part is not Part.DOSE or measured is None or measured < 1 / (1 - COUNTS_FROM):
         return None
-    right = next((one for one in explanation.verdicts[:2] if one.cause in causes), None)
     return prediction_of(right, measured, role.own, baseline)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from whyperf.analyze.quantity import significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verification
+from whyperf.explain.predicted import OPEN
 from whyperf.explain.verify import change_words
 from whyperf.profile import Factors, Level
 from whyperf.truth.design import Part
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.gains import MILD, median_error
 from whyperf.truth.grade import Grade
-from whyperf.truth.proving import Proof
+from whyperf.truth.proving import Claim, Proof
 
 SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -79,7 +80,7 @@ def _proofs(proofs: Sequence[Proof]) -> str:
         if claim.obstacle:
             rows.append((dose, claim.obstacle, *("-" for _ in headings[2:])))
             continue
-        predicted = "-" if claim.predicted_gain is None else f"{claim.predicted_gain:.2f}"
+        predicted = claimed(claim)
         sides = [cell for side in (one.right, one.wrong) for cell in (gained(side), outcome(side))]
         right = f"`{claim.cause}`: {change_words(claim.right)}"
         rows.append((dose, right, predicted, *sides[:2], change_words(claim.tried.wrong), *sides[2:]))
@@ -88,6 +89,13 @@ def _proofs(proofs: Sequence[Proof]) -> str:
         "Confirmed and refuted are as [explain.md](explain.md#trying-the-change) has them."
     )
     return f"### Whether the change does it\n\n{text}\n\n" + _table(headings, rows)
+
+
+def claimed(claim: Claim) -> str:
+    """The gain that a verdict predicted."""
+    if claim.predicted.gain is not None:
+        return f"{claim.predicted.gain:.2f}"
+    return "-" if claim.predicted.low is None else OPEN
 
 
 def gained(side: Verification | None) -> str:
@@ -194,7 +202,7 @@ def foretold(one: Grade) -> str:
     """The predicted gain and its interval."""
     told = one.prediction
     if told is None:
-        return "-"
+        return OPEN if one.unpredicted_because else "-"
     if told.low is None or told.high is None:
         return significant(told.predicted)
     return f"{significant(told.predicted)} ({significant(told.low, 2)} to {significant(told.high, 2)})"
@@ -271,6 +279,7 @@ def as_json(grades: Sequence[Grade], about: Mapping[str, str], proofs: Sequence[
                 "predicted_low": one.prediction.low if one.prediction else None,
                 "predicted_high": one.prediction.high if one.prediction else None,
                 "measured_gain": one.prediction.measured if one.prediction else None,
+                "unpredicted_because": one.unpredicted_because,
                 "closed_ratio": one.closed_ratio,
                 "chronographs": one.chronographs.compared,
                 "chronographs_agree": one.chronographs.agree,

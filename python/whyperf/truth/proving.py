@@ -11,7 +11,7 @@ from typing import Literal
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Verification
-from whyperf.explain.verify import Judged, Looks, Pair, change_words, judge
+from whyperf.explain.verify import Judged, Looks, Pair, PredictedGain, change_words, judge
 from whyperf.plan import Plan, PlannedTrial, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify
@@ -40,7 +40,7 @@ class Claim:
     tried: Tried
     cause: Cause | None = None
     right: Factors = field(default_factory=dict)
-    predicted_gain: float | None = None
+    predicted: PredictedGain = field(default_factory=PredictedGain)
     obstacle: str = ""
 
     def change(self, side: Side) -> Factors:
@@ -86,7 +86,8 @@ def _claim(catalog: Catalog, grade: Grade, tried: Tried, cell: CellExplanation) 
         return Claim(grade.role, tried, obstacle="no verdict is right")
     if verdict.change is None or not verdict.change.factors:
         return Claim(grade.role, tried, verdict.cause, obstacle="its change is made by hand only")
-    claim = Claim(grade.role, tried, verdict.cause, dict(verdict.change.factors), verdict.predicted_gain)
+    predicted = PredictedGain(verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high)
+    claim = Claim(grade.role, tried, verdict.cause, dict(verdict.change.factors), predicted)
     try:
         build(_profile(catalog, [claim], 1, 1))
     except ProfileError as error:
@@ -204,7 +205,7 @@ class Progress:
             if original and changed:
                 pairs.append(Pair(number, original, changed))
         words = change_words(claim.change(side))
-        return judge(pairs, claim.predicted_gain, self._looks, tried=tried, change=words)
+        return judge(pairs, claim.predicted, self._looks, tried=tried, change=words)
 
 
 def outcomes(proofs: Sequence[Proof], side: Side) -> Mapping[str, int]:

@@ -14,6 +14,7 @@ from whyperf.explain.facts import DatagramFacts, ExchangeFacts
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.rules import judge
+from whyperf.explain.setup import Setup
 
 SECOND = 1_000 * MS
 ONE_BYTE: dict[str, Any] = {"call_bytes_mean": 1.0, "calls_count": 20_000}
@@ -71,6 +72,9 @@ def test_drops_before_the_measured_phase_do_not_count(tmp_path: Path) -> None:
     assert datagrams(trial(tmp_path)) == DatagramFacts(300, 100, 200, 6400, SECOND)
 
 
+OVER_UDP = Setup({"workload": "udp-stream", "transport": "udp"})
+
+
 def flood(**receiver: Any) -> Any:
     sender = {"thread_ratio": 0.98, "call_bytes_mean": 64.0, "calls_count": 300_000}
     return facts(sender, {"buffer_bytes": 8192, **receiver}, transport="udp", datagrams=FLOODED, level="counters")
@@ -81,7 +85,7 @@ def flood(**receiver: Any) -> Any:
     [(0.97, {"datagram_merge": True}, "no time to read faster"), (0.3, {"receive_buffer_bytes": 4 << 20}, "too small")],
 )
 def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dict[str, object], why: str) -> None:
-    verdicts = judge(flood(thread_ratio=busy))
+    verdicts = judge(flood(thread_ratio=busy), OVER_UDP)
     assert [one.cause for one in verdicts] == [Cause.RECEIVER_LOSS]
     assert verdicts[0].confidence == "high"
     assert why in verdicts[0].claim
@@ -91,7 +95,7 @@ def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dic
 
 
 def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
-    verdict = judge(flood(thread_ratio=0.3, other_ratio=0.6))[0]
+    verdict = judge(flood(thread_ratio=0.3, other_ratio=0.6), OVER_UDP)[0]
     assert verdict.cause is Cause.RECEIVER_LOSS
     assert "60 % of it other programs'" in verdict.claim
     assert verdict.change is not None

@@ -11,6 +11,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.facts import DatagramFacts, EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
 from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
+from whyperf.explain.setup import Setup
+from whyperf.profile import Factors
 
 MS = 1_000_000
 
@@ -403,8 +405,8 @@ def test_a_gain_ends_where_the_other_end_is_busy() -> None:
 def test_the_change_undoes_what_the_cell_set() -> None:
     found = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384})
 
-    def changed(factors: dict[str, object]) -> dict[str, object]:
-        change = judge(found, factors)[0].change
+    def changed(factors: Factors) -> Factors:
+        change = judge(found, Setup(factors))[0].change
         assert change is not None
         return dict(change.factors)
 
@@ -474,17 +476,15 @@ def test_a_loss_can_be_looked_up_in_the_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "window"),
+    ("setup", "window"),
     [
-        ({"window_bytes": 8192}, "default"),
-        ({"window_bytes": "default"}, 32_768),
-        ({"window_bytes": 8192, "hosts": "sparc2+sba-100@2.2.6"}, 32_768),
+        (Setup({"window_bytes": 8192}), "default"),
+        (Setup({"window_bytes": "default"}), 32_768),
+        (Setup({"window_bytes": 8192, "hosts": "sparc2+sba-100@2.2.6"}, testbed="model"), 32_768),
     ],
 )
-def test_a_window_that_writes_do_not_fit_gets_one_that_is_larger_there(
-    factors: dict[str, object], window: str | int
-) -> None:
-    (verdict, *_) = [one for one in judge(MISMATCH, factors) if one.cause is Cause.WRITE_WINDOW_MISMATCH]
+def test_a_window_that_writes_do_not_fit_gets_one_that_is_larger_there(setup: Setup, window: str | int) -> None:
+    (verdict, *_) = [one for one in judge(MISMATCH, setup) if one.cause is Cause.WRITE_WINDOW_MISMATCH]
     assert verdict.change is not None
     assert verdict.change.factors == {"window_bytes": window}
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from whyperf.explain.verify import Looks, Pair, judge, thresholds
-from whyperf.explain.verify.judgement import beside_range
+from whyperf.explain.verify import Looks, Pair, PredictedGain, judge, worth_gain
 
 
 def pairs_with(*gains: float) -> list[Pair]:
@@ -18,8 +17,8 @@ def all_at_once(count: int) -> Looks:
     ("gains", "predicted", "outcome"),
     [
         ((3.9, 4.0, 4.1, 4.0, 4.2, 3.8), 4.0, "confirmed"),
-        ((2.1, 2.2, 2.1, 2.2, 2.1, 2.2), 4.0, "confirmed"),  # half of the way, as doublings go
-        ((1.7, 1.8, 1.7, 1.8, 1.7, 1.8), 4.0, "undecided"),  # a gain, and not the one that was claimed
+        ((1.7, 1.8, 1.7, 1.8, 1.7, 1.8), 4.0, "confirmed"),  # the cause, though not the size of its gain
+        ((1.5, 1.6, 1.7, 1.5, 1.6, 1.7), 4.0, "undecided"),  # around what is worth the claim
         ((1.5, 1.45, 1.5, 1.4, 1.5, 1.5), 4.0, "refuted"),  # under a third of it
         ((0.99, 1.0, 1.01, 1.0, 1.02, 0.98), 1.5, "refuted"),
         ((1.0, 1.0, 1.0, 1.0, 1.0, 1.0), None, "refuted"),
@@ -29,16 +28,17 @@ def all_at_once(count: int) -> Looks:
         ((1.01, 1.0, 1.01, 1.0, 1.01, 1.0), 1.1, "refuted"),
         ((0.5, 0.5, 0.5, 0.5, 0.5, 0.5), 1.3, "refuted"),
         ((4.0, 4.0, 4.0, 4.0, 4.0), 4.0, "undecided"),  # five pairs tell no interval of 95 %
-        ((1.02, 1.03, 1.02, 1.9, 1.95, 1.98), 1.8, "undecided"),  # half of the way, and perhaps nothing
+        ((1.02, 1.03, 1.02, 1.9, 1.95, 1.98), 1.8, "undecided"),  # perhaps nothing
         ((2.0, 2.1, 1.9, 2.0, 0.02, 2.1, 2.0, 1.9, 2.0, 2.1, 2.0, 2.0), 2.0, "confirmed"),  # one wild pair
     ],
 )
 def test_the_outcome_follows_from_gain_interval_and_prediction(
     gains: tuple[float, ...], predicted: float | None, outcome: str
 ) -> None:
-    found, _ = judge(pairs_with(*gains), predicted, all_at_once(len(gains)))
+    found, _ = judge(pairs_with(*gains), PredictedGain(predicted), all_at_once(len(gains)))
     assert found.outcome == outcome
-    assert found.words.lower().startswith(outcome)
+    assert found.cause_words.startswith(f"Cause {outcome}: ")
+    assert found.words == f"{found.cause_words} {found.prediction_words}".rstrip()
     assert found.pairs == len(gains)
     if len(gains) >= 6:
         assert found.low is not None
@@ -46,43 +46,62 @@ def test_the_outcome_follows_from_gain_interval_and_prediction(
         assert found.low <= (found.measured_gain or 0) <= found.high
 
 
-@pytest.mark.parametrize("predicted", [None, 0.8, 1.0, 1.01, 1.05, 1.1, 1.21, 1.5, 3.0, 100.0])
-def test_no_gain_both_confirms_and_refutes(predicted: float | None) -> None:
-    confirms, refutes = thresholds(predicted)
-    assert 1 < refutes <= confirms
+@pytest.mark.parametrize(
+    ("claimed", "worth"), [(None, 1.1), (0.8, 1.1), (1.0, 1.1), (1.1, 1.0488), (1.21, 1.1), (4.0, 1.5874), (1000.0, 10)]
+)
+def test_a_larger_claim_wants_more_and_a_small_one_no_more_than_it_claims(claimed: float | None, worth: float) -> None:
+    assert worth_gain(claimed) == pytest.approx(worth, rel=1e-4)
 
 
 def test_pairs_without_a_result_are_told() -> None:
-    found, _ = judge(pairs_with(2.0, 2.0, 2.1), 2.0, all_at_once(6))
+    found, _ = judge(pairs_with(2.0, 2.0, 2.1), PredictedGain(2.0), all_at_once(6))
     assert "3 of 6 pairs" in found.words
 
 
 def test_without_any_pair_it_is_undecided_and_says_so() -> None:
-    found, _ = judge([], 2.0, all_at_once(6))
+    found, _ = judge([], PredictedGain(2.0), all_at_once(6))
     assert (found.outcome, found.measured_gain, found.low, found.high) == ("undecided", None, None, None)
     assert "0 of 6 pairs have a result" in found.words
 
 
-def test_the_sentence_has_both_gains_and_their_pairs() -> None:
-    gains = pairs_with(2.2, 2.3, 2.4, 2.2, 2.4, 2.3)
-    found, _ = judge(gains, 2.5, all_at_once(6), change="window_bytes = 65,536 bytes")
-    assert found.words == (
-        "Confirmed: with window_bytes = 65,536 bytes the rate was 2.30 times as high (2.20 to 2.40 times in "
-        "6 pairs); 2.50 times as high was predicted."
-    )
+MEASURED = (3.0, 3.1, 3.2, 2.8, 3.4, 3.1)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "is_as_predicted"), [(1.9, 2.5, True), (2.35, 3.0, True), (2.5, 3.0, False), (None, None, None)]
+    ("predicted", "is_as_predicted", "said"),
+    [
+        (PredictedGain(12.0, 8.0, 18.0), False, "Prediction wrong: predicted 12.0 (8.00 to 18.0), measured 3.10"),
+        (PredictedGain(0.25, 0.2, 0.3), False, "Prediction wrong: predicted 0.250 (0.200 to 0.300), measured 3.10"),
+        (PredictedGain(3.0, 2.0, 4.5), True, "Prediction right: predicted 3.00 (2.00 to 4.50), measured 3.10"),
+        (PredictedGain(4.0, 3.35, 4.5), True, "Prediction right: predicted 4.00 (3.35 to 4.50), measured 3.10"),
+        (PredictedGain(None, 2.0, 40.0), None, "Prediction: none was made"),
+        (PredictedGain(), None, "Prediction: none was made"),
+    ],
 )
-def test_the_predicted_range_is_held_against_the_measured_one(
-    low: float | None, high: float | None, is_as_predicted: bool | None
+def test_whether_it_is_the_cause_and_whether_the_gain_is_as_predicted_are_two_answers(
+    predicted: PredictedGain, is_as_predicted: bool | None, said: str
 ) -> None:
-    found, _ = judge(pairs_with(2.2, 2.3, 2.4, 2.2, 2.4, 2.3), 2.5, all_at_once(6))
-    ranged = beside_range(found, low, high)
-    assert ranged.is_as_predicted is is_as_predicted
-    words = ranged.words.removeprefix(found.words)
-    assert ("meets" in words, "missed" in words) == (is_as_predicted is True, is_as_predicted is False)
+    found, _ = judge(pairs_with(*MEASURED), predicted, all_at_once(6), change="window_bytes = 65,536 bytes")
+    assert found.outcome == "confirmed"
+    assert found.cause_words == (
+        "Cause confirmed: with window_bytes = 65,536 bytes the rate is 3.10 times as high (2.80 to 3.40 times in "
+        "6 pairs)."
+    )
+    assert found.is_as_predicted is is_as_predicted
+    assert found.prediction_words.startswith(said)
+    assert (found.predicted_gain, found.predicted_low, found.predicted_high) == predicted
+
+
+def test_noise_that_allows_no_gain_at_all_proves_no_prediction_right() -> None:
+    found, _ = judge(pairs_with(0.6, 1.9, 0.7, 1.6, 0.8, 1.9), PredictedGain(1.5, 1.3, 1.7), all_at_once(6))
+    assert (found.outcome, found.is_as_predicted) == ("undecided", None)
+    assert found.prediction_words.startswith("Prediction undecided: predicted 1.50")
+
+
+def test_of_a_gain_that_was_left_open_the_low_end_is_the_claim() -> None:
+    wide = PredictedGain(None, 27.0, 1000.0)
+    assert judge(pairs_with(*(2.9,) * 6), wide, all_at_once(6)).verification.outcome == "refuted"
+    assert judge(pairs_with(*(3.1,) * 6), wide, all_at_once(6)).verification.outcome == "confirmed"
 
 
 @pytest.mark.parametrize(
@@ -91,29 +110,29 @@ def test_the_predicted_range_is_held_against_the_measured_one(
         ((4.0,) * 6, 4.0, True),
         ((1.0,) * 6, 4.0, True),
         ((0.7, 2.0, 0.9, 1.9, 0.8, 1.8), 4.0, False),
-        ((1.7, 1.8, 1.7, 1.8, 1.7, 1.8), 4.0, True),  # a gain, less than the claim: more pairs would say the same
+        ((1.7, 1.8, 1.7, 1.8, 1.7, 1.8), 4.0, True),
         ((4.0,) * 5, 4.0, False),
     ],
 )
 def test_pairs_are_wanted_until_it_is_settled(
     gains: tuple[float, ...], predicted: float | None, *, is_settled: bool
 ) -> None:
-    assert judge(pairs_with(*gains), predicted, Looks(6, 16), tried=len(gains)).is_settled is is_settled
+    assert judge(pairs_with(*gains), PredictedGain(predicted), Looks(6, 16), tried=len(gains)).is_settled is is_settled
 
 
 def test_pairs_beyond_a_look_wait_for_the_next() -> None:
     looks = Looks(6, 16)
     noisy = (0.7, 2.0, 0.9, 1.9, 0.8, 1.8)
-    at_six, _ = judge(pairs_with(*noisy), 4.0, looks, tried=6)
-    at_eight, _ = judge(pairs_with(*noisy, 1.0, 1.0), 4.0, looks, tried=8)
+    at_six, _ = judge(pairs_with(*noisy), PredictedGain(4.0), looks, tried=6)
+    at_eight, _ = judge(pairs_with(*noisy, 1.0, 1.0), PredictedGain(4.0), looks, tried=8)
     assert at_eight == at_six
-    at_nine, _ = judge(pairs_with(*noisy, 1.0, 1.0, 1.0), 4.0, looks, tried=9)
+    at_nine, _ = judge(pairs_with(*noisy, 1.0, 1.0, 1.0), PredictedGain(4.0), looks, tried=9)
     assert at_nine.pairs == 9
     assert "up to 16 pairs may" in at_six.words
 
 
 def test_an_undecided_one_at_its_most_is_settled_and_says_so() -> None:
-    found = judge(pairs_with(*((0.5, 2.5) * 8)), 2.0, Looks(6, 16), tried=16)
+    found = judge(pairs_with(*((0.5, 2.5) * 8)), PredictedGain(2.0), Looks(6, 16), tried=16)
     assert found.is_settled
     assert found.verification.outcome == "undecided"
     assert "more pairs may (--most)" in found.verification.words

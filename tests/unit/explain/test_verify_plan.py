@@ -7,7 +7,7 @@ from whyperf.explain.model import Change, Verdict
 from whyperf.explain.verify import Obstacle, plan_of, question_of, refuse_other_path, refuse_untriable
 from whyperf.explain.verify.question import CHANGED, ORIGINAL
 from whyperf.plan import MODEL, Cell, Plan, build
-from whyperf.profile import Profile, find, parse, shipped_names
+from whyperf.profile import Factors, Profile, find, parse, shipped_names
 
 SAMPLE = """
 about = "A question."
@@ -84,6 +84,21 @@ def test_a_cell_of_the_model_is_tried_on_the_model() -> None:
     verification = plan_of(question_of(profile, plan, plan.cells[0], {"window_bytes": 52428}, 3), plan)
     assert (verification.target, verification.testbed.kind) == (MODEL, "model")
     assert cell_named(verification, ORIGINAL).factors == plan.cells[0].factors
+
+
+@pytest.mark.parametrize(
+    ("overrides", "change"),
+    [
+        ({"write_size_bytes": 4096}, {"mtu_bytes": 9000}),  # a factor that the original has none of
+        ({"workload": "rr", "connections": 8}, {"quick_ack": True}),  # over epoll, which follows
+    ],
+)
+def test_a_change_of_a_simulated_cell_is_planned(overrides: Factors, change: Factors) -> None:
+    profile = parse('about = "Any."\n[fixed]\nduration_s = 1\n', name="any", where="any")
+    plan = build(profile, target=MODEL, overrides=overrides | {"hosts": "linux"})
+    cells = plan_of(question_of(profile, plan, plan.cells[0], change, 2), plan)
+    assert cell_named(cells, ORIGINAL).factors == plan.cells[0].factors
+    assert cell_named(cells, CHANGED).factors == plan.cells[0].factors | change
 
 
 def test_what_belongs_to_a_bottleneck_goes_with_it() -> None:

@@ -29,7 +29,7 @@ from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
 from whyperf.report.explanation.bars import MOST_BARS, bars_of
-from whyperf.report.explanation.cards import cards_of, where
+from whyperf.report.explanation.cards import badges_of, cards_of, where
 from whyperf.report.explanation.course import BINS, courses_of, shares
 from whyperf.report.explanation.looks import look_of
 from whyperf.report.explanation.section import MOST_DRAWN, chosen
@@ -127,7 +127,10 @@ def test_a_refuted_verdict_stays_and_can_no_longer_be_tried() -> None:
         low=1,
         high=1,
         pairs=6,
-        words="Refuted: no gain.",
+        is_as_predicted=False,
+        words="Cause refuted: no gain. Prediction wrong: predicted 2.",
+        cause_words="Cause refuted: no gain.",
+        prediction_words="Prediction wrong: predicted 2.",
         experiment="v",
     )
     first, second = cards_of(
@@ -136,10 +139,29 @@ def test_a_refuted_verdict_stays_and_can_no_longer_be_tried() -> None:
         "whyperf explain x --verify",
     )
     assert first.is_refuted
-    assert first.badge is not None
-    assert first.badge.words == "Refuted: no gain."
+    assert first.proof == ("Cause refuted: no gain.", "Prediction wrong: predicted 2.")
     assert not first.try_it
     assert second.try_it == "whyperf explain x --verify --verdict 2"
+
+
+def test_a_confirmed_cause_whose_gain_was_missed_has_a_mark_for_each() -> None:
+    missed = Verification(
+        outcome="confirmed", predicted_gain=2, is_as_predicted=False, measured_gain=24, low=22, high=26, pairs=6,
+        words="",
+    )  # fmt: skip
+    open_still = missed.model_copy(update={"is_as_predicted": None})
+    (card,) = cards_of([verdict(change=Change(factors={"no_delay": True}), verification=missed)], lambda _: "", "")
+    assert [(badge.outcome, badge.words) for badge in card.badges] == [
+        ("confirmed", "cause confirmed"),
+        ("wrong", "prediction wrong"),
+    ]
+    assert [badge.words for badge in badges_of(open_still)] == ["cause confirmed"]
+
+
+def test_a_command_says_where_it_is_given_and_that_the_whole_host_feels_it() -> None:
+    change = Change(command="sysctl -w net.core.rmem_max=8388608", command_host="far", is_host_wide=True)
+    (card,) = cards_of([verdict(change=change)], lambda _: "", "")
+    assert card.command_label == "Command on the far host, which changes that whole host"
 
 
 def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summary) -> None:

@@ -47,13 +47,22 @@ def _of_model(facts: Mapping[str, Any], factors: Mapping[str, object]) -> float 
 
 def _of_devices(trial: FlowTrial, host: str, facts: Mapping[str, Any]) -> float | None:
     """The speed of the device that carried most of the packets, as the driver has it (ethtool)."""
-    rows = read_columns(trial, "devices", host, ("device", "tx_packets", "rx_packets"))
-    if rows is None or rows.is_empty():
-        return None
-    counted = rows.group_by("device").agg(pl.sum_horizontal("tx_packets", "rx_packets").sum().alias("packets"))
-    name = counted.sort("packets", "device", descending=True)["device"][0]
-    device: Mapping[str, Any] = next((one for one in facts.get("devices", []) if one.get("name") == name), {})
+    device = carrying_device(trial, host, facts)
     speed = device.get("speed_mbps")
     if not speed or not device.get("driver") or device["driver"] in NOMINAL_DRIVERS:
         return None
     return float(speed) * 1e6
+
+
+def carrying_device(trial: FlowTrial, host: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record's facts of the device that carried most of the packets; empty where it is not known.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    rows = read_columns(trial, "devices", host, ("device", "tx_packets", "rx_packets"))
+    if rows is None or rows.is_empty():
+        return {}
+    counted = rows.group_by("device").agg(pl.sum_horizontal("tx_packets", "rx_packets").sum().alias("packets"))
+    name = counted.sort("packets", "device", descending=True)["device"][0]
+    return next((one for one in facts.get("devices", []) if one.get("name") == name), {})

@@ -9,7 +9,7 @@ One place foretells it for all rules. Without its cause a rate grows up to the n
 
 A call and a packet cost a fixed part and a part for each byte, so that larger ones move more for the same cost.
 
-Whatever a rule foretells, `bounded` takes it no further than a line that is known.
+Whatever a rule predicts, `bounded` takes it no further than a line that is known.
 """
 
 from collections.abc import Sequence
@@ -70,18 +70,30 @@ def idle(ratio: float, basis: str) -> Gain:
     return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, basis)
 
 
-def bounded(found: Gain, facts: Facts) -> Gain:
+def bounded(found: Gain, facts: Facts, path_bps: float | None = None) -> Gain:
     """The gain as far as the lines that are known let it come; every verdict's goes through here.
 
     A bound says what cannot be, not what will be: another limit may come before it, and the interval says so.
+    `path_bps` is the rate of the emulated path, which the plan knows.
     """
-    tops = [one for one in (_of_stated_line(facts), _of_seen_line(facts), _of_deliveries(facts)) if one is not None]
+    bounds = (_of_path(facts, path_bps), _of_stated_line(facts), _of_seen_line(facts), _of_deliveries(facts))
+    tops = [one for one in bounds if one is not None]
     if not tops:
         return replace(found, high=min(MOST_GAIN, found.high))
     top = min(tops, key=lambda one: one.ratio)
+    high = min(MOST_GAIN, *(one.high for one in tops))
     if found.ratio <= top.ratio:
-        return replace(found, high=min(found.high, top.high, MOST_GAIN))
-    return replace(top, low=min(found.low, top.low))
+        return replace(found, high=min(found.high, high))
+    return replace(top, low=min(found.low, top.low), high=high)
+
+
+def _of_path(facts: Facts, path_bps: float | None) -> Gain | None:
+    """Up to the rate of the emulated path, headers left out."""
+    now = _rate(facts)
+    if not path_bps or not now:
+        return None
+    ratio = max(1.0, path_bps * _payload_part(facts) / now)
+    return Gain(ratio, max(1.0, ratio / _SURE), ratio, f"at most the emulated path's {bit_rate(path_bps)}")
 
 
 def _of_stated_line(facts: Facts) -> Gain | None:
@@ -131,7 +143,7 @@ def _rate(facts: Facts) -> float | None:
 
 
 def _payload_part(facts: Facts) -> float:
-    size = facts.segments.segment_bytes_mean
+    size = facts.segments.segment_bytes_mean or facts.sender.mss_bytes
     return size / (size + HEADERS_BYTES) if size else 1.0
 
 

@@ -1,6 +1,6 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
@@ -22,6 +22,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import bounded
+from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
@@ -69,14 +70,12 @@ LEAST_STRENGTH = 0.12
 _HIGH, _MEDIUM = 0.85, 0.6
 
 
-def judge(
-    facts: Facts, factors: Mapping[str, object] | None = None, *, on_fault: Callable[[str], None] | None = None
-) -> list[Verdict]:
+def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
     """The verdicts on a trial, the strongest first; never none.
 
     Args:
         facts: what the rules look at.
-        factors: of the cell, to name what to change; no verdict depends on them.
+        setup: what the trial was set up with, to name what to change and to bound gains; no verdict depends on it.
         on_fault: is told of a rule that is faulty, in a sentence, and the others are asked all the same. Without it
             the fault goes up, as in tests.
     """
@@ -86,7 +85,7 @@ def judge(
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < LEAST_CERTAINTY:
         found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
-    return [_verdict(finding, facts, factors or {}) for finding in found]
+    return [_verdict(finding, facts, setup or Setup()) for finding in found]
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
@@ -125,8 +124,9 @@ def _rank(finding: Finding, facts: Facts) -> float:
     return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
 
-def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> Verdict:
-    gain = None if finding.gain is None else bounded(finding.gain, facts)
+def _verdict(finding: Finding, facts: Facts, setup: Setup) -> Verdict:
+    path_bps = setup.path_bps(is_turned=facts.is_turned)
+    gain = None if finding.gain is None else bounded(finding.gain, facts, path_bps)
     is_sure = facts.level == "segments" or finding.is_counted
     certainty = finding.certainty if is_sure else finding.certainty - 0.25
     return Verdict(
@@ -136,7 +136,7 @@ def _verdict(finding: Finding, facts: Facts, factors: Mapping[str, object]) -> V
         confidence="high" if certainty >= _HIGH else "medium" if certainty >= _MEDIUM else "low",
         evidence=_evidence(finding, facts),
         refuted_by=finding.refuted_by,
-        change=change_for(finding, facts, factors),
+        change=change_for(finding, facts, setup),
         predicted_gain=None if gain is None else round(gain.ratio, 3),
         predicted_low=None if gain is None else round(gain.low, 3),
         predicted_high=None if gain is None else round(gain.high, 3),

@@ -168,9 +168,7 @@ def _line(facts: Facts) -> Evidence:
     if facts.level == "segments":
         words = f"Segments arrive at {bit_rate(told.line_bps or 0)}, {steady} of them just so."
         return figure(words, SEGMENTS, facts.receiver, told.line_bps, "bit/s")
-    words = (
-        f"The path delivered {bit_rate(told.line_bps or 0)} in {steady} of the time, rarely more, with a queue."
-    )
+    words = f"The path delivered {bit_rate(told.line_bps or 0)} in {steady} of the time, rarely more, with a queue."
     return figure(words, WINDOWS, facts.sender, told.line_bps, "bit/s")
 
 

@@ -4,7 +4,7 @@
 the business of `whyperf.run`, which the command line calls in between.
 """
 
-from whyperf.explain.verify.judgement import Judged, Pair, gain_text, judge, thresholds
+from whyperf.explain.verify.judgement import Judged, Pair, PredictedGain, gain_text, judge, worth_gain
 from whyperf.explain.verify.kept import (
     Verified,
     folder_of,
@@ -26,6 +26,7 @@ __all__ = [
     "Looks",
     "Obstacle",
     "Pair",
+    "PredictedGain",
     "Verified",
     "change_words",
     "folder_of",
@@ -41,7 +42,7 @@ __all__ = [
     "refuse_other_path",
     "refuse_untriable",
     "refuse_unwritable",
-    "thresholds",
     "verification_of",
     "with_verifications",
+    "worth_gain",
 ]

@@ -1,4 +1,8 @@
-"""Whether the change did what the verdict foretold: a gain measured in pairs against the one predicted."""
+"""Whether a verdict names the cause, and whether it predicted the gain: two answers from the same pairs of trials.
+
+The cause is confirmed where its change brings a gain worth the claim. The prediction is right where the measured
+interval meets the predicted one. A cause may be confirmed whose gain was predicted wrong by far.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,9 +14,8 @@ from whyperf.explain.verify.looks import FEWEST_PAIRS, Looks, middle, repeated_i
 
 #: A claim that names no figure promises this much.
 WORTH_GAIN = 1.10
-#: Part of the predicted gain's logarithm that confirms a claim, and below which it is refuted.
-CONFIRMS = 1 / 2
-REFUTES = 1 / 3
+#: Part of a large claim's logarithm that is worth it.
+WORTH_PART = 1 / 3
 
 Outcome = Literal["confirmed", "refuted", "undecided"]
 
@@ -30,6 +33,19 @@ class Pair(NamedTuple):
         return self.changed / self.original
 
 
+class PredictedGain(NamedTuple):
+    """A verdict's predicted gain, most likely between `low` and `high`; without `gain` these leave it open."""
+
+    gain: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def claimed(self) -> float | None:
+        """What the verdict claims at least: its gain, or where that is open the low end."""
+        return self.low if self.gain is None else self.gain
+
+
 class Judged(NamedTuple):
     """A verification so far, and whether more pairs are wanted."""
 
@@ -45,25 +61,22 @@ class _Measured(NamedTuple):
 
 def judge(
     pairs: Sequence[Pair],
-    predicted_gain: float | None,
+    predicted: PredictedGain,
     looks: Looks,
     *,
     tried: int | None = None,
     change: str = "the change",
     experiment: str = "",
 ) -> Judged:
-    """Marks a verdict from pairs of rates measured in the same block, as of the last look that was reached.
+    """Marks a verdict's cause and its prediction from pairs of rates measured in the same block.
 
-    The gain is the middle of the pairs' ratios on a logarithmic scale, its interval one that holds at every look (see
-    `looks`). A line lies at a gain worth the claim: 10 %, or a third of the prediction as doublings go.
-    *Confirmed*: the whole interval lies above that line, and the gain is at least half of the predicted one on a
-    logarithmic scale, so that a prediction of 4 wants 2. *Refuted*: the whole interval lies below the line.
-    *Undecided*: neither. Settled is also what lies between line and half of the prediction, whole: a gain, and not
-    the one that was claimed.
+    All is as of the last look that was reached. The gain is the middle of the pairs' ratios on a logarithmic scale, its
+    interval one that holds at every look (see `looks`). The cause is *confirmed* where the whole interval lies above
+    the gain that is worth the claim (`worth_gain`), *refuted* where it lies below, else *undecided*.
 
     Args:
         pairs: those with a result, by block.
-        predicted_gain: of the verdict; None or 1 and below where it names none.
+        predicted: of the verdict.
         looks: after how many blocks to judge.
         tried: blocks that were measured, with a result or without; all where not said.
         change: what was changed, for the sentence.
@@ -73,12 +86,14 @@ def judge(
     reached = [look for look in looks.at if look <= tried]
     seen = [pair for pair in pairs if pair.block <= (reached[-1] if reached else tried)]
     measured = _measured(seen, looks, reached)
-    outcome, is_settled = _outcome(measured, predicted_gain)
-    is_settled = is_settled or tried >= looks.most
+    outcome = _outcome(measured, predicted.claimed)
     gains = [math.log(pair.gain) for pair in seen]
     verification = Verification(
         outcome=outcome,
-        predicted_gain=predicted_gain,
+        predicted_gain=predicted.gain,
+        predicted_low=predicted.low,
+        predicted_high=predicted.high,
+        is_as_predicted=_is_as_predicted(measured, predicted),
         measured_gain=math.exp(middle(gains)) if gains else None,
         low=measured.low if measured else None,
         high=measured.high if measured else None,
@@ -87,29 +102,28 @@ def judge(
         experiment=experiment,
     )
     most = reached[-1] if reached else tried
-    told = count(len(seen), "pair") if len(seen) == most else f"{len(seen)} of {count(most, 'pair')}"
-    words = _words(verification, told, change, _why(outcome, measured, predicted_gain, looks, tried))
-    return Judged(verification.model_copy(update={"words": words}), is_settled)
+    counted = count(len(seen), "pair") if len(seen) == most else f"{len(seen)} of {count(most, 'pair')}"
+    cause = _cause_words(verification, counted, change, _why(outcome, looks, tried))
+    prediction = _prediction_words(verification)
+    update = {"cause_words": cause, "prediction_words": prediction, "words": f"{cause} {prediction}".rstrip()}
+    is_settled = outcome != "undecided" or tried >= looks.most
+    return Judged(verification.model_copy(update=update), is_settled)
 
 
-def beside_range(found: Verification, low: float | None, high: float | None) -> Verification:
-    """The verification with whether what was measured meets the range that was predicted, if one was."""
-    if low is None or high is None or found.low is None or found.high is None:
-        return found
-    meets = found.low <= high and low <= found.high
-    between = f"{significant(low, 2)} to {significant(high, 2)}"
-    told = f"That meets the predicted range of {between}." if meets else f"The predicted range of {between} is missed."
-    update = {"predicted_low": low, "predicted_high": high, "is_as_predicted": meets, "words": f"{found.words} {told}"}
-    return found.model_copy(update=update)
+def _is_as_predicted(measured: _Measured | None, predicted: PredictedGain) -> bool | None:
+    """Whether the two intervals meet; None where either is not known, or what was measured may be no gain at all."""
+    if predicted.gain is None or predicted.low is None or predicted.high is None or measured is None:
+        return None
+    if measured.high < predicted.low or predicted.high < measured.low:
+        return False
+    return None if measured.low <= 1 < predicted.low else True
 
 
-def thresholds(predicted_gain: float | None) -> tuple[float, float]:
-    """The least gain that confirms a claim, and the gain below which it is refuted; the second is never the larger."""
-    if predicted_gain is None or predicted_gain <= 1:
-        return WORTH_GAIN, WORTH_GAIN
-    confirms = predicted_gain**CONFIRMS
-    # A small prediction is not refuted by what would confirm it.
-    return confirms, max(predicted_gain**REFUTES, min(WORTH_GAIN, confirms))
+def worth_gain(claimed: float | None) -> float:
+    """The gain that is worth a claim: 10 %, or the cube root of a large claim, or the square root of a small one."""
+    if claimed is None or claimed <= 1:
+        return WORTH_GAIN
+    return max(math.pow(claimed, WORTH_PART), min(WORTH_GAIN, math.sqrt(claimed)))
 
 
 def _measured(seen: Sequence[Pair], looks: Looks, reached: Sequence[int]) -> _Measured | None:
@@ -121,41 +135,49 @@ def _measured(seen: Sequence[Pair], looks: Looks, reached: Sequence[int]) -> _Me
     return _Measured(math.exp(middle(gains)), math.exp(interval[0]), math.exp(interval[1]))
 
 
-def _outcome(measured: _Measured | None, predicted_gain: float | None) -> tuple[Outcome, bool]:
-    """The outcome, and whether more pairs cannot be expected to change it."""
+def _outcome(measured: _Measured | None, claimed: float | None) -> Outcome:
     if measured is None:
-        return "undecided", False
-    confirms, refutes = thresholds(predicted_gain)
-    if measured.low > refutes and measured.gain >= confirms:
-        return "confirmed", True
-    if measured.high < refutes:
-        return "refuted", True
-    return "undecided", refutes < measured.low and measured.high < confirms
+        return "undecided"
+    worth = worth_gain(claimed)
+    return "confirmed" if measured.low > worth else "refuted" if measured.high < worth else "undecided"
 
 
-def _why(outcome: Outcome, measured: _Measured | None, predicted_gain: float | None, looks: Looks, tried: int) -> str:
+def _why(outcome: Outcome, looks: Looks, tried: int) -> str:
     if outcome == "confirmed":
         return ""
     if outcome == "refuted":
         return ", and that is no gain worth the claim"
-    if measured is None:
-        return ""
-    if _outcome(measured, predicted_gain)[1]:
-        return ", which is a gain, and less than half of the one that was claimed"
     more = "more pairs may (--most)" if tried >= looks.most else f"up to {looks.most} pairs may"
-    return f", which neither confirms nor refutes the claim; {more}"
+    return f", which neither confirms nor refutes it; {more}"
 
 
-def _words(found: Verification, pairs: str, change: str, why: str) -> str:
+def _cause_words(found: Verification, pairs: str, change: str, why: str) -> str:
+    """`Cause confirmed: with no_delay = true the rate is 3.10 times as high (2.80 to 3.40 times in 6 pairs).`"""
     if found.measured_gain is None:
-        return f"Undecided: with {change} {pairs} have a result."
-    told = f"with {change} the rate was {gain_text(found.measured_gain)}"
+        return f"Cause undecided: with {change} {pairs} have a result."
+    rate = f"with {change} the rate is {gain_text(found.measured_gain)}"
     if found.low is None or found.high is None:
-        return f"Undecided: {told} in {pairs}, which tells no interval; {FEWEST_PAIRS} pairs can."
-    interval = f"{significant(found.low)} to {significant(found.high)} times in {pairs}"
-    predicted = found.predicted_gain
-    expected = "" if predicted is None else f"; {gain_text(predicted)} was predicted"
-    return f"{found.outcome.capitalize()}: {told} ({interval}){expected}{why}."
+        return f"Cause undecided: {rate} in {pairs}, too few for an interval; {FEWEST_PAIRS} pairs are enough."
+    interval = f"{_range(found.low, found.high)} times in {pairs}"
+    return f"Cause {found.outcome}: {rate} ({interval}){why}."
+
+
+def _prediction_words(found: Verification) -> str:
+    """`Prediction wrong: predicted 12.0 (8.00 to 18.0), measured 3.10 (2.80 to 3.40).`; "" without an interval."""
+    if found.low is None or found.high is None or found.measured_gain is None:
+        return ""
+    if found.predicted_gain is None:
+        return "Prediction: none was made that could be right or wrong."
+    low, high = found.predicted_low, found.predicted_high
+    between = "" if low is None or high is None else f" ({_range(low, high)})"
+    predicted = f"predicted {significant(found.predicted_gain)}{between}"
+    measured = f"measured {significant(found.measured_gain)} ({_range(found.low, found.high)})"
+    said = {True: "right", False: "wrong", None: "undecided"}[found.is_as_predicted]
+    return f"Prediction {said}: {predicted}, {measured}."
+
+
+def _range(low: float, high: float) -> str:
+    return f"{significant(low)} to {significant(high)}"
 
 
 def gain_text(gain: float) -> str:

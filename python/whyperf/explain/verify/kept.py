@@ -13,7 +13,7 @@ from whyperf.analyze import read_inputs
 from whyperf.analyze.spread import Part
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
-from whyperf.explain.verify.judgement import Judged, beside_range, judge
+from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.words import change_words
@@ -92,16 +92,14 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
     """
     plan = experiment.plan
     missing = experiment.missing_trials()
-    found = judge(
+    return judge(
         pairs_of(read_inputs(experiment), plan),
-        verified.predicted_gain,
+        PredictedGain(verified.predicted_gain, verified.predicted_low, verified.predicted_high),
         looks_of(plan, verified),
         tried=missing[0].block - 1 if missing else len(plan.blocks),
         change=change_words(verified.factors),
         experiment=experiment.name,
     )
-    ranged = beside_range(found.verification, verified.predicted_low, verified.predicted_high)
-    return found._replace(verification=ranged)
 
 
 def with_verifications(explanation: Explanation, experiment: Experiment) -> Explanation:

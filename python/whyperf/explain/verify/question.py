@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from whyperf.explain.setup import Setup
 from whyperf.explain.verify.words import Obstacle, change_words
 from whyperf.plan import Cell, Plan, build
-from whyperf.profile import BY_NAME, Factors, Level, Profile, ProfileError, parse, resolve
+from whyperf.profile import BY_NAME, Factors, Level, Profile, ProfileError, parse
 
 NAME = "verify"
 ORIGINAL = "original"
 CHANGED = "changed"
-#: What a schedule decides itself.
-PHASES = ("warmup_s", "duration_s", "cooldown_s")
+#: A factor that every cell has.
+STATED = "interval_ms"
 
 
 def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Level], pairs: int) -> Profile:
@@ -34,14 +35,14 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
     Raises:
         Obstacle: the cell has the change already, or the factors do not allow it.
     """
-    before = dict(cell.factors)
-    if cell.schedule is not None:
-        before = {name: level for name, level in before.items() if name not in PHASES}
     change = _checked(change)
-    before, after = _stated(before, {}, asked, plan), _stated(before | change, change, asked, plan)
+    setup = Setup(cell.factors, plan.testbed.kind, workloads=asked.workloads, schedules=asked.schedules)
+    before, after = _stated(setup, {}), _stated(setup, change)
     differ = {name for name in (*before, *after) if before.get(name) != after.get(name)}
     if not differ:
         raise Obstacle(f"The cell has {change_words(change)} already; there is nothing to change.")
+    # A sweep states something, also where the change adds a factor that the original has none of.
+    differ.add(STATED)
     document: dict[str, Any] = {
         "about": f"Whether {change_words(change)} does what a verdict on {plan.experiment} foretold.",
         "seed": plan.seed,
@@ -74,28 +75,12 @@ def plan_of(question: Profile, plan: Plan) -> Plan:
         raise Obstacle(f"The change cannot be made in a plan: {error.key or error.where}: {error.problem}.") from None
 
 
-def _stated(factors: Factors, change: Mapping[str, Level], asked: Profile, plan: Plan) -> Factors:
-    """The factors to state for a cell that shall have them.
-
-    The plan resolved those of a cell, and some may not be stated though they have a level: what tells of a probe that
-    is not there, or, beside a change, of a path that is no longer there. They follow from the others.
-    """
-    stated = dict(factors)
-    while True:
-        try:
-            resolve(
-                stated,
-                testbed=plan.testbed.kind == "veth",
-                model=plan.testbed.kind == "model",
-                own=asked.workloads,
-                schedules=asked.schedules,
-            )
-        except ProfileError as error:
-            if error.key not in stated or error.key in change:
-                raise Obstacle(f"{change_words(change)} is not possible here: {error.problem}.") from None
-            del stated[error.key]
-        else:
-            return stated
+def _stated(setup: Setup, change: Mapping[str, Level]) -> Factors:
+    """The factors to state for a cell that shall have the change."""
+    try:
+        return setup.stated(change)
+    except ProfileError as error:
+        raise Obstacle(f"{change_words(change)} is not possible here: {error.problem}.") from None
 
 
 def _checked(change: Mapping[str, Level]) -> Factors:

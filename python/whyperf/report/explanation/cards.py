@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from whyperf.analyze.quantity import percent, seconds
 from whyperf.explain.causes import Cause
-from whyperf.explain.headline import gain_told
-from whyperf.explain.model import Evidence, Verdict
+from whyperf.explain.model import Evidence, Verdict, Verification
+from whyperf.explain.predicted import command_label, gain_line
 from whyperf.profile import as_set
 
-BADGES = {"confirmed": "✓", "refuted": "✗", "undecided": "?"}
+SIGNS = {"confirmed": "✓", "refuted": "✗", "undecided": "?", "right": "✓", "wrong": "✗"}
 CAPITALS = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU"}
 
 LinkOf = Callable[[Evidence], str]
@@ -28,12 +28,11 @@ class EvidenceView:
 
 @dataclass(frozen=True)
 class Badge:
-    """What came of trying the change."""
+    """What came of trying the change, of the cause or of the predicted gain; `outcome` is its color."""
 
     outcome: str
     sign: str
     words: str
-    experiment: str
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,17 @@ class Card:
     factors: tuple[str, ...]
     by_hand: str
     command: str
+    command_label: str
     gain: str
-    badge: Badge | None
+    badges: tuple[Badge, ...]
+    proof: tuple[str, ...]
+    experiment: str
     try_it: str
 
     @property
     def is_refuted(self) -> bool:
         """Whether it was tried and is wrong."""
-        return self.badge is not None and self.badge.outcome == "refuted"
+        return any(badge.outcome == "refuted" for badge in self.badges)
 
 
 def cause_title(cause: Cause) -> str:
@@ -89,10 +91,22 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         factors=tuple(as_set(change.factors)) if change else (),
         by_hand=change.by_hand if change else "",
         command=change.command if change else "",
-        gain=_gain(verdict),
-        badge=Badge(tried.outcome, BADGES[tried.outcome], tried.words, tried.experiment) if tried else None,
+        command_label=command_label(change) if change else "",
+        gain=gain_line(verdict),
+        badges=badges_of(tried) if tried else (),
+        proof=tuple(filter(None, (tried.cause_words or tried.words, tried.prediction_words))) if tried else (),
+        experiment=tried.experiment if tried else "",
         try_it=f"{verify} --verdict {rank}" if can_try and tried is None else "",
     )
+
+
+def badges_of(tried: Verification) -> tuple[Badge, ...]:
+    """Whether it is the cause, and apart from that whether the gain is as predicted."""
+    found = [Badge(tried.outcome, SIGNS[tried.outcome], f"cause {tried.outcome}")]
+    if tried.is_as_predicted is not None:
+        said = "right" if tried.is_as_predicted else "wrong"
+        found.append(Badge(said, SIGNS[said], f"prediction {said}"))
+    return tuple(found)
 
 
 def _evidence(evidence: Evidence, link_of: LinkOf) -> EvidenceView:
@@ -103,13 +117,6 @@ def _evidence(evidence: Evidence, link_of: LinkOf) -> EvidenceView:
         if link := link_of(evidence.model_copy(update=place)):
             others.append((f"{seconds(spell.to_ns - spell.from_ns)} from {seconds(spell.from_ns)} on", link))
     return EvidenceView(evidence.words, where(evidence), link_of(evidence), tuple(others))
-
-
-def _gain(verdict: Verdict) -> str:
-    """The predicted gain, and by what it is; "" without one."""
-    if verdict.predicted_gain is None:
-        return ""
-    return f"Predicted: {gain_told(verdict)}" + (f", by {verdict.predicted_from}" if verdict.predicted_from else "")
 
 
 def where(evidence: Evidence) -> str:

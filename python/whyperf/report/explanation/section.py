@@ -9,10 +9,10 @@ from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.words import factor_title, level_text, setting, sweep_title
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation
+from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of
 from whyperf.report.explanation.bars import Bars, bars_of
-from whyperf.report.explanation.cards import BADGES, Card, LinkOf, cards_of, cause_title
+from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
 from whyperf.report.explanation.course import Course, courses_of
 from whyperf.report.explanation.looks import look_of
 from whyperf.report.explanation.map import Map, maps_of
@@ -217,11 +217,16 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
             Entry(percent(lost), str(lost)) if lost is not None else Entry(""),
             Entry(first.confidence, first.confidence) if first else Entry(""),
             _stands_out(standing.get(cell.cell, [])),
-            Entry(f"{BADGES[tried.outcome]} {tried.outcome}", tried.outcome, title=tried.words) if tried else Entry(""),
+            _tried(tried) if tried else Entry(""),
         ]
         rows.append(tuple(entries))
     used = [at for at in range(len(columns)) if columns[at].number or any(row[at].text for row in rows)]
     return Table(tuple(columns[at] for at in used), tuple(tuple(row[at] for at in used) for row in rows))
+
+
+def _tried(found: Verification) -> Entry:
+    said = ", ".join(f"{badge.sign} {badge.words}" for badge in badges_of(found))
+    return Entry(said, found.outcome, title=found.words)
 
 
 def _standing(anomalies: Sequence[Anomaly]) -> dict[str, list[Anomaly]]:

@@ -1,0 +1,325 @@
+"""A printed change changes the cell, is one that the planner takes, and never lowers what a host has."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.explain.test_rules import CASES, LOST, OF_CHANCE, OF_QUEUE, ON_CPU, SINGLE, Case, at_receiver, facts
+from whyperf.explain.causes import Cause
+from whyperf.explain.facts import Facts
+from whyperf.explain.model import Change, Verdict
+from whyperf.explain.predicted import as_printed, command_label, gain_line
+from whyperf.explain.rules import judge
+from whyperf.explain.setup import Kind, Setup
+from whyperf.explain.verify import plan_of, question_of, refuse_other_path
+from whyperf.explain.verify.question import CHANGED, toml_of
+from whyperf.plan import MODEL, Plan, build
+from whyperf.plan.on_model import KNOWN
+from whyperf.profile import BY_NAME, Factors, Profile, ProfileError, parse
+
+LEVELS: dict[str, tuple[Any, ...]] = {
+    "workload": ("stream", "stream-receive", "rr", "small-messages", "udp-stream", "burst"),
+    "transport": ("tcp", "udp", "mptcp"),
+    "window_bytes": ("default", 8192, 1 << 20),
+    "send_buffer_bytes": ("default", 16_384, 1 << 22),
+    "receive_buffer_bytes": ("default", 16_384, 1 << 20, 1 << 22),
+    "write_size_bytes": (64, 131_072, 1 << 20),
+    "read_size_bytes": (64, 131_072, 1 << 22),
+    "write_rate_bps": ("default", 1000, 10**9),
+    "reply_size_bytes": (0, 1),
+    "outstanding": (1, 4, 8, 64),
+    "think_us": (0, 100),
+    "connections": (1, 4, 8, 400),
+    "no_delay": (True, False),
+    "quick_ack": (True, False),
+    "congestion_control": ("cubic", "bbr"),
+    "mss_bytes": ("default", 536),
+    "pacing_rate_bps": ("default", 10**7),
+    "datagram_batch": (1, 16, 64),
+    "datagram_merge": (True, False),
+    "near_cpus": ("auto", "0", "any"),
+    "far_cpus": ("auto", "0"),
+    "mtu_bytes": (576, 1500, 9000, 65_535),
+    "tso": (True, False),
+    "gso": (True, False),
+    "gro": (True, False),
+    "ip_version": (4, 6),
+    "schedule": ("none", "cross"),
+    "path_rtt_ms": ("none", 0, 10),
+    "path_rate_bps": ("none", 10**8, 8 * 10**9),
+    "path_rate_back_bps": ("same", "none", 10**7),
+    "path_implementation": ("auto", "netem"),
+    "path_queue": ("bdp", "1bdp", "0.1bdp", "4bdp", "20p", 125_000, 10**6),
+    "path_loss": ("none", 0.0, 0.01, "bursts:0/0.25", "bursts:0.01/0.25", "segments:7"),
+    "path_loss_back": (0.0, 0.1),
+    "path_reorder": (0.0, 0.2),
+    "path_ack_thinning": (1, 16),
+}
+TARGETS: dict[Kind, str] = {"veth": "testbed", "loopback": "loopback", "network": "far.example", "model": MODEL}
+SYSCTLS: dict[str, tuple[str, ...]] = {
+    "net.ipv4.tcp_rmem": ("4096 131072 6291456", "8192 262144 1073741824", "4096 87380 8192", "odd"),
+    "net.ipv4.tcp_wmem": ("4096 16384 4194304", "4096 65536 2147483647", "4096 4096 4096"),
+    "net.core.rmem_max": ("212992", "2147483647", "4096"),
+    "net.core.wmem_max": ("212992", "67108864"),
+    "net.core.netdev_max_backlog": ("1000", "10000", "300000"),
+    "net.ipv4.tcp_reordering": ("3", "30", "127"),
+}
+
+
+def some(levels: Mapping[str, tuple[Any, ...]]) -> st.SearchStrategy[dict[str, Any]]:
+    """A level each of some of the names."""
+    return st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in levels.items()})
+
+
+HOSTS = st.fixed_dictionaries({"cpus": st.sampled_from([[0], [0, 1]]), "sysctls": some(SYSCTLS)})
+DEVICES = some(
+    {
+        "mtu_bytes": (1500, 9000, 65_536),
+        "offloads": ({"tso": True, "gso": True, "gro": False}, {"tso": True, "gso": True, "gro": True}),
+    }
+)
+
+
+def planned(stated: Factors, kind: Kind) -> tuple[Profile, Plan] | None:
+    """What the planner makes of the levels that go together; a level that does not is left out."""
+    if kind == "model":
+        stated = {name: level for name, level in stated.items() if name in KNOWN} | {"hosts": "linux"}
+    elif kind != "veth":
+        stated = {name: level for name, level in stated.items() if not BY_NAME[name].testbed}
+    while True:
+        text = toml_of({"about": "Any.", "fixed": stated}, [])
+        profile = parse(text, name="any", where="any")
+        try:
+            return profile, build(profile, target=TARGETS[kind])
+        except ProfileError as error:
+            key = error.key.rpartition(".")[2]
+            if key not in stated:
+                return None
+            stated = {name: level for name, level in stated.items() if name != key}
+
+
+def verdicts_of(found: Facts, setup: Setup) -> list[Verdict]:
+    return [as_printed(verdict) for verdict in judge(found, setup)]
+
+
+def changes_of(found: Facts, setup: Setup) -> list[Change]:
+    return [one.change for one in verdicts_of(found, setup) if one.change is not None]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    case=st.sampled_from(CASES),
+    stated=some(LEVELS),
+    kind=st.sampled_from(sorted(TARGETS)),
+    hosts=st.fixed_dictionaries({"near": HOSTS, "far": HOSTS}),
+    devices=st.fixed_dictionaries({"near": DEVICES, "far": DEVICES}),
+    whole=st.fixed_dictionaries({"is_turned": st.booleans(), "one_machine": st.booleans()}),
+    buffer_bytes=st.sampled_from([None, 4096, 131_072, 12_582_912]),
+)
+def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_each(
+    *,
+    case: Case,
+    stated: Factors,
+    kind: Kind,
+    hosts: dict[str, Any],
+    devices: dict[str, Any],
+    whole: dict[str, Any],
+    buffer_bytes: int | None,
+) -> None:
+    made = planned(stated, kind)
+    if made is None:
+        return
+    profile, plan = made
+    cell = plan.cells[0]
+    sender, receiver = (
+        replace(end, buffer_bytes=buffer_bytes or end.buffer_bytes)
+        for end in (case.speaks.sender, case.speaks.receiver)
+    )
+    found = replace(case.speaks, sender=sender, receiver=receiver, **whole)
+    for verdict in verdicts_of(found, Setup(cell.factors, kind, hosts, devices)):
+        if (change := verdict.change) is None:
+            continue
+        assert change.by_hand
+        assert_raises(change, hosts)
+        for name, level in change.factors.items():
+            now = cell.factors.get(name, BY_NAME[name].default)
+            assert now != level, name
+            assert {now, level} != {"none", 0.0}, name
+            if name == "mtu_bytes":
+                assert int(level) > int(now)
+        if change.factors:
+            refuse_other_path(verdict, plan)
+            tried = plan_of(question_of(profile, plan, cell, change.factors, 2), plan)
+            changed = next(one for one in tried.cells if one.sweep == CHANGED)
+            assert {name: changed.factors[name] for name in change.factors} == change.factors
+
+
+def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
+    """Asserts that a command that writes raises at least one number and lowers none, or switches something on."""
+    text = change.command
+    writes = re.search(r"sysctl -w|ethtool -[A-Z]|ip link set|ip route change|tc qdisc (?!show)", text) is not None
+    assert change.is_host_wide is writes
+    assert ("changes that whole host" in command_label(change)) is writes
+    if "sysctl -w" in text:
+        present = hosts[change.command_host]["sysctls"]
+        for name, quoted, single in re.findall(r'(net[\w.]+)=(?:"([^"]+)"|(\d+))', text):
+            then, now = [list(map(int, one.split())) for one in (quoted or single, present[name])]
+            assert all(new >= old for new, old in zip(then, now, strict=True)), text
+            assert then != now
+    assert not re.search(r"ethtool -G|tc qdisc (change|add|replace)", text)
+
+
+def first(found: Facts, setup: Setup, cause: Cause) -> Verdict:
+    return next(one for one in verdicts_of(found, setup) if one.cause is cause)
+
+
+LATE = {"out_of_order_ratio": 0.2, "lost_ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01}
+WAITS = {"shares": {"congestion_window": 0.9}}
+OVER_PATH: Factors = {"path_rtt_ms": 10.0, "path_rate_bps": 200_000_000, "path_loss": "none"}
+PACKETS = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0}
+PACED = {"pacing_bps": 50e6, "pacing_constant_ratio": 1.0}
+SPLIT = facts(ON_CPU | {"mss_bytes": 1448, "call_bytes_mean": 131_072.0}, segments=PACKETS)
+SMALL = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384})
+
+
+@pytest.mark.parametrize(
+    ("found", "cause", "has", "lacks", "change"),
+    [
+        (facts(WAITS, segments=LATE), Cause.REORDERING, {}, {"path_reorder": 0.1}, {"path_reorder": 0.0}),
+        (
+            facts(WAITS, segments=LOST | OF_QUEUE),
+            Cause.SMALL_QUEUE,
+            {"path_queue": "2bdp"},
+            {"path_queue": "0.1bdp"},
+            {"path_queue": "bdp"},
+        ),
+        (
+            facts(WAITS, segments=LOST | OF_CHANCE | SINGLE),
+            Cause.RANDOM_LOSS,
+            {"path_loss": "bursts:0/0.5"},
+            {"path_loss": 0.01},
+            {"path_loss": 0.0},
+        ),
+        (SPLIT, Cause.OFFLOADS_OFF, {}, {"gro": False}, {"gro": True}),
+        (
+            facts({"shares": {"pacing": 0.95}}, segments=PACED, rate_bps=49e6),
+            Cause.PACING_RATE,
+            {},
+            {"pacing_rate_bps": 50_000_000},
+            {"pacing_rate_bps": "default"},
+        ),
+    ],
+    ids=lambda value: value.value if isinstance(value, Cause) else "",
+)
+def test_a_change_is_named_only_where_the_cell_lacks_it(
+    found: Facts, cause: Cause, has: Factors, lacks: Factors, change: Factors
+) -> None:
+    (none, *_), (named, *_) = (
+        [one.change for one in verdicts_of(found, Setup(OVER_PATH | extra)) if one.cause is cause]
+        for extra in (has, lacks)
+    )
+    assert none is not None
+    assert named is not None
+    assert none.factors == {}
+    assert none.by_hand
+    assert named.factors == change
+
+
+def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be_raised() -> None:
+    def command(rmem: str, rmem_max: str) -> str:
+        hosts = {"far": {"sysctls": {"net.ipv4.tcp_rmem": rmem, "net.core.rmem_max": rmem_max}}}
+        change = first(SMALL, Setup({"window_bytes": 16_384}, hosts=hosts), Cause.RECEIVE_BUFFER).change
+        assert change is not None
+        assert change.command_host == "far"
+        return change.command
+
+    wanted = 'sysctl -w net.ipv4.tcp_rmem="8192 262144 524288" net.core.rmem_max=262144'
+    assert command("8192 262144 300000", "212992") == wanted
+    assert command("8192 262144 300000", "4194304") == 'sysctl -w net.ipv4.tcp_rmem="8192 262144 524288"'
+    assert command("4096 131072 33554432", "4194304") == ""
+    # What the record does not have is looked up, not written.
+    missing = first(SMALL, Setup(), Cause.RECEIVE_BUFFER).change
+    assert missing is not None
+    assert missing.command == "sysctl net.ipv4.tcp_rmem"
+    assert not missing.is_host_wide
+
+
+def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None:
+    found = at_receiver(buffer_bytes=425_984)(SMALL)
+    limited = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "212992"}}})
+    assert [change.factors for change in changes_of(found, limited)] == [{}]
+    roomy = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "4194304"}}})
+    assert [change.factors for change in changes_of(found, roomy)] == [{"receive_buffer_bytes": 262_144}]
+    # A buffer that is larger than the kernel would choose is not left to it.
+    own = Setup({"receive_buffer_bytes": 425_984}, hosts={"far": {"sysctls": {"net.ipv4.tcp_rmem": "4096 8192 8192"}}})
+    assert [change.factors for change in changes_of(found, own)] == [{}]
+
+
+def test_small_segments_that_the_cell_asks_for_are_no_matter_of_the_mtu() -> None:
+    found = facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
+    (change, *_) = changes_of(found, Setup({"mss_bytes": 536}))
+    assert change.factors == {"mss_bytes": "default"}
+    assert "MTU" not in change.command
+
+
+def test_a_device_with_a_large_mtu_gets_no_command() -> None:
+    found = facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
+    large, usual = {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
+
+    def command(near: dict[str, int], far: dict[str, int]) -> tuple[str, str, bool]:
+        (change, *_) = changes_of(found, Setup(testbed="network", devices={"near": near, "far": far}))
+        return change.command, change.command_host, change.is_host_wide
+
+    assert command(large, large) == ("", "", False)
+    assert command(usual, large) == ("ip link set dev DEV mtu 9000", "near", True)
+    assert command(usual, usual) == ("ip link set dev DEV mtu 9000", "", True)
+    assert command({}, {}) == ("ip link show dev DEV", "", False)
+
+
+def test_a_change_that_gains_nothing_is_not_printed_and_its_advice_stays() -> None:
+    verdict = Verdict(
+        cause=Cause.RECEIVE_BUFFER, claim="", confidence="high", evidence=[], refuted_by="",
+        change=Change(factors={"window_bytes": "default"}, by_hand="Leave it.", command="sysctl -w a=1"),
+        predicted_gain=1.049, predicted_low=1.0, predicted_high=1.1,
+    )  # fmt: skip
+    change = as_printed(verdict).change
+    assert change == Change(by_hand="Leave it.")
+    assert gain_line(as_printed(verdict)) == "Predicted gain: less than 5.0 %, which no change is worth"
+    worth = verdict.model_copy(update={"predicted_gain": 1.05})
+    assert as_printed(worth) == worth
+
+
+@pytest.mark.parametrize(("high", "is_open"), [(10.0, False), (10.1, True)])
+def test_an_interval_of_more_than_five_times_predicts_nothing(high: float, *, is_open: bool) -> None:
+    verdict = Verdict(
+        cause=Cause.PACING_RATE, claim="", confidence="high", evidence=[], refuted_by="",
+        predicted_gain=4.0, predicted_low=2.0, predicted_high=high, predicted_from="the ends",
+    )  # fmt: skip
+    found = as_printed(verdict)
+    assert (found.predicted_gain is None) is is_open
+    assert ("cannot be predicted from this evidence" in gain_line(found)) is is_open
+    assert bool(found.unpredicted_because) is is_open
+    assert (found.predicted_low, found.predicted_high) == (2.0, high)
+
+
+def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
+    far = {"rtt_ns_min": 10_000_000, "rtt_ns_median": 11_000_000}
+    found = facts(WAITS, windows=far, segments=LATE | {"segment_bytes_mean": 1448.0}, goodput_bps=187e6)
+    knows, does_not = (
+        judge(found, Setup(OVER_PATH | {"path_reorder": 0.1}, knows_path_rate=one))[0] for one in (True, False)
+    )
+    assert (knows.cause, knows.lost_ratio, knows.claim) == (does_not.cause, does_not.lost_ratio, does_not.claim)
+    assert does_not.predicted_gain is not None
+    assert does_not.predicted_gain > 4
+    assert knows.predicted_gain == pytest.approx(200 * 1448 / 1514 / 187, abs=1e-3)
+    assert knows.predicted_high == knows.predicted_gain
+    assert "200 Mbit/s" in knows.predicted_from
+    # Payload that goes the other way has the other rate.
+    back = Setup(OVER_PATH | {"path_rate_back_bps": 374_000_000})
+    turned = judge(replace(found, is_turned=True), back)[0]
+    assert turned.predicted_gain == pytest.approx(2 * 1448 / 1514, abs=1e-3)

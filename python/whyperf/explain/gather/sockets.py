@@ -129,7 +129,8 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
 
 def _pacing(info: pl.DataFrame) -> tuple[float | None, float | None]:
     """The pacing rate in bit/s that most samples have, and the part of the samples that have it."""
-    rates = info["pacing_rate_bytes_per_second"].drop_nulls()
+    # Of a record from before there was this column it has no type.
+    rates = info["pacing_rate_bytes_per_second"].cast(pl.UInt64).drop_nulls()
     rates = rates.filter(rates < UNLIMITED)
     if rates.is_empty():
         return None, None

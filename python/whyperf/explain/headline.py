@@ -25,12 +25,11 @@ def _gain(verdict: Verdict) -> str:
     if change is None:
         return ""
     levels = ", ".join(as_set(change.factors))
-    with_levels = f" with {levels}" if levels else ""
     if verdict.unpredicted_because:
-        return f" The gain without it{with_levels} {OPEN}."
+        return f" What {levels or 'undoing it'} gains {OPEN}."
     if gain is None or gain < MIN_GAIN:
         return ""
-    return f" Without it: {gain_words(verdict)}{with_levels}."
+    return f" Without it: {gain_words(verdict)}{f' with {levels}' if levels else ''}."
 
 
 def experiment_headline(cells: Sequence[CellExplanation]) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.explain.test_rules import CASES, LOST, OF_CHANCE, OF_QUEUE, ON_CPU, SINGLE, Case, at_receiver, facts
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
+from whyperf.explain.headline import cell_headline
 from whyperf.explain.model import Change, Verdict
 from whyperf.explain.predicted import as_printed, command_label, gain_line
 from whyperf.explain.rules import judge
@@ -323,3 +324,39 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     back = Setup(OVER_PATH | {"path_rate_back_bps": 374_000_000})
     turned = judge(replace(found, is_turned=True), back)[0]
     assert turned.predicted_gain == pytest.approx(2 * 1448 / 1514, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("segments", "cause", "factors"),
+    [
+        (LOST | OF_CHANCE | SINGLE, Cause.RANDOM_LOSS, {"path_loss_back": 0.0}),
+        (LATE, Cause.REORDERING, {}),  # only what goes forward is reordered
+    ],
+)
+def test_what_goes_back_over_a_path_is_changed_on_its_way_back(
+    segments: dict[str, Any], cause: Cause, factors: Factors
+) -> None:
+    both_ways: Factors = {"path_loss": 0.01, "path_loss_back": 0.01, "path_reorder": 0.1}
+    change = first(facts(WAITS, segments=segments, is_turned=True), Setup(OVER_PATH | both_ways), cause).change
+    assert change is not None
+    assert change.factors == factors
+
+
+@pytest.mark.parametrize(("cpus", "is_named"), [([0], False), ([0, 1], True)])
+def test_no_cpu_of_its_own_is_promised_where_there_is_one(cpus: list[int], *, is_named: bool) -> None:
+    (case,) = [one for one in CASES if one.cause is Cause.SHARED_CPU]
+    hosts = {host: {"cpus": cpus} for host in ("near", "far")}
+    change = first(case.speaks, Setup({"near_cpus": "0", "far_cpus": "0"}, hosts=hosts), Cause.SHARED_CPU).change
+    assert change is not None
+    assert bool(change.factors) is bool(change.command) is is_named
+
+
+def test_the_headline_names_the_change_of_a_gain_that_is_left_open() -> None:
+    verdict = Verdict(
+        cause=Cause.PACING_RATE, claim="It is paced.", confidence="high", evidence=[], refuted_by="",
+        change=Change(factors={"pacing_rate_bps": "default"}), predicted_gain=20.0, predicted_low=10.0,
+        predicted_high=100.0,
+    )  # fmt: skip
+    assert cell_headline([as_printed(verdict)], "segments") == (
+        "It is paced. What pacing_rate_bps=default gains cannot be predicted from this evidence."
+    )

@@ -131,5 +131,5 @@ def test_a_cache_that_cannot_be_written_is_named(far: FarHost) -> None:
     done = far.run("--bytes", "1M")
     assert (done.status, done.out) == (1, "")
     assert "far cannot keep the agent: mkdir: " in done.sentence
-    assert "make room there, or install whyperf-agent" in done.sentence
+    assert "put that right, or install whyperf-agent" in done.sentence
     assert not far.results.exists()

@@ -78,6 +78,8 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    // Started by a number in /proc, as the controller does on a far host, it would be called by that.
+    let _ = nix::sys::prctl::set_name(c"whyperf-agent");
     // Standard output belongs to the protocol.
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     match run(Arguments::parse()) {

@@ -22,16 +22,15 @@ impl Guard {
     /// # Errors
     /// It cannot be started.
     pub fn set(map_number: u32) -> Result<Self, Refused> {
-        let child = std::env::current_exe().and_then(|binary| {
-            Command::new(binary)
-                .args([GUARD_VERB, &map_number.to_string()])
-                // It must hear of our end, not of whatever ends us.
-                .process_group(0)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-        });
+        // Not by its path, where another file may lie by now.
+        let child = Command::new("/proc/self/exe")
+            .args([GUARD_VERB, &map_number.to_string()])
+            // It must hear of our end, not of whatever ends us.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
         child.map(|child| Self { child }).map_err(|error| Refused {
             reason: format!("the process that would unregister the congestion control cannot be started: {error}"),
         })

@@ -43,6 +43,10 @@ def command(
             show_default=False,
         ),
     ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="With --verify: contact the hosts of a result made elsewhere without asking."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="The same as JSON, with budgets and all evidence.")] = False,
 ) -> int:
     """Says why the rate is what it is, on what evidence, and what to change.
@@ -58,7 +62,10 @@ def command(
     if not verify:
         if verdict is not None:
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
+        if yes:
+            raise UsageError("--yes lets --verify contact hosts; give --verify too")
         return tell_explanation(found, trial, cell, as_json=json)
     from whyperf.cli.verify import looks_asked, tell_verification  # noqa: PLC0415 - as above
 
-    return tell_verification(found, trial, cell, verdict, looks_asked(pairs, most), as_json=json)
+    looks = looks_asked(pairs, most)
+    return tell_verification(found, trial, cell, verdict, looks, as_json=json, may_contact=yes)

@@ -17,6 +17,7 @@ from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
 from whyperf.profile import BY_NAME, Factors, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
+from whyperf.run.pipes import refuse_unusable_host
 
 CONGESTION_CONTROL = "congestion_control"
 
@@ -108,6 +109,8 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
     near = tuple(order.near.split(",")) if order.near is not None else (LOCAL,)
     if "" in near:
         raise UsageError("--from wants names of hosts with a comma between them, such as --from local,host7")
+    for name in near:
+        refuse_unusable_host(name)
     if host is not None:
         if order.testbed != "auto":
             raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or {host}")

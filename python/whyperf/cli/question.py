@@ -1,6 +1,5 @@
 """What the argument of `whyperf run` means: a profile, a workload or a host."""
 
-import re
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,10 +19,9 @@ from whyperf.profile import (
     suggestion,
 )
 from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
+from whyperf.run.pipes import is_usable_host, refuse_unusable_host
 
 QUICK = "quick"
-#: What ssh takes as a destination, and nothing it could take for an option.
-HOST = re.compile(r"[A-Za-z0-9_\[:][A-Za-z0-9_.:@%\[\]-]*")
 
 
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:
@@ -35,10 +33,11 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
 
     Raises:
         UsageError: neither, or an ambiguous word.
+        RunError: a host that cannot be one.
         ProfileError: a profile that cannot be used.
     """
-    if host is not None and not HOST.fullmatch(host):
-        raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
+    if host is not None:
+        refuse_unusable_host(host)
     if argument is None:
         return find(QUICK), host
     if Path(argument).is_dir() and (Path(argument) / "plan.json").exists():
@@ -68,7 +67,7 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
             f'there is no profile or workload "{argument}"; did you mean {near[0]}? '
             f"(a host of that name: --host {argument})"
         )
-    if not HOST.fullmatch(argument):
+    if not is_usable_host(argument):
         raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
     return find(QUICK), argument
 

@@ -1,8 +1,11 @@
 """`whyperf explain … --verify`: makes a verdict's change in a plan, measures and judges it."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import typer
 
 from whyperf.analyze.quantity import count
 from whyperf.cli import interrupts
@@ -31,7 +34,7 @@ from whyperf.explain.verify import (
     verification_of,
     with_verifications,
 )
-from whyperf.plan import Plan, PlannedTrial
+from whyperf.plan import LOCAL, Plan, PlannedTrial
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
@@ -69,7 +72,14 @@ def looks_asked(pairs: int, most: int | None) -> Looks:
 
 
 def tell_verification(
-    experiment: Experiment, trial: str | None, cell: str | None, verdict: int | None, looks: Looks, *, as_json: bool
+    experiment: Experiment,
+    trial: str | None,
+    cell: str | None,
+    verdict: int | None,
+    looks: Looks,
+    *,
+    as_json: bool,
+    may_contact: bool,
 ) -> int:
     """Verifies and prints it; returns the exit code.
 
@@ -78,6 +88,8 @@ def tell_verification(
     Raises:
         UsageError: nothing can be tried, and why.
     """
+    if not may_contact:
+        ask_for_hosts(experiment)
     found = explained(experiment, trial, cell)
     tried = chosen(found, cell, verdict)
     verification = verify(experiment, tried, looks, as_json=as_json)
@@ -89,6 +101,33 @@ def tell_verification(
     cells = [one for one in with_verifications(found, experiment).cells if one.cell == tried.cell.cell]
     tell(found.model_copy(update={"cells": cells}), as_json=as_json)
     return DONE if verification.outcome == "confirmed" else DOUBTFUL
+
+
+def ask_for_hosts(experiment: Experiment) -> None:
+    """Asks before hosts are contacted that a result made elsewhere names.
+
+    Raises:
+        UsageError: there is nobody to ask.
+        typer.Abort: the answer is no.
+    """
+    hosts = hosts_of(experiment.plan)
+    if not hosts or experiment.is_made_here:
+        return
+    named = " and ".join(filter(None, (", ".join(hosts[:-1]), hosts[-1])))
+    what = (
+        f"{experiment.folder} was not made here, or was changed since; verifying it runs the agent on {named} by ssh "
+        "and puts load on the way there"
+    )
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{what}; give --yes if it may")
+    typer.confirm(f"{what}. Go on?", abort=True, err=True)
+
+
+def hosts_of(plan: Plan) -> list[str]:
+    """Hosts that measuring this plan contacts, each once."""
+    if plan.testbed.kind != "network":
+        return []
+    return list(dict.fromkeys([plan.target, *(name for name in plan.near if name != LOCAL)]))
 
 
 def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Attempt:

@@ -11,10 +11,15 @@ from whyperf.record.durable import write_file
 from whyperf.record.errors import told
 
 
-def costs_file() -> Path:
-    """`$XDG_STATE_HOME/whyperf/probe-cost.json`, or the same under ~/.local/state (XDG Base Directory)."""
+def state_folder() -> Path:
+    """`$XDG_STATE_HOME/whyperf`, or the same under ~/.local/state (XDG Base Directory)."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "whyperf" / "probe-cost.json"
+    return Path(state) / "whyperf"
+
+
+def costs_file() -> Path:
+    """The file of all hosts and kernels."""
+    return state_folder() / "probe-cost.json"
 
 
 def known_cost(hostname: str, kernel: str) -> dict[str, Any] | None:

@@ -21,6 +21,8 @@ from whyperf.record.errors import RecordError, failure, told
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
+from whyperf.record.seal import NAME as SEAL
+from whyperf.record.seal import is_made_here, write_seal
 from whyperf.record.writer import TrialWriter
 
 TRIAL_NAME = re.compile(r"(\d{3,}|log\d{2,})-c\d{4,}")
@@ -28,7 +30,7 @@ END_NAME = re.compile(r"(near|far)(\d*)")
 #: The profile as it was asked, in whyperf's language or in uperf's.
 PROFILES = ("profile.toml", "profile.xml")
 #: What a folder may hold when a run was killed before it wrote plan.json, apart from files that are half-written.
-UNFINISHED_CREATION = {".lock", "trials", *PROFILES}
+UNFINISHED_CREATION = {".lock", "trials", SEAL, *PROFILES}
 #: The folders of an experiment, each of its own and no link to another.
 FOLDERS = ("trials", "hosts", "set-aside")
 #: Set to anything but 0, it leaves the permissions of new results to the umask.
@@ -96,6 +98,7 @@ class Experiment:
             else:
                 with told("write to", folder):
                     write_file(folder / _profile_name(profile_text), profile_text.encode())
+                    write_seal(folder, _sealed(plan), profile_text)
                     write_file(folder / "plan.json", plan.to_json().encode())
         except BaseException as error:
             if lock is not None:
@@ -131,6 +134,11 @@ class Experiment:
         path = kept_profile(self.folder)
         with told("read", path):
             return read_text(path)
+
+    @property
+    def is_made_here(self) -> bool:
+        """Whether this user's whyperf planned it on this host, and its plan and profile are still so."""
+        return is_made_here(self.folder, _sealed(self.plan), self.profile_text)
 
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
@@ -294,6 +302,11 @@ class Experiment:
 def kept_profile(folder: Path) -> Path:
     """The profile that an experiment keeps, in whichever language; it may be gone."""
     return next((folder / name for name in PROFILES if (folder / name).is_file()), folder / PROFILES[0])
+
+
+def _sealed(plan: Plan) -> str:
+    """The plan, by whatever name its folder has."""
+    return plan.named("").to_json()
 
 
 def _profile_name(text: str) -> str:

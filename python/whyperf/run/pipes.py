@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import socket
@@ -14,6 +15,10 @@ from whyperf import __version__
 from whyperf.run.errors import Fault, RunError
 
 _SSH_TIMEOUT_S = 60
+HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.%+@-]*@)?[A-Za-z0-9_\[:][A-Za-z0-9_.:%\[\]-]*")
+"""What ssh takes as a destination, and nothing that it could take for an option."""
+MAX_HOST_LENGTH = 320
+SHOWN_LENGTH = 40
 SSH_FAILED = 255
 """What ssh(1) ends with when it broke, or when what ran there was killed."""
 
@@ -51,8 +56,26 @@ def ssh(host: str) -> list[str]:
     """
     for line in _remote(host, "command -v whyperf-agent && whyperf-agent --version; uname -sm").splitlines():
         if line.strip() == f"whyperf-agent {__version__}":
-            return [*_ssh_command(), "-T", host, "exec whyperf-agent serve"]
-    return [*_ssh_command(), "-T", host, f"exec {_push(host)} serve"]
+            return _ssh(host, "exec whyperf-agent serve")
+    return _ssh(host, _push(host))
+
+
+def is_usable_host(host: str) -> bool:
+    """Whether ssh takes it as a destination, and can take it for nothing else."""
+    return len(host) <= MAX_HOST_LENGTH and HOST.fullmatch(host) is not None
+
+
+def refuse_unusable_host(host: str) -> None:
+    """Refuses what ssh, or a command of its configuration, could take for an option or for anything but a host.
+
+    Names come from command lines and from the plan.json of results that somebody else may have made.
+
+    Raises:
+        RunError: it is no name of a host.
+    """
+    if not is_usable_host(host):
+        shown = host if len(host) <= SHOWN_LENGTH else f"{host[:SHOWN_LENGTH]}…"
+        raise RunError(f'"{shown}" cannot be a host; give a name or an address as for ssh', Fault.USAGE)
 
 
 def address_of(host: str, ip_version: int) -> str:
@@ -61,7 +84,7 @@ def address_of(host: str, ip_version: int) -> str:
     Raises:
         RunError: the name does not resolve in that family.
     """
-    lines = _run([*_ssh_command(), "-G", host], host).splitlines()
+    lines = _run(_ssh(host, option="-G"), host).splitlines()
     name = next((line.split(maxsplit=1)[1] for line in lines if line.startswith("hostname ")), host)
     family = socket.AF_INET6 if ip_version == 6 else socket.AF_INET
     try:
@@ -80,8 +103,14 @@ def _ssh_command() -> list[str]:
     return command
 
 
+def _ssh(host: str, *script: str, option: str = "-T") -> list[str]:
+    """The command line of every ssh; no host gets to ssh but through here."""
+    refuse_unusable_host(host)
+    return [*_ssh_command(), option, "--", host, *script]
+
+
 def _remote(host: str, script: str) -> str:
-    return _run([*_ssh_command(), "-T", host, script], host)
+    return _run(_ssh(host, script), host)
 
 
 def _run(argv: list[str], host: str) -> str:
@@ -117,7 +146,7 @@ def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _push(host: str) -> str:
-    """Copy our agent to the host unless it is there, check its sum, and return its path there."""
+    """Copy our agent to the host unless it is there, and return the script that starts it there."""
     binary = agent_binary()
     data = binary.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
@@ -128,33 +157,58 @@ def _push(host: str) -> str:
             f"{host} is {' '.join(there) or 'unknown'}, this host {here}; install whyperf-agent {__version__} there",
             Fault.HOST,
         )
-    folder = '"${XDG_CACHE_HOME:-$HOME/.cache}/whyperf"'
     name = f"agent-{__version__}-{digest[:16]}"
-    found = _remote(host, f"cd {folder} 2>/dev/null && {_has_sum(name, digest)} && pwd || true").strip()
-    if not found:
-        found = _store(host, folder, name, digest, data)
-    return shlex.quote(f"{found.splitlines()[-1]}/{name}")
+    there = f"{_ENTER} 2>/dev/null && {_is_safe(name)} && {_has_sum(name, digest)} && echo there; true"
+    if not _remote(host, _in_sh(there)).strip():
+        _store(host, name, digest, data)
+    # The file is opened once: what has the right sum is what is started, whatever has its name by then.
+    opened = "/proc/$$/fd/3"
+    checked = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{digest}  -" ]'
+    changed = "{ echo the agent in $d has changed since it was put there, run the same command again >&2; exit 1; }"
+    return f"exec {_in_sh(f'{_ENTER} && exec 3< {name} && {{ {checked} || {changed}; }} && exec {opened} serve')}"
 
 
-def _store(host: str, folder: str, name: str, digest: str, data: bytes) -> str:
-    """Write a file on the host, and return its folder there."""
+def _store(host: str, name: str, digest: str, data: bytes) -> None:
+    """Write a file on the host."""
     # Written beside and renamed, so that a push that breaks off leaves no agent that half exists, and nothing else.
     beside = f".{name}.$$"
     whole = f"{{ {_has_sum(beside, digest)} || {{ echo it arrived incomplete >&2; false; }}; }}"
     script = (
-        f"umask 077 && mkdir -p {folder} && cd {folder} && "
-        f"{{ cat > {beside} && {whole} && chmod 700 {beside} && mv {beside} {name} && pwd"
+        f"{_MAKE} && {_ENTER} && "
+        f"{{ cat > {beside} && {whole} && chmod 700 {beside} && mv {beside} {name}"
         f" || {{ rm -f {beside}; false; }}; }}"
     )
-    done = _finished([*_ssh_command(), "-T", host, script], host, data)
+    done = _finished(_ssh(host, _in_sh(script)), host, data)
     # ssh(1) ends with the status of what ran there, with 255 when it broke itself, or by a signal.
     if 0 < done.returncode < SSH_FAILED:
         raise RunError(
-            f"{host} cannot keep the agent: {_last_line(done)}; make room there, or install whyperf-agent {__version__}"
+            f"{host} cannot keep the agent: {_last_line(done)}; "
+            f"put that right, or install whyperf-agent {__version__} there"
         )
     if done.returncode != 0:
         raise _unreachable(host, done)
-    return done.stdout.decode(errors="replace").strip()
+
+
+_FOLDER = 'd="${XDG_CACHE_HOME:-$HOME/.cache}/whyperf"'
+_MAKE = f'umask 077 && {_FOLDER} && mkdir -p "$d"'
+
+
+def _is_safe(path: str) -> str:
+    """Whether a file or folder is the user's own, and nobody else may write to it."""
+    return f"[ -O {path} ] && case $(ls -ldL {path}) in ?????w*|????????w*) false;; esac"
+
+
+# A folder that is a link, or that somebody else may write to, could hold another agent by the time it is started.
+# It is looked at from inside: what is entered cannot be exchanged for another one.
+_ENTER = (
+    f'{_FOLDER} && {{ [ ! -L "$d" ] || {{ echo "$d is a symbolic link" >&2; false; }}; }} && cd -P "$d" && '
+    f'{{ {{ {_is_safe(".")}; }} || {{ echo "$d belongs to another user, or others can write to it" >&2; false; }}; }}'
+)
+
+
+def _in_sh(script: str) -> str:
+    """A script for whatever shell the user has there."""
+    return f"sh -c {shlex.quote(script)}"
 
 
 def _has_sum(name: str, digest: str) -> str:

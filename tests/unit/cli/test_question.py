@@ -9,6 +9,7 @@ from whyperf.cli.exits import UsageError
 from whyperf.cli.question import understand, with_workload
 from whyperf.plan import build
 from whyperf.profile import ProfileError, find
+from whyperf.run import RunError
 
 
 def test_nothing_is_the_quick_profile_on_the_testbed() -> None:
@@ -36,7 +37,7 @@ def test_a_misspelled_profile_is_not_taken_for_a_host() -> None:
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "", "host;reboot", "$(id)"])
 def test_what_ssh_could_take_for_something_else_is_refused(host: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a host"):
+    with pytest.raises(RunError, match="cannot be a host"):
         understand(None, host)
 
 

@@ -40,7 +40,7 @@ def test_missing_is_planned_minus_made(tmp_path_factory: pytest.TempPathFactory,
 def test_what_was_asked_and_planned_is_kept(tmp_path: Path) -> None:
     created(tmp_path / "sample").close()
     names = {path.name for path in (tmp_path / "sample").iterdir()}
-    assert names == {".lock", "plan.json", "profile.toml", "trials"}
+    assert names == {".lock", "plan.json", "profile.toml", "seal", "trials"}
     experiment = Experiment.open(tmp_path / "sample")
     assert experiment.profile_text == PROFILE_TEXT
     assert experiment.plan == PLAN.named("sample")

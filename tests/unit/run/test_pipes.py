@@ -1,6 +1,8 @@
 """Pushing the agent, with a shell of this host in the place of ssh."""
 
+import os
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 from whyperf import __version__
 from whyperf.run import pipes
-from whyperf.run.errors import RunError
+from whyperf.run.errors import Fault, RunError
 
 Far = Callable[[str], Path]
 
@@ -17,7 +19,8 @@ Far = Callable[[str], Path]
 def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
     """Has `ssh` run a script, which finds the command in `$command`, and returns the far host's home."""
     agent = tmp_path / "agent"
-    agent.write_bytes(b"an agent of more than one piece" * 10_000)
+    # More than one piece, and it can be started.
+    agent.write_bytes(b"#!/bin/sh\necho started to $1\nexit 0\n" + b"an agent of more than one piece" * 10_000)
     agent.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
@@ -39,14 +42,155 @@ def kept(home: Path) -> list[str]:
     return sorted(path.name for path in (home / ".cache" / "whyperf").iterdir())
 
 
-def test_the_agent_is_written_whole_and_alone(far: Far, tmp_path: Path) -> None:
+def cached(home: Path) -> Path:
+    """The only agent in the far host's cache."""
+    (name,) = kept(home)
+    return home / ".cache" / "whyperf" / name
+
+
+def test_the_agent_is_written_whole_and_alone_and_started(far: Far, tmp_path: Path) -> None:
     home = far('exec sh -c "$command"')
     command = pipes.ssh("host7")
-    (name,) = kept(home)
-    path = home / ".cache" / "whyperf" / name
-    assert path.read_bytes() == (tmp_path / "agent").read_bytes()
-    assert path.stat().st_mode & 0o777 == 0o700
-    assert command[-1] == f"exec {path} serve"
+    assert cached(home).read_bytes() == (tmp_path / "agent").read_bytes()
+    assert cached(home).stat().st_mode & 0o777 == 0o700
+    assert cached(home).parent.stat().st_mode & 0o777 == 0o700
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "started to serve\n"), done.stderr
+
+
+def exchanged(path: Path) -> None:
+    path.rename(path.with_name("other"))
+    path.write_text("#!/bin/sh\necho another agent\n")
+    path.chmod(0o700)
+
+
+def overwritten(path: Path) -> None:
+    path.write_text("#!/bin/sh\necho another agent\n")
+
+
+def opened_to_others(path: Path) -> None:
+    path.chmod(0o722)
+
+
+def given_away(path: Path) -> None:
+    os.chown(path, 12345, -1)
+
+
+@pytest.mark.parametrize("change", [exchanged, overwritten, opened_to_others, given_away])
+def test_another_agent_than_the_checked_one_is_never_started(far: Far, change: Callable[[Path], None]) -> None:
+    home = far('exec sh -c "$command"')
+    command = pipes.ssh("host7")
+    change(cached(home))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "has changed since it was put there" in done.stderr
+    # What is not the agent is replaced by the next command.
+    if change is not exchanged:
+        assert subprocess.run(pipes.ssh("host7"), capture_output=True, check=False).returncode == 0
+
+
+def test_what_is_exchanged_while_it_is_checked_is_not_started(far: Far, tmp_path: Path) -> None:
+    """The name leads to another file once the sum is read; what is started is what was read."""
+    home = far('exec sh -c "$command"')
+    command = pipes.ssh("host7")
+    path = cached(home)
+    (tmp_path / "other").write_text("#!/bin/sh\necho another agent\n")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "sha256sum").write_text(
+        f'#!/bin/sh\n/usr/bin/sha256sum "$@" && cp -f {tmp_path}/other {path}.new && mv {path}.new {path}\n'
+    )
+    (tools / "sha256sum").chmod(0o755)
+    started = [part.replace("exec sh -c '", f"PATH={tools}:$PATH; exec sh -c '", 1) for part in command]
+    assert started != command
+    done = subprocess.run(started, capture_output=True, text=True, check=False)
+    assert "another agent" in path.read_text()
+    assert (done.returncode, done.stdout) == (0, "started to serve\n"), done.stderr
+
+
+def a_link(cache: Path, elsewhere: Path) -> None:
+    cache.symlink_to(elsewhere)
+
+
+def open_to_the_group(cache: Path, _: Path) -> None:
+    cache.mkdir(mode=0o700)
+    cache.chmod(0o770)
+
+
+def open_to_all(cache: Path, _: Path) -> None:
+    cache.mkdir(mode=0o700)
+    cache.chmod(0o703)
+
+
+def of_another_user(cache: Path, _: Path) -> None:
+    cache.mkdir(mode=0o700)
+    os.chown(cache, 12345, -1)
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (a_link, "is a symbolic link"),
+        (open_to_the_group, "others can write to it"),
+        (open_to_all, "others can write to it"),
+        (of_another_user, "belongs to another user"),
+    ],
+)
+def test_a_cache_that_is_not_the_users_alone_is_refused(
+    far: Far, tmp_path: Path, place: Callable[[Path, Path], None], says: str
+) -> None:
+    home = far('exec sh -c "$command"')
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (home / ".cache").mkdir()
+    place(home / ".cache" / "whyperf", tmp_path / "elsewhere")
+    with pytest.raises(RunError, match=f"host7 cannot keep the agent: .*{says}.*install whyperf-agent"):
+        pipes.ssh("host7")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert kept(home) == []
+
+
+def test_a_cache_that_is_opened_later_is_refused_at_the_start(far: Far) -> None:
+    home = far('exec sh -c "$command"')
+    command = pipes.ssh("host7")
+    cached(home).parent.chmod(0o777)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "others can write to it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "-oProxyCommand=touch reached",
+        "-F/tmp/config",
+        "--",
+        "",
+        "host7 -oProxyCommand=x",
+        "me@-oProxyCommand=x",
+        "me@",
+        "@host7",
+        "host7\n",
+        "host7;id",
+        "$(id)",
+        "ssh://host7",
+        "h" * 321,
+    ],
+)
+def test_no_host_reaches_ssh_as_anything_else(far: Far, tmp_path: Path, host: str) -> None:
+    far(f"touch {tmp_path}/reached")
+    for use in (pipes.ssh, lambda name: pipes.address_of(name, 4)):
+        with pytest.raises(RunError, match="cannot be a host; give a name or an address as for ssh") as caught:
+            use(host)
+        assert caught.value.fault is Fault.USAGE
+        assert len(str(caught.value)) < 120
+    assert not (tmp_path / "reached").exists()
+
+
+@pytest.mark.parametrize("host", ["host7", "me@host7", "me@corp.example@gate", "192.0.2.1", "fe80::1%eth0", "[::1]"])
+def test_hosts_come_after_the_options(far: Far, tmp_path: Path, host: str) -> None:
+    far(f'echo "$@" >> {tmp_path}/words; exec sh -c "$command"')
+    assert pipes.ssh(host)[:4] == [str(tmp_path / "ssh"), "-T", "--", host]
+    assert all(line.startswith(f"-T -- {host} ") for line in (tmp_path / "words").read_text().splitlines())
 
 
 def test_what_arrives_incomplete_is_not_kept(far: Far) -> None:
@@ -54,7 +198,8 @@ def test_what_arrives_incomplete_is_not_kept(far: Far) -> None:
     with pytest.raises(RunError) as caught:
         pipes.ssh("host7")
     assert str(caught.value) == (
-        f"host7 cannot keep the agent: it arrived incomplete; make room there, or install whyperf-agent {__version__}"
+        f"host7 cannot keep the agent: it arrived incomplete; put that right, "
+        f"or install whyperf-agent {__version__} there"
     )
     assert kept(home) == []
 
@@ -90,5 +235,5 @@ def test_a_host_out_of_reach_is_not_told_as_full(far: Far, script: str, says: st
 def test_a_host_that_cannot_keep_the_agent_says_why(far: Far) -> None:
     home = far('exec sh -c "$command"')
     (home / ".cache").write_text("in the way")
-    with pytest.raises(RunError, match=r"host7 cannot keep the agent: mkdir: .*; make room there, or install"):
+    with pytest.raises(RunError, match=r"host7 cannot keep the agent: mkdir: .*; put that right, or install"):
         pipes.ssh("host7")

@@ -1,0 +1,62 @@
+"""Whether a result was made here: by this user's whyperf, on this host.
+
+What a result says of its host, anybody can write into it. So each new one is sealed with a key that never leaves the
+user's own files: over the plan, the profile and the name of this host. A result without a right seal was made
+elsewhere, or changed since, or is from before there were seals.
+"""
+
+import hashlib
+import hmac
+import os
+import platform
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from whyperf.foreign import read_bytes, read_text
+from whyperf.record.costs import state_folder
+from whyperf.record.durable import write_file
+
+NAME = "seal"
+KEY_BYTES = 32
+
+
+def write_seal(folder: Path, *sealed: str) -> None:
+    """Seals the texts into a result. Where the user's key cannot be kept, the result is as one made elsewhere."""
+    with suppress(OSError):
+        write_file(folder / NAME, _seal(_key(), sealed).encode() + b"\n")
+
+
+def is_made_here(folder: Path, *sealed: str) -> bool:
+    """Whether the texts are what a result here was sealed with."""
+    try:
+        kept, key = read_text(folder / NAME, 1 << 10).strip(), read_bytes(_key_file(), 1 << 10)
+    except (OSError, UnicodeDecodeError):
+        return False
+    return len(key) == KEY_BYTES and kept.isascii() and hmac.compare_digest(kept, _seal(key, sealed))
+
+
+def _seal(key: bytes, sealed: tuple[str, ...]) -> str:
+    digest = hmac.new(key, digestmod=hashlib.sha256)
+    for text in (platform.node(), *sealed):
+        digest.update(hashlib.sha256(text.encode()).digest())
+    return digest.hexdigest()
+
+
+def _key() -> bytes:
+    """The user's key, made when it is needed first.
+
+    Raises:
+        OSError: it cannot be kept.
+    """
+    path = _key_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+    return read_bytes(path, 1 << 10)
+
+
+def _key_file() -> Path:
+    return state_folder() / "key"

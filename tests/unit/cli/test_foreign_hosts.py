@@ -1,0 +1,85 @@
+"""Hosts that somebody else's result names are contacted only when the user says so."""
+
+import io
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
+from whyperf.cli.exits import UsageError
+from whyperf.cli.verify import ask_for_hosts
+from whyperf.plan import LOCAL
+from whyperf.record import Experiment
+
+Change = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    plan = sample_plan(target="far7", near=(LOCAL, "near8"))
+    with Experiment.create(tmp_path / "result", plan, PROFILE_TEXT):
+        return tmp_path / "result"
+
+
+def unsealed(folder: Path, _: pytest.MonkeyPatch) -> None:
+    (folder / "seal").unlink()
+
+
+def with_another_host(folder: Path, _: pytest.MonkeyPatch) -> None:
+    (folder / "plan.json").write_text(sample_plan(target="far7", near=(LOCAL, "near9")).to_json())
+
+
+def with_another_profile(folder: Path, _: pytest.MonkeyPatch) -> None:
+    (folder / "profile.toml").write_text(PROFILE_TEXT + "\n")
+
+
+def on_another_host(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+
+
+def of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+
+
+def test_a_result_made_here_is_verified_without_a_question(result: Path) -> None:
+    ask_for_hosts(Experiment.open(result))
+    shutil.copytree(result, result.with_name("copy"))
+    ask_for_hosts(Experiment.open(result.with_name("copy")))
+
+
+@pytest.mark.parametrize(
+    "change", [unsealed, with_another_host, with_another_profile, on_another_host, of_another_user]
+)
+def test_the_hosts_of_a_result_made_elsewhere_are_named_and_asked_for(
+    result: Path, monkeypatch: pytest.MonkeyPatch, change: Change
+) -> None:
+    change(result, monkeypatch)
+    near = "near9" if change is with_another_host else "near8"
+    with pytest.raises(UsageError, match=rf"was not made here.* on far7 and {near} by ssh .*give --yes"):
+        ask_for_hosts(Experiment.open(result))
+
+
+@pytest.mark.parametrize(("answer", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_on_a_terminal_the_user_is_asked(
+    result: Path, monkeypatch: pytest.MonkeyPatch, answer: str, *, goes_on: bool
+) -> None:
+    (result / "seal").unlink()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    if goes_on:
+        ask_for_hosts(Experiment.open(result))
+    else:
+        with pytest.raises(typer.Abort):
+            ask_for_hosts(Experiment.open(result))
+
+
+def test_what_contacts_nobody_is_not_asked_for(tmp_path: Path) -> None:
+    with Experiment.create(tmp_path / "result", sample_plan(), PROFILE_TEXT) as experiment:
+        (tmp_path / "result" / "seal").unlink()
+        ask_for_hosts(experiment)

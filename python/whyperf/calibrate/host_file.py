@@ -11,6 +11,7 @@ from whyperf.calibrate.fit import Costs, Fit
 from whyperf.calibrate.grid import AXES, Point
 from whyperf.calibrate.identify import Found
 from whyperf.calibrate.judge import Verdict
+from whyperf.foreign import parse_toml, read_text
 
 #: Digits of a cost: more are noise.
 _DIGITS = 4
@@ -96,8 +97,8 @@ def read_host(path: Path) -> CalibratedHost:
         CalibrationError: there is none, or it is not one.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
+        text = read_text(path, is_users=True)
+        document = parse_toml(text)
     except FileNotFoundError:
         raise CalibrationError(
             f"there is no calibrated host {path}; `whyperf calibrate --out {path}` makes one"

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if wants_traceback():
             raise
-        failed, text = explain(error)
+        failed, text = explain(error, given[0] if given else None)
         say(f"whyperf: {text}")
         return failed
     if code == _INTERRUPTED:

@@ -28,7 +28,6 @@ def command(
     """Says what a host is and allows, and what is lost without it."""
     from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.exits import UsageError  # noqa: PLC0415
-    from whyperf.cli.question import HOST  # noqa: PLC0415
 
     if clean:
         if host is not None:
@@ -43,8 +42,6 @@ def command(
         return measuring.command(USUAL_PAIRS if pairs is None else pairs, as_json=json)
     if pairs is not None:
         raise UsageError("--pairs is for --probe-cost alone; name that too")
-    if host is not None and not HOST.fullmatch(host):
-        raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
     facts = running.describe_host(host, with_hooks=True)
     facts.pop("reply", None)
     if json:

@@ -16,14 +16,20 @@ DOUBTFUL = 3
 
 #: Of a name that is too long.
 SHOWN_CHARACTERS = 40
+#: Of the reason for an error that nobody expected.
+SHOWN_REASON_CHARACTERS = 200
 
 
 class UsageError(Exception):
     """An argument or an option that cannot be used; the text says the way out."""
 
 
-def explain(error: BaseException) -> tuple[int, str]:
-    """The exit code and the sentence for an error that reached the top."""
+#: Verbs that read a result, which somebody else may have made.
+READING = frozenset({"show", "explain", "flow", "report"})
+
+
+def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:
+    """The exit code and the sentence for an error that reached the top, of a verb if it got to one."""
     # Imported here: completing a word should not load what only a measurement needs.
     from whyperf.calibrate.errors import CalibrationError  # noqa: PLC0415
     from whyperf.record import RecordError  # noqa: PLC0415
@@ -40,8 +46,14 @@ def explain(error: BaseException) -> tuple[int, str]:
             return told
         case MemoryError():
             return FAILED, "out of memory; take a part of the experiment with --only"
-    name = type(error).__name__
-    return FAILED, f"internal error ({name}: {_first_line(error)}); WHYPERF_DEBUG=1 shows where, please report it"
+    what = f"{type(error).__name__}: {_first_line(error)[:SHOWN_REASON_CHARACTERS]}"
+    text = f"internal error ({what}); WHYPERF_DEBUG=1 shows where, please report it"
+    if verb in READING:
+        text = (
+            f"this result cannot be judged ({what}): a file in it was changed, or whyperf has a mistake; "
+            "WHYPERF_DEBUG=1 shows where"
+        )
+    return FAILED, text
 
 
 def _of_the_system(error: OSError) -> tuple[int, str] | None:

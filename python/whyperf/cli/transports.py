@@ -26,11 +26,7 @@ def command(
 ) -> int:
     """Lists what can carry connections: congestion controls and transports, their source and state."""
     from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.exits import UsageError  # noqa: PLC0415
-    from whyperf.cli.question import HOST  # noqa: PLC0415
 
-    if host is not None and not HOST.fullmatch(host):
-        raise UsageError(f'"{host}" cannot be a host; give a name or an address as for ssh')
     offers = running.list_offers(host)
     if json:
         typer.echo(json_format.dumps(offers, indent=1, ensure_ascii=False))

@@ -6,6 +6,7 @@ Beside the explanation stands what it was made of: by another whyperf, or of oth
 import hashlib
 import json
 import stat
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -68,7 +69,9 @@ def made_of(folder: Path) -> str:
             continue
         digest.update(f"\n{path.relative_to(folder)} {found.st_size} ".encode())
         if path.suffix == ".json":
-            digest.update(read_bytes(path, MAX_LARGE_DOCUMENT_BYTES))
+            # What cannot be read is damaged, and explained as that.
+            with suppress(OSError):
+                digest.update(read_bytes(path, MAX_LARGE_DOCUMENT_BYTES))
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from whyperf.foreign import parse_toml, read_bytes
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
@@ -27,7 +28,7 @@ def load(path: Path) -> Profile:
         ProfileError: when it cannot be read or used.
     """
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, is_users=True)
         # uperf's profiles are bytes, and their comments of any encoding; editors put a byte order mark first.
         is_uperfs = content.lstrip().startswith(b"<") and not _is_utf8(content)
         text = content.decode("latin-1" if is_uperfs else "utf-8-sig")
@@ -59,7 +60,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
     if looks_like_uperf(text):
         return profile_of(text, name=name, where=where, environment=os.environ)
     try:
-        written = tomllib.loads(text)
+        written = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(where, "", f"this is not valid TOML: {error}") from None
     try:

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from whyperf.record.errors import RecordError
 from whyperf.record.experiment import TRIAL_NAME, Experiment
 from whyperf.record.manifest import Damaged
 from whyperf.record.pack import packs
+from whyperf.record.parquet import allowed_bytes, bytes_in_memory
 
 #: Files read at once. Larger batches are no faster and hold more footers in memory.
 BATCH = 4096
@@ -47,9 +49,10 @@ def read_table(
     Returns the rows and the trials with an unreadable file; the frame has no columns but the three
     keys when no trial has the table.
     """
-    files = list(_files(experiment.folder / "trials", name, trials))
-    frames: list[pl.DataFrame] = []
     damaged: list[Damaged] = []
+    room = _Room(name, damaged)
+    files = [file for file in _files(experiment.folder / "trials", name, trials) if room.has_for(Path(file))]
+    frames: list[pl.DataFrame] = []
     for start in range(0, len(files), BATCH):
         batch = files[start : start + BATCH]
         try:
@@ -57,10 +60,44 @@ def read_table(
         except (pl.exceptions.PolarsError, OSError):
             # One file is damaged, or of a version with other columns: find out which.
             _read_singly(batch, columns, frames, damaged)
-    frames += _read_packs(experiment.folder / "trials", name, columns, trials, damaged)
+    frames += _read_packs(experiment.folder / "trials", name, columns, trials, room)
     if not frames:
         return TableRead(pl.DataFrame(schema=KEYS), damaged)
     return TableRead(pl.concat(frames, how="diagonal_relaxed"), damaged)
+
+
+class _Room:
+    """Memory for one table of all trials; files that would take more than their size allows are `damaged`."""
+
+    def __init__(self, name: str, damaged: list[Damaged]) -> None:
+        self.damaged = damaged
+        self._name = name
+        self._needed = 0
+        self._size = 0
+
+    def has_for(self, path: Path) -> bool:
+        """Whether a file is fit to be read.
+
+        Raises:
+            RecordError: all files together would take too much.
+        """
+        try:
+            self._needed += bytes_in_memory(path)
+            self._size += path.lstat().st_size
+        except (OSError, ValueError) as error:
+            self.damaged.append(_unreadable(path, error))
+            return False
+        if self._needed > allowed_bytes(self._size):
+            raise RecordError(
+                f"the tables {self._name} in {path.parents[1]} would take over {self._needed:,} bytes of memory, far "
+                "more than tables of their size do; do not trust this result"
+            )
+        return True
+
+
+def _unreadable(path: Path, error: Exception) -> Damaged:
+    reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0]
+    return Damaged(path.parent.name, f"its table {path.name} cannot be read: {reason}")
 
 
 def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[str]:
@@ -74,7 +111,7 @@ def _files(folder: Path, name: str, trials: Collection[str] | None) -> Iterator[
         for pair in count(1):
             paths = [f"{folder}/{trial}/{name}.{host}{pair if pair > 1 else ''}.parquet" for host in ("far", "near")]
             # Several times faster than Path over ten thousands.
-            found_here = [path for path in paths if os.path.exists(path)]  # noqa: PTH110
+            found_here = [path for path in paths if os.path.lexists(path)]
             yield from found_here
             if not found_here:
                 break
@@ -94,26 +131,24 @@ def _read_packs(
     name: str,
     columns: Sequence[str] | None,
     trials: Collection[str] | None,
-    damaged: list[Damaged],
+    room: "_Room",
 ) -> list[pl.DataFrame]:
     """The rows of simulated trials, which lie together."""
     frames = []
     for pack in packs(folder):
         for host in ("far", "near"):
             path = pack / f"{name}.{host}.parquet"
-            if not path.exists():
+            if not os.path.lexists(path) or not room.has_for(path):
                 continue
-            try:
-                frame = pl.read_parquet(path)
-            except (pl.exceptions.PolarsError, OSError) as error:
-                reason = str(error).partition("\n")[0]
-                damaged.append(Damaged(pack.name, f"its table {path.name} cannot be read: {reason}"))
-                continue
-            if trials is not None:
-                frame = frame.filter(pl.col("trial").is_in(list(trials)))
             number, cell = pl.col("trial").str.extract(r"^(?:log)?(\d+)-"), pl.col("trial").str.extract(r"-(.+)$")
             own = pl.all().exclude("trial") if columns is None else pl.col(*columns)
-            frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
+            try:
+                frame = pl.read_parquet(path)
+                if trials is not None:
+                    frame = frame.filter(pl.col("trial").is_in(list(trials)))
+                frames.append(frame.select("trial", number.cast(pl.Int64).alias("block"), cell.alias("cell"), own))
+            except (pl.exceptions.PolarsError, OSError) as error:
+                room.damaged.append(_unreadable(path, error))
     return frames
 
 
@@ -125,8 +160,7 @@ def _read_singly(
         try:
             frame = _read([file], None)
         except (pl.exceptions.PolarsError, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            damaged.append(Damaged(path.parent.name, f"its table {path.name} cannot be read: {reason}"))
+            damaged.append(_unreadable(path, error))
             continue
         if columns is not None:
             frame = frame.select(*KEYS, *(column for column in columns if column in frame.columns))

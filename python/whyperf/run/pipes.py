@@ -158,8 +158,8 @@ def _push(host: str) -> str:
             Fault.HOST,
         )
     name = f"agent-{__version__}-{digest[:16]}"
-    there = f"{_ENTER} 2>/dev/null && {_is_safe(name)} && {_has_sum(name, digest)} && echo there; true"
-    if not _remote(host, _in_sh(there)).strip():
+    kept = f"{_ENTER} 2>/dev/null && {_is_safe(name)} && {_has_sum(name, digest)} && echo kept; true"
+    if not _remote(host, _in_sh(kept)).strip():
         _store(host, name, digest, data)
     # The file is opened once: what has the right sum is what is started, whatever has its name by then.
     opened = "/proc/$$/fd/3"

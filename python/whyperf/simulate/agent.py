@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -42,7 +43,9 @@ def ask(lines: Sequence[Line], *options: str, tables: Path | None = None) -> Ite
         process.wait()
         feeder.join()
         for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
+            # What it did not take of a last line cannot be flushed.
+            with suppress(OSError):
+                pipe.close()
 
 
 def _feed(process: subprocess.Popen[str], lines: Sequence[Line]) -> None:

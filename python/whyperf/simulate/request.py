@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from whyperf.foreign import read_text
 from whyperf.plan import Cell, Plan, PlannedTrial
 from whyperf.profile import Level, ProfileError
 from whyperf.run.path import path_seed, path_spec
@@ -79,7 +80,7 @@ def user_profiles(plan: Plan) -> dict[str, str]:
 
 def _text(name: str) -> str:
     try:
-        return Path(name).read_text(encoding="utf-8")
+        return read_text(Path(name), is_users=True)
     except UnicodeDecodeError:
         raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 

@@ -11,6 +11,7 @@ import polars as pl
 from whyperf.foreign import parse_json, read_bytes, refuse_link
 from whyperf.record import RecordError
 from whyperf.record.errors import failure
+from whyperf.record.parquet import bytes_in_memory
 
 LEVELS = ("user", "counters", "segments")
 """Levels of evidence, each with those before it."""
@@ -75,9 +76,12 @@ class FlowTrial:
         return next((end for end in self.ends.values() if end.role == role), None)
 
     def file(self, table: str, host: str) -> Path | None:
-        """The file of a table; None when that end did not write it."""
-        path = self.folder / f"{table}.{host}.parquet"
-        return path if path.exists() else None
+        """The file of a table, which is fit to be read; None when that end did not write it.
+
+        Raises:
+            RecordError: it is there and is no table, or one that would take far more memory than its size.
+        """
+        return _table(self.folder / f"{table}.{host}.parquet")
 
 
 def open_trial(folder: Path) -> FlowTrial:
@@ -173,7 +177,7 @@ def _by_cpu(report: Mapping[str, Any], name: str) -> dict[int, int]:
 
 
 def _span(path: Path, offset_ns: int) -> _Span | None:
-    if not path.exists():
+    if _table(path) is None:
         return None
     start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
     measured = pl.col("phase") == "measure"
@@ -190,11 +194,23 @@ def _span(path: Path, offset_ns: int) -> _Span | None:
 def _first_segment(folder: Path, end: FlowEnd) -> int:
     """The first instant of a log without intervals, on the controller's clock; 0 without a log."""
     path = folder / f"segments.{end.host}.parquet"
-    if not path.exists():
+    if _table(path) is None:
         return 0
     with told_unreadable(path):
         first = pl.scan_parquet(path).select(pl.col("segment_mono_ns").min()).collect().item()
     return 0 if first is None else int(first) - end.offset_ns
+
+
+def _table(path: Path) -> Path | None:
+    try:
+        bytes_in_memory(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failure("read", path, error) from None
+    except ValueError as error:
+        raise RecordError(f"the table {path} cannot be read: {error}") from None
+    return path
 
 
 @contextmanager

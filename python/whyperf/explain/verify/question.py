@@ -12,6 +12,7 @@ from typing import Any
 
 from whyperf.explain.setup import Setup
 from whyperf.explain.verify.words import Obstacle, change_words
+from whyperf.foreign import parse_toml
 from whyperf.plan import Cell, Plan, build
 from whyperf.profile import BY_NAME, Factors, Level, Profile, ProfileError, parse
 
@@ -96,7 +97,7 @@ def _checked(change: Mapping[str, Level]) -> Factors:
 def _own_tables(asked: Profile) -> dict[str, Any]:
     """The workload and the schedule that the profile carries, so that the kept profile is whole."""
     try:
-        written = tomllib.loads(asked.text)
+        written = parse_toml(asked.text)
     except tomllib.TOMLDecodeError:
         # A profile of uperf; what it does is in the plan.
         return {}

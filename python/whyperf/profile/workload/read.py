@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from whyperf.foreign import parse_toml, read_text
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
@@ -54,7 +55,7 @@ def load_workload(path: Path) -> Workload:
         ProfileError: when it cannot be read or used.
     """
     try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = parse_toml(read_text(path, is_users=True))
     except UnicodeDecodeError:
         raise ProfileError(str(path), "", "this is not a text file; a workload is TOML in UTF-8") from None
     except OSError as error:
@@ -70,7 +71,7 @@ def load_workload(path: Path) -> Workload:
 def looks_like_workload(path: Path) -> bool:
     """Whether a TOML file has the tables of a workload and none of a profile's."""
     try:
-        keys = set(tomllib.loads(path.read_text(encoding="utf-8")))
+        keys = set(parse_toml(read_text(path, is_users=True)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
     return bool(keys & {"group", "datagrams"}) and not keys & {"sweep", "fixed", "design", "workload"}

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from whyperf.foreign import read_text
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, SUFFIXES, Level
 from whyperf.profile.factors import BY_NAME, LISTED_BY
@@ -149,7 +150,7 @@ def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
     """
     path = Path(name) if folder is None else folder / name
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path, is_users=True).splitlines()
     except UnicodeDecodeError:
         raise ProfileError("", key, f"{path} is not a text file; write a value a line") from None
     except OSError as error:

@@ -1,0 +1,160 @@
+"""What a Parquet file declares, before anything is read from it.
+
+A file of 80 KB can declare a billion rows, or a page of gigabytes, and a reader makes room for them. So the footer is
+read first: how many rows, of what, in which encodings (https://parquet.apache.org/docs/file-format/). polars takes the
+number of rows from the footer, whatever a page says, and stops where a page is not of the size that its header says;
+so footer and page headers bound what it allocates.
+
+Files are as agents and the model write them: flat, with columns of integers, texts and yes or no, not compressed or by
+zstd.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from whyperf.foreign import open_file
+from whyperf.record.thrift import read_struct
+
+FREE_BYTES = 256 << 20
+"""Memory that a table may take whatever its size."""
+
+MAX_RATIO = 100
+"""Times its size that a table may take in memory. Logs take 5 to 20 times theirs."""
+
+MAX_FOOTER_BYTES = 16 << 20
+
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8
+
+# Numbers of parquet.thrift (Type, CompressionCodec, Encoding, FieldRepetitionType).
+_BYTE_ARRAY = 6
+_WIDTHS = {0: 1, 1: 8, 2: 8, 4: 8, 5: 8, _BYTE_ARRAY: 16}
+"""Bytes a value takes in memory at most, by its type; 96-bit and fixed-length ones are written by nobody."""
+_CODECS = frozenset({0, 6})
+_ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 8, 9})
+"""All but those of texts that a previous text begins: a few bytes make any length of them."""
+_REPEATED = 2
+
+_ZSTD_RATIO = 1 << 15
+"""What zstd makes of a byte at most: a block of 4 bytes can be 128 KiB (RFC 8878 section 3.1.1.2)."""
+
+_PAGE_HEADER_BYTES = 1 << 16
+
+
+def bytes_in_memory(path: Path) -> int:
+    """What a table takes in memory at most.
+
+    Raises:
+        OSError: there is no such file, or it is a link, a FIFO or a device.
+        ValueError: it is no Parquet file as agents write them, or takes more than a table of its size may.
+    """
+    descriptor = open_file(path)
+    try:
+        found = os.fstat(descriptor)
+        return _checked(_Key(descriptor, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)))
+    finally:
+        os.close(descriptor)
+
+
+def allowed_bytes(size: int) -> int:
+    """Memory that tables of `size` bytes in files may take."""
+    return max(FREE_BYTES, MAX_RATIO * size)
+
+
+class _Key:
+    """An open file, known again by what tells it from others: a table is read several times."""
+
+    def __init__(self, descriptor: int, identity: tuple[int, int, int, int]) -> None:
+        self.descriptor, self.identity = descriptor, identity
+
+    @property
+    def size(self) -> int:
+        return self.identity[2]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.identity == self.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+@lru_cache(maxsize=1 << 16)
+def _checked(file: _Key) -> int:
+    try:
+        needed = _needed(file.descriptor, file.size)
+    except (IndexError, KeyError, TypeError, RecursionError, OverflowError):
+        raise ValueError("its footer is damaged") from None
+    if needed > allowed_bytes(file.size):
+        raise ValueError(
+            f"it would take {needed:,} bytes of memory for {file.size:,} in the file; "
+            f"a table may take {MAX_RATIO} times its size or {FREE_BYTES >> 20} MiB"
+        )
+    return needed
+
+
+def _needed(descriptor: int, size: int) -> int:
+    meta = _footer(descriptor, size)
+    columns = _columns(meta[2])
+    rows = meta[3]
+    needed = 0
+    for group in meta[4]:
+        rows = max(rows, group[3])
+        if len(group[1]) != columns:
+            raise ValueError("a group of rows lacks columns")
+        for chunk in group[1]:
+            needed += _needed_by(descriptor, chunk[3], group[3])
+    total = sum(group[3] for group in meta[4])
+    if rows > total or any(group[3] < 0 for group in meta[4]):
+        raise ValueError("its numbers of rows differ")
+    return needed
+
+
+def _footer(descriptor: int, size: int) -> Mapping[int, Any]:
+    tail = os.pread(descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or length + _TAIL_BYTES > size:
+        raise ValueError("it is not a Parquet file, or not whole")
+    if length > MAX_FOOTER_BYTES:
+        raise ValueError(f"its footer is larger than {MAX_FOOTER_BYTES >> 20} MiB")
+    return read_struct(os.pread(descriptor, length, size - _TAIL_BYTES - length), 0)[0]
+
+
+def _columns(schema: list[Mapping[int, Any]]) -> int:
+    """Number of columns of a flat schema: the root, and nothing but leaves."""
+    for element in schema[1:]:
+        if 5 in element or element.get(3) == _REPEATED or element[1] not in _WIDTHS:
+            raise ValueError("it has columns that no agent writes")
+    return len(schema) - 1
+
+
+def _needed_by(descriptor: int, column: Mapping[int, Any], rows: int) -> int:
+    """Memory for a column's values in a group of rows."""
+    kind, codec, values, compressed = column[1], column[4], column[5], column[7]
+    if codec not in _CODECS or not _ENCODINGS.issuperset(column[2]):
+        raise ValueError("it is compressed or encoded as no agent does")
+    if values != rows or compressed < 0:
+        raise ValueError("its numbers of values differ")
+    needed = int(values) * _WIDTHS[kind]
+    # Numbers take what their count says; pages of texts, and large ones, what they say they unfold to.
+    if kind == _BYTE_ARRAY or compressed * _ZSTD_RATIO > FREE_BYTES:
+        needed += _unfolded(descriptor, column)
+    return needed
+
+
+def _unfolded(descriptor: int, column: Mapping[int, Any]) -> int:
+    """Bytes of a column's pages when they are not compressed."""
+    at = min(column[9], column.get(11) or column[9])
+    end = at + column[7]
+    unfolded = 0
+    while at < end:
+        header, length = read_struct(os.pread(descriptor, _PAGE_HEADER_BYTES, at), 0)
+        data = header.get(5) or header.get(8) or {}
+        encoding = data.get(4 if 8 in header else 2, 0)
+        if encoding not in _ENCODINGS or header[2] < 0 or header[3] < 0:
+            raise ValueError("it is encoded as no agent does")
+        unfolded += header[2]
+        at += length + header[3]
+    return unfolded

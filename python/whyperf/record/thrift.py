@@ -1,0 +1,88 @@
+"""Thrift's compact protocol, as far as Parquet's footers and page headers need it.
+
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. No library that is packaged reads the
+headers of pages, and those that read footers bring a second reader of tables with them.
+"""
+
+from typing import Any
+
+Struct = dict[int, Any]
+"""A struct's fields by their identifiers."""
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_INTEGERS = frozenset({4, 5, 6})
+_MAX_VARINT_BITS = 70
+
+
+def read_struct(data: bytes, at: int) -> tuple[Struct, int]:
+    """The struct at `at`, and where it ends.
+
+    Raises:
+        IndexError: the data end before.
+        ValueError: it has what Parquet does not use.
+        RecursionError: it nests without end.
+    """
+    found: Struct = {}
+    field = 0
+    while True:
+        head = data[at]
+        at += 1
+        if head == 0:
+            return found, at
+        if head >> 4:
+            field += head >> 4
+        else:
+            zigzag, at = _varint(data, at)
+            field = (zigzag >> 1) ^ -(zigzag & 1)
+        found[field], at = _value(data, at, head & 15)
+
+
+def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:  # noqa: PLR0911 - a line a kind
+    if kind in _INTEGERS:
+        byte = data[at]
+        if byte < 128:
+            # Most are so short, and this is the hot path.
+            return (byte >> 1) ^ -(byte & 1), at + 1
+        zigzag, at = _varint(data, at)
+        return (zigzag >> 1) ^ -(zigzag & 1), at
+    if kind == _BINARY:
+        length, at = _varint(data, at)
+        return data[at : at + length], at + length
+    if kind == _STRUCT:
+        return read_struct(data, at)
+    if kind in {_LIST, _SET}:
+        return _list(data, at)
+    if kind in {_TRUE, _FALSE}:
+        return kind == _TRUE, at
+    if kind == _BYTE:
+        return data[at], at + 1
+    if kind == _DOUBLE:
+        return None, at + 8
+    raise ValueError(f"its footer has a value of kind {kind}")
+
+
+def _list(data: bytes, at: int) -> tuple[list[Any], int]:
+    head = data[at]
+    at += 1
+    count, kind = head >> 4, head & 15
+    if count == 15:
+        count, at = _varint(data, at)
+    found = []
+    for _ in range(count):
+        # A yes or no takes a byte in a list, and so does all else, so that there are never more values than bytes.
+        value, at = _value(data, at, _BYTE if kind in {_TRUE, _FALSE} else kind)
+        found.append(value)
+    return found, at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    value, shift = byte & 127, 7
+    while byte >= 128:
+        at += 1
+        byte = data[at]
+        value |= (byte & 127) << shift
+        shift += 7
+        if shift > _MAX_VARINT_BITS:
+            raise ValueError("its footer has a number that is too long")
+    return value, at + 1

@@ -85,7 +85,7 @@ class _Key:
 def _checked(file: _Key) -> int:
     try:
         needed = _needed(file.descriptor, file.size)
-    except (IndexError, KeyError, TypeError, RecursionError, OverflowError):
+    except (IndexError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError("its footer is damaged") from None
     if needed > allowed_bytes(file.size):
         raise ValueError(

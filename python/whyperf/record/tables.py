@@ -1,7 +1,8 @@
 """Reads the record's tables over all trials into polars frames.
 
 An experiment has a small Parquet file a trial, end and table: ten thousands of them. They are read
-in batches, so that memory holds the columns asked for and little more; about 0.1 ms a file.
+in batches, so that memory holds the columns asked for and little more; about 0.1 ms a file,
+and 0.01 ms a column for what the file declares.
 """
 
 import os

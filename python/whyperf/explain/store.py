@@ -34,7 +34,7 @@ def write_explanation(experiment: Experiment, explanation: Explanation) -> Path:
     try:
         write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as error:
-        raise failure("write", path, error) from None
+        raise failure("write", path, error, has_out=False) from None
     return path
 
 

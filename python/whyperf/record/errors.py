@@ -10,13 +10,14 @@ class RecordError(Exception):
     """A record cannot be written or read. The text is one sentence: what, why, the way out."""
 
 
+OTHER_FOLDER = "choose another folder with --out"
 #: The way out, by the kernel's reason.
 ADVICE = {
     errno.ENOSPC: "free some space and run the same command again: it resumes",
     errno.EDQUOT: "free some of the quota and run the same command again: it resumes",
-    errno.EACCES: "choose another folder with --out",
-    errno.EPERM: "choose another folder with --out",
-    errno.EROFS: "choose another folder with --out",
+    errno.EACCES: OTHER_FOLDER,
+    errno.EPERM: OTHER_FOLDER,
+    errno.EROFS: OTHER_FOLDER,
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ELOOP: "remove the link, or copy what it leads to",
     errno.EFBIG: "raise the limit of file size (ulimit -f)",
@@ -32,8 +33,10 @@ def told(action: str, path: Path) -> Iterator[None]:
         raise failure(action, path, error) from error
 
 
-def failure(action: str, path: Path, error: OSError) -> RecordError:
-    """The sentence for a failed file operation."""
+def failure(action: str, path: Path, error: OSError, *, has_out: bool = True) -> RecordError:
+    """The sentence for a failed file operation; `has_out` is whether the command has an option --out."""
     reason = (error.strerror or str(error)).rstrip(".")
     advice = ADVICE.get(error.errno or 0)
+    if advice == OTHER_FOLDER and not has_out:
+        advice = None
     return RecordError(f"cannot {action} {path}: {reason[:1].lower()}{reason[1:]}" + (f"; {advice}" if advice else ""))

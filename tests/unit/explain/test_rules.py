@@ -329,6 +329,16 @@ CASES = (
     ),
     Case(
         Cause.SLOW_WRITER,
+        facts(
+            {"shares": {"unknown": 0.95, "not_writing": 0.05}},
+            windows={**PATH, "application_limited_ratio": 0.9},
+            segments={"retransmitted_ratio": 0.01, "spurious_ratio": 0.0, "data_segments": 5_000},
+            level="counters",
+        ),
+        lambda found: replace(found, windows=replace(found.windows, application_limited_ratio=0.1)),
+    ),
+    Case(
+        Cause.SLOW_WRITER,
         facts(transport="udp", datagrams=AS_ASKED, level="counters"),
         lambda found: replace(found, datagrams=replace(AS_ASKED, asked_bps=2 * AS_ASKED.sent_bps)),
     ),

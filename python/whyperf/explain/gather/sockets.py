@@ -16,6 +16,7 @@ _FLOWS = (
 _INFO = (
     *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
     *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "pacing_rate_bytes_per_second"),
+    "application_limited",
     *_COUNTS,
 )
 UNLIMITED = 2**63
@@ -117,6 +118,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
         cwnd_segments_median=_whole(first(info, pl.col("cwnd_segments").median())),
         delivered_bps_high=high,
         delivered_bps_max=most,
+        application_limited_ratio=first(info, pl.col("application_limited").cast(pl.Int8).mean()),
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
     )
     last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())

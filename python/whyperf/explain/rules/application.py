@@ -6,6 +6,8 @@ from whyperf.explain.facts import EndFacts, ExchangeFacts, Facts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.datagrams import is_dropping
 from whyperf.explain.rules.finding import (
+    APPLICATION_LIMITED_RATIO,
+    WINDOWS,
     Finding,
     clipped,
     figure,
@@ -51,13 +53,27 @@ def _pausing(facts: Facts) -> float:
     idle = facts.sender.ratio(S.NOT_WRITING)
     if facts.sender.asleep_ratio is not None:
         return min(idle, facts.sender.asleep_ratio)
+    idle = limited = max(idle, _application_limited(facts))
     waited = facts.sender.run_queue_ratio or 0.0
     if facts.sender.thread_ratio is not None:
         idle = min(idle, 1 - facts.sender.thread_ratio - waited)
     if (facts.sender.other_ratio or 0.0) >= BUSY_RATIO:
         # A sender that others keep off the CPU has nothing more to send either: that time is theirs.
-        idle = min(idle, facts.sender.ratio(S.NOT_WRITING) - waited)
+        idle = min(idle, limited - waited)
     return max(0.0, idle)
+
+
+def _application_limited(facts: Facts) -> float:
+    """Without a log, part of the time in which the sender's kernel had too little to send.
+
+    Over a path something is nearly always unacknowledged, so the kernel's clocks take a slow writer for busy. Between
+    neighbors a sender whose CPU is the limit has too little to send as well, and so has one that waits for room.
+    """
+    limited = facts.windows.application_limited_ratio or 0.0
+    near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
+    if facts.level == "segments" or limited < APPLICATION_LIMITED_RATIO or near or is_on_cpu(facts):
+        return 0.0
+    return clipped(limited - facts.sender.ratio(S.SEND_BUFFER, S.RECEIVE_WINDOW_BUFFER))
 
 
 def slow_writer(facts: Facts) -> Finding | None:
@@ -66,6 +82,10 @@ def slow_writer(facts: Facts) -> Finding | None:
     if lost < 0.1 or _answers(facts):
         return None
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
+    if _application_limited(facts):
+        limited = facts.windows.application_limited_ratio or 0.0
+        words = f"In {percent(limited)} of the samples the sender's kernel had too little to send."
+        evidence.append(figure(words, WINDOWS, facts.sender, limited, "ratio"))
     if facts.sender.asleep_ratio is not None:
         asleep = facts.sender.asleep_ratio
         words = f"Its threads slept {percent(asleep)} of the time before writes."

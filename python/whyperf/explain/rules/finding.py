@@ -107,6 +107,10 @@ def figure(words: str, table: str, end: EndFacts, value: float | None, unit: str
     return Evidence(words=words, table=table, host=end.host, value=None if value is None else float(value), unit=unit)
 
 
+APPLICATION_LIMITED_RATIO = 0.5
+"""Part of the samples with too little to send from which on no loss on the path keeps the rate down."""
+
+
 def is_on_cpu(facts: Facts) -> bool:
     """Whether an end's CPU is the limit."""
     return facts.busiest_ratio is not None and facts.busiest_ratio >= BUSY

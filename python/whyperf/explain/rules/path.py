@@ -8,6 +8,7 @@ from whyperf.explain.facts import Facts, LostRun
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
+    APPLICATION_LIMITED_RATIO,
     LOST_BEHIND_PATH,
     SEGMENTS,
     UNDECIDED,
@@ -219,6 +220,8 @@ def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
     told, seen = facts.segments, facts.windows
     lost_ratio = (told.retransmitted_ratio or 0.0) * (1 - (told.spurious_ratio or 0.0))
     if _path_wait(facts) < 0.3 or is_on_cpu(facts) or bottleneck(facts) is not None or pacing_rate(facts) is not None:
+        return None
+    if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
         return None
     if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < LEAST_LOST_TO_REDUCTIONS:
         return None

@@ -6,6 +6,7 @@ use load::open::Opened;
 use load::round_trips::{Probe, RoundTrip};
 use load::running::{Cutter, Ends, Load};
 use load::urgency::Urgent;
+use probe::processes::Busy;
 use schema::message::{Finished, Note, Outcome, Reply};
 use schema::table::{CALLS, ROUND_TRIPS, SEGMENTS};
 use schema::trial::{Role, Stop, TrialSpec};
@@ -30,6 +31,8 @@ const CUT_GRACE_NS: u64 = 1_000_000_000;
 const CLOSE_AFTER: Duration = Duration::from_millis(60);
 /// Lateness of the sampler that is worth a note; whether it matters the analysis knows.
 const LATE_NS: u64 = 1_000_000;
+/// Another process that used less than this part of a CPU is not worth a note.
+const WORTH_NOTING: u64 = 10;
 /// How long a log waits for the connections to close.
 const FIN_GRACE: Duration = Duration::from_millis(200);
 /// How long the ACK of the last FIN may take.
@@ -121,7 +124,7 @@ pub fn run(
     }
     let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
-    let notes = notes(spec, strangers_count, &lives, &sampler);
+    let notes = notes(spec, strangers_count, &lives, &sampler, witness);
     let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
     let evidence = witness.end(broken_off, sampler.unseen_segments_count(), left_out);
     telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
@@ -229,7 +232,7 @@ fn outcome(lives: &[Life]) -> Outcome {
     cut.or(failed).unwrap_or(Outcome::Complete)
 }
 
-fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampler) -> Vec<Note> {
+fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
     let mut notes = load::options::Requested::new(&spec.socket, spec.role).notes();
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
@@ -248,6 +251,11 @@ fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampl
     }
     if let Some(reason) = sampler.pmu_missing() {
         notes.push(Note::NoPmu { reason: reason.to_owned() });
+    }
+    if let Some(Busy { name, pid, cpu_ns, wall_ns }) = witness.busiest_other()
+        && cpu_ns >= wall_ns / WORTH_NOTING
+    {
+        notes.push(Note::BusyProcess { name, pid, cpu_ns, wall_ns });
     }
     notes
 }

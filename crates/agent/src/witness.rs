@@ -1,6 +1,7 @@
 //! The evidence of one end: which programs watch, which trial they watch, and what that is worth.
 
 use probe::evidence::{Call, LogReader, Record, Watch, Watched};
+use probe::processes::{Busy, Processes};
 use schema::evidence::{CpuCount, Evidence, EvidenceReport, Loan, Programs};
 use schema::trial::TrialSpec;
 use schema::workload::Operation;
@@ -26,6 +27,8 @@ pub struct Witness {
     reason: Option<String>,
     /// Why only the CPUs' soft interrupts are watched, when it is so.
     only_cpus: Option<&'static str>,
+    /// What other processes had used up before.
+    others: Option<Arc<Processes>>,
 }
 
 /// Why the trial's connections cannot be watched one by one, when they cannot.
@@ -46,7 +49,8 @@ impl Witnesses {
     pub fn call(&mut self, spec: &TrialSpec) -> Witness {
         let only_cpus = only_cpus(spec);
         let connections = if only_cpus.is_some() { 1 } else { spec.connections_count };
-        Witness { only_cpus, ..self.watching(spec.evidence, connections, &spec.programs) }
+        let others = Some(Arc::new(Processes::now()));
+        Witness { only_cpus, others, ..self.watching(spec.evidence, connections, &spec.programs) }
     }
 
     fn watching(&mut self, level: Evidence, connections: u32, programs: &Programs) -> Witness {
@@ -100,6 +104,11 @@ impl Witness {
             self.reason = Some(format!("the network namespace cannot be told: {error}"));
             self.watch = None;
         }
+    }
+
+    /// The other process of this host that has used up most CPU time since the trial was prepared.
+    pub fn busiest_other(&self) -> Option<Busy> {
+        self.others.as_ref()?.busiest_since()
     }
 
     /// What this end lends to the other, when it was loaded to be lent.

@@ -6,5 +6,6 @@ pub mod cpu;
 pub mod devices;
 pub mod evidence;
 pub mod host;
+pub mod processes;
 pub mod tcp_info;
 pub mod threads;

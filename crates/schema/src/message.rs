@@ -243,6 +243,17 @@ pub enum Note {
         /// How many messages.
         count: u64,
     },
+    /// Another process of this host used at least a tenth of a CPU while the trial ran, and none used more.
+    BusyProcess {
+        /// Its name, 15 bytes at most.
+        name: String,
+        /// Its process id.
+        pid: u32,
+        /// CPU time that it used, in ns.
+        cpu_ns: u64,
+        /// Of so much time, in ns.
+        wall_ns: u64,
+    },
     /// CPU cycles could not be counted by the PMU.
     NoPmu {
         /// Why.

@@ -1,0 +1,145 @@
+//! CPU time of the other processes of this host: who took CPU time while a trial ran. Evidence level 0.
+//!
+//! Source: `/proc/PID/stat` (`proc_pid_stat(5)`), read once before a trial and once after it; about 10 µs a process.
+//! A process that starts and ends in between is not seen, and neither is one of another PID namespace.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process;
+
+use crate::clock::mono_ns;
+
+/// `PF_KTHREAD` (include/linux/sched.h): kernel threads work for whoever sends and receives.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// What the processes of this host had used up at an instant.
+#[derive(Debug)]
+pub struct Processes {
+    at_mono_ns: u64,
+    /// CPU time in ticks, by process id and start time: ids are used again.
+    ticks: HashMap<(u32, u64), u64>,
+}
+
+/// A process and what it used up between two instants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Busy {
+    /// Name, 15 bytes at most.
+    pub name: String,
+    /// Process id.
+    pub pid: u32,
+    /// CPU time in user and kernel mode, in ns, in steps of the kernel's ticks.
+    pub cpu_ns: u64,
+    /// Time between the two instants, in ns.
+    pub wall_ns: u64,
+}
+
+impl Processes {
+    /// What they have used up by now.
+    pub fn now() -> Self {
+        let ticks = all().map(|one| ((one.pid, one.started), one.ticks)).collect();
+        Self { at_mono_ns: mono_ns(), ticks }
+    }
+
+    /// The process that has used up most since then; none that belongs to this trial: this process, its parent, which
+    /// is the controller or its `ssh`, and the parent's other agents.
+    pub fn busiest_since(&self) -> Option<Busy> {
+        let (own, wall_ns) = (Own::now()?, mono_ns() - self.at_mono_ns);
+        let tick_ns = 1_000_000_000 / ticks_per_s();
+        let used = |one: &Process| one.ticks.saturating_sub(self.ticks.get(&(one.pid, one.started)).copied().unwrap_or(0));
+        let (ticks, found) = all().filter(|one| !own.has(one)).map(|one| (used(&one), one)).max_by_key(|(ticks, _)| *ticks)?;
+        Some(Busy { name: found.name, pid: found.pid, cpu_ns: ticks * tick_ns, wall_ns })
+    }
+}
+
+/// The processes of a trial on this host.
+struct Own {
+    agent: Process,
+}
+
+impl Own {
+    fn now() -> Option<Self> {
+        process_of(process::id()).map(|agent| Self { agent })
+    }
+
+    fn has(&self, other: &Process) -> bool {
+        let is_sibling = other.parent == self.agent.parent && other.name == self.agent.name;
+        other.pid == self.agent.pid || other.pid == self.agent.parent || is_sibling
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    name: String,
+    parent: u32,
+    started: u64,
+    ticks: u64,
+}
+
+/// All processes but the kernel's threads. One that ends meanwhile is left out.
+fn all() -> impl Iterator<Item = Process> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).filter_map(process_of)
+}
+
+fn process_of(pid: u32) -> Option<Process> {
+    parse(pid, &String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
+}
+
+/// A process out of its `stat`; `None` for a kernel thread. Fields are counted behind the name, which may hold anything.
+fn parse(pid: u32, stat: &str) -> Option<Process> {
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    if field(9)? & KERNEL_THREAD != 0 {
+        return None;
+    }
+    let parent = u32::try_from(field(4)?).ok()?;
+    Some(Process { pid, name: name.to_owned(), parent, started: field(22)?, ticks: field(14)? + field(15)? })
+}
+
+fn ticks_per_s() -> u64 {
+    let hertz = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    u64::try_from(hertz).unwrap_or(100).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_name_may_hold_what_separates_fields() {
+        let stat = "7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 50 6 7 8 20 0 1 0 999 1 2";
+        let process = Process { pid: 7, name: "a) b (c".to_owned(), parent: 3, started: 999, ticks: 56 };
+        assert_eq!(parse(7, stat), Some(process));
+        assert_eq!(parse(7, &stat.replace("4194304", "2129984")), None);
+    }
+
+    #[test]
+    fn a_busy_process_is_counted_and_the_trials_own_are_not() {
+        let before = Processes::now();
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        let end = Instant::now() + Duration::from_secs(20);
+        while process_of(child.id()).expect("it runs").ticks < 5 && Instant::now() < end {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let busiest = before.busiest_since();
+        child.kill().expect("it runs");
+        child.wait().expect("it was killed");
+        // A neighbor may be busier than the shell.
+        let busiest = busiest.expect("the shell at least");
+        assert!(busiest.cpu_ns >= 50_000_000, "{busiest:?}");
+        assert_ne!(busiest.pid, process::id());
+    }
+
+    #[test]
+    fn the_agent_its_parent_and_its_siblings_are_the_trials_own() {
+        let one = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0 };
+        let own = Own { agent: one(7, 3, "agent") };
+        assert!(own.has(&one(7, 3, "agent")) && own.has(&one(3, 1, "whyperf")) && own.has(&one(8, 3, "agent")));
+        assert!(!own.has(&one(9, 4, "agent")) && !own.has(&one(10, 3, "stress")));
+    }
+}

@@ -70,11 +70,12 @@ def _models(annotation: object) -> list[type[BaseModel]]:
 def test_every_field_of_the_result_is_documented() -> None:
     text = (ROOT / "docs/result-json.md").read_text()
     documented = {
-        name.replace("<end>", end).replace("<latency>", latency).replace("<spread>", spread)
+        name.replace("<end>", end).replace("<latency>", latency).replace("<spread>", spread).replace("<state>", state)
         for name in re.findall(r"`([^`\s]+)`", text)
         for end in ("sender", "receiver")
         for latency in ("latency", "wire", "host", "connect", "by_name[].latency")
         for spread in Spread.model_fields
+        for state in ("load", "idle")
     }
     missing = [field for field in fields(Summary) if field.removeprefix("cells[].") not in documented]
     assert missing == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.e2e.conftest import GONE_WITHIN_S, Ours
 from tests.e2e.contents import finished_trials, partial_trials
 from tests.e2e.experiments import profile_text
 from whyperf.cli import main
+from whyperf.cli.exits import INTERRUPTED
 from whyperf.record import Experiment
 
 #: How soon a run stops is measured here.
@@ -56,7 +58,7 @@ def stopped(controller: subprocess.Popen[bytes], number: signal.Signals) -> tupl
     os.killpg(controller.pid, number)
     out, err = controller.communicate(timeout=20)
     assert time.monotonic() - since < GONE_WITHIN_S
-    assert controller.returncode == 1
+    assert controller.returncode == INTERRUPTED
     assert b"Traceback" not in err, err
     return out.decode(), err.decode()
 
@@ -112,7 +114,7 @@ def test_the_second_signal_stops_at_once(ours: Ours, tmp_path: Path, run: Start)
     os.killpg(controller.pid, signal.SIGINT)
     os.killpg(controller.pid, signal.SIGTERM)
     os.killpg(controller.pid, signal.SIGCONT)
-    assert controller.wait(GONE_WITHIN_S) == 1
+    assert controller.wait(GONE_WITHIN_S) == INTERRUPTED
     ours.await_none()
     assert len(Experiment.open(tmp_path / "results").trials().manifests) == 1
 
@@ -132,6 +134,58 @@ def test_a_stop_while_the_testbed_is_built_or_used(ours: Ours, tmp_path: Path, r
     if (tmp_path / "results").exists():
         assert partial_trials(tmp_path / "results") == []
         assert finished_trials(tmp_path / "results")
+
+
+def test_a_stopped_single_run_prints_what_it_has_and_keeps_it_as_partial(
+    ours: Ours, tmp_path: Path, started: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("run", *LOOPBACK, "--time", "3", "--set", "warmup_s=0")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    controller = started(whyperf_command.argv(*words), cwd=tmp_path, start_new_session=True, **streams)
+    assert controller.stdout is not None
+    while b"0.00-1.00 s" not in controller.stdout.readline():
+        assert controller.poll() is None
+    os.killpg(controller.pid, signal.SIGINT)
+    out, err = controller.communicate(timeout=20)
+    ours.await_none()
+    assert controller.returncode == INTERRUPTED
+    assert b"Traceback" not in err, err
+    assert re.search(rb"Provisional +[0-9.]+ [MG]bit/s over [1-3]\.\d+ s of the measurement; not a result", out), out
+    assert b"stopped; 0 of 1 trials are in results, and a partial one; the same command resumes" in err
+
+    results = tmp_path / "results"
+    (manifest,) = Experiment.open(results).trials().manifests.values()
+    assert manifest.status == "interrupted"
+    assert [trial.id for trial in Experiment.open(results).missing_trials()] == [manifest.trial]
+    assert main(["show", str(results), "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["trials"], cell["failed_trials"], cell["goodput_bps"]["median"]) == (0, 0, None)
+    assert cell["provisional"]["status"] == "interrupted"
+    assert cell["provisional"]["goodput_bps"] > 0
+
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["trials"], cell["provisional"]) == (1, None)
+
+
+@pytest.mark.parametrize("go_on", [True, False])
+def test_a_folder_that_is_moved_away_is_one_sentence(ours: Ours, tmp_path: Path, run: Start, go_on: bool) -> None:
+    controller = run(*LOOPBACK)
+    await_trials(tmp_path, 1)
+    (tmp_path / "results").rename(tmp_path / "elsewhere")
+    if not go_on:
+        os.killpg(controller.pid, signal.SIGINT)
+    _, err = controller.communicate(timeout=20)
+    ours.await_none()
+    assert controller.returncode == 1
+    assert b"Traceback" not in err, err
+    assert b"internal error" not in err, err
+    last = err.decode().splitlines()[-1]
+    assert "results" in last
+    if go_on:
+        assert "it was moved or removed meanwhile" in last
+    assert len(Experiment.open(tmp_path / "elsewhere").trials().manifests) == 1
 
 
 def test_a_reader_that_leaves_is_no_error_of_ours(ours: Ours, tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import polars as pl
 
 from whyperf.analyze.clocks import on_controller_clock
 from whyperf.analyze.evidence import evidence_rows
+from whyperf.analyze.goodput import measure
 from whyperf.analyze.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
 from whyperf.analyze.tables import TABLES, shaped
+from whyperf.analyze.transactions import trial_transactions
 from whyperf.analyze.transports.schedule import scheduled_connections
-from whyperf.record import LOST
+from whyperf.record import LOST, busiest_process
 
 Document = Mapping[str, Any]
 
@@ -27,9 +29,9 @@ def assemble(
     """The analysis' view of an experiment.
 
     `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
-    over all trials, with `trial`, `block`, `cell`. Trials that failed keep their manifest, their rows
-    are dropped; all instants move to the controller's clock. `damaged` names trials that cannot be
-    read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
+    over all trials, with `trial`, `block`, `cell`. Trials without a result keep their manifest, and of their rows only
+    the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
+    be read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
     the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
     """
     broken = dict(damaged)
@@ -39,13 +41,15 @@ def assemble(
     trials = pl.DataFrame([_trial(manifest, told_whole) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
-    ran = trials.filter(~pl.col("status").is_in(LOST)).select("trial")
-    frames = {
-        name: _numbered(
-            on_controller_clock(shaped(name, tables.get(name)).join(ran, on="trial", how="semi"), ends), ends
+    is_lost = pl.col("status").is_in(LOST)
+    ran, lost = trials.filter(~is_lost).select("trial"), trials.filter(is_lost)
+
+    def rows(name: str, of: pl.DataFrame) -> pl.DataFrame:
+        return _numbered(
+            on_controller_clock(shaped(name, tables.get(name)).join(of, on="trial", how="semi"), ends), ends
         )
-        for name in TABLES
-    }
+
+    frames = {name: rows(name, ran) for name in TABLES}
     first = manifests[0] if manifests else {}
     names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
     return Inputs(
@@ -62,6 +66,7 @@ def assemble(
         ends=ends,
         notes=notes,
         evidence=evidence_rows([*manifests, *logs]),
+        observed=_observed(lost, rows("flows", lost), rows("intervals", lost), rows("transactions", lost)),
         probe_cost=probe_cost,
         schedule=pl.DataFrame(
             [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
@@ -69,6 +74,15 @@ def assemble(
         ),
         **frames,
     )
+
+
+def _observed(
+    lost: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
+) -> pl.DataFrame:
+    """What trials without a result moved until they ended."""
+    measured = measure(lost, flows, intervals, transactions)
+    executed = trial_transactions(transactions, measured).select("trial", "transactions_per_s")
+    return measured.join(executed, on="trial", how="left")
 
 
 _PAYLOAD = {"write", "read", "send_file"}
@@ -177,7 +191,7 @@ def _notes(manifest: Document) -> Iterator[dict[str, object]]:
                 "cell": manifest["cell"],
                 "host": label,
                 "note": note["note"],
-                "text": note.get("buffer") or note.get("reason"),
-                "value": note.get("requested_bytes") or note.get("count") or note.get("worst_ns"),
-                "limit": note.get("limit_bytes"),
+                "text": note.get("buffer") or note.get("reason") or busiest_process([note]) or None,
+                "value": note.get("requested_bytes") or note.get("count") or note.get("worst_ns") or note.get("cpu_ns"),
+                "limit": note.get("limit_bytes") or note.get("wall_ns"),
             }

@@ -28,8 +28,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "void_trials": Kind(
         "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
-        "Leave the host to the measurement, give the testbed more CPUs, or ask for a path that it can carry; with "
-        "--retry-failed such trials are made again.",
+        "Stop other work on this host, or use one with more CPUs; with --retry-failed such trials are made again.",
     ),
     "damaged_trials": Kind(
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
@@ -100,12 +99,12 @@ KINDS: Mapping[str, Kind] = {
         "Another guest was busy: run again at a quieter time, or compare only interleaved trials.",
     ),
     "other_load": Kind(
-        "Something else used at least {ratio} of the {role}'s CPU time.",
+        "Something else used at least {ratio} of the {role}'s CPU time{busiest}.",
         "Goodput and costs are those of a busy host: end the other work, or give the ends CPUs of their own "
         "(near_cpus, far_cpus).",
     ),
     "sampler_late": Kind(
-        "The {end} end's sampler woke {late} too late at worst, with intervals of {interval}.",
+        "The {end} end's sampler woke {late} too late at worst, with intervals of {interval}{busiest}.",
         "Goodput stands, intervals carry their true times; but courses over time are coarser. Leave the sampler "
         "a CPU, or raise interval_ms.",
     ),
@@ -158,7 +157,7 @@ KINDS: Mapping[str, Kind] = {
         "Make room for temporary files there, or set TMPDIR; with --retry-failed such trials are made again.",
     ),
     "log_incomplete": Kind(
-        "The segment log of the {end} end of {trial} is not complete: {what}.",
+        "The segment log of the {end} end of {trial} is {state}: {what}.",
         "What is counted from it is too little. Leave the log's writer a CPU, or measure at a lower rate.",
     ),
     "failed_transactions": Kind(

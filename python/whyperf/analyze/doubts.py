@@ -105,14 +105,16 @@ def evidence(row: Row) -> str:
             return f"goodput was still moving half-way through, from {levels}."
 
 
-def of_cpu(ends: Mapping[str, Row], *, counts_ticks: bool = True) -> Iterator[Caution]:
-    """Cautions about CPU figures: rows of `cpu.cell_cpu` by role. A kernel counts ticks, the model every picosecond."""
+def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: bool = True) -> Iterator[Caution]:
+    """Cautions about CPU figures: rows of `cpu.cell_cpu` by role, with the cell's notes. A kernel counts ticks, the
+    model every picosecond.
+    """
     for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
             yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
         other = _other_load(row)
         if other > (OTHER_LOAD_RATIO if row["pooled_s"] >= CPU_POOL_SHORT_S else OTHER_LOAD_SHORT_RATIO):
-            yield Caution("other_load", {"ratio": percent(other), "role": role})
+            yield Caution("other_load", {"ratio": percent(other), "role": role, "busiest": _busiest(notes)})
     if ends and not all(row["exclusive"] for row in ends.values()):
         yield Caution("shared_cpus")
     alone = [row["pooled_s"] for row in ends.values() if row["busy_ratio"] is not None]
@@ -163,7 +165,14 @@ def of_notes(notes: Sequence[Row], factors: Row) -> Iterator[Caution]:
     late = max((note for note in notes if note["note"] == "sampler_late"), key=lambda note: note["value"], default=None)
     if late is not None and late["value"] > SAMPLER_LATE_INTERVALS * interval_ns:
         times = {"late": seconds(late["value"]), "interval": seconds(interval_ns)}
-        yield Caution("sampler_late", {"end": late["host"], **times})
+        of_trial = [note for note in notes if note["trial"] == late["trial"]]
+        yield Caution("sampler_late", {"end": late["host"], **times, "busiest": _busiest(of_trial)})
+
+
+def _busiest(notes: Sequence[Row]) -> str:
+    """Which other process was busiest, as a part of a sentence; empty where none was seen."""
+    busy = [note for note in notes if note["note"] == "busy_process" and note["limit"]]
+    return f"; {max(busy, key=lambda note: note['value'] / note['limit'])['text']}" if busy else ""
 
 
 def _sentence(text: str) -> str:

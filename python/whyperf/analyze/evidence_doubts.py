@@ -1,5 +1,6 @@
 """Which cautions the evidence gives reason for."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,12 +49,22 @@ def _of_log(row: Row, named: dict[str, str]) -> Iterator[Caution]:
     if row["broken_off"]:
         yield Caution("log_broken_off", named | {"reason": _clause(row["broken_off"])})
     if row["lost"] or row["lost_calls"] or row["missed"] or row["unseen"] or row["why"]:
-        yield Caution("log_incomplete", named | {"what": _what_is_missing(row)})
+        yield Caution("log_incomplete", named | {"state": _state(row), "what": _what_is_missing(row)})
 
 
 def _of_counters(row: Row, named: dict[str, str]) -> Iterator[Caution]:
     if row["got"] == row["asked"] and (row["missed"] or row["why"]):
         yield Caution("counters_incomplete", named | {"what": _what_is_missing(row)})
+
+
+def _state(row: Row) -> str:
+    """How complete a log is, rounded down."""
+    lacks = max(
+        (row["lost"] + row["missed"]) / max(1, row["logged"] + row["missed"]),
+        row["lost_calls"] / max(1, row["calls"]),
+        row["unseen"] / max(1, row["logged"] + row["unseen"]),
+    )
+    return f"{math.floor((1 - lacks) * 1000) / 10:.1f} % complete" if lacks else "not complete"
 
 
 def _what_is_missing(row: Row) -> str:

@@ -32,10 +32,10 @@ def measure(
 
     Where a workload was executed, payload is what arrived at both ends, counted in `transactions`.
 
-    Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `octets`
-    (payload read in the whole life), `fairness` (Jain's index, null for one connection and for a multitude) and the
-    verdict columns of `settle`. A trial without goodput has `unusable`: `no_window` (nothing was
-    measured) or `no_common_window` (its connections were not at work together).
+    Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `whole_bps` (the same over
+    the whole window, nothing cut), `octets` (payload read in the whole life), `fairness` (Jain's index, null for one
+    connection and for a multitude) and the verdict columns of `settle`. A trial without goodput has `unusable`:
+    `no_window` (nothing was measured) or `no_common_window` (its connections were not at work together).
     """
     rows = receiver_rows(intervals)
     reads = flows.filter(pl.col("role") == "receiver")
@@ -50,6 +50,7 @@ def measure(
         ],
         how="diagonal_relaxed",
     )
+    received = received_octets(transactions, windows)
     connections = window_octets(rows, reads, windows)
     # Flows that came at different times are compared region by region (`transports`).
     flowing = scheduled["trial"].to_list()
@@ -62,7 +63,6 @@ def measure(
     lives = reads.group_by("trial").agg(pl.col("payload_bytes").cast(pl.Float64).sum().alias("octets"))
     # A single transfer's octets are counted, not interpolated: its window is its whole life.
     octets = pl.when(pl.col("whole_life")).then(pl.col("octets")).otherwise(pl.col("window_octets"))
-    received = received_octets(transactions, windows)
     measured = (
         trials.join(windows, on="trial", how="left")
         .join(lives, on="trial", how="left")
@@ -71,10 +71,29 @@ def measure(
         .with_columns(pl.coalesce("received_octets", octets).alias("window_octets"))
         .drop("received_octets")
         .with_columns(_BPS.alias("goodput_bps"))
+        .join(_whole_windows(windows, whole, rows, reads, transactions), on="trial", how="left")
+        .with_columns(pl.coalesce("whole_bps", "goodput_bps").alias("whole_bps"))
     )
     lacking = pl.col("goodput_bps").is_null() & pl.col("unusable").is_null()
     return measured.with_columns(
         pl.when(lacking).then(pl.lit("no_window")).otherwise(pl.col("unusable")).alias("unusable")
+    )
+
+
+def _whole_windows(
+    windows: pl.DataFrame, whole: set[str], rows: pl.DataFrame, reads: pl.DataFrame, transactions: pl.DataFrame
+) -> pl.DataFrame:
+    """Of each trial that was cut: `trial`, `whole_bps`, the rate over its whole window."""
+    uncut = windows.filter((pl.col("cut_ns") > 0) & ~pl.col("trial").is_in(whole)).with_columns(
+        pl.col("window_start_ns") - pl.col("cut_ns")
+    )
+    octets = window_octets(rows, reads, uncut).group_by("trial").agg(pl.col("window_octets").sum())
+    received = received_octets(transactions, uncut)
+    return (
+        uncut.join(octets, on="trial", how="left")
+        .join(received, on="trial", how="left")
+        .with_columns(pl.coalesce("received_octets", "window_octets").alias("window_octets"))
+        .select("trial", _BPS.alias("whole_bps"))
     )
 
 

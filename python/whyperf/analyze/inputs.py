@@ -52,8 +52,8 @@ NOTES: Mapping[str, pl.DataType] = {
     "value": pl.Int64(),
     "limit": pl.Int64(),
 }
-"""Columns of `Inputs.notes`, one row a note of an agent. `text` is the buffer or the reason,
-`value` the count, delay in ns or bytes asked for, `limit` the bytes allowed."""
+"""Columns of `Inputs.notes`, one row a note of an agent. `text` is the buffer, the reason or the busy process in words,
+`value` the count, delay in ns, CPU time in ns or bytes asked for, `limit` the bytes allowed or ns passed."""
 
 
 SCHEDULE: Mapping[str, pl.DataType] = {
@@ -104,10 +104,11 @@ class Inputs:
     """An experiment, finished or not, as the analysis sees it.
 
     `flows` and the tables after it have the record's columns (see
-    `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed
-    are in `trials` but have no rows in the tables. Trials with the segment log are in `evidence` only, which
-    has the columns of `evidence.EVIDENCE`. `damaged` are the trials that cannot be read, with
-    the reason; they are nowhere else.
+    `crates/schema/src/table.rs`) and `trial`, `block`, `cell` before them. Trials that failed, are void or were
+    interrupted are in `trials` but have no rows in the tables; what they moved until then is in `observed`, which has
+    the columns of `goodput.measure` with `transactions_per_s`, and is never a result. Trials with the segment log are
+    in `evidence` only, which has the columns of `evidence.EVIDENCE`. `damaged` are the trials that cannot be read,
+    with the reason; they are nowhere else.
     """
 
     experiment: str
@@ -123,6 +124,7 @@ class Inputs:
     ends: pl.DataFrame
     notes: pl.DataFrame
     evidence: pl.DataFrame
+    observed: pl.DataFrame
     probe_cost: Mapping[str, object] | None
     flows: pl.DataFrame
     intervals: pl.DataFrame

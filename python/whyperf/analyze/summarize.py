@@ -17,6 +17,7 @@ from whyperf.analyze.inputs import Cell, Inputs
 from whyperf.analyze.intervals import coverage_limit
 from whyperf.analyze.probe_cost import ProbeCost, cost_text
 from whyperf.analyze.quantity import count, percent
+from whyperf.analyze.round_trips import cell_round_trips
 from whyperf.analyze.setup import trial_setups
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.spreads import spreads
@@ -28,12 +29,14 @@ from whyperf.analyze.summary import (
     CellResult,
     Connections,
     Cpu,
+    Cut,
     Cycles,
     Doubt,
     EndCalls,
     EndCpu,
     Evidence,
     Fact,
+    Provisional,
     Retransmitted,
     Setup,
     Start,
@@ -47,7 +50,7 @@ from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
 from whyperf.profile.path import has_path
-from whyperf.record import LOST
+from whyperf.record import INTERRUPTED, LOST
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -98,13 +101,16 @@ class _Tables:
         done = WorkloadResults(inputs, measured)
         self._transactions = {cell.id: done.transactions(cell) for cell in inputs.cells}
         self._datagrams = {cell.id: done.datagrams(cell) for cell in inputs.cells}
-        failed = inputs.trials.filter(pl.col("status").is_in(LOST))
+        # An interrupted trial is still to be made.
+        failed = inputs.trials.filter(pl.col("status").is_in(LOST) & (pl.col("status") != INTERRUPTED))
         self._trials = _by_cell(pl.concat([measured.trials, failed], how="diagonal"))
+        self._observed = _by_cell(inputs.observed.drop_nulls("goodput_bps").sort("trial"))
         self._cpu = _by_cell(cell_cpu(measured.ends_cpu))
         self._cycles = _by_cell(measured.cycles)
         self._windows = _by_cell(cell_windows(inputs.flows, inputs.tcp_info))
         self._calls = _by_cell(cell_calls(inputs.flows))
         self._starts = _by_cell(start_skew(inputs.flows, inputs.ends).join(measured.trials, on="trial"))
+        self._round_trips = cell_round_trips(inputs, measured.trials)
         self._setups = _by_cell(trial_setups(inputs.flows).join(measured.trials, on="trial"))
         self._notes = _by_cell(inputs.notes)
         self._indicators = trial_indicators(inputs)
@@ -132,7 +138,7 @@ class _Tables:
             *doubts.of_window(_first(self._windows.get(cell.id))),
             *self._lost_segments(cell),
             *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
-            *doubts.of_cpu(rows, counts_ticks=self._testbed != "model"),
+            *doubts.of_cpu(rows, self._notes.get(cell.id, []), counts_ticks=self._testbed != "model"),
             *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
             *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
@@ -208,6 +214,8 @@ class _Tables:
             unusable_trials=len(trials) - failed - len(measured),
             unsteady_trials=sum(row["steady"] is False for row in measured),
             goodput_bps=spread,
+            cut=_cut(measured, cell.factors),
+            provisional=None if measured else _provisional(self._observed.get(cell.id, [])),
             connections=None if cell.is_scheduled else self._shares(cell, measured),
             cpu=self._ends_cpu(cell.id),
             cycles_per_kbyte=cycles,
@@ -222,6 +230,7 @@ class _Tables:
             start=_start(self._starts.get(cell.id, [])),
             setup=_setup(self._setups.get(cell.id, [])),
             transports=self._transports(cell),
+            rtt_probe=self._round_trips.get(cell.id),
             warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
         )
 
@@ -245,6 +254,32 @@ class _Tables:
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None
         return Connections(min_bps=row["min"], median_bps=row["median"], max_bps=row["max"], fairness=fairness)
+
+
+def _cut(measured: Rows, factors: Row) -> Cut | None:
+    """What was cut off the trials of a cell; None where every window counts whole."""
+    cut = [row for row in measured if row["cut_ns"] and not row["is_whole_phase"]]
+    if not cut:
+        return None
+    most = max(cut, key=lambda row: int(row["cut_ns"]))
+    from_s = float(factors.get("warmup_s") or 0)
+    return Cut(
+        trials=len(cut),
+        from_s=from_s,
+        to_s=from_s + most["cut_ns"] / 1e9,
+        goodput_bps=most["cut_bps"],
+        whole_window_bps=float(np.median([row["whole_bps"] for row in measured])),
+    )
+
+
+def _provisional(observed: Rows) -> Provisional | None:
+    """The rate of a cell's last trial without a result."""
+    if not observed:
+        return None
+    last = observed[-1]
+    seconds = (last["window_end_ns"] - last["window_start_ns"]) / 1e9
+    named = {name: last[name] for name in ("trial", "status", "goodput_bps", "transactions_per_s")}
+    return Provisional(**named, seconds=seconds)
 
 
 def _start(rows: Rows) -> Start | None:

@@ -119,7 +119,8 @@ class Latency(Part):
     """Latency of the transactions of a cell, its histograms of all trials merged.
 
     `kind` is "intended" (from the intended begin, open loop), "service" (from the begin, closed loop), "wire"
-    (between the kernel's stamps), "host" (what those leave of "service") or "connect". A percentile is null where too
+    (between the kernel's stamps), "host" (what those leave of "service"), "connect", or "load" and "idle" of the RTT
+    probe. A percentile is null where too
     few were counted to see it once.
     """
 
@@ -134,6 +135,17 @@ class Latency(Part):
     p99_99_ns: int | None
     p99_999_ns: int | None
     max_ns: int
+
+
+class RttProbe(Part):
+    """Round trips of the RTT probe (`rtt_probe_ms`) in the windows of a cell's trials: requests sent and not answered;
+    round-trip times under load, and where flows come and go those while none was to send.
+    """
+
+    sent_count: int
+    lost_count: int
+    load: Latency | None
+    idle: Latency | None
 
 
 class EndCost(Part):
@@ -288,10 +300,37 @@ class Setup(Part):
     per_s: float
 
 
+class Cut(Part):
+    """What was cut off a cell's trials as the rest of the warm-up.
+
+    `trials` were cut, the one that lost most between `from_s` and `to_s` after the start of its load, where its rate
+    was `goodput_bps`. `whole_window_bps` is the median over all trials of the rate over the whole window.
+    """
+
+    trials: int
+    from_s: float
+    to_s: float
+    goodput_bps: float
+    whole_window_bps: float
+
+
+class Provisional(Part):
+    """What a cell's last trial moved until it failed, was interrupted or ended void (`status`); no result.
+
+    `goodput_bps` and `transactions_per_s` are over the `seconds` of the measurement window until then.
+    """
+
+    trial: str
+    status: str
+    goodput_bps: float
+    transactions_per_s: float | None
+    seconds: float
+
+
 class CellResult(Part):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
-    `unusable_trials` ran without failing but gave none. `metric` is what its workload is told in:
-    goodput, transactions, datagrams or connections.
+    `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
+    what its workload is told in: goodput, transactions, datagrams or connections.
     """
 
     id: str
@@ -303,6 +342,8 @@ class CellResult(Part):
     unusable_trials: int
     unsteady_trials: int
     goodput_bps: Spread
+    cut: Cut | None
+    provisional: Provisional | None
     connections: Connections | None
     cpu: Cpu
     cycles_per_kbyte: Cycles
@@ -317,6 +358,7 @@ class CellResult(Part):
     start: Start | None
     setup: Setup | None
     transports: Transports | None
+    rtt_probe: RttProbe | None
     warnings: list[Doubt]
 
 

@@ -1,6 +1,5 @@
 """The verbs, and the way in: parse, call, turn errors into a sentence and an exit code."""
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -10,15 +9,13 @@ import typer
 from whyperf import __version__
 from whyperf.cli import calibrate, doctor, flow, list_, overhead, report, run, show, simulate, transports, truth
 from whyperf.cli import explain as explain_verb
-from whyperf.cli.exits import DONE, FAILED, USAGE, explain, say, wants_traceback
+from whyperf.cli.exits import DONE, FAILED, INTERRUPTED, USAGE, Stopped, explain, say, wants_traceback
 from whyperf.cli.habits import hint
+from whyperf.cli.streams import drop_output, prepare
 
 #: Typer carries its own copy of click; these are the public names' base classes.
 _BAD_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 _BAD_CLICK: type[Exception] = typer.BadParameter.__mro__[2]
-
-#: What typer makes of Ctrl-C.
-_INTERRUPTED = 130
 
 app = typer.Typer(
     name="whyperf",
@@ -51,29 +48,38 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts."""
+    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts, 130 stopped."""
+    prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code: Any = app(args=given or ["--help"], prog_name="whyperf", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; nothing is left to be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe has seen enough.
+        drop_output()
         return FAILED
     except _BAD_USAGE as error:
         say(f"whyperf: {_usage(error, given)}")
         return USAGE
+    except Stopped:
+        return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
+        say("whyperf: stopped")
+        return INTERRUPTED
     except Exception as error:
         if wants_traceback():
             raise
         failed, text = explain(error, given[0] if given else None)
         say(f"whyperf: {text}")
+        try:
+            sys.stdout.flush()
+        except OSError:
+            # It would fail once more at exit.
+            drop_output()
         return failed
-    if code == _INTERRUPTED:
+    # What typer makes of a Ctrl-C that nobody handles.
+    if code == INTERRUPTED:
         say("whyperf: stopped")
-        return FAILED
     return code if isinstance(code, int) else DONE
 
 

@@ -1,6 +1,5 @@
 """The way of a calibration: time the steps, measure the grid, fit, judge, write, tell."""
 
-import json
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
@@ -15,6 +14,8 @@ from whyperf.cli.experiments import find_experiment
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.measure import Order, measure
 from whyperf.cli.question import understand
+from whyperf.cli.streams import print_json
+from whyperf.profile import shipped_names
 from whyperf.record import Experiment
 
 PROFILE = "calibration"
@@ -49,7 +50,7 @@ def calibrate(wanted: Wanted) -> int:
     steps = time_steps(wanted.rounds)
     if wanted.steps_only:
         if wanted.as_json:
-            print(json.dumps({name: asdict(one) for name, one in steps.measured.items()}, indent=1))  # noqa: T201
+            print_json({name: asdict(one) for name, one in steps.measured.items()})
         else:
             print_steps(steps)
         return DONE
@@ -75,7 +76,7 @@ def calibrate(wanted: Wanted) -> int:
 
         wanted.html.write_text(page(calibration), encoding="utf-8")
     if wanted.as_json:
-        print(json.dumps(as_json(calibration), indent=1))  # noqa: T201
+        print_json(as_json(calibration))
     else:
         print_calibration(calibration, wanted.out, wanted.html)
     return DONE if calibration.verdict.holds else DOUBTFUL
@@ -160,7 +161,8 @@ def _grid(wanted: Wanted) -> Experiment:
 
 
 def _is_result(name: str) -> bool:
-    return Path(name).is_dir() or (RESULTS / name).is_dir()
+    """Whether it names a result: a shipped profile comes before a folder of its name."""
+    return (RESULTS / name).is_dir() or (name not in shipped_names() and Path(name).is_dir())
 
 
 def _refuse_host(name: str) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.cli.exits import DONE
+from whyperf.cli.streams import print_json
 
 NAME = "doctor"
 EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
@@ -45,7 +46,7 @@ def command(
     facts = running.describe_host(host, with_hooks=True)
     facts.pop("reply", None)
     if json:
-        typer.echo(json_format.dumps(facts, indent=1, ensure_ascii=False))
+        print_json(facts)
     else:
         _print(facts)
     return DONE
@@ -87,7 +88,7 @@ def _hooks(hooks: list[dict[str, Any]]) -> Table:
 
 def _print_cleaned(cleaned: Any, *, as_json: bool) -> None:
     if as_json or not isinstance(cleaned, list):
-        typer.echo(json_format.dumps(cleaned, indent=1, ensure_ascii=False))
+        print_json(cleaned)
         return
     for line in cleaned or ["nothing was left"]:
         typer.echo(line if isinstance(line, str) else json_format.dumps(line, ensure_ascii=False))

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from whyperf.cli.exits import DONE
 from whyperf.cli.progress import cell_words, duration, shown
+from whyperf.cli.streams import print_json
 from whyperf.plan import Plan, estimate
 
 #: Blocks whose order is printed in full.
@@ -21,7 +22,7 @@ def show(plan: Plan, *, as_json: bool) -> int:
     if as_json:
         about = {"trials": size.trials, "log_trials": plan.log_trials_count, "seconds": round(size.seconds, 1)}
         document = json.loads(plan.to_json()) | {"estimate": about}
-        print(json.dumps(document, indent=1, ensure_ascii=False))  # noqa: T201
+        print_json(document)
         return DONE
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")

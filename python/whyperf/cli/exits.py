@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import textwrap
+from contextlib import suppress
 
 from whyperf.profile import ProfileError
 
@@ -13,6 +14,8 @@ FAILED = 1
 USAGE = 2
 #: Done, but a check did not hold: a trial failed or could not be used.
 DOUBTFUL = 3
+#: Ctrl-C, or a polite kill (SIGTERM, SIGHUP), as a shell reports Ctrl-C: 128 + SIGINT.
+INTERRUPTED = 130
 
 #: Of a name that is too long.
 SHOWN_CHARACTERS = 40
@@ -22,6 +25,10 @@ SHOWN_REASON_CHARACTERS = 200
 
 class UsageError(Exception):
     """An argument or an option that cannot be used; the text says the way out."""
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """The user stopped the command; what is kept and how to resume it has been printed."""
 
 
 #: Verbs that read a result, which somebody else may have made.
@@ -80,7 +87,9 @@ def say(text: str) -> None:
         text = "\n".join(
             textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
         )
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+    # Where nobody reads it, or nothing takes it, it is not worth an error of its own.
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _first_line(error: BaseException) -> str:

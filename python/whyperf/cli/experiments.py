@@ -1,10 +1,11 @@
-"""Finds an experiment: a folder, a name under `results/`, or the latest."""
+"""Finds an experiment: a name under `results/`, a folder, or the latest."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from whyperf.cli.exits import UsageError
+from whyperf.cli.question import say_what_is_taken
 from whyperf.record import Experiment
 from whyperf.record.naming import RESULTS
 
@@ -13,7 +14,7 @@ SHOWN = 3
 
 
 def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment:
-    """The experiment that an argument names; the one started last without an argument.
+    """The experiment that an argument names, first of all under `results`; the one started last without an argument.
 
     Raises:
         UsageError: there is none.
@@ -27,10 +28,12 @@ def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment
             raise UsageError(f"there are no results in {results}; `whyperf run` makes some")
         latest = max(known.values(), key=lambda path: path.lstat().st_mtime)
         return Experiment.open(latest.parent)
+    if argument in known:
+        if (Path(argument) / "plan.json").exists():
+            say_what_is_taken(argument, f"the result {known[argument].parent}")
+        return Experiment.open(known[argument].parent)
     if (Path(argument) / "plan.json").exists():
         return Experiment.open(Path(argument))
-    if argument in known:
-        return Experiment.open(known[argument].parent)
     if Path(argument).exists():
         raise UsageError(f"there is no experiment {argument}: it has no plan.json; {_known(known, results)}")
     near = get_close_matches(argument, known, n=1)

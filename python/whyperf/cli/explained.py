@@ -10,6 +10,7 @@ from rich.console import Console
 from whyperf.analyze import Summary, summarize
 from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
+from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_experiment, explain_trial
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
@@ -82,7 +83,7 @@ def _keep(experiment: Experiment, found: Explanation) -> None:
 def tell(found: Explanation, *, as_json: bool) -> None:
     """Prints it."""
     if as_json:
-        print(found.model_dump_json(indent=1))  # noqa: T201
+        print_json(found.model_dump(mode="json"))
     else:
         _print(found)
 
@@ -191,6 +192,8 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
     """Lines with their indent: what is missing first, then verdicts, then budgets."""
     for reason in cell.missing:
         yield f"Missing: {reason}", ""
+    for gap in cell.gaps:
+        yield f"Note: {gap}", ""
     named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
     yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {bit_rate(cell.rate_bps)}"), ""
     for number, verdict in enumerate(cell.verdicts, start=1):

@@ -1,6 +1,5 @@
 """Tells the segment flow: lines or JSON on standard output, the page beside, the exit code."""
 
-import json
 import sys
 import textwrap
 from collections.abc import Collection, Iterator
@@ -15,8 +14,9 @@ from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.flow import open_trial
 from whyperf.analyze.quantity import percent, significant
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
-from whyperf.report.flow import Told, doubts, flow_json, headline, tell, write
+from whyperf.report.flow import Told, doubts, flow_json, gaps, headline, tell, write
 from whyperf.report.flow.connections import Column, connections
 from whyperf.report.flow.rows import end_rows
 from whyperf.report.repeat import command
@@ -31,7 +31,7 @@ MOST_ROWS = 20
 def tell_flow(
     experiment: Experiment, trial: str | None, connection: int | None, host: str | None, *, as_json: bool, page: bool
 ) -> int:
-    """Tells the flow of a trial; returns the exit code: 3 when a log is not complete.
+    """Tells the flow of a trial; returns the exit code: 3 when a log lacks 1 % or more.
 
     Raises:
         UsageError: there is no such trial or connection.
@@ -47,10 +47,10 @@ def tell_flow(
         raise UsageError(f"{name} has no connection {connection}; it has {_numbers(told)}")
     path = write(experiment.folder, experiment.name, told) if page and told.logs else None
     if as_json:
-        print(json.dumps(flow_json(told, experiment.name, path, host), indent=1, ensure_ascii=False))  # noqa: T201
+        print_json(flow_json(told, experiment.name, path, host))
     else:
         _print(experiment, told, host, path)
-    return DONE if not damaged and all(log.complete for log in told.logs) else DOUBTFUL
+    return DONE if not damaged and all(log.is_nearly_complete for log in told.logs) else DOUBTFUL
 
 
 def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
@@ -91,6 +91,8 @@ def _print(experiment: Experiment, told: Told, host: str | None, path: Path | No
     else:
         for doubt in doubts(told):
             console.print(f"Warning: {doubt}", soft_wrap=True)
+        for gap in gaps(told, nearly_complete=True):
+            console.print(f"Note: {gap}", soft_wrap=True)
     if path is not None:
         console.print(f"Page: {path}", soft_wrap=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from whyperf.cli.exits import FAILED, say
+from whyperf.cli.exits import INTERRUPTED, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = "\x1b[?25h"
@@ -26,7 +26,7 @@ def handled() -> Iterator[None]:
         if stopping:
             if sys.stderr.isatty():
                 sys.stderr.write(SHOW_CURSOR)
-            os._exit(FAILED)
+            os._exit(INTERRUPTED)
         stopping = True
         say("\nwhyperf: stopping (again to stop at once)")
         raise KeyboardInterrupt

@@ -1,6 +1,5 @@
 """`whyperf list`: the shipped profiles, the workloads, the schedules, and the factors."""
 
-import json as json_format
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.cli.exits import DONE
+from whyperf.cli.streams import print_json
 
 NAME = "list"
 EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --schedules · whyperf list --factors"
@@ -42,7 +42,7 @@ def command(
     else:
         rows, columns = _profiles(), PROFILE_COLUMNS
     if json:
-        typer.echo(json_format.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
         return DONE
     _print(rows, columns)
     if not (factors or workloads or schedules):

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from whyperf.analyze.quantity import count
-from whyperf.cli.exits import say
+from whyperf.cli.exits import Stopped, say
 from whyperf.cli.goodput import Goodputs
 from whyperf.cli.progress import duration
 from whyperf.plan import PlannedTrial, TimeLeft
-from whyperf.record import Experiment, known_cost
+from whyperf.record import INTERRUPTED, Experiment, known_cost
 from whyperf.run import Session, Target, run_plan
 from whyperf.simulate import Known, hosts_facts, simulate_plan
 from whyperf.simulate.request import user_profiles
@@ -71,12 +71,18 @@ def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: in
         simulate_plan(experiment, watcher, known, missing)
 
 
-def say_how_to_resume(experiment: Experiment, *, named: bool) -> None:
-    """After an interruption. The same command finds a `named` folder again; a quick one has a time in its name."""
+def stopped(experiment: Experiment, *, named: bool) -> Stopped:
+    """Prints what an interrupted run leaves and how to resume it; returns the exception that ends the command.
+
+    The same command finds a `named` folder again; a quick one has a time in its name.
+    """
     if experiment.discard_if_empty():
         say("whyperf: stopped before the first trial was done; nothing is left behind")
-        return
-    made, total, folder = len(experiment.trials().manifests), experiment.plan.trials_count, experiment.folder
+        return Stopped()
+    manifests, total, folder = experiment.trials().manifests, experiment.plan.trials_count, experiment.folder
+    made = sum(manifest.status != INTERRUPTED for manifest in manifests.values())
+    partial = ", and a partial one" if made < len(manifests) else ""
     how = "the same command resumes" if named else f"the same command with --out {folder} resumes"
     shows = f"`whyperf show {folder}` shows what there is"
-    say(f"whyperf: stopped; {made} of {total} trials are in {folder}; {how}, {shows}")
+    say(f"whyperf: stopped; {made} of {total} trials are in {folder}{partial}; {how}, {shows}")
+    return Stopped()

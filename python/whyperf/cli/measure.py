@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
-from whyperf.cli.exits import FAILED, UsageError, say
+from whyperf.cli.exits import UsageError, say
 from whyperf.cli.formats import Format, Telling
-from whyperf.cli.making import measure_missing_trials, say_how_to_resume
+from whyperf.cli.making import measure_missing_trials, stopped
 from whyperf.cli.missing import without_missing
 from whyperf.cli.overrides import in_words_of
 from whyperf.cli.question import QUICK, understand, with_workload
@@ -74,15 +74,20 @@ def measure(order: Order) -> int:
         try:
             measure_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
-            say_how_to_resume(experiment, named=order.out is not None or profile.name != QUICK)
-            return FAILED
+            if plan.is_single and experiment.trials().manifests:
+                _tell(experiment, order.telling, report=False, explain=False)
+            raise stopped(experiment, named=order.out is not None or profile.name != QUICK) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
-        # Imported here: judging needs libraries that load for a second; a mistake is answered before.
-        from whyperf.cli import result  # noqa: PLC0415
+        return _tell(experiment, order.telling, report=order.report)
 
-        return result.tell(experiment, order.telling, report=order.report)
+
+def _tell(experiment: Experiment, telling: Telling, *, report: bool, explain: bool = True) -> int:
+    # Imported here: judging needs libraries that load for a second; a mistake is answered before.
+    from whyperf.cli import result  # noqa: PLC0415
+
+    return result.tell(experiment, telling, report=report, explain=explain)
 
 
 def _plan(order: Order, profile: Profile, target: Target) -> Plan:

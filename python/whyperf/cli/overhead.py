@@ -1,6 +1,5 @@
 """`whyperf overhead`: what headers, cells and windows leave of a link, computed."""
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from whyperf.analyze.quantity import bit_rate, percent, significant
 from whyperf.cli.exits import DONE, UsageError
+from whyperf.cli.streams import print_json
 from whyperf.overhead import (
     LINKS,
     PROTOCOLS,
@@ -100,7 +100,7 @@ def command(  # noqa: PLR0917 - the command line
             raise UsageError(f"--html: there is no folder {html.parent}; make it, or name another file")
         html.write_text(page(answer), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(as_json(answer), indent=1, ensure_ascii=False))
+        print_json(as_json(answer))
     else:
         _print(answer)
         if html is not None:
@@ -247,7 +247,7 @@ def _print_known(json: bool) -> None:
     ]
     protocols = [{"protocol": one.name, "about": one.about} for one in PROTOCOLS]
     if json:
-        typer.echo(json_format.dumps({"links": links, "protocols": protocols}, indent=1, ensure_ascii=False))
+        print_json({"links": links, "protocols": protocols})
         return
     console = Console(highlight=False, markup=False)
     for rows in (links, protocols):

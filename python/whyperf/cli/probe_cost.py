@@ -1,12 +1,10 @@
 """`whyperf doctor --probe-cost`: what the evidence costs on this host, measured in interleaved pairs."""
 
-import json as json_format
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +13,7 @@ from whyperf.analyze import read_inputs
 from whyperf.analyze.probe_cost import LevelCost, ProbeCost, change_text, level_costs
 from whyperf.analyze.quantity import bit_rate
 from whyperf.cli.exits import DONE, FAILED, say
+from whyperf.cli.streams import print_json
 from whyperf.cli.watch import watcher_for
 from whyperf.plan import build
 from whyperf.profile import parse
@@ -88,7 +87,7 @@ def command(pairs: int, *, as_json: bool) -> int:
         return FAILED
     keep_cost(cost.hostname, cost.kernel, cost.model_dump(mode="json"))
     if as_json:
-        typer.echo(json_format.dumps(cost.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        print_json(cost.model_dump(mode="json"))
     else:
         _print(cost.levels)
     return DONE

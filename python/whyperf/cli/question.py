@@ -4,7 +4,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from whyperf.cli.exits import UsageError
+from whyperf.cli.exits import UsageError, say
 from whyperf.profile import (
     BY_NAME,
     Profile,
@@ -27,9 +27,9 @@ QUICK = "quick"
 def understand(argument: str | None, host: str | None) -> tuple[Profile, str | None]:
     """The profile to run and the far host, None for the embedded testbed.
 
-    A path or a shipped name is a profile; the name or the file of a workload is the profile `quick` with it, where
+    A shipped name or a path is a profile; the name or the file of a workload is the profile `quick` with it, where
     no profile has the name; anything else is a host to measure with the profile `quick`, unless it looks like a
-    misspelled name.
+    misspelled name. A bare name is never a path: what is shipped comes before a file or folder of that name.
 
     Raises:
         UsageError: neither, or an ambiguous word.
@@ -40,19 +40,20 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         refuse_unusable_host(host)
     if argument is None:
         return find(QUICK), host
+    if (shipped := _shipped(argument)) is not None:
+        return shipped, host
+    other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
     if Path(argument).is_dir() and (Path(argument) / "plan.json").exists():
         raise UsageError(
             f"{argument} holds results; `whyperf show {argument}` shows them, and the command that made them resumes"
+            f"{other}"
         )
-    if Path(argument).is_dir() and argument not in shipped_names() and host is None:
-        other = "" if looks_like_path(argument) else f" (a host of that name: --host {argument})"
+    if Path(argument).is_dir() and host is None:
         raise UsageError(f"{argument} is a folder; a profile is a TOML file: name one in it{other}")
     if looks_like_path(argument) and looks_like_workload(Path(argument)):
         return with_workload(find(QUICK), argument), host
-    if looks_like_path(argument) or argument in shipped_names():
+    if looks_like_path(argument):
         return find(argument), host
-    if argument in shipped_workload_names():
-        return _about(find(QUICK).with_overrides({"workload": argument}), shipped_workload(argument).about), host
     if host is not None:
         return find(argument), host
     if argument in SHIPPED_SCHEDULES:
@@ -69,7 +70,26 @@ def understand(argument: str | None, host: str | None) -> tuple[Profile, str | N
         )
     if not is_usable_host(argument):
         raise UsageError(f'"{argument}" is neither a profile, a workload nor a host; `whyperf list` names them')
+    say_what_is_taken(argument, "a host")
     return find(QUICK), argument
+
+
+def _shipped(name: str) -> Profile | None:
+    """The shipped profile of this name, or `quick` with the shipped workload of this name."""
+    if name in shipped_names():
+        say_what_is_taken(name, "the shipped profile")
+        return find(name)
+    if name in shipped_workload_names():
+        say_what_is_taken(name, "the shipped workload")
+        return _about(find(QUICK).with_overrides({"workload": name}), shipped_workload(name).about)
+    return None
+
+
+def say_what_is_taken(name: str, meaning: str) -> None:
+    """Where a file or folder in the working directory has a bare name, too: what the name means, and how to name it."""
+    if Path(name).exists():
+        kind = "folder" if Path(name).is_dir() else "file"
+        say(f"{name} means {meaning}; for the {kind} of that name give ./{name}")
 
 
 def with_workload(profile: Profile, argument: str) -> Profile:
@@ -89,6 +109,7 @@ def with_workload(profile: Profile, argument: str) -> Profile:
         known = {*shipped_workload_names(), *profile.workloads}
         if name not in known:
             raise ProfileError("", "", f'there is no workload "{argument}"{suggestion(argument, known)}')
+        say_what_is_taken(argument, "the workload of that name")
         changed = profile.with_overrides({"workload": name})
         return _about(changed, shipped_workload(argument).about) if argument in shipped_workload_names() else changed
     except ProfileError as error:

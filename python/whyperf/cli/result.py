@@ -1,6 +1,5 @@
 """Tells a result: tables or JSON on standard output, the report beside, the exit code."""
 
-import json
 import sys
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.explained import why
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.single import single_lines
+from whyperf.cli.streams import print_json
 from whyperf.cli.tables import sweep_tables
 from whyperf.cli.uperf import print_trials
 from whyperf.record import Experiment, RecordError
@@ -30,7 +30,7 @@ def tell(experiment: Experiment, telling: Telling, *, report: bool = True, expla
     if telling.format is Format.UPERF:
         print_trials(experiment, interval_s=telling.interval_s)
     elif telling.format is Format.JSON:
-        print(json.dumps(summary.model_dump(mode="json"), indent=1, ensure_ascii=False))  # noqa: T201
+        print_json(summary.model_dump(mode="json"))
     else:
         _print(summary)
         if summary.evidence is not None and summary.evidence.log_trials:

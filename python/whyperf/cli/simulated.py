@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
-from whyperf.cli.exits import FAILED, say
+from whyperf.cli.exits import say
 from whyperf.cli.formats import Format, Telling
-from whyperf.cli.making import say_how_to_resume, simulate_missing_trials
+from whyperf.cli.making import simulate_missing_trials, stopped
 from whyperf.cli.question import understand
 from whyperf.plan import MODEL, build
 from whyperf.profile import Factors
@@ -59,8 +59,7 @@ def simulate(order: Order) -> int:
         try:
             simulate_missing_trials(experiment, as_json=order.telling.is_for_programs)
         except KeyboardInterrupt:
-            say_how_to_resume(experiment, named=True)
-            return FAILED
+            raise stopped(experiment, named=True) from None
         except BaseException:
             experiment.discard_if_empty()
             raise

@@ -5,7 +5,17 @@ from functools import partial
 
 from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
 from whyperf.analyze.spread import Spread
-from whyperf.analyze.summary import CellResult, Datagrams, EndCpu, Latency, Setup, Transactions
+from whyperf.analyze.summary import (
+    CellResult,
+    Cut,
+    Datagrams,
+    EndCpu,
+    Latency,
+    Provisional,
+    RttProbe,
+    Setup,
+    Transactions,
+)
 from whyperf.analyze.words import ENDS, level_with_unit
 from whyperf.cli.scheduled import scheduled_lines
 from whyperf.report.metric import per_second
@@ -26,9 +36,9 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
     if cell.metric == "transactions" and cell.transactions is not None:
         yield from _transactions(cell, cell.transactions)
     else:
-        yield "Goodput", _goodput(cell)
-        yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
-        yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
+        yield from _moved(cell)
+    if cell.rtt_probe is not None:
+        yield from _rtt_probe(cell.rtt_probe)
     for end in ENDS:
         cpu: EndCpu | None = getattr(cell.cpu, end)
         if cpu is not None:
@@ -57,6 +67,16 @@ def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
         yield "Set-up", _setup(cell.setup)
 
 
+def _moved(cell: CellResult) -> Iterator[tuple[str, str]]:
+    yield "Goodput", _goodput(cell)
+    if cell.cut is not None:
+        yield "Cut", _cut(cell.cut, cell.trials)
+    if cell.provisional is not None:
+        yield "Provisional", _provisional(cell.provisional, cell.metric)
+    yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
+    yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
+
+
 def _setup(setup: Setup) -> str:
     """How many connections in which time."""
     return f"{setup.connections:,} connections in {seconds(setup.seconds * 1e9)} ({setup.per_s:,.0f}/s)"
@@ -66,6 +86,21 @@ def _goodput(cell: CellResult) -> str:
     if cell.goodput_bps.median is None:
         return "none: no trial has a result"
     return _spread(cell.goodput_bps, bit_rate, cell.trials)
+
+
+def _cut(cut: Cut, trials: int) -> str:
+    """Which part of the window does not count, and the rate with it."""
+    which = "" if trials == 1 else f"in {cut.trials} of {count(trials, 'trial')}, at most "
+    span = f"{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({bit_rate(cut.goodput_bps)})"
+    return f"{which}{span}; whole window {bit_rate(cut.whole_window_bps)}"
+
+
+def _provisional(observed: Provisional, metric: str) -> str:
+    """The rate until a trial without a result ended."""
+    how = {"failed": "failed", "void": "is void", "interrupted": "was interrupted"}[observed.status]
+    is_counted = metric == "transactions" and observed.transactions_per_s is not None
+    rate = per_second(observed.transactions_per_s or 0.0) if is_counted else bit_rate(observed.goodput_bps)
+    return f"{rate} over {seconds(observed.seconds * 1e9)} of the measurement; not a result: the trial {how}"
 
 
 def _spread(spread: Spread, told: Callable[[float], str], trials: int) -> str:
@@ -99,6 +134,14 @@ def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, 
             yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in the load's threads{calls}"
     if cell.goodput_bps.median is not None:
         yield "Goodput", bit_rate(cell.goodput_bps.median)
+
+
+def _rtt_probe(probe: RttProbe) -> Iterator[tuple[str, str]]:
+    for name, found in (("RTT under load", probe.load), ("RTT idle", probe.idle)):
+        if found is not None:
+            yield name, _latency(found)
+    if probe.lost_count:
+        yield "RTT probe", f"{probe.lost_count:,} of {count(probe.sent_count, 'request')} not answered"
 
 
 def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """`whyperf transports`: the congestion controls and transports of a host."""
 
-import json as json_format
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.cli.exits import DONE
+from whyperf.cli.streams import print_json
 
 NAME = "transports"
 EXAMPLE = "Examples: whyperf transports · whyperf transports host7 · whyperf transports --json"
@@ -29,7 +29,7 @@ def command(
 
     offers = running.list_offers(host)
     if json:
-        typer.echo(json_format.dumps(offers, indent=1, ensure_ascii=False))
+        print_json(offers)
         return DONE
     console = Console(highlight=False, markup=False)
     for kind, heading in _KINDS.items():

@@ -1,6 +1,5 @@
 """The way of the truth experiments: plan, measure, explain, grade, tell."""
 
-import json
 import shlex
 import sys
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
-from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
-from whyperf.cli.making import say_how_to_resume
+from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.making import stopped
 from whyperf.cli.progress import duration
+from whyperf.cli.streams import print_json
 from whyperf.plan import TimeLeft
 from whyperf.record import Experiment, planned_folder
 from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, run_plan
@@ -54,8 +54,7 @@ def find_truth(wanted: Wanted) -> int:
         try:
             _measure(experiment, catalog, wanted)
         except KeyboardInterrupt:
-            say_how_to_resume(experiment, named=True)
-            return FAILED
+            raise stopped(experiment, named=True) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
@@ -79,10 +78,8 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False)
     grades = grade(catalog, experiment.plan, rates, explained)
     proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
-    if proofs is None:
-        return FAILED
     if wanted.as_json:
-        print(json.dumps(as_json(grades, _about(experiment), proofs), indent=1))  # noqa: T201
+        print_json(as_json(grades, _about(experiment), proofs))
     else:
         print_grades(grades)
         print_proofs(proofs)

@@ -6,7 +6,7 @@ from pathlib import Path
 from whyperf.analyze.quantity import count
 from whyperf.cli.exits import say
 from whyperf.cli.goodput import Goodputs
-from whyperf.cli.making import say_how_to_resume
+from whyperf.cli.making import stopped
 from whyperf.cli.progress import duration
 from whyperf.explain.model import Explanation
 from whyperf.plan import Plan, PlannedTrial, TimeLeft
@@ -19,10 +19,11 @@ from whyperf.truth.proving import LOOKS, Progress, Proof, claims_of, plan_provin
 
 def prove(
     experiment: Experiment, catalog: Catalog, grades: Sequence[Grade], explained: Explanation, *, as_json: bool
-) -> list[Proof] | None:
-    """Measures what the record beside the experiment lacks of the proof, and judges; None when it was interrupted.
+) -> list[Proof]:
+    """Measures what the record beside the experiment lacks of the proof, and judges.
 
     Raises:
+        Stopped: it was interrupted.
         RunError: nothing works; what was measured stays.
     """
     claims = claims_of(catalog, grades, explained)
@@ -35,8 +36,7 @@ def prove(
         try:
             _measure(proving, progress, as_json=as_json)
         except KeyboardInterrupt:
-            say_how_to_resume(proving, named=True)
-            return None
+            raise stopped(proving, named=True) from None
         except BaseException:
             proving.discard_if_empty()
             raise

@@ -9,9 +9,9 @@ import typer
 
 from whyperf.analyze.quantity import count
 from whyperf.cli import interrupts
-from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
+from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.explained import explained, tell
-from whyperf.cli.making import measure_missing_trials, say_how_to_resume, simulate_missing_trials
+from whyperf.cli.making import measure_missing_trials, simulate_missing_trials, stopped
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
 from whyperf.explain.predicted import gain_words
 from whyperf.explain.store import read_explanation, write_explanation
@@ -83,7 +83,7 @@ def tell_verification(
 ) -> int:
     """Verifies and prints it; returns the exit code.
 
-    0: the cause is confirmed, whether or not the prediction was right; 3: refuted or undecided; 1: interrupted.
+    0: the cause is confirmed, whether or not the prediction was right; 3: refuted or undecided.
 
     Raises:
         UsageError: nothing can be tried, and why.
@@ -93,8 +93,6 @@ def tell_verification(
     found = explained(experiment, trial, cell)
     tried = chosen(found, cell, verdict)
     verification = verify(experiment, tried, looks, as_json=as_json)
-    if verification is None:
-        return FAILED
     kept = read_explanation(experiment)
     if kept is not None:
         write_explanation(experiment, with_verifications(kept, experiment))
@@ -152,10 +150,11 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> At
     return Attempt(cells[0], number, verdicts[number - 1])
 
 
-def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification | None:
-    """Makes the pairs that are missing until it is decided, and judges; None when it was interrupted.
+def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification:
+    """Makes the pairs that are missing until it is decided, and judges.
 
     Raises:
+        Stopped: it was interrupted.
         UsageError: the change cannot be tried from here, and the way out.
         RunError: a host cannot be reached, or nothing works; what was measured stays.
     """
@@ -187,8 +186,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
         try:
             _make(verification, verified, as_json=as_json)
         except KeyboardInterrupt:
-            say_how_to_resume(verification, named=True)
-            return None
+            raise stopped(verification, named=True) from None
         except BaseException:
             verification.discard_if_empty()
             raise

@@ -15,6 +15,7 @@ from whyperf.cli.exits import say
 from whyperf.cli.intervals import IntervalLines
 from whyperf.cli.progress import Progress, cell_words, duration, transaction_bytes
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
+from whyperf.record import INTERRUPTED
 
 #: Drawing takes CPU time from what is measured: twice a second is plenty.
 REDRAW_S = 0.5
@@ -57,7 +58,7 @@ class Watcher(AbstractContextManager["Watcher"]):
     def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
         """A trial is recorded; one that did not complete gets a line."""
         self.progress.on_trial_finished(trial)
-        if manifest["status"] != "complete":
+        if manifest["status"] not in {"complete", INTERRUPTED}:
             verb = {"failed": "failed", "void": "is void"}.get(manifest["status"], "was cut")
             self.on_message(f"trial {trial} {verb}: {manifest['reason']}")
 

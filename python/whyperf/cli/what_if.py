@@ -1,6 +1,5 @@
 """`whyperf simulate … --what-if`: what a change would bring, by every member of a calibrated host's ensemble."""
 
-import json
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from whyperf.calibrate import (
 from whyperf.cli.calibrated import PLAIN_WIDTH
 from whyperf.cli.exits import DONE, UsageError, say
 from whyperf.cli.question import understand
+from whyperf.cli.streams import print_json
 from whyperf.plan import build
 from whyperf.profile import Factors
 
@@ -62,7 +62,7 @@ def what_if(
         except QuestionError as error:
             raise UsageError(str(error)) from None
     if as_json:
-        print(json.dumps([_plain(one) for one in answers], indent=1))  # noqa: T201
+        print_json([_plain(one) for one in answers])
     else:
         _print(host, answers, changed)
     return DONE

@@ -53,3 +53,9 @@ class Cause(StrEnum):
     CAPACITY = "capacity"
     """Nothing to blame: an end's CPU or the line is at its limit."""
     NOT_KNOWN = "not_known"
+
+
+COUNTING_SEGMENTS = frozenset(
+    {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.REORDERING, Cause.ACK_THINNING, Cause.RECEIVER_LOSS}
+)
+"""Causes whose verdicts count single segments: they depend on every one that a log lacks."""

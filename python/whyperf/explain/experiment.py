@@ -10,7 +10,7 @@ from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
-from whyperf.explain.causes import Cause
+from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
 from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_line_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
@@ -154,6 +154,7 @@ def _explained(
     if beside is not None:
         verdicts = [beside.measured(cell, verdict) for verdict in verdicts]
     verdicts = [as_printed(verdict) for verdict in verdicts]
+    depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares
     told = facts.rate_bps if rate is None else rate
     return CellExplanation(
@@ -161,7 +162,8 @@ def _explained(
         trial=trial.trial,
         rate_bps=told,
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
-        missing=[*facts.missing, *faults],
+        missing=[*facts.missing, *(facts.gaps if depends else ()), *faults],
+        gaps=[] if depends else list(facts.gaps),
         budgets=budgets.budgets,
         patterns=patterns,
         verdicts=verdicts,

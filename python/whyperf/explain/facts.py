@@ -329,6 +329,7 @@ class Facts:
         budgets: where the time of each connection and end went, if there is a log.
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
+        gaps: what logs lack that are nearly complete, in sentences.
     """
 
     trial: str
@@ -350,6 +351,7 @@ class Facts:
     budgets: tuple[Budget, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     missing: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def asker(self) -> EndFacts:

@@ -266,6 +266,8 @@ class CellExplanation(Part):
     """The sender's largest state, over all connections."""
     missing: list[str]
     """What evidence there is none of, said first."""
+    gaps: list[str] = Field(default_factory=list)
+    """What a log lacks that is nearly complete, where no verdict counts single segments."""
     budgets: list[Budget]
     patterns: list[Pattern]
     verdicts: list[Verdict]

@@ -178,6 +178,11 @@ class Plan(Table):
         """Trials with the segment log among them."""
         return sum(len(block) for block in self.log_blocks)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether a single trial is measured, log trials apart."""
+        return self.trials_count - self.log_trials_count == 1
+
     def named(self, experiment: str) -> Self:
         """The same plan under another experiment's name."""
         return self.model_copy(update={"experiment": experiment})

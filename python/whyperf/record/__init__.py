@@ -3,12 +3,13 @@
 from whyperf.record.costs import keep_cost, known_cost
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment, Trials, kept_profile
-from whyperf.record.manifest import LOST, RECORD_VERSION, Damaged, Manifest
+from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
 from whyperf.record.naming import planned_folder, quick_folder
 from whyperf.record.tables import TableRead, read_table
 from whyperf.record.writer import TableFile, TrialWriter
 
 __all__ = [
+    "INTERRUPTED",
     "LOST",
     "RECORD_VERSION",
     "Damaged",
@@ -19,6 +20,7 @@ __all__ = [
     "TableRead",
     "TrialWriter",
     "Trials",
+    "busiest_process",
     "keep_cost",
     "kept_profile",
     "known_cost",

@@ -20,6 +20,7 @@ ADVICE = {
     errno.EROFS: OTHER_FOLDER,
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ELOOP: "remove the link, or copy what it leads to",
+    errno.ENOENT: "it was moved or removed meanwhile; leave a result where it is and run the command again",
     errno.EFBIG: "raise the limit of file size (ulimit -f)",
 }
 

@@ -19,7 +19,7 @@ from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
 from whyperf.record.errors import RecordError, failure, told
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
+from whyperf.record.manifest import INTERRUPTED, LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
@@ -143,14 +143,15 @@ class Experiment:
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
 
-        Void trials are to be made again, at most `MOST_RERUNS` times. Failed trials, and log trials without their
-        log, count as made unless the experiment was opened with `retry_failed`; damaged ones do not. A stop rule may
-        need fewer.
+        Interrupted trials are to be made again, and void ones, at most `MOST_RERUNS` times. Failed trials, and log
+        trials without their log, count as made unless the experiment was opened with `retry_failed`; damaged ones do
+        not. A stop rule may need fewer.
         """
         made = {
             name
             for name, manifest in self.trials().manifests.items()
-            if not self.may_run_again(name, manifest.status)
+            if manifest.status != INTERRUPTED
+            and not self.may_run_again(name, manifest.status)
             and (
                 not self.retry_failed
                 or name in self._recorded
@@ -245,8 +246,10 @@ class Experiment:
 
     def discard_if_empty(self) -> bool:
         """Removes the folder when this process made it and no trial was recorded; says whether it did."""
+        trials = self.folder / "trials"
         with told("remove", self.folder):
-            if not self._fresh or any((self.folder / "trials").iterdir()):
+            # Somebody may have moved it away.
+            if not self._fresh or not trials.exists() or any(trials.iterdir()):
                 return False
             shutil.rmtree(self.folder)
         return True

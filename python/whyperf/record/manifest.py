@@ -1,5 +1,6 @@
 """What a trial's manifest holds, checked when it is written and when it is read."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -7,10 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from whyperf.profile import Factors
 
 RECORD_VERSION: Literal[1] = 1
-#: `void`: the emulated path was not carried well enough to say anything about it.
-Status = Literal["complete", "deadline", "failed", "void"]
+#: `void`: the emulated path was not carried well enough to say anything about it. `interrupted`: the user stopped the
+#: only trial of a run; what it measured until then is kept, and the trial is still to be made.
+Status = Literal["complete", "deadline", "failed", "void", "interrupted"]
+INTERRUPTED: Final = "interrupted"
 #: Statuses of trials that have no result.
-LOST: Final = ("failed", "void")
+LOST: Final = ("failed", "void", INTERRUPTED)
 #: How often a void trial is run again.
 MOST_RERUNS = 2
 
@@ -97,6 +100,15 @@ class Manifest(Part):
                 if end is None or end.outcome is None or end.clock is None:
                     raise ValueError(f"the trial is complete but lacks the outcome or clock of {host}")
         return self
+
+
+def busiest_process(notes: Iterable[Mapping[str, Any]]) -> str:
+    """The process that used most CPU time beside a trial, and how much, from the agents' notes; empty without one."""
+    busy = [note for note in notes if note.get("note") == "busy_process" and note.get("wall_ns")]
+    if not busy:
+        return ""
+    most = max(busy, key=lambda note: float(note["cpu_ns"] / note["wall_ns"]))
+    return f"{most['name']} (process {most['pid']}) used {100 * most['cpu_ns'] / most['wall_ns']:.0f} % of a CPU"
 
 
 class Damaged(NamedTuple):

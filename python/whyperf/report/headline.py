@@ -68,8 +68,9 @@ def key_figures(summary: Summary) -> list[Figure]:
         best, of_best = kept, "highest load kept up with"
     unit = metric.unit_for(_median(best, metric))
     value = significant(_median(best, metric) / unit.scale, 3 if metric is GOODPUT else 4)
+    remark = ", ".join(filter(None, (_interval(best, metric) or of_best, _whole_window(best, metric))))
     figures = [
-        Figure(value, unit.name, metric.title, _interval(best, metric) or of_best),
+        Figure(value, unit.name, metric.title, remark),
         *_latency_figures(best, of_best),
         *_datagram_figures(best, of_best),
     ]
@@ -186,6 +187,13 @@ def _interval(cell: CellResult, metric: Metric) -> str:
         return ""
     scale = metric.unit_for(_median(cell, metric)).scale
     return f"95 % interval {significant(spread.low / scale)} to {significant(spread.high / scale)}"
+
+
+def _whole_window(cell: CellResult, metric: Metric) -> str:
+    """The rate with what was cut as warm-up, where something was."""
+    if cell.cut is None or metric is not GOODPUT:
+        return ""
+    return f"{GOODPUT.told(cell.cut.whole_window_bps)} over the whole window"
 
 
 def _way(cell: CellResult) -> str:

@@ -28,8 +28,17 @@ def budget_ns(spec: Mapping[str, Any]) -> int:
     return max(LEAST_BUDGET_NS, round(BUDGET_OF_ROUND_TRIP * round_trip_ns))
 
 
-def why_void(audit: Mapping[str, Any]) -> str | None:
-    """Why a trial over a path that was carried so says nothing about the path; None when it does."""
+def why_void(audit: Mapping[str, Any], spec: Mapping[str, Any], busiest: str = "") -> str | None:
+    """Why a trial over a path that was carried so says nothing about the path; None when it does.
+
+    Args:
+        audit: how well it was carried.
+        spec: the path that was asked for: only a rate that was set can be lowered.
+        busiest: which other process was busy meanwhile, in words; empty where none was.
+    """
+    advice = f"{busiest} meanwhile: end it and run again" if busiest else "free CPUs and run again"
+    if any(spec[way]["rate_bps"] is not None for way in ("forward", "backward")):
+        advice += ", or choose a lower path_rate_bps"
     lost = {
         "socket_dropped_frames": "{} frames overran the path's router",
         "device_dropped_packets": "{} packets were dropped by the testbed's devices",
@@ -37,13 +46,13 @@ def why_void(audit: Mapping[str, Any]) -> str | None:
     }
     told = [text.format(f"{audit[name]:,}") for name, text in lost.items() if audit[name]]
     if told:
-        return f"the host lost what the path did not lose: {', '.join(told)}; choose a lower path_rate_bps"
+        return f"the host lost what the path did not lose: {', '.join(told)}; {advice}"
     released, late = audit["released_packets"], audit["late_packets"]
     # Nobody sees when packets leave the kernel's own disciplines; the audit says so.
     if late is not None and late > MOST_LATE * released:
         return (
             f"{late / released:.1%} of the packets left the path more than {audit['budget_ns'] / 1e6:g} ms late, the "
-            f"latest by {audit['lateness_ns_max'] / 1e6:.1f} ms; free CPUs, or choose a lower path_rate_bps"
+            f"latest by {audit['lateness_ns_max'] / 1e6:.1f} ms; {advice}"
         )
     return None
 

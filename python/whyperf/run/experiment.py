@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial, cells_wanting
-from whyperf.record import Experiment
+from whyperf.record import INTERRUPTED, Experiment
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
@@ -32,6 +32,7 @@ def run_plan(
     Raises:
         RunError: an agent is gone, or nothing works; everything recorded so far stays.
         RecordError: the record cannot be written; the trial under way is void.
+        KeyboardInterrupt: the user stopped it.
     """
     plan = session.plan
     missing = experiment.missing_trials()
@@ -61,6 +62,8 @@ def _run_until_valid(
             manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
             manifest = writer.commit(manifest)
         observer.on_trial_finished(planned.id, manifest)
+        if manifest["status"] == INTERRUPTED:
+            raise KeyboardInterrupt
         if not experiment.may_run_again(planned.id, manifest["status"]):
             return manifest
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
-from whyperf.record import RECORD_VERSION, TrialWriter
+from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_process
 from whyperf.run.agent import Agent, Clock
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
@@ -30,6 +30,9 @@ _LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
 _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
+_INTERRUPT_GRACE_S = 2.0
+"""How long an interrupted trial may take to end its load and send its tables; an agent needs 1.5 s at most
+(ABORT_GRACE in crates/agent/src/serve.rs)."""
 
 
 def run_trial(
@@ -37,7 +40,8 @@ def run_trial(
 ) -> Manifest:
     """Run a trial and return its manifest, with its tables written; the caller commits.
 
-    A trial that an end refuses or that fails under way is a result too: its manifest says why.
+    A trial that an end refuses or that fails under way is a result too: its manifest says why. So is the only trial of
+    a plan that the user interrupts: its status is `interrupted`, and the caller stops.
 
     Raises:
         PipeClosedError: an agent is gone; the trial is void.
@@ -72,7 +76,9 @@ def run_trial(
         if path is not None:
             manifest["path"] = {"asked": path.spec}
             path.carry()
-        manifest |= _Trial(ends, pairs, cpus, address, on_one_host, path).measure(writer, on_progress)
+        manifest |= _Trial(ends, pairs, cpus, address, on_one_host, path, session.plan.is_single).measure(
+            writer, on_progress
+        )
     except PipeClosedError:
         raise
     except RunError as error:
@@ -118,6 +124,8 @@ class _Trial:
     address: str
     on_one_host: bool
     path: EmulatedPath | None = None
+    #: Whether what it measured is kept when the user interrupts it.
+    keeps_interrupted: bool = False
 
     def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
         """Run the load and return what the manifest gets from it."""
@@ -139,10 +147,13 @@ class _Trial:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
             return _collect(agents[name], specs[name], at_mono_ns, writer, tell.on_progress)
 
-        finished = _all(collect, agents)
-        status, reason = _status(finished)
+        finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted)
+        status, reason = (INTERRUPTED, "stopped by the user") if is_interrupted else _status(finished)
         carried = self._end_path(writer)
-        void = why_void(carried["path"]["audit"]) if carried and status != "failed" else None
+        void = None
+        if carried and status not in {"failed", INTERRUPTED}:
+            busiest = busiest_process(note for reply in finished.values() for note in reply["notes"])
+            void = why_void(carried["path"]["audit"], carried["path"]["asked"], busiest)
         if void is not None:
             status, reason = "void", void
         after = {name: agent.clock() for name, agent in agents.items()}
@@ -213,8 +224,14 @@ class _Trial:
         return same[0]
 
 
-def _all(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> dict[str, dict[str, Any]]:
-    """Collect from all ends at once; when one fails, or the user interrupts, end the others too."""
+def _all(
+    collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent], *, keeps_interrupted: bool = False
+) -> tuple[dict[str, dict[str, Any]], bool]:
+    """Collect from all ends at once; when one fails, or the user interrupts, end the others too.
+
+    Returns what each end answered, and whether the user interrupted. Of an interrupted trial nothing is collected
+    unless ``keeps_interrupted``; then the load is aborted, and what all ends send in time is kept.
+    """
     failures: list[Exception] = []
 
     def collect_or_note(label: str) -> dict[str, Any]:
@@ -227,13 +244,23 @@ def _all(collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent]) -> 
     pool = ThreadPoolExecutor(len(agents))
     try:
         futures = {label: pool.submit(collect_or_note, label) for label in agents}
-        wait(futures.values(), return_when=FIRST_EXCEPTION)
+        is_interrupted = False
+        try:
+            wait(futures.values(), return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            if not keeps_interrupted:
+                raise
+            is_interrupted = True
+            for agent in agents.values():
+                agent.post({"request": "abort"})
+            if wait(futures.values(), timeout=_INTERRUPT_GRACE_S).not_done or failures:
+                raise
         if failures:
             for agent in agents.values():
                 agent.post({"request": "abort"})
             wait(futures.values())
             raise _cause(failures)
-        return {label: future.result() for label, future in futures.items()}
+        return {label: future.result() for label, future in futures.items()}, is_interrupted
     except KeyboardInterrupt:
         for agent in agents.values():
             agent.close()

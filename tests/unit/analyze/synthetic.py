@@ -69,6 +69,8 @@ class Trial:
     factors: Mapping[str, object] = field(default_factory=dict)
     #: With a schedule: when each connection, a flow of its own, is at work; those at work share the rate evenly.
     turns: tuple[tuple[float, float], ...] = ()
+    #: Requests of the RTT probe: when, in s after the start of the load, and the round-trip time in ns, if answered.
+    round_trips: tuple[tuple[float, int | None], ...] = ()
 
     @property
     def name(self) -> str:
@@ -160,6 +162,8 @@ def tables(trial: Trial) -> dict[tuple[str, str], pl.DataFrame]:
             result["transport_info", host] = _transport_info(trial, host, role, base)
         result["cpu", host] = _cpu(trial, host, role, base)
         result["threads", host] = _threads(trial, host, role, base)
+        if trial.round_trips and host == "near":
+            result["round_trips", host] = _round_trips(trial, host, base)
         if trial.traced_softirq:
             result["softirqs", host] = _softirqs(trial, host, role, base)
     return result
@@ -282,6 +286,12 @@ def _cpu(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
     schema = {"host": TEXT, "cpu": U32, "own": BOOL, "interval": U32, "phase": TEXT, "start_mono_ns": U64}
     kinds = ("user", "system", "irq", "softirq", "steal", "idle", "ksoftirqd")
     schema |= {"end_mono_ns": U64, **{f"{kind}_ns": U64 for kind in kinds}, "pmu_cycles_count": U64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _round_trips(trial: Trial, host: str, base: int) -> pl.DataFrame:
+    rows = [(host, number, base + round(at * SECOND), rtt_ns) for number, (at, rtt_ns) in enumerate(trial.round_trips)]
+    schema = {"host": TEXT, "probe": U64, "sent_mono_ns": U64, "rtt_ns": U64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -27,6 +27,7 @@ def test_a_constant_rate_is_found_exactly() -> None:
     assert row["goodput_bps"] == pytest.approx(3.2e9, rel=1e-9)
     assert row["steady"] is True
     assert row["cut_ns"] == 0
+    assert row["whole_bps"] == row["goodput_bps"]
 
 
 def test_several_connections_add_up_and_their_fairness_is_jains() -> None:
@@ -53,6 +54,8 @@ def test_a_ramp_that_outlasts_the_warm_up_is_cut() -> None:
     row = only(measured(made.Trial(rate_bps=1e9, course=course)).trials)
     assert row["cut_ns"] == 2_000_000_000
     assert row["goodput_bps"] == pytest.approx(1e9, rel=1e-3)
+    # Of the 10 s of the window two rise from a third to the whole rate.
+    assert row["whole_bps"] == pytest.approx(1e9 * (2 * 2 / 3 + 8) / 10, rel=1e-2)
     assert row["steady"] is True
 
 

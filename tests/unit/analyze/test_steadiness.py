@@ -39,6 +39,20 @@ def test_at_most_half_is_cut() -> None:
     assert cut.drop_count <= 50
 
 
+@pytest.mark.parametrize("count", [20, 49])
+def test_of_a_short_series_nothing_is_cut(count: int) -> None:
+    """Two seconds at 27.8 and 18.0 Gbit/s were told as 18.0."""
+    half = count // 2
+    series = np.concatenate([27.8 * noise(half, 0.01, 1), 18.0 * noise(count - half, 0.01, 2)])
+    assert mser5(series).drop_count == 0
+    verdict = judge(series)
+    assert (verdict.drop_count, verdict.steady, verdict.reason) == (0, False, "level_changed")
+
+
+def test_of_a_series_long_enough_to_judge_the_beginning_is_cut() -> None:
+    assert mser5(np.concatenate([np.full(10, 1e8), noise(40, 0.01, 1)])).drop_count == 10
+
+
 def test_a_long_ramp_never_settles() -> None:
     verdict = judge(np.linspace(1e8, 1e9, 100))
     assert verdict.steady is False

@@ -7,11 +7,12 @@ import pytest
 
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze import retransmissions
+from whyperf.analyze.assemble import assemble
 from whyperf.analyze.cautions import KINDS
 from whyperf.analyze.quantity import percent
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.cli.exits import DONE, DOUBTFUL
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
 from whyperf.cli.result import verdict
 from whyperf.cli.single import single_lines
 
@@ -166,7 +167,81 @@ def test_a_cut_warm_up_is_told() -> None:
     cell = summary(made.Trial(rate_bps=2e9, course=course)).cells[0]
     text = next(warning.text for warning in cell.warnings if warning.code == "warm_up_cut")
     assert "up to 2.00 s cut off, where goodput was 1.00 Gbit/s" in text
-    assert "warm_up_cut" not in codes(summary(made.Trial()).cells[0])
+    assert cell.cut is not None
+    assert (cell.cut.trials, cell.cut.from_s, cell.cut.to_s) == (1, 1.0, 3.0)
+    assert cell.cut.whole_window_bps == pytest.approx(1.8e9, rel=1e-6)
+    assert "Cut             1.00-3.00 s as warm-up (1.00 Gbit/s); whole window 1.80 Gbit/s" in single_lines(cell)
+    whole = summary(made.Trial()).cells[0]
+    assert "warm_up_cut" not in codes(whole)
+    assert whole.cut is None
+
+
+@pytest.mark.parametrize("status", ["void", "failed", "interrupted"])
+def test_a_trial_without_a_result_has_a_provisional_rate(status: str) -> None:
+    trial = made.Trial(rate_bps=2e9, duration_s=3, status=status)
+    inputs = made.inputs([trial])
+    if status == "failed":
+        inputs = assemble(made.plan([trial]), [made.manifest(trial)], made.all_tables([trial]))
+    result = summarize_inputs(inputs)
+    cell = result.cells[0]
+    assert (cell.trials, cell.goodput_bps.median) == (0, None)
+    assert cell.failed_trials == (status != "interrupted")
+    assert cell.provisional is not None
+    assert cell.provisional.status == status
+    assert cell.provisional.goodput_bps == pytest.approx(2e9, rel=1e-6)
+    (line,) = (line for line in single_lines(cell) if line.startswith("Provisional"))
+    assert "2.00 Gbit/s over 3.00 s of the measurement; not a result: the trial" in line
+    assert [(row.trial, row.status) for row in result.unfinished] == [("001-c0001", status)]
+    assert verdict(result) == FAILED
+
+
+def test_a_result_is_never_provisional() -> None:
+    cell = summary(made.Trial(block=1), made.Trial(block=2, status="void")).cells[0]
+    assert (cell.trials, cell.failed_trials, cell.provisional) == (1, 1, None)
+
+
+def test_a_busy_process_is_named() -> None:
+    busy = {"note": "busy_process", "name": "cc1", "pid": 7, "cpu_ns": 9 * made.SECOND, "wall_ns": 10 * made.SECOND}
+    late = {"note": "sampler_late", "worst_ns": 80 * made.MS}
+    for notes, says in (
+        ((busy, late), "intervals of 100 ms; cc1 (process 7) used 90 % of a CPU."),
+        ((late,), "100 ms."),
+    ):
+        warnings = summary(made.Trial(notes=notes)).cells[0].warnings
+        (text,) = (warning.text for warning in warnings if warning.code == "sampler_late")
+        assert text.endswith(says)
+
+
+def test_the_rtt_probe_has_percentiles_under_load_and_idle() -> None:
+    """Two flows with a second between them; a request each 10 ms, the fifth of each second without an answer."""
+    trips = [(at / 100, None if at % 100 == 5 else 10_000_000 if 100 <= at < 200 else 30_000_000) for at in range(300)]
+    trial = made.Trial(
+        warmup_s=0,
+        duration_s=3,
+        cooldown_s=0,
+        connections=2,
+        turns=((0, 1), (2, 3)),
+        round_trips=tuple(trips),
+        factors={"schedule": "two", "rtt_probe_ms": 10},
+    )
+    probe = summarize_inputs(made.inputs([trial])).cells[0].rtt_probe
+    assert probe is not None
+    assert (probe.sent_count, probe.lost_count) == (300, 3)
+    assert probe.idle is not None
+    assert probe.load is not None
+    assert (probe.idle.count, probe.idle.p50_ns, probe.idle.p90_ns) == (99, 10_000_000, 10_000_000)
+    assert (probe.load.count, probe.load.p50_ns, probe.load.p99_ns) == (198, 30_000_000, 30_000_000)
+
+
+def test_the_rtt_probe_is_printed() -> None:
+    trips = tuple((at / 100, 1_000_000 * (1 + at % 10)) for at in range(100, 1100))
+    cell = summary(made.Trial(round_trips=trips)).cells[0]
+    assert "RTT under load  50 % 5.00 ms, 90 % 9.00 ms, 99 % 10.0 ms, 99.9 % 10.0 ms, largest 10.0 ms" in single_lines(
+        cell
+    )
+    assert cell.rtt_probe is not None
+    assert cell.rtt_probe.idle is None
+    assert summary(made.Trial()).cells[0].rtt_probe is None
 
 
 def test_a_caution_about_both_ends_names_each() -> None:

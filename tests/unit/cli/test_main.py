@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli import main
+from whyperf.cli.exits import INTERRUPTED
 from whyperf.plan import Plan, build
 from whyperf.profile import find
 from whyperf.record import Experiment
@@ -138,11 +139,21 @@ def test_what_is_no_experiment_is_told_from_what_is_not_there(capsys: pytest.Cap
     assert "did you mean quick-4?" in capsys.readouterr().err
 
 
+def test_a_result_comes_before_a_folder_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    profile = find("quick")
+    for folder in (Path("results/rr"), Path("rr")):
+        Experiment.create(folder, build(profile, target="loopback"), profile.text).close()
+    main(["show", "rr", "--json"])
+    assert capsys.readouterr().err == "rr means the result results/rr; for the folder of that name give ./rr\n"
+    main(["show", "./rr", "--json"])
+    assert capsys.readouterr().err == ""
+
+
 def test_ctrl_c_while_the_program_loads_is_one_line(tmp_path: Path) -> None:
     loading = tmp_path / "loading.py"
     loading.write_text(LOADING)
     done = subprocess.run([sys.executable, str(loading)], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "whyperf: stopped\n")
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "whyperf: stopped\n")
 
 
 def test_ctrl_c_while_the_launcher_loads_is_one_line(tmp_path: Path) -> None:
@@ -151,7 +162,7 @@ def test_ctrl_c_while_the_launcher_loads_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "whyperf" / "__init__.py").write_text("raise KeyboardInterrupt\n")
     run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{launcher.read_text()}"]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "whyperf: stopped\n")
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "whyperf: stopped\n")
 
 
 def test_list_names_all_profiles_and_factors(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,32 @@ def test_a_shipped_name_and_a_path_are_profiles(tmp_path: Path) -> None:
     assert understand(str(tmp_path / "mine.toml"), "host7")[0].name == "mine"
 
 
+@pytest.mark.parametrize(("name", "kind"), [("rr", "workload"), ("demo", "profile")])
+def test_what_is_shipped_comes_before_a_file_or_folder_of_its_name(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    usual = understand(name, None)
+    assert capsys.readouterr().err == ""
+    (tmp_path / name).mkdir()
+    assert understand(name, None) == usual
+    hint = f"{name} means the shipped {kind}; for the folder of that name give ./{name}\n"
+    assert capsys.readouterr().err == hint
+    (tmp_path / name / "plan.json").write_text("{}")
+    assert understand(name, None) == usual
+    with pytest.raises(UsageError, match=f"./{name} holds results"):
+        understand(f"./{name}", None)
+
+
+def test_a_host_comes_before_a_file_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "host7").write_text("x")
+    assert understand("host7", None)[1] == "host7"
+    assert capsys.readouterr().err == "host7 means a host; for the file of that name give ./host7\n"
+
+
 @pytest.mark.parametrize("host", ["host7", "user@host7.example.org", "10.0.0.1", "fe80::1%eth0", "[::1]"])
 def test_anything_else_is_a_host_for_the_quick_profile(host: str) -> None:
     profile, found = understand(host, None)

@@ -6,6 +6,8 @@ import pytest
 
 from whyperf.run.emulated import budget_ns, why_void
 
+SPEC: dict[str, Any] = {"forward": {"rate_bps": None}, "backward": {"rate_bps": None}}
+LIMITED = SPEC | {"backward": {"rate_bps": 100_000_000}}
 AUDIT: dict[str, Any] = {
     "released_packets": 1000,
     "late_packets": 10,
@@ -18,13 +20,14 @@ AUDIT: dict[str, Any] = {
 
 
 def test_a_few_late_packets_do_not_void_a_trial() -> None:
-    assert why_void(AUDIT) is None
-    assert why_void(AUDIT | {"released_packets": 0, "late_packets": 0}) is None
+    assert why_void(AUDIT, SPEC) is None
+    assert why_void(AUDIT | {"released_packets": 0, "late_packets": 0}, SPEC) is None
 
 
 def test_a_trial_is_not_void_for_what_nobody_could_see() -> None:
-    assert why_void(AUDIT | {"late_packets": None, "lateness_ns_max": None}) is None
-    assert why_void(AUDIT | {"late_packets": None, "lateness_ns_max": None, "device_dropped_packets": 1}) is not None
+    unseen = AUDIT | {"late_packets": None, "lateness_ns_max": None}
+    assert why_void(unseen, SPEC) is None
+    assert why_void(unseen | {"device_dropped_packets": 1}, SPEC) is not None
 
 
 @pytest.mark.parametrize(
@@ -37,10 +40,17 @@ def test_a_trial_is_not_void_for_what_nobody_could_see() -> None:
     ],
 )
 def test_a_trial_is_void_for_what_the_path_did_not_do(name: str, number: int, told: str) -> None:
-    reason = why_void(AUDIT | {name: number})
+    reason = why_void(AUDIT | {name: number}, LIMITED)
     assert reason is not None
     assert told in reason
-    assert "path_rate_bps" in reason
+    assert reason.endswith("free CPUs and run again, or choose a lower path_rate_bps")
+
+
+def test_a_void_trial_names_the_busy_process_and_no_setting_that_nobody_made() -> None:
+    reason = why_void(AUDIT | {"late_packets": 11}, SPEC, "cc1 (process 7) used 97 % of a CPU")
+    assert reason is not None
+    assert reason.endswith("; cc1 (process 7) used 97 % of a CPU meanwhile: end it and run again")
+    assert "path_rate_bps" not in reason
 
 
 @pytest.mark.parametrize(("delay_ms", "budget_ms"), [(0, 1), (5, 1), (90, 9)])

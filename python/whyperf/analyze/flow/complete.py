@@ -1,5 +1,6 @@
 """Whether a log holds every segment."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from whyperf.analyze.flow.trial import EndEvidence, FlowTrial
 from whyperf.analyze.flow.unlogged import unlogged_segments
 from whyperf.analyze.quantity import count
 
+NEARLY_COMPLETE_RATIO = 0.99
+"""From here on what a log lacks changes no share or mean that is printed by more than rounding does; only what counts
+single segments, such as losses, depends on it."""
+
 DATA_COLUMNS = ("connection", "direction", "sequence", "payload_bytes")
 
 
@@ -21,7 +26,8 @@ class Completeness:
     """What is known of a log's completeness.
 
     `complete` is only true when no event and no call was lost, no run missed, nothing broke off, the payload
-    adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not.
+    adds up and TCP counted no more segments than were logged; `reason` says in a sentence why not, and `ratio` which
+    part of the events, calls, payload or segments is there, the least of them; null where that is not known.
     `lost_events_count` by CPU. `connections` has a row a connection: `connection`, `moved_bytes` (the load's own
     count), `preamble_bytes`, `logged_bytes` (sequence space of the payload's direction, of both where the workload
     moves both ways, each octet once), `again_bytes` (octets logged more than once: retransmissions), `missing_bytes`
@@ -32,11 +38,24 @@ class Completeness:
     host: str
     complete: bool
     reason: str | None
+    ratio: float | None
     rows_count: int
     logged_events_count: int
     lost_events_count: Mapping[int, int]
     missed_runs_count: int
     connections: pl.DataFrame
+
+    @property
+    def is_nearly_complete(self) -> bool:
+        """Whether it lacks so little that only counts of single segments depend on it."""
+        return self.ratio is not None and self.ratio >= NEARLY_COMPLETE_RATIO
+
+    @property
+    def words(self) -> str:
+        """`complete`, `99.7 % complete`, or `not complete`; rounded down."""
+        if self.complete:
+            return "complete"
+        return "not complete" if self.ratio is None else f"{math.floor(self.ratio * 1000) / 10:.1f} % complete"
 
 
 def completeness(trial: FlowTrial, host: str) -> Completeness | None:
@@ -70,12 +89,29 @@ def completeness(trial: FlowTrial, host: str) -> Completeness | None:
         host=host,
         complete=reason is None,
         reason=reason,
+        ratio=1.0 if reason is None else _ratio(evidence, rows, connections),
         rows_count=rows,
         logged_events_count=evidence.logged_events_count,
         lost_events_count=evidence.lost_events_count,
         missed_runs_count=evidence.missed_runs_count,
         connections=connections,
     )
+
+
+def _ratio(evidence: EndEvidence, rows: int, connections: pl.DataFrame) -> float | None:
+    """Which part of what it should hold the log has."""
+    if evidence.broken_off or connections["moved_bytes"].null_count():
+        return None
+    lost = sum(evidence.lost_events_count.values())
+    events = max(rows, evidence.logged_events_count) + evidence.missed_runs_count
+    expected = int((connections["moved_bytes"] + connections["preamble_bytes"]).sum())
+    parts = (
+        (max(events - rows, lost), events),
+        (sum(evidence.lost_calls_count.values()), evidence.logged_calls_count),
+        (int(connections["missing_bytes"].abs().sum()), expected),
+        (int(connections["unlogged_segments"].sum()), rows + int(connections["unlogged_segments"].sum())),
+    )
+    return max(0.0, min((1 - lacks / whole for lacks, whole in parts if whole), default=0.0))
 
 
 def _connections(data: pl.DataFrame, opening: pl.DataFrame, flows: pl.DataFrame, ways: int) -> pl.DataFrame:

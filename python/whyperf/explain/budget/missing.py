@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from whyperf.analyze.flow import FlowEnd
-from whyperf.analyze.quantity import count
 from whyperf.explain.budget.end import Evidence
 
 _WITHOUT_LOG = {
@@ -29,12 +28,6 @@ def missing_evidence(ends: Mapping[str, FlowEnd], logged: Mapping[str, Evidence 
             continue
         if evidence.calls is None:
             found.append(f"There is no log of the calls of the {role} ({end.host}): {_WITHOUT_CALLS[role]}.")
-        lost = sum(end.evidence.lost_events_count.values())
-        if lost:
-            found.append(
-                f"The segment log of the {role} ({end.host}) lost {count(lost, 'event')}: "
-                "spans around them may be wrong."
-            )
         if end.evidence.broken_off:
             found.append(f"The segment log of the {role} ({end.host}) breaks off: {end.evidence.broken_off}")
     return found

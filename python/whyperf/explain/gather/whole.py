@@ -51,6 +51,7 @@ def gather_facts(
         windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
+    gaps = _gaps(trial)
     return Facts(
         trial=trial.trial,
         level=_level(sender, has_log=logs is not None),
@@ -68,7 +69,10 @@ def gather_facts(
         datagrams=datagrams(trial) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
         patterns=tuple(patterns),
-        missing=tuple(dict.fromkeys((*missing, *_incomplete(trial)))),
+        missing=tuple(
+            dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
+        ),
+        gaps=tuple(text for text, is_nearly_complete in gaps if is_nearly_complete),
     )
 
 
@@ -91,6 +95,7 @@ def _of_status(trial: FlowTrial) -> list[str]:
     words = {
         "deadline": "The trial was cut at its deadline; what it did until then is explained.",
         "failed": "The trial failed; what it did before is explained as far as its tables go.",
+        "interrupted": "The user stopped the trial; what it did until then is explained.",
         "void": "The trial is void: its path was not what was asked for, and what is said is true of the one it was.",
     }
     found = [words[trial.status]] if trial.status in words else []
@@ -105,13 +110,15 @@ def _of_version(manifest: Path) -> list[str]:
     return [f"The record is of version {version}, this is whyperf for version {RECORD_VERSION}."]
 
 
-def _incomplete(trial: FlowTrial) -> list[str]:
-    """Logs that lack events."""
+def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
+    """What the logs lack, and whether they are nearly complete."""
     found = []
     for end in trial.ends.values():
         told = completeness(trial, end.host)
         if told is not None and not told.complete:
-            found.append(f"The segment log of the {end.host} end is not complete: {(told.reason or '').rstrip('.')}.")
+            reason = (told.reason or "").rstrip(".")
+            text = f"The segment log of the {end.host} end is {told.words}: {reason}; spans there may be wrong."
+            found.append((text, told.is_nearly_complete))
     return found
 
 

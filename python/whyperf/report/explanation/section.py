@@ -162,7 +162,7 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
         trial=trial,
         setting=place,
         headline=cell.headline,
-        missing=tuple(dict.fromkeys(cell.missing)),
+        missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
         cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify)),
         bars=bars_of(cell.budgets),
         courses=tuple(courses_of(spans)) if spans is not None else (),

@@ -2,6 +2,6 @@
 
 from whyperf.report.flow.json import flow_json
 from whyperf.report.flow.told import Told, tell
-from whyperf.report.flow.write import doubts, headline, write
+from whyperf.report.flow.write import doubts, gaps, headline, write
 
-__all__ = ["Told", "doubts", "flow_json", "headline", "tell", "write"]
+__all__ = ["Told", "doubts", "flow_json", "gaps", "headline", "tell", "write"]

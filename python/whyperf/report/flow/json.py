@@ -33,7 +33,9 @@ def _end(told: EndTold) -> dict[str, Any]:
     return {
         "host": told.end.host,
         "evidence": evidence,
-        "log": None if log is None else {"complete": log.complete, "reason": log.reason, "rows": log.rows_count},
+        "log": None
+        if log is None
+        else {"complete": log.complete, "complete_ratio": log.ratio, "reason": log.reason, "rows": log.rows_count},
         "facts": {
             name: {"value": fact.value, "unit": fact.quantity.unit, "level": fact.level, "words": fact.quantity.words}
             for name, fact in told.facts.items()

@@ -27,7 +27,7 @@ def log_text(told: EndTold) -> str:
     """Whether this end's log is complete, or why there is none."""
     if told.log is not None:
         rows = count(told.log.rows_count, "row")
-        return f"complete, {rows}" if told.log.complete else f"not complete, {rows}. {told.log.reason}"
+        return f"{told.log.words}, {rows}" + (f". {told.log.reason}" if told.log.reason else "")
     evidence = told.end.evidence
     why = f": {evidence.reason}" if evidence.reason else ""
     return f"none{why}" if evidence.asked == "segments" else f"none was asked for{why}"

@@ -130,9 +130,18 @@ def pattern(told: Told) -> str:
     return "".join(found[:1])
 
 
+def gaps(told: Told, *, nearly_complete: bool) -> list[str]:
+    """What the logs lack that are nearly complete, or that are not."""
+    return [
+        f"The log of the {log.host} end is {log.words}. {log.reason}"
+        for log in told.logs
+        if not log.complete and log.is_nearly_complete is nearly_complete
+    ]
+
+
 def doubts(told: Told) -> list[str]:
     """Why the logs cannot be believed as a whole."""
-    found = [f"The log of the {log.host} end is not complete. {log.reason}" for log in told.logs if not log.complete]
+    found = gaps(told, nearly_complete=False)
     for one in told.ends:
         if one.log is None:
             why = one.end.evidence.reason or "None was made."
@@ -141,7 +150,7 @@ def doubts(told: Told) -> list[str]:
 
 
 def _notes(told: Told) -> list[str]:
-    notes = [pattern(told)] if pattern(told) else []
+    notes = [*([pattern(told)] if pattern(told) else []), *gaps(told, nearly_complete=True)]
     notes.append("The throughput of a trial that carried the log is never used: writing the log costs some.")
     if len(told.numbers) > MOST_DRAWN and told.connection is None:
         notes.append(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -91,6 +92,24 @@ def test_lost_events_are_told_by_cpu(tmp_path: Path) -> None:
     assert not found.complete
     assert found.lost_events_count == {1: 3}
     assert found.reason == "3 events of 1,014 were lost because the log was full."
+
+
+@pytest.mark.parametrize(
+    ("report", "words", "is_nearly_complete"),
+    [
+        ({"lost_events_count": [{"cpu": 1, "count": 3}], "logged_events_count": 1014}, "99.7 % complete", True),
+        ({"lost_events_count": [{"cpu": 1, "count": 11}], "logged_events_count": 1022}, "98.9 % complete", False),
+        ({"lost_calls_count": [{"cpu": 1, "count": 1}], "logged_calls_count": 100_000}, "99.9 % complete", True),
+        ({"broken_off": "No space left on device."}, "not complete", False),
+        ({}, "complete", True),
+    ],
+)
+def test_how_complete_a_log_is_is_rounded_down(
+    tmp_path: Path, report: dict[str, Any], words: str, is_nearly_complete: bool
+) -> None:
+    text = TRANSFER.replace("400 >", "".join(f"0.{n:04d} < . 41:41 ack 41\n" for n in range(11, 1011)) + "    400 >")
+    found = judged(tmp_path, text, 2000, **report)
+    assert (found.words, found.is_nearly_complete) == (words, is_nearly_complete)
 
 
 def test_lost_calls_are_told(tmp_path: Path) -> None:

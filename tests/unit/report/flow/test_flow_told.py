@@ -1,6 +1,7 @@
 """What is told of a trial, in lines, as JSON and in the report."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.unit.report.flow.flow_results import ROWS, change_evidence, drop_rows
 from whyperf.analyze import summarize
 from whyperf.analyze.flow import open_trial
 from whyperf.report import write as write_report
-from whyperf.report.flow import Told, doubts, flow_json, headline, tell, write
+from whyperf.report.flow import Told, doubts, flow_json, gaps, headline, tell, write
 from whyperf.report.flow.about import SECOND_NS, step_ns, step_words
 from whyperf.report.flow.connections import connections
 from whyperf.report.flow.rows import end_rows
@@ -36,9 +37,9 @@ def test_both_ends_are_told(tmp_path: Path) -> None:
 
 def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
-    drop_rows(folder, "near", 10)
+    drop_rows(folder, "near", 60)
     found = told(folder)
-    assert "not complete" in dict(end_rows(found.ends[0]))["Log"]
+    assert re.match(r"\d\d\.\d % complete", dict(end_rows(found.ends[0]))["Log"])
     assert len(doubts(found)) == 1
     assert "near end" in doubts(found)[0]
     assert flow_json(found, "made", None)["complete"] is False
@@ -46,10 +47,14 @@ def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
 
 def test_a_lost_event_is_doubted(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
-    change_evidence(folder, "far", lost_events_count=[{"cpu": 1, "count": 3}])
+    change_evidence(folder, "far", lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=ROWS + 3)
+    found = told(folder)
+    assert doubts(found) == []
+    (gap,) = gaps(found, nearly_complete=True)
+    assert gap.startswith("The log of the far end is 99.9 % complete. 3 events")
+    change_evidence(folder, "far", broken_off="No space left on device.")
     (doubt,) = doubts(told(folder))
-    assert "far end" in doubt
-    assert "3 events" in doubt
+    assert doubt.startswith("The log of the far end is not complete. The log breaks off")
 
 
 def test_several_connections_have_an_overview(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ class IntervalLines:
         self._closed: dict[str, list[Span]] = {"near": [], "far": []}
         self._retransmitted = 0
         self._first_ns: int | None = None
+        #: Payload and time of the lines of phase `measure`, of the receiver.
+        self._measured_bytes, self._measured_s = 0, 0.0
         self._lock = threading.Lock()
 
     def on_progress(self, host: str, progress: Mapping[str, Any]) -> None:
@@ -81,6 +83,14 @@ class IntervalLines:
                 self._close(host)
             self._flush()
 
+    @property
+    def provisional(self) -> str:
+        """The rate of the lines so far, for a trial that is not recorded; empty before the first of the measurement."""
+        if not self._measured_s:
+            return ""
+        rate = bit_rate(self._measured_bytes * BITS_PER_BYTE / self._measured_s)
+        return f"{rate} over {self._measured_s:.2f} s of the measurement; not a result: the trial failed"
+
     def _close(self, host: str) -> None:
         self._closed[host].append(self._open.pop(host))
 
@@ -98,6 +108,9 @@ class IntervalLines:
         start = (receiver_span.start_ns - self._first_ns) / NS_PER_S
         end = start + receiver_span.seconds
         seconds = receiver_span.seconds or 1.0
+        if receiver_span.phase == "measure":
+            self._measured_bytes += receiver_span.payload_bytes
+            self._measured_s += receiver_span.seconds
         again = sender.last["retransmitted_segments"] - self._retransmitted
         self._retransmitted = sender.last["retransmitted_segments"]
         columns = [

@@ -16,6 +16,7 @@ from whyperf.cli.intervals import IntervalLines
 from whyperf.cli.progress import Progress, cell_words, duration, transaction_bytes
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED
+from whyperf.run import RunError
 
 #: Drawing takes CPU time from what is measured: twice a second is plenty.
 REDRAW_S = 0.5
@@ -176,6 +177,15 @@ class Intervals(Watcher):
         if self._lines is not None:
             self._lines.on_end()
         super().on_trial_finished(trial, manifest)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Of a trial that an end could not finish, and that is not recorded, the rate so far."""
+        if isinstance(error, RunError) and self._lines is not None:
+            self._lines.on_end()
+            if self._lines.provisional:
+                self._print(f"\nProvisional     {self._lines.provisional}")
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

@@ -82,3 +82,14 @@ def test_without_a_line_there_is_no_heading() -> None:
     lines: list[str] = []
     IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append).on_end()
     assert lines == []
+
+
+def test_what_was_observed_of_a_trial_that_failed_is_provisional() -> None:
+    lines: list[str] = []
+    shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append)
+    for host, progress in both(told(0, "warm-up"), told(1), told(2)):
+        assert shown.provisional == ""
+        shown.on_progress(host, progress)
+    shown.on_progress("near", told(3))
+    shown.on_end()
+    assert shown.provisional == "1.00 Gbit/s over 1.00 s of the measurement; not a result: the trial failed"

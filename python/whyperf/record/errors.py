@@ -38,6 +38,6 @@ def failure(action: str, path: Path, error: OSError, *, has_out: bool = True) ->
     """The sentence for a failed file operation; `has_out` is whether the command has an option --out."""
     reason = (error.strerror or str(error)).rstrip(".")
     advice = ADVICE.get(error.errno or 0)
-    if advice == OTHER_FOLDER and not has_out:
+    if advice == OTHER_FOLDER and (action == "read" or not has_out):
         advice = None
     return RecordError(f"cannot {action} {path}: {reason[:1].lower()}{reason[1:]}" + (f"; {advice}" if advice else ""))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.experiments import Quiet, Record, measure
 from whyperf.analyze import summarize
+from whyperf.analyze.summary import Transactions
 from whyperf.plan import build
 from whyperf.profile import find
 from whyperf.profile.workload import read_workload
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("ours")
 #: that once.
 ATTEMPTS = 3
 SHORT: dict[str, Any] = {"duration_s": 0.6, "warmup_s": 0.1, "cooldown_s": 0.05, "interval_ms": 20}
+OVER_A_PATH: dict[str, Any] = {**SHORT, "duration_s": 1.2, "warmup_s": 0.2, "workload": "rr", "path_rtt_ms": 40}
 
 
 def short(folder: Path, **levels: Any) -> Record:
@@ -105,6 +107,55 @@ def test_an_open_loop_tells_its_schedule_and_counts_from_it(tmp_path: Path) -> N
     assert cell.transactions.intended_per_s == pytest.approx(500, rel=0.1)
     assert cell.transactions.latency is not None
     assert cell.transactions.latency.kind == "intended"
+
+
+def over_a_path(folder: Path, outstanding: int, **levels: Any) -> tuple[Record, Transactions]:
+    """Requests and responses over a path of 40 ms."""
+    record = measure(folder / str(outstanding), **{**OVER_A_PATH, **levels}, outstanding=outstanding)
+    assert record.only.status == "complete", record.only.reason
+    (cell,) = summarize(record.experiment).cells
+    assert cell.transactions is not None
+    return record, cell.transactions
+
+
+@pytest.mark.alone
+@pytest.mark.root
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"io_model": "epoll"},
+        {"io_model": "blocking"},
+        {"io_model": "io_uring"},
+        {"io_model": "epoll", "transport": "mptcp"},
+        {"io_model": "epoll", "connections": 3},
+    ],
+    ids=lambda levels: " ".join(map(str, levels.values())),
+)
+def test_eight_outstanding_over_a_path_are_eight_times_the_rate_of_one(tmp_path: Path, levels: dict[str, Any]) -> None:
+    rates = []
+    for outstanding in (1, 8):
+        record, transactions = over_a_path(tmp_path, outstanding, **levels)
+        near = totals(record)["near"]
+        rates.append(near["transactions_count"])
+        # Little's law: each latency is that of its own request.
+        assert transactions.per_s.median is not None
+        assert transactions.latency is not None
+        under_way = transactions.per_s.median * (transactions.latency.p50_ns or 0) / 1e9
+        assert under_way == pytest.approx(outstanding * levels.get("connections", 1), rel=0.15)
+    assert rates[1] >= 7 * rates[0], rates
+
+
+@pytest.mark.alone
+@pytest.mark.root
+def test_an_open_loop_over_a_path_keeps_its_rate_with_enough_outstanding(tmp_path: Path) -> None:
+    """One connection, 100 a second, 40 ms each: 4 are under way."""
+    levels: dict[str, Any] = {"offered_rate_per_s": 100, "arrivals": "constant", "io_model": "epoll"}
+    _, alone = over_a_path(tmp_path, 1, **levels)
+    _, ahead = over_a_path(tmp_path, 8, **levels)
+    assert alone.per_s.median is not None
+    assert ahead.per_s.median is not None
+    assert alone.per_s.median < 0.3 * 100
+    assert ahead.per_s.median > 0.9 * 100
 
 
 def test_datagrams_are_told_as_the_receiver_counted_them(tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ pub struct Transaction {
     pub outstanding_count: u32,
     /// In order.
     pub steps: Vec<Step>,
+    /// Steps before the payload first changes its direction.
+    pub opening_steps_count: u32,
     /// Whether this end begins each execution, and so decides how many there are.
     pub leads: bool,
     /// Whether an execution cannot be told from the other end's: nothing goes between them.
@@ -276,6 +278,7 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
             outstanding_count: transaction.outstanding_count,
             leads: steps.iter().find_map(|step| step.act.leads()).unwrap_or(true),
             is_silent: steps.iter().all(|step| step.act.leads().is_none()),
+            opening_steps_count: u32::try_from(opening_steps_count(&steps)).unwrap_or(u32::MAX),
             steps,
         });
     }
@@ -290,6 +293,11 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
         connections_count,
         transactions,
     })
+}
+
+fn opening_steps_count(steps: &[Step]) -> usize {
+    let sends = steps.first().is_some_and(|step| step.act.sends());
+    steps.iter().take_while(|step| step.act.sends() == sends).count()
 }
 
 fn check_arrivals(arrivals: &Arrivals) -> Result<(), String> {

@@ -47,18 +47,23 @@ impl Strand {
 
     pub(super) fn poll_pipelined(&mut self, script: &Script, transaction: &Transaction, now_ns: u64) -> Action {
         let of = self.of(script);
-        let mut until_ns = u64::MAX;
-        for is_head in [true, false] {
-            match self.poll_cursor(is_head, &of, transaction, now_ns) {
-                Action::Wait { until_ns: this_ns } => until_ns = until_ns.min(this_ns),
-                action => return action,
+        loop {
+            let (mut until_ns, tail) = (u64::MAX, self.tail());
+            for is_head in [true, false] {
+                match self.poll_cursor(is_head, &of, transaction, now_ns) {
+                    Action::Wait { until_ns: this_ns } => until_ns = until_ns.min(this_ns),
+                    action => return action,
+                }
+                let passed = self.head.execution.min(self.tail().execution);
+                if passed > self.ended_count {
+                    return self.end_execution(self.ended_count, now_ns);
+                }
             }
-            let passed = self.head.execution.min(self.tail().execution);
-            if passed > self.ended_count {
-                return self.end_execution(self.ended_count, now_ns);
+            // The head may wait for the step that the tail has just passed.
+            if self.tail() == tail {
+                return Action::Wait { until_ns };
             }
         }
-        Action::Wait { until_ns }
     }
 
     /// What one of both cursors does next.
@@ -87,8 +92,10 @@ impl Strand {
                 None => cursor.next_execution(),
                 Some(step) if step.act.sends() != sends => cursor.pass(of, step),
                 Some(step) => {
-                    let in_order = other.execution > cursor.execution || (other.execution == cursor.execution && other.step >= cursor.step);
-                    if in_order && (is_head || other.step != BETWEEN || other.execution > cursor.execution) {
+                    let is_other_ahead = other.execution > cursor.execution
+                        || (other.execution == cursor.execution && other.step != BETWEEN && other.step >= cursor.step);
+                    // Nothing in an execution comes before its first steps of one direction: they wait for no other execution.
+                    if is_other_ahead || (is_head && cursor.step < transaction.opening_steps_count) {
                         action = poll_step(&mut cursor, of, step, self.blocked, (now_ns, self.until_ns), self.round);
                     } else {
                         action = Some(Action::Wait { until_ns: u64::MAX });

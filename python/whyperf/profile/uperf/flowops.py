@@ -18,10 +18,9 @@ LARGEST_DATAGRAM_BYTES = 65_507
 MOST_FILES = 10_000
 
 
-def opening_step(flowop: Flowop, connection: int, protocol: str) -> Document:
-    """A connect, an accept or a disconnect of one connection; flows of datagrams are all opened by the near end."""
-    kind = "connect" if flowop.type == "accept" and protocol == "udp" else flowop.type
-    return _step({"operation": kind, "connection": connection}, 1, flowop)
+def opening_step(flowop: Flowop, connection: int) -> Document:
+    """A connect, an accept or a disconnect of one connection."""
+    return _step({"operation": flowop.type, "connection": connection}, 1, flowop)
 
 
 def think_step(duration_ns: int, *, is_busy: bool, count: int = 1) -> Document:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whyperf.profile.errors import ProfileError
+from whyperf.profile.factors import Level
 from whyperf.profile.model import Design, Profile, Sweep
 from whyperf.profile.uperf.read import read
 from whyperf.profile.uperf.tokens import tokenize
@@ -13,6 +14,8 @@ from whyperf.profile.workload import Metric, ready
 
 #: Part of a workload's name, as the factor `workload` takes it.
 LONGEST_NAME = 30
+#: uperf leaves it to the scheduler where its threads run, on one machine too.
+UNPINNED: dict[str, Level] = {"near_cpus": "any", "far_cpus": "any"}
 
 
 class Variables(Mapping[str, str]):
@@ -67,7 +70,7 @@ def profile_of(text: str, *, name: str, where: str, environment: Mapping[str, st
         about=about,
         seed=1995,
         kind="auto",
-        fixed={"workload": key, **translation.factors},
+        fixed={"workload": key, **UNPINNED, **translation.factors},
         design=Design(),
         sweeps=(Sweep("main", {}, {}),),
         workloads={key: workload},

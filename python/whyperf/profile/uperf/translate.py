@@ -22,6 +22,10 @@ UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
 #: Why an accept over UDP is executed as a connect.
 ACCEPTED = "the near end opens all flows of datagrams"
+#: Why connects and disconnects over UDP are not executed.
+ONE_FLOW = "over UDP each strand has one flow, which is opened before the start and stays open to the end"
+#: What happens instead of what the profile says, by the reason; otherwise an option is ignored.
+INSTEAD = {ACCEPTED: "flowop accept is a connect", ONE_FLOW: "flowop connect opens no new connection"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class _Translator:
     def told(self) -> list[str]:
         """All notes as sentences."""
         for (name, reason), lines in self.ignored.items():
-            what = "flowop accept is a connect" if reason == ACCEPTED else f"option {name} has no part"
+            what = INSTEAD.get(reason, f"option {name} has no part")
             self.notes.append(f"{self.where}: {what} ({_lines(lines)}): {reason}.")
         return self.notes
 
@@ -95,12 +99,12 @@ class _Translator:
         ]
         is_connected = self._only_connects(group.transactions[0])
         if is_connected:
-            # Open before the start: setting up connections is no part of the measurement. Its place stays.
-            transactions[0] |= {"steps": [think_step(0, is_busy=False)], "repeat": _iterations(0)}
+            # Open before the start: setting up connections is no part of the measurement.
+            transactions[0]["steps"], transactions[0]["repeat"] = _nothing()
         return {
             "name": group.name,
             "strands_count": group.strands,
-            "is_connected": is_connected,
+            "is_connected": is_connected or self.protocol == "udp",
             "transactions": transactions,
         }
 
@@ -116,7 +120,12 @@ class _Translator:
         """A transaction; its name is what uperf prints, by its place in the group."""
         for flowop in asked.flowops:
             self._check(flowop)
+            if self.protocol == "udp" and flowop.type in OPENING and not (number == 1 and self._only_connects(asked)):
+                self.ignored.setdefault((flowop.type, ONE_FLOW), []).append(flowop.line)
         steps, repeat = self._repeated(asked, connections)
+        if not steps:
+            is_timed = repeat["by"] == "duration"
+            steps, repeat = _only_waiting(repeat["duration_ns"]) if is_timed else _nothing()
         arrivals: Document = {"by": "closed"}
         if asked.rate and repeat["by"] == "duration":
             arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * group.strands}
@@ -151,10 +160,9 @@ class _Translator:
         """The steps of a transaction, and how often."""
         if asked.duration_ns is not None and not asked.flowops:
             self.note(asked.line, "there are no flowops, so the strands wait for the duration")
-            return [think_step(asked.duration_ns, is_busy=False)], _iterations(1)
+            return _only_waiting(asked.duration_ns)
         if asked.duration_ns is None and asked.iterations == 0:
-            # Its place in the order of transactions stays.
-            return [think_step(0, is_busy=False)], _iterations(0)
+            return _nothing()
         before = connections.snapshot()
         steps, is_over = self._once(asked, connections)
         if is_over or (asked.duration_ns is None and asked.iterations == 1):
@@ -208,7 +216,8 @@ class _Translator:
                     self.note(flowop.line, problem)
                     return True
                 connection = closed
-            steps.append(opening_step(flowop, connection, self.protocol))
+            if self.protocol != "udp":
+                steps.append(opening_step(flowop, connection))
         return False
 
     def _other(self, flowop: Flowop, connections: Connections) -> list[Document]:
@@ -225,7 +234,7 @@ class _Translator:
             return [think_step(duration_ns, is_busy=flowop.options.has("busy"), count=count)]
         connection = connections.newest(flowop.options.number("conn", ANONYMOUS))
         if connection is not None:
-            return [moving_step(flowop, connection, self.protocol)]
+            return [moving_step(flowop, 0 if self.protocol == "udp" else connection, self.protocol)]
         if flowop.options.has("canfail"):
             self.note(flowop.line, f"{flowop.type} has no connection and may fail, so it does nothing")
             return []
@@ -236,6 +245,16 @@ class _Translator:
 
 def _iterations(count: int) -> Document:
     return {"by": "iterations", "count": count}
+
+
+def _only_waiting(duration_ns: int) -> tuple[list[Document], Document]:
+    """Steps and repetition of a transaction that lets time pass."""
+    return [think_step(duration_ns, is_busy=False)], _iterations(1)
+
+
+def _nothing() -> tuple[list[Document], Document]:
+    """Steps and repetition of a transaction that is not executed; its place in the order of transactions stays."""
+    return [think_step(0, is_busy=False)], _iterations(0)
 
 
 def _named_apart(groups: list[Document]) -> list[Document]:

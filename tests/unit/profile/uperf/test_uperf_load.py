@@ -71,6 +71,14 @@ def test_factors_beside_the_profile_are_set() -> None:
     assert (factors["no_delay"], factors["send_buffer_bytes"]) == (True, 65536)
 
 
+def test_threads_are_not_pinned_unless_asked_as_in_uperf() -> None:
+    def cpus(plan: Plan) -> list[object]:
+        return [plan.cells[0].factors[name] for name in ("near_cpus", "far_cpus")]
+
+    assert cpus(build(profile(BULK))) == ["any", "any"]
+    assert cpus(build(profile(BULK), overrides={"near_cpus": "0", "far_cpus": "auto"})) == ["0", "auto"]
+
+
 def test_the_time_it_takes_is_known() -> None:
     assert estimate(build(profile(BULK))).seconds == pytest.approx(0.4, abs=0.3)
 

@@ -43,7 +43,7 @@ def operations(*inside: str, transaction: str = "") -> list[str]:
 def test_every_shape_becomes_a_workload(shape: str) -> None:
     found = translated(SHAPES[shape])
     assert_of_the_schema(found.workload)
-    assert found.factors["transport"] == ("udp" if shape == "voice" else "tcp")
+    assert found.factors["transport"] == ("udp" if shape in {"voice", "datagrams"} else "tcp")
     assert found.hosts[0] == "far.example"
 
 
@@ -185,6 +185,28 @@ def test_over_udp_the_near_end_opens_all_and_that_is_told() -> None:
     assert found.workload == translated(SHAPES["voice"]).workload
     (note,) = [note for note in found.notes if "accept" in note]
     assert note.endswith("the near end opens all flows of datagrams.")
+
+
+def test_over_udp_a_strand_keeps_the_flow_that_it_begins_with() -> None:
+    found = translated(SHAPES["datagrams"])
+    (group,) = found.workload["groups"]
+    assert group["is_connected"]
+    executed = [each for each in group["transactions"] if each["repeat"]["count"]]
+    steps = [step["operation"] for transaction in executed for step in transaction["steps"]]
+    assert [(step["operation"], step["connection"]) for step in steps] == [
+        ("write", 0), ("read", 0), ("read", 0), ("write", 0)
+    ]  # fmt: skip
+    assert [each["name"] for each in executed] == ["Txn2", "Txn5", "Txn7"]
+    (note,) = found.notes
+    assert note.startswith("x.xml: flowop connect opens no new connection (lines 14, 21): over UDP each strand has one")
+
+
+def test_over_udp_what_only_connects_for_a_time_waits() -> None:
+    inside = "<flowop type=connect options={} /> <flowop type=disconnect />".format(f'"{HOST}"'.replace("tcp", "udp"))
+    text = flowops(inside, transaction="duration=20ms").replace("protocol=tcp", "protocol=udp")
+    found = transactions(text)[1]
+    assert found["steps"][0]["operation"]["duration_ns"] == 20_000_000
+    assert found["repeat"] == {"by": "iterations", "count": 1}
 
 
 def test_executions_that_are_written_out_are_told() -> None:

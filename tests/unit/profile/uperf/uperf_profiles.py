@@ -238,6 +238,40 @@ VOICE = """<?xml version="1.0"?>
 </profile>
 """
 
+#: What is sent, received and exchanged over flows of their own, one after another.
+DATAGRAMS = """<?xml version="1.0"?>
+<profile name="datagrams">
+  <group nthreads="2">
+    <transaction iterations="1">
+      <flowop type="connect" options="remotehost=$h protocol=udp"/>
+    </transaction>
+    <transaction iterations="12">
+      <flowop type="write" options="size=600"/>
+    </transaction>
+    <transaction>
+      <flowop type="disconnect"/>
+    </transaction>
+    <transaction iterations="1">
+      <flowop type="connect" options="remotehost=$h protocol=udp"/>
+    </transaction>
+    <transaction iterations="8">
+      <flowop type="read" options="size=300"/>
+    </transaction>
+    <transaction>
+      <flowop type="disconnect"/>
+      <flowop type="connect" options="conn=1 remotehost=$h protocol=udp"/>
+    </transaction>
+    <transaction iterations="5">
+      <flowop type="read" options="size=300 conn=1"/>
+      <flowop type="write" options="size=600 conn=1"/>
+    </transaction>
+    <transaction>
+      <flowop type="disconnect" options="conn=1"/>
+    </transaction>
+  </group>
+</profile>
+"""
+
 PILE = """<?xml version="1.0"?>
 <profile name="pile">
   <group nthreads="3">
@@ -286,6 +320,7 @@ SHAPES: Mapping[str, str] = {
     "two-hosts": TWO_HOSTS,
     "two-groups": TWO_GROUPS,
     "voice": VOICE,
+    "datagrams": DATAGRAMS,
     "pile": PILE,
     "operator-stream": OPERATOR_STREAM,
     "operator-rr": OPERATOR_RR,

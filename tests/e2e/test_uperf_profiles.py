@@ -1,6 +1,7 @@
 """Profiles of uperf on the real engine: bytes and operations exact at both ends, and what wrappers read."""
 
 import re
+import resource
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from tests.unit.profile.uperf.uperf_profiles import (
     CONNECT,
     CONNECT_REQUEST_RESPONSE,
     DATABASE,
+    DATAGRAMS,
     DIRECTORY,
     OPERATOR_RR,
     OPERATOR_STREAM,
@@ -142,6 +144,16 @@ def test_datagrams_at_a_rate(tmp_path: Path) -> None:
     assert 70 * 160 <= sent <= 84 * 160
 
 
+@pytest.mark.parametrize("io_model", ["blocking", "epoll"])
+def test_datagrams_over_one_flow_after_another(tmp_path: Path, io_model: str) -> None:
+    run(tmp_path, DATAGRAMS, "--set", f"io_model={io_model}")
+    sums = transactions(tmp_path)
+    columns = ("sent_bytes", "received_bytes", "transactions_count", "failed_count")
+    sent, received = 2 * (12 + 5) * 600, 2 * (8 + 5) * 300
+    assert of_end(sums, "near", *columns) == [sent, received, 2 * 25, 0]
+    assert of_end(sums, "far", *columns) == [received, sent, 2 * 25, 0]
+
+
 def test_what_wrappers_read(tmp_path: Path) -> None:
     done = run(tmp_path, BULK.replace("$dur", "1500ms"), "--format", "uperf", "-i", "0.5")
     assert re.findall(r"running profile:(.*) \.\.\.", done.out) == ["bulk"]
@@ -161,3 +173,19 @@ def test_a_profile_that_cannot_run_leaves_nothing(tmp_path: Path) -> None:
     assert done.status == 2
     assert done.sentence.startswith("whyperf: p.xml: line 5: protocol=sctp cannot run; whyperf has no SCTP")
     assert [path.name for path in tmp_path.iterdir()] == ["p.xml"]
+
+
+@pytest.mark.alone
+def test_three_thousand_strands_with_a_thread_each_start_in_seconds(tmp_path: Path) -> None:
+    strands, exchange = 3000, '<flowop type={} options="size=64"/>'
+    text = flowops(
+        exchange.format("write"), exchange.format("read"), group=f'nthreads="{strands}"', transaction="iterations=3"
+    )
+    run(tmp_path, text, "--set", "io_model=blocking", "--testbed", "loopback")
+    # The largest process of all: an agent. Histograms of its own for each thread would be 4 GB.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < KIB * KIB
+    (count,) = of_end(transactions(tmp_path), "near", "transactions_count")
+    assert count == strands * 3
+    flows = read_table(Experiment.open(tmp_path / "results"), "flows").frame
+    first = flows.group_by("host").agg(pl.col("first_call_mono_ns").max() - pl.col("first_call_mono_ns").min())
+    assert max(int(span_ns) for span_ns in first["first_call_mono_ns"].to_list()) <= 10 * 10**9

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::life::Cut;
 use crate::thread::sleep_until;
@@ -16,8 +17,8 @@ pub(crate) struct Control {
     changed: Condvar,
 }
 
-/// How often a thread that waits for a distant start looks whether the load was cut.
-const CUT_CHECK_NS: u64 = 50_000_000;
+/// How long before the start a thread stops listening for a cut, and sleeps until the very instant.
+const LAST_SLEEP_NS: u64 = 20_000_000;
 
 impl Control {
     /// Lets the load begin at an instant of CLOCK_MONOTONIC.
@@ -43,15 +44,19 @@ impl Control {
     /// Sleeps until the load begins, or is cut before; returns the planned beginning.
     pub fn await_start(&self) -> u64 {
         let mut start = self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        while start.is_none() && self.cut().is_none() {
-            start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
+        while self.cut().is_none() {
+            // Nobody polls: thousands of threads would keep the CPUs busy.
+            let left_ns = start.map(|start_mono_ns| start_mono_ns.saturating_sub(probe::clock::mono_ns()));
+            start = match left_ns.map(|left_ns| left_ns.saturating_sub(LAST_SLEEP_NS)) {
+                None => self.changed.wait(start).unwrap_or_else(PoisonError::into_inner),
+                Some(0) => break,
+                Some(left_ns) => self.changed.wait_timeout(start, Duration::from_nanos(left_ns)).unwrap_or_else(PoisonError::into_inner).0,
+            };
         }
         let start_mono_ns = start.unwrap_or(0);
         drop(start);
-        let mut now = probe::clock::mono_ns();
-        while now < start_mono_ns && self.cut().is_none() {
-            sleep_until(start_mono_ns.min(now.saturating_add(CUT_CHECK_NS)));
-            now = probe::clock::mono_ns();
+        if self.cut().is_none() {
+            sleep_until(start_mono_ns);
         }
         start_mono_ns
     }

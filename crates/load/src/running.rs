@@ -28,7 +28,7 @@ use crate::control::Control;
 use crate::counter::Counter;
 use crate::datagrams::{self, Ready, agreement};
 use crate::engine::conductor::Conductor;
-use crate::engine::ledger::{Latencies, Ledger};
+use crate::engine::ledger::{Latencies, Ledger, SharedLatencies};
 use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
@@ -69,8 +69,12 @@ pub struct Load {
     pub datagrams: Vec<Arc<datagrams::Counts>>,
     /// With a workload: the counters of each thread.
     pub ledgers: Vec<Arc<Ledger>>,
+    /// With a workload: what its threads record latencies in.
+    latencies: Vec<SharedLatencies>,
     control: Arc<Control>,
     workers: Vec<JoinHandle<ThreadEnd>>,
+    /// Where the threads that were made last say that they run, with their ids.
+    starting: Vec<Channel<Result<u32, LoadError>>>,
     wakers: Option<Wakers>,
     conductor: Option<Conductor>,
     openings: Option<Arc<Openings>>,
@@ -84,7 +88,6 @@ pub struct Load {
 struct ThreadEnd {
     lives: Vec<Life>,
     account: Option<(u64, ThreadSample)>,
-    latencies: Option<Latencies>,
 }
 
 /// How a load ended.
@@ -135,8 +138,10 @@ impl Load {
             watched: BTreeMap::new(),
             datagrams: Vec::new(),
             ledgers: Vec::new(),
+            latencies: Vec::new(),
             control,
             workers: Vec::new(),
+            starting: Vec::new(),
             wakers: None,
             conductor: None,
             openings: None,
@@ -158,6 +163,7 @@ impl Load {
         let prepared = engine::prepare(spec, workload, opened, &self.control)?;
         self.flows = prepared.flows;
         self.ledgers = prepared.ledgers;
+        self.latencies = prepared.latencies;
         self.wakers = Some(prepared.wakers);
         self.conductor = Some(prepared.conductor);
         self.openings = Some(prepared.openings);
@@ -169,10 +175,10 @@ impl Load {
             self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
                 let start_mono_ns = control.await_start();
                 let lives = worker.run(start_mono_ns);
-                ThreadEnd { lives, account: None, latencies: Some(worker.latencies) }
+                ThreadEnd { lives, account: None }
             })?;
         }
-        Ok(())
+        self.await_threads()
     }
 
     fn prepare_datagrams(&mut self, spec: &TrialSpec, stream: &DatagramStream, opened: Opened, done: &Sender<()>) -> Result<(), LoadError> {
@@ -185,7 +191,7 @@ impl Load {
             self.flows.push(Flow {
                 socket,
                 counter: FlowCounter::Own(Arc::clone(&task.counter)),
-                thread: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
+                thread: u32::try_from(self.workers.len()).unwrap_or(u32::MAX),
                 ..Flow::new(task.number, times)
             });
             let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
@@ -195,10 +201,10 @@ impl Load {
                     Role::Sender => datagrams::sender::carry(&mut task, &source),
                     Role::Receiver => datagrams::receiver::carry(&mut task),
                 };
-                ThreadEnd { lives: vec![life], account: None, latencies: None }
+                ThreadEnd { lives: vec![life], account: None }
             })?;
         }
-        Ok(())
+        self.await_threads()
     }
 
     /// Lets all threads begin together, at an instant of CLOCK_MONOTONIC. To be called when whatever
@@ -215,7 +221,8 @@ impl Load {
         Ok(())
     }
 
-    /// Makes a thread on these CPUs; `carry` is its work.
+    /// Makes a thread on these CPUs; `carry` is its work. It is not waited for: beside thousands of others it may take
+    /// a while until it runs.
     fn spawn(
         &mut self,
         name: String,
@@ -231,7 +238,7 @@ impl Load {
                 let is_pinned = pinned.is_ok();
                 let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
                 if !is_pinned {
-                    return ThreadEnd { lives: Vec::new(), account: None, latencies: None };
+                    return ThreadEnd { lives: Vec::new(), account: None };
                 }
                 let mut end = carry();
                 end.account = account();
@@ -246,8 +253,16 @@ impl Load {
                 )
             })?;
         self.workers.push(worker);
-        let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
-        self.threads.push(thread);
+        self.starting.push(ready);
+        Ok(())
+    }
+
+    /// Waits until all threads that were made run where they are to.
+    fn await_threads(&mut self) -> Result<(), LoadError> {
+        for ready in std::mem::take(&mut self.starting) {
+            let thread = ready.recv().map_err(|_| LoadError::Usage("a load thread ended before it began".to_owned()))??;
+            self.threads.push(thread);
+        }
         Ok(())
     }
 
@@ -277,6 +292,7 @@ impl Load {
             self.add(spec, Flow::new(number, times), carrier, &source, done)?;
         }
         self.flows.sort_by_key(|flow| flow.number);
+        self.await_threads()?;
         // What they use up is the load's, too.
         self.threads.extend(opened.library_threads);
         Ok(())
@@ -311,14 +327,14 @@ impl Load {
         };
         let length = call_bytes(spec) as usize;
         let (role, source) = (spec.role, Arc::clone(source));
-        let thread = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        let thread = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
             task.begin_mono_ns = task.control.await_start();
             let life = match role {
                 Role::Sender => sender::carry(&mut task, &mut carrier, &source[..length]),
                 Role::Receiver => receiver::carry(&mut task, &mut carrier, &mut source[..length].to_vec()),
             };
-            ThreadEnd { lives: vec![life], account: None, latencies: None }
+            ThreadEnd { lives: vec![life], account: None }
         })?;
         self.flows.push(Flow { counter: FlowCounter::Own(counter), thread, ..flow });
         Ok(())
@@ -367,15 +383,15 @@ impl Load {
     pub fn join(&mut self) -> Ends {
         let mut ends = Ends::default();
         for worker in std::mem::take(&mut self.workers) {
-            let end = worker.join().unwrap_or(ThreadEnd { lives: Vec::new(), account: None, latencies: None });
+            let end = worker.join().unwrap_or(ThreadEnd { lives: Vec::new(), account: None });
             ends.lives.extend(end.lives);
             ends.accounts.push(end.account);
-            match (&mut ends.latencies, end.latencies) {
-                (Some(merged), Some(latencies)) => merged.merge(latencies),
-                (merged @ None, latencies) => *merged = latencies,
-                (Some(_), None) => {}
-            }
         }
+        let recorded = self.latencies.iter().map(|latencies| std::mem::take(&mut *latencies.lock()));
+        ends.latencies = recorded.reduce(|mut merged, latencies| {
+            merged.merge(latencies);
+            merged
+        });
         ends.lives.sort_by_key(|life| life.number);
         let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
         let mut lives = std::mem::take(&mut ends.lives).into_iter().peekable();

@@ -169,7 +169,9 @@ impl Sampler {
             if let Some(counted) = &mut self.counted {
                 counted.sample_cpus(looked)?;
             }
-            self.threads.sample(&self.spec, index, phase.name())?;
+            if phase_ends || !self.threads.is_early() {
+                self.threads.sample(&self.spec, index, phase.name())?;
+            }
         }
         self.last = (index, phase);
         Ok(self.progress(index, phase, start_mono_ns, payload_bytes))

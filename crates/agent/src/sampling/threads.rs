@@ -15,8 +15,12 @@ pub(super) struct Threads {
     roles: Vec<Role>,
     before: Vec<(u64, ThreadSample)>,
     told_cpu_ns: u64,
+    looked_mono_ns: u64,
     rows: TableBuilder,
 }
+
+/// Least time between looks for each thread: one takes about 10 us, and they shall take no more than 5 % of a CPU.
+const PERIOD_NS_EACH: u64 = 200_000;
 
 impl Threads {
     /// Counts from now.
@@ -29,7 +33,12 @@ impl Threads {
             .context("watching the load's threads takes two open files each; with many connections raise the host's limit (ulimit -Hn)")?;
         let before: Vec<_> = probes.iter().map(|probe| (mono_ns(), probe.sample().unwrap_or_default())).collect();
         let told_cpu_ns = before.iter().map(|(_, sample)| sample.cpu_ns).sum();
-        Ok(Self { probes, roles: roles(spec, load), before, told_cpu_ns, rows: TableBuilder::new(&THREADS) })
+        Ok(Self { probes, roles: roles(spec, load), before, told_cpu_ns, looked_mono_ns: mono_ns(), rows: TableBuilder::new(&THREADS) })
+    }
+
+    /// Whether it is too early to look again at as many threads as there are.
+    pub fn is_early(&self) -> bool {
+        mono_ns().saturating_sub(self.looked_mono_ns) < self.probes.len() as u64 * PERIOD_NS_EACH
     }
 
     /// A row a thread that still runs.
@@ -37,6 +46,7 @@ impl Threads {
     /// # Errors
     /// A row does not fit its table.
     pub fn sample(&mut self, spec: &TrialSpec, index: u32, phase: &str) -> Result<(), RecordError> {
+        self.looked_mono_ns = mono_ns();
         for position in 0..self.probes.len() {
             // A thread that has ended left its own account, which `sample_ended` takes.
             if let Some(sample) = self.probes[position].sample() {

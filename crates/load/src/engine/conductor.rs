@@ -78,7 +78,7 @@ pub struct Conductor {
     pub reports: Receiver<Report>,
     /// Wakes the conductor when there are reports, or the load is cut.
     pub waker: Arc<Waker>,
-    pub inboxes: Vec<Arc<Inbox>>,
+    pub inboxes: Arc<[Arc<Inbox>]>,
     pub control: Arc<Control>,
     pub opening: Opening,
     pub rounds_count: u32,
@@ -111,7 +111,7 @@ impl Conductor {
                 self.order(strand, Order::GiveUp { strand, reason: reason.clone() });
             }
         }
-        for inbox in &self.inboxes {
+        for inbox in &*self.inboxes {
             inbox.push(Order::Finish);
         }
     }
@@ -247,7 +247,7 @@ impl Conductor {
         standing.round = round;
         standing.threads_reached = 0;
         (standing.here_reached, standing.there_reached) = (false, false);
-        for inbox in &self.inboxes {
+        for inbox in &*self.inboxes {
             inbox.push(Order::Begin { round, at_mono_ns: probe::clock::mono_ns() });
         }
     }

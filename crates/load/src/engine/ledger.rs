@@ -3,6 +3,7 @@
 
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workload::phases::Phase;
 use workload::strand::Execution;
 
@@ -115,23 +116,43 @@ impl Kind {
 
 const PHASES: [Phase; 3] = [Phase::WarmUp, Phase::Measure, Phase::CoolDown];
 
-/// The latency histograms of a thread, or of all.
-#[derive(Debug)]
+/// Latency histograms that several threads record in. One is 229 KB, and a load may have thousands of threads.
+#[derive(Debug, Clone)]
+pub struct SharedLatencies(Arc<Mutex<Latencies>>);
+
+impl SharedLatencies {
+    /// Histograms of this many transactions, none of them made.
+    pub fn new(rows_count: usize, phase_ends_ns: [u64; 2]) -> Self {
+        Self(Arc::new(Mutex::new(Latencies::new(rows_count, phase_ends_ns))))
+    }
+
+    /// The histograms, for this thread alone while it holds them.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, Latencies> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The latency histograms of a thread, of several, or of all.
+#[derive(Debug, Default)]
 pub struct Latencies {
     histograms: Vec<Option<Box<Histogram<u64>>>>,
-    /// When warm-up and measurement end, in ns since the start and then on CLOCK_MONOTONIC.
+    /// When warm-up and measurement end, in ns since the start.
+    phase_ends_ns: [u64; 2],
+    /// The same on CLOCK_MONOTONIC.
     boundaries: [u64; 2],
 }
 
 impl Latencies {
     /// Histograms of this many transactions, none of them made.
-    pub fn new(rows_count: usize, boundaries: [u64; 2]) -> Self {
-        Self { histograms: (0..rows_count * Kind::ALL.len() * PHASES.len()).map(|_| None).collect(), boundaries }
+    pub fn new(rows_count: usize, phase_ends_ns: [u64; 2]) -> Self {
+        let histograms = (0..rows_count * Kind::ALL.len() * PHASES.len()).map(|_| None).collect();
+        Self { histograms, phase_ends_ns, boundaries: phase_ends_ns }
     }
 
-    /// The load starts, on CLOCK_MONOTONIC in ns.
+    /// The load starts, on CLOCK_MONOTONIC in ns. All threads that share the histograms may call it.
     pub fn on_start(&mut self, start_mono_ns: u64) {
-        self.boundaries = self.boundaries.map(|boundary_ns| boundary_ns.saturating_add(start_mono_ns));
+        self.boundaries = self.phase_ends_ns.map(|end_ns| end_ns.saturating_add(start_mono_ns));
     }
 
     /// Makes room, so that recording allocates nothing.

@@ -43,7 +43,7 @@ use workload::sizes;
 use workload::strand::Strand;
 
 use self::conductor::Conductor;
-use self::ledger::{Latencies, Ledger};
+use self::ledger::{Ledger, SharedLatencies};
 use self::link::Link;
 use self::opening::Openings;
 use self::orders::Inbox;
@@ -79,6 +79,7 @@ pub(crate) struct Prepared {
     pub conductor: Conductor,
     pub wakers: Wakers,
     pub ledgers: Vec<Arc<Ledger>>,
+    pub latencies: Vec<SharedLatencies>,
     pub openings: Arc<Openings>,
     pub groups: Vec<u32>,
 }
@@ -86,14 +87,14 @@ pub(crate) struct Prepared {
 /// Wakes everybody who waits.
 #[derive(Clone)]
 pub(crate) struct Wakers {
-    inboxes: Vec<Arc<Inbox>>,
+    inboxes: Arc<[Arc<Inbox>]>,
     conductor: Arc<Waker>,
 }
 
 impl Wakers {
     /// Wakes all threads and the conductor.
     pub fn wake(&self) {
-        for inbox in &self.inboxes {
+        for inbox in &*self.inboxes {
             inbox.waker.wake();
         }
         self.conductor.wake();
@@ -166,12 +167,17 @@ fn threads_count(spec: &TrialSpec) -> u32 {
     if spec.io_model == IoModel::Blocking {
         return spec.connections_count.max(1);
     }
+    let asked = if spec.threads_count == 0 { cpus_count(spec) } else { spec.threads_count };
+    asked.clamp(1, spec.connections_count.max(1))
+}
+
+/// CPUs that its threads may run on.
+fn cpus_count(spec: &TrialSpec) -> u32 {
     let cpus = match spec.pin_cpus.len() {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         pinned => pinned,
     };
-    let asked = if spec.threads_count == 0 { u32::try_from(cpus).unwrap_or(1) } else { spec.threads_count };
-    asked.clamp(1, spec.connections_count.max(1))
+    u32::try_from(cpus).unwrap_or(1)
 }
 
 /// Length of the buffers of a thread: of the largest operation on one side.
@@ -276,17 +282,23 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let openings =
         Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners: opened.listeners, strangers: AtomicU64::new(0) });
     let files = Arc::new(open_files(&script)?);
+    let socket_spec = lean(spec);
+    // No more threads than CPUs record at a time.
+    let latencies: Vec<_> =
+        (0..count.min(cpus_count(spec))).map(|_| SharedLatencies::new(script.rows_count(), boundaries(&spec.stop))).collect();
+    let inboxes = (0..count).map(|_| Inbox::new().map(Arc::new)).collect::<io::Result<Vec<_>>>();
+    let inboxes: Arc<[_]> = inboxes.map_err(host("preparing the load's threads"))?.into();
     let mut workers = Vec::new();
     for thread in 0..count {
         workers.push(Worker {
             script: Arc::clone(&script),
             ending: ending(spec),
             control: Arc::clone(control),
-            inbox: Arc::new(Inbox::new().map_err(host("preparing the load's threads"))?),
+            inbox: Arc::clone(&inboxes[thread as usize]),
             reports: report.clone(),
             conductor: Arc::clone(&conductor_waker),
             ledger: Arc::new(Ledger::new(0, 0)),
-            latencies: Latencies::new(script.rows_count(), boundaries(&spec.stop)),
+            latencies: latencies[thread as usize % latencies.len()].clone(),
             epoll: Epoll::new().map_err(host("preparing the load's threads"))?,
             ring: None,
             slots: Vec::new(),
@@ -304,12 +316,12 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             now_ns: 0,
             is_alone: is_blocking,
             openings: Arc::clone(&openings),
-            inboxes: Vec::new(),
+            inboxes: Arc::clone(&inboxes),
             failures: HashMap::new(),
             newcomers: Vec::new(),
             silence_check_ns: 0,
             transport: spec.transport,
-            socket_spec: lean(spec),
+            socket_spec: socket_spec.clone(),
             role: spec.role,
             ports: Ports::of_host(thread, count),
             sending: None,
@@ -358,16 +370,12 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     for flow in &mut flows {
         flow.counter = FlowCounter::Shared(Arc::clone(&ledgers[flow.thread as usize]), flow.number / count);
     }
-    let inboxes: Vec<_> = workers.iter().map(|worker| Arc::clone(&worker.inbox)).collect();
-    for worker in &mut workers {
-        worker.inboxes.clone_from(&inboxes);
-    }
     let socket = opened.conductor.ok_or_else(|| LoadError::Usage("a workload needs a conductor's connection".to_owned()))?;
     let conductor = Conductor {
         socket,
         reports,
         waker: Arc::clone(&conductor_waker),
-        inboxes: inboxes.clone(),
+        inboxes: Arc::clone(&inboxes),
         control: Arc::clone(control),
         opening: spec.opening,
         rounds_count: u32::try_from(script.rounds_count()).unwrap_or(u32::MAX),
@@ -375,5 +383,6 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         is_lossy: spec.transport == Transport::Udp,
     };
     let groups = script.groups.iter().map(|group| group.first_strand).collect();
-    Ok(Prepared { groups, flows, workers, conductor, wakers: Wakers { inboxes, conductor: conductor_waker }, ledgers, openings })
+    let wakers = Wakers { inboxes, conductor: conductor_waker };
+    Ok(Prepared { flows, workers, conductor, wakers, ledgers, latencies, openings, groups })
 }

@@ -154,7 +154,7 @@ impl Worker {
         }
         slot.connects_count = slot.connects_count.wrapping_add(1);
         if let Some(row) = row {
-            self.latencies.record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
+            self.latencies.lock().record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
         }
         Ok(moved)
     }

@@ -234,8 +234,9 @@ impl Worker {
         self.slots[index].other_calls_count += wire.take_calls_count();
         if let Some(wire_ns) = told_ns.filter(|_| !execution.is_failed) {
             let service_ns = execution.end_ns - execution.begin_ns;
-            self.latencies.record_length(row, Kind::Wire, wire_ns, execution.end_ns);
-            self.latencies.record_length(row, Kind::Host, service_ns.saturating_sub(wire_ns), execution.end_ns);
+            let mut latencies = self.latencies.lock();
+            latencies.record_length(row, Kind::Wire, wire_ns, execution.end_ns);
+            latencies.record_length(row, Kind::Host, service_ns.saturating_sub(wire_ns), execution.end_ns);
         }
     }
 }

@@ -16,7 +16,7 @@ use workload::strand::{Action, Ending};
 
 use super::arriving::Newcomer;
 use super::key::Key;
-use super::ledger::{Kind, Latencies, Ledger};
+use super::ledger::{Kind, Ledger, SharedLatencies};
 use super::link::Link;
 use super::opening::Openings;
 use super::orders::{Inbox, Report};
@@ -45,7 +45,7 @@ pub(crate) struct Worker {
     pub reports: Sender<Report>,
     pub conductor: Arc<Waker>,
     pub ledger: Arc<Ledger>,
-    pub latencies: Latencies,
+    pub latencies: SharedLatencies,
     pub epoll: Epoll,
     /// Where sends and receives go through an `io_uring`.
     pub ring: Option<Ring>,
@@ -66,7 +66,7 @@ pub(crate) struct Worker {
     /// Whether it has one strand, whose calls block.
     pub is_alone: bool,
     pub openings: Arc<Openings>,
-    pub inboxes: Vec<Arc<Inbox>>,
+    pub inboxes: Arc<[Arc<Inbox>]>,
     /// Why strands failed, by their numbers.
     pub failures: HashMap<u32, String>,
     pub newcomers: Vec<Option<Newcomer>>,
@@ -107,7 +107,7 @@ impl Worker {
     pub fn run(&mut self, start_ns: u64) -> Vec<Life> {
         sys::sharpen_timers();
         let ending = self.ending.from(start_ns);
-        self.latencies.on_start(start_ns);
+        self.latencies.lock().on_start(start_ns);
         self.now_ns = mono_ns();
         self.begin(0, start_ns, &ending);
         let enabled = self.ring.as_ref().map_or(Ok(()), Ring::enable);
@@ -170,7 +170,7 @@ impl Worker {
             ];
             for (kind, _) in kinds.into_iter().filter(|(_, is_counted)| *is_counted) {
                 // The bounds of a histogram are fixed.
-                let _ = self.latencies.make_room(transaction.row as usize, kind);
+                let _ = self.latencies.lock().make_room(transaction.row as usize, kind);
             }
         }
         for index in 0..self.slots.len() {
@@ -226,7 +226,7 @@ impl Worker {
                     if execution.is_failed {
                         counter.failed.add(1);
                     } else {
-                        self.latencies.record(row, &execution);
+                        self.latencies.lock().record(row, &execution);
                     }
                     counter.ended.add(1);
                     if self.wire.is_some() {

@@ -12,6 +12,8 @@ use crate::LoadError;
 const SPARE_FILES: u64 = 64;
 /// Open files of a connection that a thread carries: its socket, and two to watch the thread.
 const FILES_A_THREAD: u64 = 3;
+/// Open files more where it executes a workload: what it waits for, and what wakes it.
+const FILES_A_WORKER: u64 = 2;
 /// Most open files a process may ever be allowed.
 const NR_OPEN: &str = "/proc/sys/fs/nr_open";
 /// Ports that a connecting socket is given.
@@ -30,7 +32,11 @@ pub fn raise_open_files() {
 /// # Errors
 /// [`LoadError::Limit`] with the limit, its value and the way out.
 pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
-    let each = if is_a_thread_each(spec) { FILES_A_THREAD } else { 1 };
+    let each = match (is_a_thread_each(spec), spec.workload.is_some()) {
+        (true, true) => FILES_A_THREAD + FILES_A_WORKER,
+        (true, false) => FILES_A_THREAD,
+        (false, _) => 1,
+    };
     let wanted: rlim_t = u64::from(spec.connections_count) * each + SPARE_FILES;
     let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     // More than the hard limit only a privileged process gets.

@@ -49,14 +49,11 @@ impl Buffers {
         Self { send_bytes: Some(bytes), receive_bytes: Some(bytes), window_bytes: Some(bytes), pacing_rate: None }
     }
 
-    /// The one size that an old system has for both.
-    fn one(&self) -> u32 {
-        self.receive_bytes.or(self.send_bytes).or(self.window_bytes).unwrap_or(USUAL_WINDOW_BYTES)
+    /// The one size that an old system has for both, or its default.
+    fn one_or(&self, default_bytes: u32) -> u32 {
+        self.receive_bytes.or(self.send_bytes).or(self.window_bytes).unwrap_or(default_bytes)
     }
 }
-
-/// Buffers of a socket whose size nobody asked for: `SunOS` 4.1's `tcp_sendspace` and `tcp_recvspace`.
-const USUAL_WINDOW_BYTES: u32 = 4096;
 
 /// A host from its profile with buffers of one size, and the line that it is for.
 ///
@@ -81,7 +78,7 @@ pub fn build_with(sheet: &Sheet, buffers: &Buffers, application: Application, se
 pub fn build_several(sheet: &Sheet, buffers: &Buffers, applications: Vec<Application>, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
     match sheet.system.as_str() {
         "sunos-4.1" => {
-            let (spec, link) = sunos::profile::read(sheet, buffers.one())?;
+            let (spec, link) = sunos::profile::read(sheet, buffers.one_or(sunos::spec::DEFAULT_WINDOW_BYTES))?;
             Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, only(sheet, applications)?, seed))), link))
         }
         "linux" => {
@@ -89,7 +86,7 @@ pub fn build_several(sheet: &Sheet, buffers: &Buffers, applications: Vec<Applica
             Ok((Machine::Linux(Box::new(linux::host::Host::with_several(spec, applications, seed))), link))
         }
         "solaris-8" => {
-            let (spec, link) = solaris::profile::read(sheet, buffers.one())?;
+            let (spec, link) = solaris::profile::read(sheet, buffers.one_or(solaris::spec::DEFAULT_WINDOW_BYTES))?;
             Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(sheet, applications)?, seed))), link))
         }
         other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),

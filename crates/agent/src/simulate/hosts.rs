@@ -98,10 +98,10 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
     if asked.socket.pacing_rate_bytes_per_second.is_some() && sheet.system != "linux" {
         return Err(format!("pacing_rate_bps: {} paces nothing; only a host with Linux does, so leave the factor out", sheet.host));
     }
-    // A system that has no choice of congestion controls has its own; one that is asked of others must be there.
     if asked.socket.quick_ack {
-        sheet.set("quick_ack", Value::Switch(true)).map_err(refused)?;
+        defer_no_acks(&mut sheet)?;
     }
+    // A system that has no choice of congestion controls has its own; one that is asked of others must be there.
     if let Some(name) = &asked.socket.congestion_control
         && sheet.values.contains_key("congestion_control")
     {
@@ -126,6 +126,22 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
         sheet.set(key, value).map_err(refused)?;
     }
     Ok(sheet)
+}
+
+/// The system's own setting by which it acknowledges every segment.
+fn defer_no_acks(sheet: &mut Sheet) -> Result<(), String> {
+    let set = match sheet.system.as_str() {
+        "linux" => sheet.set("quick_ack", Value::Switch(true)),
+        // As study 2 had it; 1 defers nothing (Solaris 8 Tunable Parameters Reference Manual).
+        "solaris-8" => sheet.set("deferred_acks_max", Value::Number(1.0)),
+        _ => {
+            let host = &sheet.host;
+            return Err(format!(
+                "quick_ack: {host} runs SunOS 4.1, which cannot switch delayed ACKs off; set quick_ack=false (--only quick_ack=false if a profile varies it)"
+            ));
+        }
+    };
+    set.map_err(|refusal| format!("hosts: {refusal}"))
 }
 
 /// Offloads where a host has any: one without them is as if they were off. On a veth only what the host cuts up can the

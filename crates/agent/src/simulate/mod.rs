@@ -170,6 +170,55 @@ mod tests {
         assert!(mss_bytes.source.contains("study 1"));
     }
 
+    /// Request and response of 100 bytes, with ACKs deferred and not.
+    fn exchange(host: &str, quick_ack: bool) -> SimulatedTrial {
+        let step = |kind: &str| {
+            format!(
+                r#"{{"operation": {{"operation": "{kind}", "connection": 0, "size": {{"by": "fixed", "bytes": 100}},
+                    "call_bytes": null{}}}, "count": 1, "can_fail": false}}"#,
+                if kind == "read" { r#", "timeout_ns": null"# } else { "" }
+            )
+        };
+        let (write, read) = (step("write"), step("read"));
+        let asked = format!(
+            r#"{{"trial": "rr", "hosts": [{{"host": "{host}"}}, {{"host": "{host}"}}], "socket": {{"quick_ack": {quick_ack}}},
+                "stop": {{"by": "workload"}}, "workload": {{"name": "rr", "seed": 1, "groups": [{{"name": "all",
+                "strands_count": 1, "is_connected": true, "transactions": [{{"name": "rr", "repeat": {{"by": "iterations",
+                "count": 200}}, "arrivals": {{"by": "closed"}}, "outstanding_count": 1, "steps": [{write}, {read}]}}]}}]}}}}"#
+        );
+        answered(&asked.replace('\n', " "))
+    }
+
+    #[test]
+    fn solaris_defers_no_acks_where_quick_ones_are_asked_for() {
+        let pure_acks = |quick_ack| {
+            let trial = exchange("solaris8+gigabit", quick_ack);
+            assert_eq!((trial.end, trial.reason), (SimulatedEnd::Complete, None));
+            trial.ends[1].pure_acks
+        };
+        // Table 1 of study 2 has 6,714 a second.
+        let undeferred = exchange("solaris8+gigabit", true);
+        let per_s = undeferred.transactions_count as f64 * 1e9 / undeferred.duration_ns as f64;
+        assert!((per_s / 6_714.0 - 1.0).abs() < 0.15, "{per_s}");
+        // A reply carries the ACK of its request; without deferring, each request has an ACK of its own before it.
+        assert_eq!((pure_acks(false), pure_acks(true)), (0, 200));
+    }
+
+    #[test]
+    fn a_system_that_always_delays_its_acks_refuses_quick_ones() {
+        let reason = exchange("sparc2+sba-100@2.2.6", true).reason.expect("a refusal");
+        assert!(reason.contains("cannot switch delayed ACKs off; set quick_ack=false"), "{reason}");
+    }
+
+    #[test]
+    fn a_socket_whose_buffer_nobody_sets_has_its_systems_default() {
+        for (host, default_bytes) in [("solaris8+gigabit", 24_576), ("sparc2+sba-100@2.2.6", 4096)] {
+            let left_out = answered(&line(default_bytes, host).replace(&format!(r#""window_bytes": {default_bytes}"#), ""));
+            let given = answered(&line(default_bytes, host));
+            assert_eq!((left_out.duration_ns, left_out.ends), (given.duration_ns, given.ends));
+        }
+    }
+
     #[test]
     fn lines_that_an_adapter_cannot_be_on_are_named() {
         let on = |near: &str, far: &str, link: &str| {

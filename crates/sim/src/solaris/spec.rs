@@ -4,6 +4,9 @@ use crate::coalescing::Coalescing;
 use crate::cost::Cost;
 use crate::time::{MS, Ps};
 
+/// Buffers of a socket whose size nobody asked for: `tcp_recv_hiwat` (Solaris 8 Tunable Parameters Reference Manual).
+pub const DEFAULT_WINDOW_BYTES: u32 = 24_576;
+
 /// The rules of the stream head and of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {

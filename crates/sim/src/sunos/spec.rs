@@ -5,6 +5,9 @@ use crate::sunos::socket::Pieces;
 use crate::sunos::tcp::TcpRules;
 use crate::time::{MS, Ps};
 
+/// Buffers of a socket whose size nobody asked for: `tcp_sendspace` and `tcp_recvspace`.
+pub const DEFAULT_WINDOW_BYTES: u32 = 4096;
+
 /// The costs of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {

@@ -12,6 +12,7 @@ from typing import Any
 
 from whyperf.analyze.cautions import KINDS
 from whyperf.profile import shipped_workload, shipped_workload_names
+from whyperf.profile.applies import LACKING
 from whyperf.profile.factors import FACTORS, Factor
 from whyperf.profile.path_factors import MAKERS
 from whyperf.profile.schedule import SHIPPED
@@ -54,6 +55,8 @@ def factors() -> str:
 
 
 #: Where a factor has a meaning, if not everywhere.
+#: Transports that lack single factors of a scope, as readers call them.
+TITLES = {"mptcp": "MPTCP", "unix": "Unix sockets"}
 SCOPES = {
     "all": "",
     "workload": " Workloads that refer to it.",
@@ -75,7 +78,14 @@ SCOPES = {
 def _only(factor: Factor) -> str:
     if factor.name in MAKERS:
         return " Makes an emulated path. Embedded testbed only."
-    return " Embedded testbed only." if factor.testbed and factor.scope == "all" else SCOPES[factor.scope]
+    if factor.testbed and factor.scope == "all":
+        return " Embedded testbed only."
+    only = SCOPES[factor.scope]
+    for transport, title in TITLES.items():
+        if factor.name in LACKING[transport]:
+            without = only.replace(f" and {title}", "").replace(f"{title}, ", "")
+            only = without if without != only else f"{only} Not over {title}."
+    return only
 
 
 def _shown(level: object) -> str:

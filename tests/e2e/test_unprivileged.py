@@ -60,6 +60,57 @@ def test_the_loopback_is_measured_and_said(folder: Path) -> None:
     assert (manifest.testbed, manifest.status) == ("loopback", "complete")
 
 
+NO_CUBIC = pytest.mark.skipif(
+    "cubic" in Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text(encoding="ascii").split(),
+    reason="this host lets everybody choose cubic",
+)
+OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encoding="ascii").strip()
+
+
+@NO_CUBIC
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param([], id="stream"),
+        pytest.param(["rr"], id="rr"),
+        pytest.param(["--set", "transport=mptcp"], id="mptcp"),
+        pytest.param(["--set", "transport=unix"], id="unix"),
+        pytest.param(["--set", "transport=quic"], id="quic"),
+        pytest.param(["--set", "transport=udt"], id="udt"),
+        pytest.param(["--workload", "udp-stream"], id="udp"),
+        pytest.param(["--set", "schedule=mixed", "--set", "schedule_scale=0.01"], id="mixed"),
+    ],
+)
+def test_a_level_that_nobody_gave_is_never_refused(folder: Path, words: list[str]) -> None:
+    """The default is cubic, which this user may not choose."""
+    done = run(folder, *words, *([] if "schedule=mixed" in words else ["-t", "1"]), "--json")
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
+    (cell,) = result["cells"]
+    assert (cell["trials"], cell["failed_trials"]) == (1, 0)
+    is_own = cell["factors"].get("congestion_control") == "default"
+    assert is_own == (not {"transport=unix", "transport=quic", "transport=udt", "udp-stream"} & set(words))
+    facts = {fact["code"]: fact["text"] for fact in result["facts"]}
+    assert ("own_congestion_control" in facts) == is_own
+    assert ("Congestion control is each host's own" in done.err) == is_own
+    if is_own:
+        # In the schedule mixed others compete.
+        ran = OWN_CONTROL if "schedule=mixed" not in words else ", ".join(sorted({OWN_CONTROL, "reno"}))
+        assert f"{ran} at the sender" in facts["own_congestion_control"]
+        assert f"({OWN_CONTROL} on this host)" in done.err
+
+
+@NO_CUBIC
+def test_a_congestion_control_asked_for_by_name_is_refused_with_those_allowed(folder: Path) -> None:
+    done = run(folder, "-C", "cubic", "-t", "1")
+    assert done.status == 2
+    # Behind the line that says that it would be the loopback.
+    sentence = done.err.splitlines()[-1]
+    assert sentence.startswith('whyperf: congestion_control "cubic" is not available to you on the near host (')
+    assert "run as root, or add it to net.ipv4.tcp_allowed_congestion_control" in sentence
+    assert "choose one of reno, bbr" in sentence
+
+
 def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(folder: Path) -> None:
     done = run(folder, "-t", "1", "--evidence", "segments", "--json")
     assert done.status == 0, done.err

@@ -1,5 +1,6 @@
 """Who does not present the trial's token is dropped and counted, and holds nobody up."""
 
+import resource
 import socket
 import struct
 import time
@@ -8,9 +9,28 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.protocol.pipe_talk import TOKEN, Talk, trial
+from tests.protocol.crowd import KINDS, Crowd
+from tests.protocol.pipe_talk import TOKEN, Body, Talk, trial
+from tests.protocol.workload_talk import (
+    accept,
+    connect,
+    disconnect,
+    finish,
+    group,
+    iterations,
+    read,
+    specs,
+    transaction,
+    workload,
+    write,
+)
 
 StartTalk = Callable[..., Talk]
+
+#: Strangers: more than an agent keeps waiting, and as many as a trial has to stand.
+CROWDS = [2_500, pytest.param(10_000, marks=pytest.mark.slow)]
+#: An agent's limit of open files, hard as soft; None: the host's.
+LIMITS = [pytest.param(None, id="the host's limit of files"), pytest.param(1024, id="1024 files")]
 
 
 def preamble(number: int, token: str = TOKEN) -> bytes:
@@ -145,3 +165,108 @@ def test_a_near_end_that_never_comes_is_told_after_a_while(talk: StartTalk) -> N
     assert far.ask("abort")["reply"] == "done"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def limited(talk: StartTalk, files: int | None) -> Talk:
+    """An agent with this hard limit of open files."""
+    agent = talk().hello()
+    if files is not None:
+        resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (files, files))
+    return agent
+
+
+#: Of all kinds by turns, and such as only wait.
+MIXES = [pytest.param(KINDS, id="of all kinds"), pytest.param(("silent",), id="silent")]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("files", LIMITS)
+@pytest.mark.parametrize("connections", [1, 100])
+@pytest.mark.parametrize("kinds", MIXES)
+@pytest.mark.parametrize("strangers", CROWDS)
+def test_a_crowd_keeps_no_connection_out(
+    talk: StartTalk, strangers: int, kinds: tuple[str, ...], connections: int, files: int | None
+) -> None:
+    """Before the trial's connections come, and while they do."""
+    far, near = limited(talk, files), talk().hello()
+    asked: Body = {"connections_count": connections}
+    port = far.ask("prepare", **trial(**asked))["port"]
+    near.ask("prepare", **trial("connect", "sender", **asked))
+    with Crowd(port, strangers, kinds) as crowd:
+        assert near.ask("connect", address="127.0.0.1", port=port) == {
+            "reply": "connected",
+            "connections_count": connections,
+        }
+        started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
+        finished = [agent.finish(identifier)[0] for agent, identifier in started]
+    assert [end["outcome"] for end in finished] == [{"ended": "complete"}] * 2
+    assert [end["payload_bytes"] for end in finished] == [connections * 100_000] * 2
+    (dropped,) = [note["count"] for note in finished[0]["notes"] if note["note"] == "strangers_dropped"]
+    assert 0 < dropped <= crowd.came_count + strangers
+
+
+#: Requests and responses over connections that are open before the load, and over one for each, which the far end or
+#: the near end takes while the load runs.
+EXCHANGES = [
+    pytest.param([write(100), read(1000)], id="rr"),
+    pytest.param([connect(), write(100), read(1000), disconnect()], id="connects"),
+    pytest.param([accept(), write(100), read(1000), disconnect()], id="accepts"),
+]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("files", LIMITS)
+@pytest.mark.parametrize("steps", EXCHANGES)
+@pytest.mark.parametrize("kinds", MIXES)
+@pytest.mark.parametrize("strangers", CROWDS)
+def test_a_crowd_breaks_no_workload(
+    talk: StartTalk, strangers: int, kinds: tuple[str, ...], steps: list[Body], files: int | None
+) -> None:
+    """It stands at the port before the connections come, and while the load runs."""
+    far, near = limited(talk, files), talk().hello()
+    exchange = transaction(*steps, repeat=iterations(100))
+    load = workload(group(exchange, strands=8, connected=len(steps) == 2))
+    far_spec, near_spec = specs(load, {"by": "workload"})
+    port = far.ask("prepare", **far_spec)["port"]
+    near.ask("prepare", **near_spec)
+    with Crowd(port, strangers, kinds):
+        assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
+        far_end, near_end = finish(far, near)
+    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
+    assert near_end.total("transactions_count") == far_end.total("transactions_count") == 800
+    assert near_end.total("sent_bytes") == far_end.total("received_bytes") == 80_000
+    assert near_end.total("received_bytes") == far_end.total("sent_bytes") == 800_000
+
+
+def test_what_the_far_end_saw_can_be_asked(talk: StartTalk, sockets: ExitStack) -> None:
+    """The connecting end can only guess why nobody welcomes it."""
+    far = talk().hello()
+    assert far.ask("describe_opening") == {
+        "reply": "opening",
+        "connections_count": 0,
+        "strangers_count": 0,
+        "problem": None,
+    }
+    port = far.ask("prepare", **trial(connections_count=2))["port"]
+    first, stranger = (sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(2))
+    first.sendall(preamble(0))
+    assert first.recv(100) == b"+" * len(preamble(0))
+    stranger.sendall(WRONG_TOKEN)
+    assert is_dropped(stranger)
+    reply = far.ask("describe_opening")
+    assert (reply["connections_count"], reply["strangers_count"], reply["problem"]) == (1, 1, None)
+    far.ask("abort")
+    assert far.ask("describe_opening")["problem"] == "aborted while waiting for connections"
+
+
+def test_a_connection_that_is_let_go_unheard_is_tried_again(talk: StartTalk) -> None:
+    near = talk().hello()
+    with socket.create_server(("127.0.0.1", 0)) as far:
+        near.ask("prepare", **trial("connect", "sender"))
+        asked = near.send("connect", address="127.0.0.1", port=far.getsockname()[1])
+        for _ in range(3):
+            far.accept()[0].close()
+        with far.accept()[0] as connection:
+            assert connection.recv(100) == preamble(0)
+            connection.sendall(b"+" * len(preamble(0)))
+            assert near.reply_to(asked)["reply"] == "connected"

@@ -6,15 +6,15 @@
 
 use anyhow::Context;
 use load::LoadError;
-use load::open::{self, Listening, Opened};
+use load::open::{self, Arrivals, Listening, Opened};
 use load::round_trips::Echo;
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
 use schema::trial::{Opening, ProbeCarrier, TrialSpec};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,10 @@ struct Server {
     echo: Option<Echo>,
     /// Where the near end's goes.
     echo_address: Option<SocketAddr>,
+    /// What comes to the listening end of the trial.
+    arrivals: Arc<Arrivals>,
+    /// Why it awaits no more.
+    opening_problem: Arc<OnceLock<String>>,
 }
 
 /// A request that failed.
@@ -104,6 +108,8 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::R
         controls: congestion::Holder::default(),
         echo: None,
         echo_address: None,
+        arrivals: Arc::default(),
+        opening_problem: Arc::default(),
     };
     let ended = loop {
         match requests.next() {
@@ -169,6 +175,10 @@ impl Server {
                 self.connect(id, &address, port, echo_port)?;
                 return Ok(None);
             }
+            Request::DescribeOpening => {
+                let (connections_count, strangers_count) = self.arrivals.counts();
+                Reply::Opening { connections_count, strangers_count, problem: self.opening_problem.get().cloned() }
+            }
             Request::Start { at_mono_ns } => {
                 self.start(id, at_mono_ns)?;
                 return Ok(None);
@@ -220,7 +230,14 @@ impl Server {
         let port = listening.port();
         witness.begin(port, true, &spec.own_cpus);
         let abort = Abort::default();
-        let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), |_| ());
+        self.arrivals = listening.arrivals();
+        self.opening_problem = Arc::default();
+        let problem = Arc::clone(&self.opening_problem);
+        let tell = move |refusal: Option<Refusal>| {
+            // It is set once: the cell is this trial's own.
+            let _ = refusal.map(|Refusal { text, .. }| problem.set(text));
+        };
+        let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), tell);
         self.stage = Stage::Opening { spec, witness, abort, opener };
         Ok(Reply::Prepared { port: Some(port), loan, echo_port: self.echo.as_ref().map(Echo::port) })
     }

@@ -22,6 +22,7 @@ pub mod life;
 pub mod open;
 pub mod options;
 pub mod outlet;
+mod pending;
 pub mod preamble;
 mod receiver;
 pub mod round_trips;

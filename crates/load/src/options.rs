@@ -222,8 +222,15 @@ pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str>
         ("kernel_timestamps", spec.kernel_timestamps),
     ];
     let only_streams = [("send_call", spec.send_call != SendCall::Send), ("zero_copy", spec.zero_copy)];
-    // Of a connection of several subflows no kernel numbers what was sent.
-    let not_mptcp = [("kernel_timestamps", spec.kernel_timestamps)];
+    // Of a connection of several subflows no kernel numbers what was sent, and these options none hands
+    // down to the subflows (`mptcp_setsockopt`, `net/mptcp/sockopt.c`).
+    let not_mptcp = [
+        ("kernel_timestamps", spec.kernel_timestamps),
+        ("window_bytes", spec.window_bytes.is_some()),
+        ("quick_ack", spec.quick_ack),
+        ("zero_copy", spec.zero_copy),
+        ("pacing_rate_bytes_per_second", spec.pacing_rate_bytes_per_second.is_some()),
+    ];
     let refused: &[&[(&'static str, bool)]] = match transport {
         Transport::Tcp => &[],
         Transport::Mptcp => &[&not_mptcp],

@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::identity::{Identity, NAME};
 use crate::settings::Settings;
@@ -105,6 +105,13 @@ impl Line {
         let socket = connected(SocketAddr::new(any, 0), address)?;
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None, true, None);
         let mut config = ClientConfig::new(Arc::new(identity.client()?));
+        // Its own port makes it another's than those that are open at the same time; the clock, than those before.
+        let port = socket.local_addr()?.as_socket().map_or(0, |own| own.port());
+        let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let [.., a, b, c, d, e, f] = now_ns.to_be_bytes();
+        let [high, low] = port.to_be_bytes();
+        let destination = identity.destination([high, low, a, b, c, d, e, f]);
+        config.initial_dst_cid_provider(Arc::new(move || destination));
         config.transport_config(Arc::new(settings.transport(packet_bytes(&socket, address))?));
         let (handle, connection) = endpoint.connect(Instant::now(), config, address, NAME).map_err(io::Error::other)?;
         Self::new(socket, endpoint, handle, connection, settings)

@@ -12,6 +12,9 @@ use crate::identity::Identity;
 use crate::line::{Line, connected, packet_bytes};
 use crate::settings::Settings;
 
+/// Datagrams taken before the connections get their turn.
+const DATAGRAMS_AT_A_TIME: usize = 256;
+
 /// A UDP port that takes connections.
 pub struct Listener {
     socket: UdpSocket,
@@ -47,7 +50,7 @@ impl Listener {
     /// There are no sockets.
     pub fn take(&mut self, local: SocketAddr, lines: &mut Vec<Line>) -> io::Result<()> {
         let mut bytes = vec![0; 65_536];
-        loop {
+        for _ in 0..DATAGRAMS_AT_A_TIME {
             let (count, peer) = match self.socket.recv_from(&mut bytes) {
                 Ok(received) => received,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -56,12 +59,15 @@ impl Listener {
             let meta = RecvMeta { addr: peer, ..RecvMeta::default() };
             if let Some(line) = lines.iter_mut().find(|line| line.addresses()[1] == Some(peer)) {
                 line.feed(&meta, &bytes[..count]);
+            } else if !self.identity.is_known(&bytes[..count]) {
+                self.strangers_count += 1;
             } else if let Some(line) = self.begin(local, peer, &bytes[..count])? {
                 lines.push(line);
             } else {
                 self.strangers_count += 1;
             }
         }
+        Ok(())
     }
 
     /// A connection, if that is how the first packet of one looks.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+const SECRET: &[u8] = b"secret";
 const TICK: Duration = Duration::from_millis(10);
 /// Payload of a test: no multiple of a packet or a call.
 const LENGTH: usize = 5_000_003;
@@ -27,12 +28,9 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// A connected pair: the one that connected, and the one that was accepted.
-fn pair(known: &[u8], presented: &[u8]) -> Option<(Line, Line)> {
-    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
-    let address: SocketAddr = free.local_addr().expect("address");
-    drop(free);
-    let mut listener = Listener::bind(address, Identity::of(presented).expect("made"), settings()).expect("bound");
-    let mut connecting = Line::connect(address, &Identity::of(known).expect("made"), &settings()).expect("socket");
+fn pair() -> (Line, Line) {
+    let (mut listener, address) = listener();
+    let mut connecting = Line::connect(address, &Identity::of(SECRET).expect("made"), &settings()).expect("socket");
     let mut lines = Vec::new();
     let end = Instant::now() + PATIENCE;
     loop {
@@ -43,12 +41,16 @@ fn pair(known: &[u8], presented: &[u8]) -> Option<(Line, Line)> {
             line.turn(Duration::ZERO).expect("turn");
         }
         if connecting.is_connected() && lines.first().is_some_and(Line::is_connected) {
-            return lines.pop().map(|accepted| (connecting, accepted));
-        }
-        if connecting.is_delivered() {
-            return None;
+            return (connecting, lines.remove(0));
         }
     }
+}
+
+fn listener() -> (Listener, SocketAddr) {
+    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
+    let address: SocketAddr = free.local_addr().expect("address");
+    drop(free);
+    (Listener::bind(address, Identity::of(SECRET).expect("made"), settings()).expect("bound"), address)
 }
 
 /// The byte at a place of the payload: no period that a packet or a call could share.
@@ -60,7 +62,7 @@ fn byte_at(place: usize) -> u8 {
 #[test]
 fn what_arrives_is_what_was_sent() {
     let _turn = turn();
-    let (mut connecting, mut accepted) = pair(b"secret", b"secret").expect("connected");
+    let (mut connecting, mut accepted) = pair();
     let sender = thread::spawn(move || {
         let payload: Vec<u8> = (0..LENGTH).map(byte_at).collect();
         let (mut sent, end) = (0, Instant::now() + PATIENCE);
@@ -112,15 +114,27 @@ fn what_arrives_is_what_was_sent() {
 }
 
 #[test]
-fn who_does_not_know_the_secret_is_not_talked_to() {
+fn who_does_not_know_the_secret_gets_no_connection() {
     let _turn = turn();
-    assert!(pair(b"secret", b"another").is_none());
+    let (mut listener, address) = listener();
+    let another = Identity::of(b"another").expect("made");
+    let mut strangers: Vec<Line> = (0..8).map(|_| Line::connect(address, &another, &settings()).expect("socket")).collect();
+    let mut lines = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    while listener.strangers_count() < 8 {
+        assert!(Instant::now() < end, "their first packets do not come");
+        for stranger in &mut strangers {
+            stranger.turn(Duration::from_millis(1)).expect("turn");
+        }
+        listener.take(address, &mut lines).expect("take");
+    }
+    assert!(lines.is_empty());
 }
 
 #[test]
 fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
     let _turn = turn();
-    let (mut connecting, mut accepted) = pair(b"secret", b"secret").expect("connected");
+    let (mut connecting, mut accepted) = pair();
     let most = connecting.max_datagram_bytes().expect("takes datagrams");
     assert!(connecting.write_datagram(&vec![0; most + 1]).is_err_and(|error| error.kind() == ErrorKind::InvalidInput));
     let (mut arrived, end) = (Vec::new(), Instant::now() + PATIENCE);

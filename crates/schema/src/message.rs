@@ -74,6 +74,9 @@ pub enum Request {
         #[serde(default)]
         echo_port: Option<u16>,
     },
+    /// How far the listening end is with opening, for when the connecting end could not connect. Answer:
+    /// [`Reply::Opening`].
+    DescribeOpening,
     /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
     /// a [`Reply::Table`] and its chunks for every table, [`Reply::Done`].
     Start {
@@ -128,6 +131,15 @@ pub enum Reply {
     Connected {
         /// Connections open.
         connections_count: u32,
+    },
+    /// To [`Request::DescribeOpening`].
+    Opening {
+        /// Connections of the trial that have come.
+        connections_count: u64,
+        /// Connections that were dropped because they did not present the token.
+        strangers_count: u64,
+        /// Why no more of them are awaited, if it is so.
+        problem: Option<String>,
     },
     /// While a trial runs.
     Progress(Progress),

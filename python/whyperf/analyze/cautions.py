@@ -28,7 +28,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "void_trials": Kind(
         "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
-        "Stop other work on this host, or use one with more CPUs; with --retry-failed such trials are made again.",
+        "Stop other work on this host, use one with more CPUs, or keep others off the far end's port; with "
+        "--retry-failed such trials are made again.",
     ),
     "damaged_trials": Kind(
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",

@@ -86,6 +86,7 @@ def summarize_inputs(inputs: Inputs) -> Summary:
         facts=[
             *_facts(inputs, cells),
             *closed_loop_fact(cells),
+            *_control_facts(inputs),
             *_unseen_facts(inputs.evidence),
             *_cost_facts(inputs, evidence),
         ],
@@ -375,6 +376,21 @@ def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
         text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
         facts.append(Fact(code="no_pmu", text=text))
     return facts
+
+
+def _control_facts(inputs: Inputs) -> list[Fact]:
+    """Which congestion controls ran where the plan left them to the hosts."""
+    left = [cell.id for cell in inputs.cells if cell.factors.get("congestion_control") == "default"]
+    ran = inputs.flows.filter(pl.col("cell").is_in(left) & pl.col("congestion_control").is_not_null())
+    names = {
+        role: ", ".join(ran.filter(pl.col("role") == role)["congestion_control"].unique().sort())
+        for role in ("sender", "receiver")
+    }
+    if not all(names.values()):
+        return []
+    ends = f"{names['sender']} at the sender, {names['receiver']} at the receiver"
+    text = f"Congestion control was each host's own: {ends}."
+    return [Fact(code="own_congestion_control", text=text)]
 
 
 def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:

@@ -20,6 +20,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "receive_buffer_granted_bytes": pl.UInt32(),
         "window_clamp_bytes": pl.UInt32(),
         "mss_bytes": pl.UInt32(),
+        "congestion_control": pl.String(),
         "opening_mono_ns": pl.UInt64(),
         "opened_mono_ns": pl.UInt64(),
         "first_call_mono_ns": pl.UInt64(),

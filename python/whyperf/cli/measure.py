@@ -1,11 +1,11 @@
 """The way of a measurement: understand, plan, record, judge, tell."""
 
-import os
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from whyperf.cli import dry_run, interrupts
+from whyperf.cli.allowed import with_allowed_controls
 from whyperf.cli.exits import UsageError, say
 from whyperf.cli.formats import Format, Telling
 from whyperf.cli.making import measure_missing_trials, stopped
@@ -14,12 +14,10 @@ from whyperf.cli.overrides import in_words_of
 from whyperf.cli.question import QUICK, understand, with_workload
 from whyperf.cli.uperf import refuse_streams
 from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
-from whyperf.profile import BY_NAME, Factors, Profile, ProfileError
+from whyperf.profile import Factors, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
 from whyperf.run.pipes import refuse_unusable_host
-
-CONGESTION_CONTROL = "congestion_control"
 
 
 @dataclass(frozen=True)
@@ -92,17 +90,21 @@ def _tell(experiment: Experiment, telling: Telling, *, report: bool, explain: bo
 
 def _plan(order: Order, profile: Profile, target: Target) -> Plan:
     """The plan; what only the options make impossible is told in their words."""
-    try:
+
+    def planned(asked: Profile) -> Plan:
         return build(
-            profile,
+            asked,
             only=order.only,
             seed=order.seed,
             trials=order.trials,
             evidence=order.evidence,
             target=target.name,
             near=target.near,
-            overrides=_with_allowed_congestion_control(order.overrides, profile, target),
+            overrides=order.overrides,
         )
+
+    try:
+        return with_allowed_controls(profile, order.overrides, target.hosts, planned, asks_others=not order.dry_run)
     except ProfileError as error:
         if error.where != COMMAND_LINE:
             raise
@@ -151,20 +153,3 @@ def _without_missing_cpus(profile: Profile) -> Profile:
                 say(f"Left out: {name} {', '.join(missing)}; this host has CPUs {', '.join(map(str, sorted(have)))}")
         sweeps.append(replace(sweep, levels=levels))
     return replace(profile, sweeps=tuple(sweeps))
-
-
-def _with_allowed_congestion_control(overrides: Factors, profile: Profile, target: Target) -> Factors:
-    """The overrides; where nobody chose and an unprivileged user may not have the default, with one that is allowed."""
-    settings = [overrides, profile.fixed, *(sweep.fixed for sweep in profile.sweeps)]
-    chosen = any(CONGESTION_CONTROL in factors for factors in settings)
-    varied = any(CONGESTION_CONTROL in sweep.levels for sweep in profile.sweeps)
-    if chosen or varied or target.kind is not Kind.LOOPBACK or os.geteuid() == 0:
-        return overrides
-    allowed = describe_host(None)["congestion_controls"]
-    usual = BY_NAME[CONGESTION_CONTROL].default
-    if usual in allowed or not allowed:
-        return overrides
-    # Every Linux lets everybody have reno (tcp(7), tcp_allowed_congestion_control).
-    other = "reno" if "reno" in allowed else allowed[0]
-    say(f"Congestion control is {other}: this host does not let you choose {usual}")
-    return overrides | {CONGESTION_CONTROL: other}

@@ -87,7 +87,9 @@ def _sweep_cells(profile: Profile, sweep: Sweep, *, testbed: bool, model: bool) 
     excluded_by: set[int] = set()
     for combination in product(*(sweep.levels[name] for name in varied)):
         given = fixed | dict(zip(varied, combination, strict=True))
-        factors = resolve(given, testbed=testbed, model=model, own=profile.workloads, schedules=profile.schedules)
+        factors = resolve(
+            given, testbed=testbed, model=model, own=profile.workloads, schedules=profile.schedules, usual=profile.usual
+        )
         matching = {number for number, entry in enumerate(sweep.exclude) if _matches(factors, entry)}
         excluded_by |= matching
         key = json.dumps(factors)

@@ -14,6 +14,15 @@ WITH_WINDOW = WITH_TCP | BY_LIBRARY
 WITH_CONTROL = WITH_TCP | {"quic"}
 #: How the calls to a socket of the kernel are made.
 OF_SOCKETS = frozenset({"read_wait", "truncate", "send_call"})
+#: What sockets of a transport lack although their kind has it, and a library's all of `OF_SOCKETS`. Of Multipath TCP:
+#: mptcp_setsockopt (net/mptcp/sockopt.c) up to Linux 6.18.
+LACKING = {
+    "mptcp": frozenset({"window_bytes", "quick_ack", "zero_copy", "pacing_rate_bps"}),
+    "unix": frozenset({"truncate"}),
+    **dict.fromkeys(BY_LIBRARY, OF_SOCKETS),
+}
+#: What to set instead.
+INSTEAD = {("mptcp", "window_bytes"): "set receive_buffer_bytes and send_buffer_bytes instead"}
 #: Of whose sends the kernel tells by numbers.
 WITH_STAMPS = frozenset({"tcp", "udp"})
 #: Scopes that only the transport decides.
@@ -60,7 +69,7 @@ def applies(
 
 def _lacks(factor: Factor, transport: str) -> bool:
     """Whether the transport has no such thing, whatever the workload."""
-    return factor.name in OF_SOCKETS and transport in BY_LIBRARY
+    return factor.name in LACKING.get(transport, frozenset())
 
 
 def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None) -> str:
@@ -68,7 +77,8 @@ def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, s
     if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
         return _refusal_by(schedule, factor)
     if _lacks(factor, transport) or factor.scope in OF_TRANSPORTS:
-        return f"{transport} has no such setting; leave the factor out, or choose another transport"
+        instead = INSTEAD.get((transport, factor.name), "leave the factor out")
+        return f"{transport} has no such setting; {instead}, or choose another transport"
     match factor.scope:
         case "stamps":
             without = (

@@ -70,11 +70,13 @@ def resolve(
     model: bool = False,
     own: Mapping[str, Workload] | None = None,
     schedules: Mapping[str, Schedule] | None = None,
+    usual: Mapping[str, Level] | None = None,
 ) -> Factors:
     """All factors of a cell, in the table's order.
 
     `given` are the levels a profile or the command line states, single values or references; `own` are the
-    profile's workloads, `schedules` its schedules. Testbed factors are there only on the embedded testbed
+    profile's workloads, `schedules` its schedules, `usual` levels that take the place of the factors' defaults. Testbed
+    factors are there only on the embedded testbed
     (`testbed`), the phases' lengths only in cells without `transfer_bytes`, where a schedule decides them, and the
     others only where they have a meaning (`Factor.scope`). On the model of two hosts (`model`) there are its own
     factors, and the MTU where it is given.
@@ -82,7 +84,7 @@ def resolve(
     Raises:
         ProfileError: with the factor as key, when they contradict each other.
     """
-    chosen = {factor.name: given.get(factor.name, factor.default) for factor in FACTORS}
+    chosen = {factor.name: factor.default for factor in FACTORS} | dict(usual or {}) | dict(given)
     workload = workload_of({"workload": _resolved("workload", chosen)}, own or {})
     everything = chosen | {name: level for name, level in workload.defaults.items() if name not in given}
     by_bytes = _resolved("transfer_bytes", everything) != "default"
@@ -131,9 +133,14 @@ def resolve(
 
 def _defaults_over(transport: str, given: Mapping[str, Level]) -> Factors:
     """Defaults that a transport has of its own."""
-    if transport == "quic" and "datagram_size_bytes" not in given:
-        return {"datagram_size_bytes": QUIC_DATAGRAM_BYTES}
-    return {}
+    if transport != "quic":
+        return {}
+    # Its congestion controls are the library's, whatever a host allows of the kernel's.
+    own = {
+        "datagram_size_bytes": QUIC_DATAGRAM_BYTES,
+        "congestion_control": factor_named("congestion_control").default,
+    }
+    return {name: level for name, level in own.items() if name not in given}
 
 
 def _has_place(factor: Factor, given: Mapping[str, Level], *, testbed: bool, model: bool) -> bool:

@@ -186,8 +186,9 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "congestion_control", "name", "cubic", "",
-        "Congestion control, on both ends: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp.",
-        scope="control",
+        "Congestion control, on both ends: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
+        "each host's own, also where nothing is given and a host does not let its user choose cubic.",
+        words=("default",), scope="control",
     ),
     Factor(
         "mss_bytes", "int", "default", "bytes",

@@ -123,6 +123,8 @@ class Profile:
     fixed: Factors
     design: Design
     sweeps: tuple[Sweep, ...]
+    #: Levels where nobody gave one, instead of the factors' defaults: those that the hosts do not allow.
+    usual: Factors = field(default_factory=dict)
     #: What the command line set, already worked into `fixed` and `sweeps`.
     overrides: Factors = field(default_factory=dict)
     #: Workloads beside the shipped ones, by the name that the factor `workload` takes.

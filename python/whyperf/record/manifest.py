@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from whyperf.profile import Factors
 
 RECORD_VERSION: Literal[1] = 1
-#: `void`: the emulated path was not carried well enough to say anything about it. `interrupted`: the user stopped the
+#: `void`: the emulated path was not carried well enough to say anything about it, or connections of others than
+#: the two ends kept those of the trial from opening. `interrupted`: the user stopped the
 #: only trial of a run; what it measured until then is kept, and the trial is still to be made.
 Status = Literal["complete", "deadline", "failed", "void", "interrupted"]
 INTERRUPTED: Final = "interrupted"

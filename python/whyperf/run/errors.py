@@ -25,5 +25,9 @@ class AgentError(RunError):
     """A request that an agent refused; the agent itself goes on."""
 
 
+class DisturbedError(RunError):
+    """Connections that did not open while others, without the trial's token, crowded the port."""
+
+
 class PipeClosedError(RunError):
     """An agent that is gone, with whatever it last said on standard error."""

@@ -7,6 +7,7 @@ from whyperf.plan.model import Cell
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.errors import Fault, RunError
+from whyperf.run.spec import OWN_CONTROL
 
 #: Transports that no host lacks.
 EVERYWHERE = frozenset({"tcp", "udp", "unix"})
@@ -53,7 +54,7 @@ def _controls(cells: Iterable[Cell]) -> list[tuple[str, bool]]:
         transport = cell.factors.get("transport", "tcp")
         asked = [(cell.factors.get("congestion_control"), transport)]
         asked += [(flow.congestion_control, flow.transport or transport) for flow in cell.schedule or ()]
-        found |= {(str(name), by == "quic"): None for name, by in asked if name is not None}
+        found |= {(str(name), by == "quic"): None for name, by in asked if name not in {None, OWN_CONTROL}}
     return list(found)
 
 

@@ -15,6 +15,9 @@ NS_PER_MS = 1_000_000
 
 Spec = dict[str, Any]
 
+#: The level of `congestion_control` that leaves it to each host.
+OWN_CONTROL = "default"
+
 #: What a TrialSpec has where a cell lacks the factor, because it has no meaning there or came later.
 DEFAULTS: Mapping[str, Any] = {
     name: BY_NAME[name].default
@@ -150,12 +153,13 @@ def _socket(factors: Mapping[str, Any]) -> dict[str, Any]:
     numbers = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes", "busy_poll_us", "dscp")
     switches = ("no_delay", "quick_ack", "cork", "zero_copy", "truncate", "kernel_timestamps")
     pacing = _number(factors.get("pacing_rate_bps"))
+    control = factors.get("congestion_control")
     return (
         {name: _number(factors.get(name)) for name in numbers}
         | {name: bool(factors.get(name, False)) for name in switches}
         | {
             "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
-            "congestion_control": factors.get("congestion_control"),
+            "congestion_control": None if control == OWN_CONTROL else control,
             "send_call": factors.get("send_call", "send"),
         }
     )

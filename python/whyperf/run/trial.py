@@ -14,7 +14,7 @@ from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_pro
 from whyperf.run.agent import Agent, Clock
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
-from whyperf.run.errors import AgentError, PipeClosedError, RunError
+from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
 from whyperf.run.inbox import TablePiece
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
@@ -82,7 +82,8 @@ def run_trial(
     except PipeClosedError:
         raise
     except RunError as error:
-        manifest["status"], manifest["reason"] = "failed", str(error)
+        manifest["status"] = "void" if isinstance(error, DisturbedError) else "failed"
+        manifest["reason"] = str(error)
         _abort(session)
     return manifest
 
@@ -182,7 +183,10 @@ class _Trial:
         borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
         near.call({"request": "prepare"} | specs[pair.names[NEAR]] | borrow)
         ports = {"port": prepared["port"], "echo_port": prepared["echo_port"]}
-        near.call({"request": "connect", "address": self.address} | ports)
+        try:
+            near.call({"request": "connect", "address": self.address} | ports)
+        except AgentError as error:
+            raise _with_far_side(error, far) from None
 
     def _host_entry(
         self, name: str, spec: Spec, clocks: tuple[Clock, Clock], finished: dict[str, Any]
@@ -222,6 +226,21 @@ class _Trial:
             if spec["role"] == role and place(pair.names[end]) == place(name)
         ]
         return same[0]
+
+
+def _with_far_side(error: AgentError, far: Agent) -> RunError:
+    """Why connections did not open, with what the far end saw of it; it alone knows of strangers."""
+    try:
+        seen = far.call({"request": "describe_opening"})
+    except AgentError:
+        return error
+    strangers = seen["strangers_count"]
+    far_side = seen["problem"] or (f"{seen['connections_count']} connections had arrived" if strangers else None)
+    text = str(error) if far_side is None else f"{error}; the far end: {far_side}"
+    if not strangers:
+        return RunError(text, error.fault)
+    text += f"; connections without the trial's token that came to its port: {strangers}"
+    return DisturbedError(text, error.fault)
 
 
 def _all(

@@ -9,7 +9,7 @@ from whyperf.foreign import read_text
 from whyperf.plan import Cell, Plan, PlannedTrial
 from whyperf.profile import Level, ProfileError
 from whyperf.run.path import path_seed, path_spec
-from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, stop_of, workload_with_seed
+from whyperf.run.spec import NS_PER_MS, NS_PER_S, OWN_CONTROL, roles, stop_of, workload_with_seed
 
 Line = dict[str, Any]
 
@@ -102,8 +102,8 @@ def _offloads(factors: Mapping[str, Level]) -> Line:
 def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:
     socket: dict[str, Any] = {name: factors[name] for name in _NUMBERS if isinstance(factors.get(name), int)}
     socket |= {name: bool(factors.get(name, False)) for name in ("no_delay", "quick_ack")}
-    if "congestion_control" in factors:
-        socket["congestion_control"] = str(factors["congestion_control"])
+    if (control := factors.get("congestion_control", OWN_CONTROL)) != OWN_CONTROL:
+        socket["congestion_control"] = str(control)
     if isinstance(rate_bps := factors.get("pacing_rate_bps"), int):
         socket["pacing_rate_bytes_per_second"] = rate_bps // 8
     return socket

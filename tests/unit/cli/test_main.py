@@ -214,13 +214,14 @@ def test_an_experiment_without_trials_is_shown_and_has_failed(capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["plan_id"] == plan.id
 
 
-def test_a_folder_of_another_plan_is_refused_before_an_agent_starts(
+def test_a_folder_of_another_plan_is_refused_before_a_session_begins(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A congestion control that was asked for: no host is asked first what it allows.
     monkeypatch.setenv("WHYPERF_AGENT", "/bin/false")
     profile = find("quick")
     Experiment.create(Path("results/sample"), build(profile, target="loopback"), profile.text).close()
-    assert main(["run", "-t", "1", "--testbed", "loopback", "--out", "results/sample"]) == 1
+    assert main(["run", "-t", "1", "-C", "cubic", "--testbed", "loopback", "--out", "results/sample"]) == 1
     assert "holds plan" in capsys.readouterr().err
 
 

@@ -45,6 +45,29 @@ def test_what_it_does_not_have_is_refused_before_the_run(transport: str, name: s
     assert name in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["window_bytes", "quick_ack", "zero_copy", "pacing_rate_bps"])
+def test_what_sockets_of_multipath_tcp_lack_is_refused_too(name: str) -> None:
+    level = True if name in {"quick_ack", "zero_copy"} else 80_000
+    with pytest.raises(ProfileError, match="mptcp has no such setting") as caught:
+        resolve({"transport": "mptcp", name: level}, testbed=True)
+    assert ("set receive_buffer_bytes and send_buffer_bytes instead" in str(caught.value)) == (name == "window_bytes")
+
+
+def test_a_unix_socket_cannot_throw_away_in_the_kernel() -> None:
+    with pytest.raises(ProfileError, match="unix has no such setting; leave the factor out, or choose another"):
+        resolve({"transport": "unix", "truncate": True}, testbed=False)
+
+
+@pytest.mark.parametrize(("transport", "control"), [("tcp", "default"), ("mptcp", "default"), ("quic", "cubic")])
+def test_where_hosts_refuse_the_usual_control_each_has_its_own_and_quic_its_library_s(
+    transport: str, control: str
+) -> None:
+    usual = {"congestion_control": "default"}
+    assert resolve({"transport": transport}, testbed=False, usual=usual)["congestion_control"] == control
+    chosen = {"transport": transport, "congestion_control": "bbr"}
+    assert resolve(chosen, testbed=False, usual=usual)["congestion_control"] == "bbr"
+
+
 @pytest.mark.parametrize("transport", ["udt", "quic", "srt"])
 def test_workloads_but_streams_do_not_run_over_it(transport: str) -> None:
     with pytest.raises(ProfileError, match=f"rr does not run over {transport}"):

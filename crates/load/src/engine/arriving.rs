@@ -14,13 +14,12 @@ use super::key::Key;
 use super::orders::{Arrival, Order};
 use super::sys::{self, IN};
 use super::worker::Worker;
+use crate::open::limits;
 use crate::options;
 use crate::preamble::{self, LATER_BYTES};
 
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections without a token that a thread keeps waiting at most; more are strangers.
-const MOST_NEWCOMERS: usize = 1024;
 /// Payload read together with a preamble at most, in bytes.
 const MOST_CREDIT_BYTES: usize = 4096;
 /// Connections taken from a port's queue before other strands get their turn.
@@ -32,6 +31,7 @@ pub(crate) struct Newcomer {
     since_ns: u64,
     have: usize,
     bytes: [u8; LATER_BYTES],
+    is_watched: bool,
 }
 
 impl Worker {
@@ -41,35 +41,37 @@ impl Worker {
             let Some(listener) = self.openings.listeners.get(index) else { return };
             match sys::accept(listener.as_raw_fd()) {
                 Ok(socket) => {
-                    let newcomer = Newcomer { socket, since_ns: self.now_ns, have: 0, bytes: [0; LATER_BYTES] };
+                    let newcomer = Newcomer { socket, since_ns: self.now_ns, have: 0, bytes: [0; LATER_BYTES], is_watched: false };
                     self.hear_newcomer(newcomer, None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // One that was gone before it was taken. Without descriptors the next look may be better.
-                Err(_) => return,
+                // The file of whoever has been silent longest is wanted for the next.
+                Err(error) if limits::of_open_files(&error).is_some() => match self.newcomers.evict() {
+                    Some(_) => self.on_stranger(),
+                    None => return,
+                },
+                // One that was gone before it was taken.
+                Err(_) => {}
             }
         }
     }
 
     /// A newcomer has said something.
-    pub(super) fn on_newcomer(&mut self, index: usize) {
-        if let Some(newcomer) = self.newcomers.get_mut(index).and_then(Option::take) {
-            self.hear_newcomer(newcomer, Some(index));
+    pub(super) fn on_newcomer(&mut self, number: u64) {
+        if let Some(newcomer) = self.newcomers.take(number) {
+            self.hear_newcomer(newcomer, Some(number));
         }
     }
 
     /// Drops who has been silent for too long.
     pub(super) fn drop_silent(&mut self) {
         let limit_ns = u64::try_from(PREAMBLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
-        for place in &mut self.newcomers {
-            if place.as_ref().is_some_and(|newcomer| self.now_ns.saturating_sub(newcomer.since_ns) > limit_ns) {
-                *place = None;
-                self.openings.strangers.fetch_add(1, Ordering::Relaxed);
-            }
+        while self.newcomers.evict_if(|oldest| self.now_ns.saturating_sub(oldest.since_ns) > limit_ns).is_some() {
+            self.on_stranger();
         }
     }
 
-    fn hear_newcomer(&mut self, mut newcomer: Newcomer, place: Option<usize>) {
+    fn hear_newcomer(&mut self, mut newcomer: Newcomer, number: Option<u64>) {
         let missing = LATER_BYTES - newcomer.have;
         let most = (missing + MOST_CREDIT_BYTES).min(self.sink.len());
         let descriptor = newcomer.socket.as_raw_fd();
@@ -81,32 +83,39 @@ impl Worker {
             }
             Ok(count) => {
                 newcomer.bytes[newcomer.have..].copy_from_slice(&self.sink[..missing]);
-                return self.welcome(newcomer, count - missing, place.is_some());
+                return self.welcome(newcomer, count - missing);
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return self.on_stranger(),
         }
-        let free = place.or_else(|| self.newcomers.iter().position(Option::is_none));
-        let index = match free {
-            Some(index) => index,
-            None if self.newcomers.len() < MOST_NEWCOMERS => {
-                self.newcomers.push(None);
-                self.newcomers.len() - 1
-            }
-            None => return self.on_stranger(),
-        };
-        if place.is_none() && self.epoll.watch(descriptor, IN, Key::Newcomer(index).code(), false).is_err() {
-            return self.on_stranger();
+        let Some(number) = number else { return self.keep(newcomer) };
+        self.newcomers.put_back(number, newcomer);
+    }
+
+    /// Keeps a newcomer until it says who it is, in the place of the one that has been silent longest where
+    /// there is no other.
+    fn keep(&mut self, newcomer: Newcomer) {
+        let (number, evicted) = self.newcomers.push(newcomer);
+        if evicted.is_some() {
+            self.on_stranger();
         }
-        self.newcomers[index] = Some(newcomer);
+        let Some(mut newcomer) = self.newcomers.take(number) else { return };
+        match self.epoll.watch(newcomer.socket.as_raw_fd(), IN, Key::Newcomer(number).code(), false) {
+            Ok(()) => {
+                newcomer.is_watched = true;
+                self.newcomers.put_back(number, newcomer);
+            }
+            Err(_) => self.on_stranger(),
+        }
     }
 
     fn on_stranger(&self) {
         self.openings.strangers.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn welcome(&mut self, newcomer: Newcomer, credit: usize, is_watched: bool) {
+    fn welcome(&mut self, newcomer: Newcomer, credit: usize) {
         let Some((strand, ordinal)) = preamble::decode_later(&self.openings.token, &newcomer.bytes) else { return self.on_stranger() };
+        let is_watched = newcomer.is_watched;
         let arrival = Arrival { strand, ordinal, descriptor: newcomer.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
         // Where it was watched as a newcomer it will be watched anew, by its strand's thread.
         if is_watched {

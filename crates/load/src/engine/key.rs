@@ -8,7 +8,7 @@ pub(crate) enum Key {
     /// Somebody is at a port.
     Listener(usize),
     /// A newcomer has said something.
-    Newcomer(usize),
+    Newcomer(u64),
     /// A strand's connection.
     Link(usize),
 }
@@ -21,7 +21,7 @@ impl Key {
         match self {
             Key::Waker => u64::MAX,
             Key::Listener(index) => LISTENER | index as u64,
-            Key::Newcomer(index) => NEWCOMER | index as u64,
+            Key::Newcomer(number) => NEWCOMER | number & u64::from(u32::MAX),
             Key::Link(index) => index as u64,
         }
     }
@@ -36,7 +36,7 @@ impl Key {
         } else if code & LISTENER != 0 {
             Key::Listener(index)
         } else {
-            Key::Newcomer(index)
+            Key::Newcomer(code & u64::from(u32::MAX))
         }
     }
 }

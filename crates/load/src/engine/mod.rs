@@ -57,7 +57,8 @@ use self::worker::{EndingSpec, Worker};
 use crate::LoadError;
 use crate::control::Control;
 use crate::flow::{Flow, FlowCounter};
-use crate::open::{Opened, Times, token_of};
+use crate::open::{Opened, Times, limits, token_of};
+use crate::pending::Pending;
 use crate::running::pattern;
 use crate::{options, sockopt};
 
@@ -279,8 +280,10 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let (report, reports) = channel();
     let source: Arc<[u8]> = pattern(u32::try_from(buffer_bytes(&script, true)).unwrap_or(0)).into();
     let sink_bytes = buffer_bytes(&script, false);
-    let openings =
-        Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners: opened.listeners, strangers: AtomicU64::new(0) });
+    // A port at which nobody is awaited any more is closed: strangers there cost the load its time.
+    let is_awaited = script.steps().any(|step| matches!(step.act, Act::Accept));
+    let listeners = if is_awaited { opened.listeners } else { Vec::new() };
+    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, strangers: AtomicU64::new(0) });
     let files = Arc::new(open_files(&script)?);
     let socket_spec = lean(spec);
     // No more threads than CPUs record at a time.
@@ -318,7 +321,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             openings: Arc::clone(&openings),
             inboxes: Arc::clone(&inboxes),
             failures: HashMap::new(),
-            newcomers: Vec::new(),
+            newcomers: Pending::new(limits::pending_room(spec) / count as usize, 0),
             silence_check_ns: 0,
             transport: spec.transport,
             socket_spec: socket_spec.clone(),

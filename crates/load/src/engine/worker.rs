@@ -28,6 +28,7 @@ use super::sys::{self, Epoll, Waker};
 use super::wire::{self, Wire};
 use crate::control::Control;
 use crate::life::{Cut, Ended, Life};
+use crate::pending::Pending;
 
 /// Calls of a strand in one turn.
 const TURN_CALLS: u32 = 32;
@@ -69,7 +70,7 @@ pub(crate) struct Worker {
     pub inboxes: Arc<[Arc<Inbox>]>,
     /// Why strands failed, by their numbers.
     pub failures: HashMap<u32, String>,
-    pub newcomers: Vec<Option<Newcomer>>,
+    pub newcomers: Pending<Newcomer>,
     pub silence_check_ns: u64,
     pub transport: Transport,
     pub socket_spec: SocketSpec,
@@ -147,7 +148,7 @@ impl Worker {
                     Key::Newcomer(newcomer) => self.on_newcomer(newcomer),
                 }
             }
-            if !self.newcomers.is_empty() && self.now_ns >= self.silence_check_ns {
+            if self.newcomers.len() > 0 && self.now_ns >= self.silence_check_ns {
                 self.silence_check_ns = self.now_ns + SILENCE_CHECK_NS;
                 self.drop_silent();
             }

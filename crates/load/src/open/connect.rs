@@ -22,10 +22,11 @@ use crate::preamble::{self, Token, WELCOME};
 
 /// How long one connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections under way at most, over all ports: fewer than a listening end keeps waiting without a
-/// token, and than wait at any host's port (`net.core.somaxconn`, 4096 since Linux 5.4). One that
+/// Connections under way at most, over all ports: fewer than wait at any host's port (`net.core.somaxconn`, 4096 since Linux 5.4). One that
 /// found no room there would come again after a second.
 const UNDER_WAY: usize = 512;
+/// How long a connection that was dropped unheard waits before it is tried again: at first, and at most.
+const AGAIN_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// How long to wait where a Unix socket's queue is full.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
@@ -68,6 +69,12 @@ pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
     }
 }
 
+/// Whether the other end has let a connection go. A listening end that strangers crowd may do so to one of
+/// the trial's whose token it has not read yet.
+pub(super) fn is_hang_up(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
+}
+
 /// Connections on their way.
 struct Calling<'a> {
     caller: Caller<'a>,
@@ -76,11 +83,15 @@ struct Calling<'a> {
     oldest: usize,
     under_way: usize,
     open_count: usize,
+    /// Those that were dropped unheard, and when each is tried again.
+    dropped: Vec<(Instant, usize)>,
 }
 
 struct Call {
     connection: Connection,
     stage: Stage,
+    /// How often the other end let it go.
+    drops_count: u32,
 }
 
 enum Stage {
@@ -88,11 +99,13 @@ enum Stage {
     /// The token is sent; so many bytes of the welcome have come.
     Greeted(usize),
     Open,
+    /// The other end has let it go.
+    Dropped,
 }
 
 impl<'a> Calling<'a> {
     fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        Ok(Self { caller: Caller::new(spec, place)?, calls: Vec::new(), oldest: 0, under_way: 0, open_count: 0 })
+        Ok(Self { caller: Caller::new(spec, place)?, calls: Vec::new(), oldest: 0, under_way: 0, open_count: 0, dropped: Vec::new() })
     }
 
     fn call_all(mut self, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
@@ -103,7 +116,7 @@ impl<'a> Calling<'a> {
             if is_aborted(abort) {
                 return Err(LoadError::Peer("aborted while connecting".to_owned()));
             }
-            let is_queue_full = self.call_some(&numbers)?;
+            let is_queue_full = self.call_dropped()? || self.call_some(&numbers)?;
             let timeout = if is_queue_full { QUEUE_FULL } else { ABORT_CHECK };
             for event in wait(&self.caller.epoll, &mut events, timeout)? {
                 self.on_event(usize::try_from(event.data()).unwrap_or(usize::MAX))?;
@@ -117,36 +130,65 @@ impl<'a> Calling<'a> {
     fn call_some(&mut self, numbers: &[u32]) -> Result<bool, LoadError> {
         while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
             let number = numbers[self.calls.len()];
-            let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
-            let own = self.caller.spec.of_connection(number);
-            let socket = options::prepare(self.caller.place.domain(), stream_transport(&own), &own.socket, own.role)?;
-            socket.set_nonblocking(true).map_err(|error| self.unreachable(error))?;
-            if self.caller.spec.transport != Transport::Unix {
-                // Else its port could be listened at only when it has waited its minute (TIME-WAIT, RFC
-                // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
-                socket.set_reuse_address(true).map_err(|error| self.unreachable(error))?;
-            }
             let times = Times { opening_mono_ns: mono_ns(), opened_mono_ns: 0 };
-            match begin(&socket, &address) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-                Err(error) => return Err(self.unreachable(error)),
-            }
-            let position = self.calls.len();
-            let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
-            watch(&self.caller.epoll, &socket, edges, position as u64)?;
-            self.calls.push(Call { connection: Connection { number, socket, times }, stage: Stage::Connecting });
+            let Some(socket) = self.call(number, self.calls.len()).map_err(|error| self.unreachable(error))? else {
+                return Ok(true);
+            };
+            self.calls.push(Call { connection: Connection { number, socket, times }, stage: Stage::Connecting, drops_count: 0 });
             self.under_way += 1;
         }
         Ok(false)
     }
 
+    /// Starts again those whose time has come; returns whether the other end's queue is full.
+    fn call_dropped(&mut self) -> Result<bool, LoadError> {
+        let now = Instant::now();
+        while let Some(due) = self.dropped.iter().position(|(at, _)| *at <= now) {
+            let position = self.dropped[due].1;
+            let number = self.calls[position].connection.number;
+            match self.call(number, position) {
+                Ok(None) => return Ok(true),
+                Ok(Some(socket)) => {
+                    let call = &mut self.calls[position];
+                    (call.connection.socket, call.stage) = (socket, Stage::Connecting);
+                    self.dropped.swap_remove(due);
+                }
+                // Nobody listens any more: why it was dropped says more.
+                Err(_) => return Err(self.unwelcome(position, &ErrorKind::UnexpectedEof.into())),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Begins to connect a socket; none where the other end's queue is full.
+    fn call(&self, number: u32, position: usize) -> Result<Option<Socket>, CallError> {
+        let address = self.caller.place.address_of(number)?;
+        let own = self.caller.spec.of_connection(number);
+        let socket = options::prepare(self.caller.place.domain(), stream_transport(&own), &own.socket, own.role)?;
+        socket.set_nonblocking(true)?;
+        if self.caller.spec.transport != Transport::Unix {
+            // Else its port could be listened at only when it has waited its minute (TIME-WAIT, RFC
+            // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
+            socket.set_reuse_address(true)?;
+        }
+        match begin(&socket, &address) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        watch(&self.caller.epoll, &socket, edges, position as u64)?;
+        Ok(Some(socket))
+    }
+
     fn on_event(&mut self, position: usize) -> Result<(), LoadError> {
         let Some(call) = self.calls.get_mut(position) else { return Ok(()) };
-        let greeted = call.greet(&self.caller.token, self.caller.preamble_bytes);
-        greeted.map_err(|error| self.unreachable(error))?;
-        let call = &mut self.calls[position];
-        let heard = call.hear_welcome(self.caller.preamble_bytes);
+        let heard = match call.greet(&self.caller.token, self.caller.preamble_bytes) {
+            Ok(()) => call.hear_welcome(self.caller.preamble_bytes),
+            Err(error) if is_hang_up(&error) => Err(error),
+            Err(error) if call.drops_count > 0 => return Err(self.unwelcome(position, &error)),
+            Err(error) => return Err(self.unreachable(error.into())),
+        };
         match heard {
             Ok(Welcome::Open) => {
                 self.open_count += 1;
@@ -155,6 +197,13 @@ impl<'a> Calling<'a> {
             }
             Ok(Welcome::NotYet) => Ok(()),
             Ok(Welcome::OtherThing) => Err(LoadError::Peer(format!("{} is not a whyperf agent of this trial", self.destination(position)))),
+            Err(error) if is_hang_up(&error) => {
+                let after = AGAIN_AFTER.0 * (1 << call.drops_count.min(6));
+                call.drops_count += 1;
+                call.stage = Stage::Dropped;
+                self.dropped.push((Instant::now() + after.min(AGAIN_AFTER.1), position));
+                Ok(())
+            }
             Err(error) => Err(self.unwelcome(position, &error)),
         }
     }
@@ -167,14 +216,14 @@ impl<'a> Calling<'a> {
         let Some(call) = self.calls.get(self.oldest) else { return Ok(()) };
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.connection.times.opening_mono_ns));
         let (allowed, is_connected) = match call.stage {
-            Stage::Connecting => (CONNECT_TIMEOUT, false),
-            Stage::Greeted(_) | Stage::Open => (open_timeout(0), true),
+            Stage::Connecting if call.drops_count == 0 => (CONNECT_TIMEOUT, false),
+            _ => (open_timeout(0), true),
         };
         if since <= allowed && Instant::now() <= end {
             return Ok(());
         }
         let late = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.min(allowed).as_secs()));
-        Err(if is_connected { self.unwelcome(self.oldest, &late) } else { self.unreachable(late) })
+        Err(if is_connected { self.unwelcome(self.oldest, &late) } else { self.unreachable(late.into()) })
     }
 
     fn destination(&self, position: usize) -> String {
@@ -184,10 +233,18 @@ impl<'a> Calling<'a> {
 
     fn unwelcome(&self, position: usize, error: &io::Error) -> LoadError {
         let address = self.destination(position);
-        LoadError::Peer(format!("{address} accepted a connection but did not welcome its token: {error}"))
+        let dropped = match self.calls[position].drops_count {
+            0 => String::new(),
+            count => format!(" and let it go {count} times"),
+        };
+        LoadError::Peer(format!("{address} accepted a connection{dropped} but did not welcome its token: {error}"))
     }
 
-    fn unreachable(&self, error: io::Error) -> LoadError {
+    fn unreachable(&self, error: CallError) -> LoadError {
+        let error = match error {
+            CallError::Load(error) => return error,
+            CallError::Kernel(error) => error,
+        };
         if error.kind() == ErrorKind::AddrNotAvailable && self.caller.spec.transport != Transport::Unix {
             return limits::of_local_ports(self.caller.place, self.caller.spec.connections_count);
         }
@@ -196,6 +253,25 @@ impl<'a> Calling<'a> {
             _ => "; is the address right and no firewall in between?",
         };
         LoadError::host(format!("connecting to {}", self.caller.place), error, advice)
+    }
+}
+
+/// Why a connection cannot be begun.
+enum CallError {
+    /// Of this host, with a sentence of its own.
+    Load(LoadError),
+    Kernel(io::Error),
+}
+
+impl From<LoadError> for CallError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl From<io::Error> for CallError {
+    fn from(error: io::Error) -> Self {
+        Self::Kernel(error)
     }
 }
 

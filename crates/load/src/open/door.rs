@@ -16,12 +16,15 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use super::connect::is_hang_up;
 use super::listen::{Folder, Heard, Unknown, bind, bind_in_a_row};
-use super::{ABORT_CHECK, CONDUCTOR, Place, is_aborted, stream_transport, token_of};
+use super::{ABORT_CHECK, CONDUCTOR, Place, is_aborted, limits, stream_transport, token_of};
 use crate::LoadError;
 use crate::options;
+use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 
 /// How long the way back may take to be tried.
@@ -30,8 +33,10 @@ const KNOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked who is at the door.
 const TICK: u16 = 10;
-/// Who has not said who it is, at most; more are strangers.
-const MOST_UNKNOWN: usize = 64;
+/// Visitors taken before the other end is heard.
+const VISITORS_AT_A_TIME: usize = 256;
+/// How long to wait before a knock that was dropped is tried again.
+const KNOCK_AGAIN: Duration = Duration::from_millis(50);
 const REFUSED: u8 = b'-';
 /// The way out where there is no way back.
 const ADVICE: &str = "is the near end behind address translation or a firewall? Only a connect gets through there, no accept";
@@ -80,7 +85,7 @@ impl Door {
     fn await_knock(&mut self, spec: &TrialSpec, conductor: &Socket, abort: &AtomicBool) -> Result<(), LoadError> {
         let token = token_of(spec)?;
         let end = Instant::now() + ANSWER_TIMEOUT;
-        let mut unknown = Vec::new();
+        let mut unknown = Pending::new(limits::pending_room(spec), 0);
         let mut answer = Vec::new();
         while Instant::now() < end {
             if is_aborted(abort) {
@@ -106,15 +111,9 @@ impl Door {
         Err(LoadError::Peer(format!("the other end did not try the way back within {} s; {ADVICE}", ANSWER_TIMEOUT.as_secs())))
     }
 
-    fn hear_visitors(&mut self, token: &Token, preamble_bytes: usize, unknown: &mut Vec<Unknown>) {
-        while let Some(Ok((socket, _))) = self.listeners.first().map(Socket::accept) {
-            if unknown.len() < MOST_UNKNOWN && socket.set_nonblocking(true).is_ok() {
-                unknown.push(Unknown::new(socket, preamble_bytes));
-            } else {
-                self.strangers_count += 1;
-            }
-        }
-        unknown.retain_mut(|visitor| match visitor.hear(token) {
+    fn hear_visitors(&mut self, token: &Token, preamble_bytes: usize, unknown: &mut Pending<Unknown>) {
+        let mut strangers_count = 0;
+        let mut is_silent = |visitor: &mut Unknown| match visitor.hear(token) {
             Heard::NotYet => true,
             Heard::Known(CONDUCTOR) => {
                 // Less than any empty send buffer, so it does not block; who has hung up says so itself.
@@ -122,10 +121,26 @@ impl Door {
                 false
             }
             Heard::Known(_) | Heard::Stranger => {
-                self.strangers_count += 1;
+                strangers_count += 1;
                 false
             }
-        });
+        };
+        let mut evicted_count = 0;
+        for _ in 0..VISITORS_AT_A_TIME {
+            let Some(accepted) = self.listeners.first().map(Socket::accept) else { break };
+            let evicted = match accepted.and_then(|(socket, _)| socket.set_nonblocking(true).map(|()| socket)) {
+                Ok(socket) => {
+                    let mut visitor = Unknown::new(socket, preamble_bytes);
+                    if is_silent(&mut visitor) { unknown.push(visitor).1 } else { None }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if limits::of_open_files(&error).is_some() => unknown.evict(),
+                Err(_) => None,
+            };
+            evicted_count += u64::from(evicted.is_some());
+        }
+        unknown.retain(is_silent);
+        self.strangers_count += strangers_count + evicted_count;
     }
 
     fn sleep(&self, conductor: &Socket) {
@@ -193,8 +208,19 @@ fn place_back(spec: &TrialSpec, place: &Place, conductor: &Socket, port: u16) ->
     Ok(Place::Ports { ip, first: port, count: place.ports_count() })
 }
 
-/// Connects and is welcomed by who knows the token.
+/// Connects and is welcomed by who knows the token. One that is dropped unheard tries again: strangers
+/// may crowd that port, too.
 fn try_way(spec: &TrialSpec, back: &Place, abort: &AtomicBool) -> io::Result<()> {
+    let end = Instant::now() + KNOCK_TIMEOUT;
+    loop {
+        match try_once(spec, back, abort) {
+            Err(error) if is_hang_up(&error) && Instant::now() < end && !is_aborted(abort) => thread::sleep(KNOCK_AGAIN),
+            tried => return tried,
+        }
+    }
+}
+
+fn try_once(spec: &TrialSpec, back: &Place, abort: &AtomicBool) -> io::Result<()> {
     let token = token_of(spec).map_err(io::Error::other)?;
     let socket = options::prepare(back.domain(), stream_transport(spec), &spec.socket, spec.role).map_err(io::Error::other)?;
     socket.connect_timeout(&back.address_of(CONDUCTOR)?, KNOCK_TIMEOUT)?;

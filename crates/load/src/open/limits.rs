@@ -10,6 +10,10 @@ use crate::LoadError;
 
 /// Open files beside those of connections: the pipe, the probes, strangers.
 const SPARE_FILES: u64 = 64;
+/// Peers without a token that are kept waiting, whatever is left.
+const LEAST_PENDING: u64 = 16;
+/// Most of them, over all ports: more than the connecting end ever has under way.
+const MOST_PENDING: u64 = 2048;
 /// Open files of a connection that a thread carries: its socket, and two to watch the thread.
 const FILES_A_THREAD: u64 = 3;
 /// Open files more where it executes a workload: what it waits for, and what wakes it.
@@ -27,17 +31,31 @@ pub fn raise_open_files() {
     }
 }
 
-/// Makes sure that the trial's connections can be open at once.
-///
-/// # Errors
-/// [`LoadError::Limit`] with the limit, its value and the way out.
-pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
+/// Peers without a token that a listening end may keep waiting: what the limit of open files leaves
+/// beside those that are open and those that the trial takes.
+pub fn pending_room(spec: &TrialSpec) -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    let left = limit.saturating_sub(open).saturating_sub(files_of(spec));
+    usize::try_from(left.clamp(LEAST_PENDING, MOST_PENDING)).unwrap_or(usize::MAX)
+}
+
+/// Open files that a trial takes at this end, and some to spare.
+fn files_of(spec: &TrialSpec) -> u64 {
     let each = match (is_a_thread_each(spec), spec.workload.is_some()) {
         (true, true) => FILES_A_THREAD + FILES_A_WORKER,
         (true, false) => FILES_A_THREAD,
         (false, _) => 1,
     };
-    let wanted: rlim_t = u64::from(spec.connections_count) * each + SPARE_FILES;
+    u64::from(spec.connections_count) * each + SPARE_FILES
+}
+
+/// Makes sure that the trial's connections can be open at once.
+///
+/// # Errors
+/// [`LoadError::Limit`] with the limit, its value and the way out.
+pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
+    let wanted: rlim_t = files_of(spec);
     let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     // More than the hard limit only a privileged process gets.
     if most >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted).is_ok() {
@@ -49,7 +67,7 @@ pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
     } else {
         format!("raise it (ulimit -Hn {wanted}, or LimitNOFILE={wanted} of the service)")
     };
-    let fewer = if each > 1 { ", choose an I/O model of few threads" } else { "" };
+    let fewer = if is_a_thread_each(spec) { ", choose an I/O model of few threads" } else { "" };
     Err(LoadError::Limit(format!(
         "{} connections take {wanted} open files, and RLIMIT_NOFILE allows {most} here; {way_out}{fewer}, or ask for fewer connections",
         spec.connections_count

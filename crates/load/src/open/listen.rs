@@ -5,32 +5,31 @@ use probe::clock::mono_ns;
 use schema::trial::{Opening, TrialSpec};
 use schema::workload::Transport;
 use socket2::Socket;
-use std::collections::{HashMap, VecDeque};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::place::last_port;
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, limits,
+    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, limits,
     numbers_of_streams, open_timeout, quic, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::options;
+use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections without a token yet that are kept waiting at most; more are strangers. More than the
-/// connecting end ever has under way.
-const MAX_UNKNOWN: usize = 2048;
-/// Least and most arrivals that the kernel keeps for a port; `net.core.somaxconn` bounds it too.
-const BACKLOG: (i32, i32) = (128, 4096);
+/// Arrivals that the kernel keeps for a port; `net.core.somaxconn` bounds it too. As many for one
+/// connection as for thousands: strangers wait in the same queue.
+const BACKLOG: i32 = 4096;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 1024;
 /// How often a row of free ports is looked for.
@@ -46,6 +45,7 @@ pub struct Listening {
     /// Takes connections of QUIC.
     over_quic: Option<::quic::Listener>,
     place: Place,
+    arrivals: Arc<Arrivals>,
     _folder: Option<Folder>,
     token: Token,
     spec: TrialSpec,
@@ -65,12 +65,27 @@ impl Listening {
         let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
         let folder = place.file().map(Folder::make).transpose()?;
         let Bound { sockets, receivers, place, over_udt, over_quic } = bind_all(spec, &place)?;
-        Ok(Self { sockets, receivers, over_udt, over_quic, place, _folder: folder, token: token_of(spec)?, spec: spec.clone() })
+        Ok(Self {
+            sockets,
+            receivers,
+            over_udt,
+            over_quic,
+            place,
+            arrivals: Arc::default(),
+            _folder: folder,
+            token: token_of(spec)?,
+            spec: spec.clone(),
+        })
     }
 
     /// The first port that connections come to; 0 where there are no ports.
     pub fn port(&self) -> u16 {
         self.place.first_port()
+    }
+
+    /// What has come so far, and comes while [`Listening::accept_all`] waits.
+    pub fn arrivals(&self) -> Arc<Arrivals> {
+        Arc::clone(&self.arrivals)
     }
 
     /// Waits for all connections of the trial.
@@ -102,7 +117,7 @@ impl Listening {
             }
             reception.drop_silent();
         }
-        let mut strangers_count = reception.strangers_count + reception.unknown.len() as u64;
+        self.arrivals.on_strangers(reception.unknown.len() as u64);
         let slots = reception.slots.into_iter().chain([reception.conductor]);
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
         let conductor = split_conductor(&mut connections)?;
@@ -113,18 +128,18 @@ impl Listening {
         if let (Transport::Udp, Some(conductor)) = (self.spec.transport, &conductor) {
             let unblocked = |error| LoadError::host("the conductor's socket", error, "");
             conductor.set_nonblocking(true).map_err(unblocked)?;
-            let (flows, strangers) = udp::accept(&self.spec, &self.receivers, conductor, abort)?;
+            connections = udp::accept(&self.spec, &self.receivers, conductor, &self.arrivals, abort)?;
             conductor.set_nonblocking(false).map_err(unblocked)?;
-            connections = flows;
-            strangers_count += strangers;
         }
-        let UdtOpened { connections: over_udt, threads: library_threads, strangers_count: udt_strangers_count } =
-            udt::accept_all(&self.spec, &self.over_udt, abort)?;
-        let (over_quic, quic_strangers_count) =
-            self.over_quic.as_mut().map_or_else(|| Ok((Vec::new(), 0)), |listener| quic::accept(&self.spec, listener, &place, abort))?;
-        strangers_count += udt_strangers_count + quic_strangers_count;
+        let UdtOpened { connections: over_udt, threads: library_threads } =
+            udt::accept_all(&self.spec, &self.over_udt, &self.arrivals, abort)?;
+        let over_quic = match &mut self.over_quic {
+            Some(listener) => quic::accept(&self.spec, listener, &place, &self.arrivals, abort)?,
+            None => Vec::new(),
+        };
         settle(&connections, &self.spec)?;
         let listeners = if self.spec.workload.is_some() { self.sockets } else { Vec::new() };
+        let strangers_count = self.arrivals.strangers_count();
         Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
     }
 }
@@ -177,8 +192,7 @@ fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadErro
         socket.set_reuse_address(true).map_err(bound)?;
     }
     socket.bind(&place.address_of(port).map_err(bound)?).map_err(bound)?;
-    let backlog = i32::try_from(spec.connections_count).unwrap_or(i32::MAX).clamp(BACKLOG.0, BACKLOG.1);
-    socket.listen(backlog).map_err(bound)?;
+    socket.listen(BACKLOG).map_err(bound)?;
     socket.set_nonblocking(true).map_err(bound)?;
     Ok(socket)
 }
@@ -242,11 +256,8 @@ struct Reception<'a> {
     awaited_count: usize,
     known_count: usize,
     /// By the number that the kernel tells with their events.
-    unknown: HashMap<u64, Unknown>,
-    /// The same in the order of their arrival, and some that are no longer unknown.
-    silent: VecDeque<(Instant, u64)>,
-    next_arrival: u64,
-    strangers_count: u64,
+    unknown: Pending<Unknown>,
+    arrivals: &'a Arrivals,
 }
 
 /// The place of a connection.
@@ -269,6 +280,7 @@ impl Slot {
 /// Somebody who has not said yet who it is.
 pub(super) struct Unknown {
     pub socket: Socket,
+    since: Instant,
     opening_mono_ns: u64,
     have: usize,
     bytes: Vec<u8>,
@@ -295,10 +307,8 @@ impl<'a> Reception<'a> {
             conductor: if has_conductor { Slot::Awaited } else { Slot::Closed },
             awaited_count: awaited.len() + usize::from(has_conductor),
             known_count: 0,
-            unknown: HashMap::new(),
-            silent: VecDeque::new(),
-            next_arrival: listening.sockets.len() as u64,
-            strangers_count: 0,
+            unknown: Pending::new(limits::pending_room(&listening.spec), listening.sockets.len() as u64),
+            arrivals: &listening.arrivals,
         })
     }
 
@@ -307,41 +317,46 @@ impl<'a> Reception<'a> {
             let socket = match listener.accept() {
                 Ok((socket, _)) => socket,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // One that was gone before it was accepted, or an interruption: the next, please.
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => continue,
-                Err(error) => {
-                    return Err(limits::of_open_files(&error).unwrap_or_else(|| LoadError::host("accepting a connection", error, "")));
-                }
+                Err(error) => match limits::of_open_files(&error) {
+                    // The file of whoever has been silent longest is wanted for the next.
+                    Some(_) if self.unknown.evict().is_some() => {
+                        self.arrivals.on_stranger();
+                        continue;
+                    }
+                    Some(limit) => return Err(limit),
+                    // One that was gone before it was accepted, or an interruption (accept(2), "Error handling").
+                    None => continue,
+                },
             };
-            if self.unknown.len() >= MAX_UNKNOWN || socket.set_nonblocking(true).is_err() {
-                self.strangers_count += 1;
+            if socket.set_nonblocking(true).is_err() {
+                self.arrivals.on_stranger();
                 continue;
             }
             let mut unknown = Unknown::new(socket, self.preamble_bytes);
             // Most have said who they are before they are taken from the queue.
             match unknown.hear(self.token) {
-                Heard::NotYet => self.keep(unknown)?,
+                Heard::NotYet => self.keep(unknown),
                 heard => self.judge(&heard, unknown),
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, unknown: Unknown) -> Result<(), LoadError> {
-        let arrival = self.next_arrival;
-        self.next_arrival += 1;
-        watch(&self.epoll, &unknown.socket, EpollFlags::EPOLLIN | EpollFlags::EPOLLET, arrival)?;
-        self.unknown.insert(arrival, unknown);
-        self.silent.push_back((Instant::now(), arrival));
-        Ok(())
+    fn keep(&mut self, unknown: Unknown) {
+        let (arrival, evicted) = self.unknown.push(unknown);
+        self.arrivals.on_strangers(u64::from(evicted.is_some()));
+        let Some(unknown) = self.unknown.take(arrival) else { return };
+        // What cannot be watched is never heard.
+        match watch(&self.epoll, &unknown.socket, EpollFlags::EPOLLIN | EpollFlags::EPOLLET, arrival) {
+            Ok(()) => self.unknown.put_back(arrival, unknown),
+            Err(_) => self.arrivals.on_stranger(),
+        }
     }
 
     fn on_bytes(&mut self, arrival: u64) {
-        let Some(mut unknown) = self.unknown.remove(&arrival) else { return };
+        let Some(mut unknown) = self.unknown.take(arrival) else { return };
         match unknown.hear(self.token) {
-            Heard::NotYet => {
-                self.unknown.insert(arrival, unknown);
-            }
+            Heard::NotYet => self.unknown.put_back(arrival, unknown),
             heard => self.judge(&heard, unknown),
         }
     }
@@ -357,10 +372,11 @@ impl<'a> Reception<'a> {
                 let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
                 *slot = Slot::Taken(Connection { number: *number, socket: unknown.socket, times });
                 self.known_count += 1;
+                self.arrivals.on_known();
             }
             return;
         }
-        self.strangers_count += 1;
+        self.arrivals.on_stranger();
     }
 
     fn slot(&mut self, number: u32) -> Option<&mut Slot> {
@@ -369,15 +385,8 @@ impl<'a> Reception<'a> {
 
     /// Drops those that have not said in time who they are.
     fn drop_silent(&mut self) {
-        while let Some((since, arrival)) = self.silent.front() {
-            let is_known = !self.unknown.contains_key(arrival);
-            if !is_known && since.elapsed() <= PREAMBLE_TIMEOUT {
-                return;
-            }
-            if self.unknown.remove(arrival).is_some() {
-                self.strangers_count += 1;
-            }
-            self.silent.pop_front();
+        while self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT).is_some() {
+            self.arrivals.on_stranger();
         }
     }
 }
@@ -392,7 +401,7 @@ pub(super) enum Heard {
 impl Unknown {
     /// One that has just come, by a socket that does not block.
     pub fn new(socket: Socket, preamble_bytes: usize) -> Self {
-        Self { socket, opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
+        Self { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
     }
 
     /// Reads all that is there, but nothing behind the preamble.

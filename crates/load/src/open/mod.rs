@@ -23,7 +23,7 @@ use schema::workload::{IoModel, Transport};
 use socket2::Socket;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use workload::datagrams::HEADER_BYTES;
@@ -105,6 +105,37 @@ pub struct Opened {
     pub listeners: Vec<Socket>,
     /// Where this end connects to during the trial, where it does.
     pub place: Place,
+}
+
+/// What has come to a listening end so far, for those who ask meanwhile.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    known: AtomicU64,
+    strangers: AtomicU64,
+}
+
+impl Arrivals {
+    /// Connections that were dropped because they did not present the token.
+    pub fn strangers_count(&self) -> u64 {
+        self.strangers.load(Ordering::Relaxed)
+    }
+
+    /// Connections so far: of the trial, and of others.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.known.load(Ordering::Relaxed), self.strangers_count())
+    }
+
+    fn on_known(&self) {
+        self.known.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn on_strangers(&self, count: u64) {
+        self.strangers.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn on_stranger(&self) {
+        self.on_strangers(1);
+    }
 }
 
 /// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Place, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
+use super::{Arrivals, Place, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::preamble::{self, WELCOME};
 
@@ -102,19 +102,20 @@ impl Open {
     }
 }
 
-/// Waits for all connections of the trial. Returns them, and how many strangers came.
+/// Waits for all connections of the trial.
 pub(super) fn accept(
     spec: &TrialSpec,
     listener: &mut Listener,
     place: &Place,
+    arrivals: &Arrivals,
     abort: &AtomicBool,
-) -> Result<(Vec<QuicConnection>, u64), LoadError> {
+) -> Result<Vec<QuicConnection>, LoadError> {
     let failed = |error| LoadError::host("accepting QUIC connections", error, "");
     let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(spec, place)?);
     let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
     let want = awaited.len();
     let end = Instant::now() + open_timeout(want);
-    let (mut opens, mut connections, mut strangers_count) = (Vec::<Open>::new(), Vec::new(), 0);
+    let (mut opens, mut connections, mut dropped_count) = (Vec::<Open>::new(), Vec::new(), 0);
     while !awaited.is_empty() {
         if is_aborted(abort) {
             return Err(LoadError::Peer("aborted while waiting for QUIC connections".to_owned()));
@@ -133,6 +134,8 @@ pub(super) fn accept(
             rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
         }
         listener.take(local, &mut lines).map_err(failed)?;
+        arrivals.on_strangers(listener.strangers_count() - dropped_count);
+        dropped_count = listener.strangers_count();
         let mut rest = rest.into_iter();
         opens = lines
             .into_iter()
@@ -148,14 +151,15 @@ pub(super) fn accept(
                 Some(true) => match preamble::decode(&token, &open.heard).filter(|number| awaited.contains(number)) {
                     Some(number) if open.say(&vec![WELCOME; length]) => {
                         awaited.remove(&number);
+                        arrivals.on_known();
                         connections.push(open.opened(number));
                     }
                     _ => {
                         open.line.close();
-                        strangers_count += 1;
+                        arrivals.on_stranger();
                     }
                 },
-                _ => strangers_count += 1,
+                _ => arrivals.on_stranger(),
             }
         }
         // Those that are open still have packets to send again until their load begins.
@@ -165,7 +169,8 @@ pub(super) fn accept(
         thread::sleep(LOOK);
     }
     connections.sort_by_key(|connection| connection.number);
-    Ok((connections, strangers_count + opens.len() as u64 + listener.strangers_count()))
+    arrivals.on_strangers(opens.len() as u64);
+    Ok(connections)
 }
 
 /// The connecting end: opens all connections of the trial.

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::caller::Caller;
-use super::{Connection, EVENTS, Place, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
+use super::{Arrivals, Connection, EVENTS, Place, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
 use crate::LoadError;
 use crate::options;
 use crate::preamble::{self, Token, WELCOME};
@@ -47,15 +47,15 @@ pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<Vec<UdpSocket>, Lo
     Ok(sockets)
 }
 
-/// The listening end: waits for all flows, until the connecting end has all its welcomes. Returns
-/// them, and how many datagrams were strangers'.
+/// The listening end: waits for all flows, until the connecting end has all its welcomes.
 pub(super) fn accept(
     spec: &TrialSpec,
     listeners: &[UdpSocket],
     conductor: &Socket,
+    arrivals: &Arrivals,
     abort: &AtomicBool,
-) -> Result<(Vec<Connection>, u64), LoadError> {
-    let mut reception = Reception::new(spec, listeners, conductor)?;
+) -> Result<Vec<Connection>, LoadError> {
+    let mut reception = Reception::new(spec, listeners, conductor, arrivals)?;
     let end = Instant::now() + open_timeout(reception.slots.len());
     let mut events = [EpollEvent::empty(); EVENTS];
     loop {
@@ -95,11 +95,11 @@ struct Reception<'a> {
     epoll: Epoll,
     listeners_count: usize,
     slots: Vec<Option<Connection>>,
-    strangers_count: u64,
+    arrivals: &'a Arrivals,
 }
 
 impl<'a> Reception<'a> {
-    fn new(spec: &'a TrialSpec, listeners: &[UdpSocket], conductor: &Socket) -> Result<Self, LoadError> {
+    fn new(spec: &'a TrialSpec, listeners: &[UdpSocket], conductor: &Socket, arrivals: &'a Arrivals) -> Result<Self, LoadError> {
         let failed = |error: io::Error| LoadError::host("waiting for datagrams", error, "");
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|error| failed(error.into()))?;
         for (number, socket) in (0u64..).zip(listeners) {
@@ -116,7 +116,7 @@ impl<'a> Reception<'a> {
             epoll,
             listeners_count: listeners.len(),
             slots: (0..slots).map(|_| None).collect(),
-            strangers_count: 0,
+            arrivals,
         })
     }
 
@@ -132,7 +132,7 @@ impl<'a> Reception<'a> {
             };
             let number = preamble::decode(&self.token, &bytes[..count]).filter(|_| count == self.preamble_bytes);
             let Some(slot) = number.and_then(|number| self.slots.get_mut(number as usize)) else {
-                self.strangers_count += 1;
+                self.arrivals.on_stranger();
                 continue;
             };
             // Its own socket answers what comes twice; this one was there before that was.
@@ -149,6 +149,7 @@ impl<'a> Reception<'a> {
             watch(&self.epoll, &socket, EpollFlags::EPOLLIN, self.listeners_count as u64 + u64::from(number))?;
             let _ = socket.send(&vec![WELCOME; self.preamble_bytes]);
             self.slots[number as usize] = Some(Connection { number, socket, times });
+            self.arrivals.on_known();
         }
         Ok(())
     }
@@ -168,10 +169,10 @@ impl<'a> Reception<'a> {
         }
     }
 
-    fn finish(self) -> (Vec<Connection>, u64) {
+    fn finish(self) -> Vec<Connection> {
         let connections: Vec<Connection> = self.slots.into_iter().flatten().collect();
         drain(&connections);
-        (connections, self.strangers_count)
+        connections
     }
 }
 

@@ -18,9 +18,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use udt::{Library, Socket, State};
 
-use super::{Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
+use super::{Arrivals, Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::carrier::udt::{TICK, UdtView};
+use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 use crate::sockopt;
 use crate::thread::pin_this_thread;
@@ -29,8 +30,10 @@ use crate::thread::pin_this_thread;
 const THREAD_NAME: &str = "udt";
 /// Connections under way at most: the library keeps as many waiting at a port.
 const UNDER_WAY: usize = 64;
-/// Connections without a token yet that are kept waiting at most; more are strangers.
+/// Connections without a token yet that are kept waiting at most.
 const MOST_UNKNOWN: usize = 256;
+/// Arrivals taken before the others get their turn.
+const ARRIVALS_AT_A_TIME: usize = 256;
 /// How often both ends look what has come.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a connection may take to present its token.
@@ -60,14 +63,12 @@ pub struct UdtConnection {
 pub(super) struct UdtOpened {
     pub connections: Vec<UdtConnection>,
     pub threads: Vec<u32>,
-    pub strangers_count: u64,
 }
 
 impl UdtOpened {
     fn add(&mut self, more: Self) {
         self.connections.extend(more.connections);
         self.threads.extend(more.threads);
-        self.strangers_count += more.strangers_count;
     }
 }
 
@@ -158,17 +159,22 @@ fn listen(spec: &TrialSpec, transport: Transport, place: &Place) -> Result<UdtLi
 }
 
 /// Waits for all connections of the trial, of one library after the other.
-pub(super) fn accept_all(spec: &TrialSpec, listeners: &[UdtListener], abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+pub(super) fn accept_all(
+    spec: &TrialSpec,
+    listeners: &[UdtListener],
+    arrivals: &Arrivals,
+    abort: &AtomicBool,
+) -> Result<UdtOpened, LoadError> {
     let mut opened = UdtOpened::default();
     for listener in listeners {
-        opened.add(accept(spec, listener, abort)?);
+        opened.add(accept(spec, listener, arrivals, abort)?);
     }
     Ok(opened)
 }
 
-fn accept(spec: &TrialSpec, listener: &UdtListener, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+fn accept(spec: &TrialSpec, listener: &UdtListener, arrivals: &Arrivals, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
     let name = title(listener.transport);
-    let mut reception = Reception::new(spec, listener.transport)?;
+    let mut reception = Reception::new(spec, listener.transport, arrivals)?;
     let want = reception.awaited.len();
     let timeout = open_timeout(want);
     let end = Instant::now() + timeout;
@@ -186,17 +192,18 @@ fn accept(spec: &TrialSpec, listener: &UdtListener, abort: &AtomicBool) -> Resul
         reception.hear()?;
         thread::sleep(LOOK);
     }
-    reception.opened.strangers_count += reception.unknown.len() as u64;
+    arrivals.on_strangers(reception.unknown.len() as u64);
     reception.opened.threads.clone_from(&listener.threads);
     Ok(reception.opened)
 }
 
 /// What arrives at the listening end.
-struct Reception {
+struct Reception<'a> {
     token: Token,
     preamble_bytes: usize,
     awaited: BTreeSet<u32>,
-    unknown: Vec<Unknown>,
+    unknown: Pending<Unknown>,
+    arrivals: &'a Arrivals,
     opened: UdtOpened,
 }
 
@@ -216,48 +223,58 @@ enum Heard {
     Stranger,
 }
 
-impl Reception {
-    fn new(spec: &TrialSpec, transport: Transport) -> Result<Self, LoadError> {
+impl<'a> Reception<'a> {
+    fn new(spec: &TrialSpec, transport: Transport, arrivals: &'a Arrivals) -> Result<Self, LoadError> {
         Ok(Self {
             token: token_of(spec)?,
             preamble_bytes: preamble::length(&spec.socket),
             awaited: numbers_over(spec, transport).into_iter().collect(),
-            unknown: Vec::new(),
+            unknown: Pending::new(MOST_UNKNOWN, 0),
+            arrivals,
             opened: UdtOpened::default(),
         })
     }
 
     fn take(&mut self, listener: &Socket) -> Result<(), LoadError> {
-        loop {
+        for _ in 0..ARRIVALS_AT_A_TIME {
             let socket = match listener.accept() {
                 Ok(socket) => socket,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(LoadError::host(format!("accepting a connection of {}", listener.library().title()), error, "")),
             };
-            if self.unknown.len() >= MOST_UNKNOWN || socket.set_waiting(None).is_err() {
-                self.opened.strangers_count += 1;
+            if socket.set_waiting(None).is_err() {
+                self.arrivals.on_stranger();
                 continue;
             }
             let bytes = vec![0; self.preamble_bytes];
-            self.unknown.push(Unknown { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes });
+            let arrived = Unknown { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes };
+            self.judge(arrived)?;
         }
+        Ok(())
     }
 
     /// Welcomes those that said who they are, and drops those that are nobody, or say nothing.
     fn hear(&mut self) -> Result<(), LoadError> {
-        for mut unknown in std::mem::take(&mut self.unknown) {
-            match unknown.hear(&self.token) {
-                Heard::NotYet if unknown.since.elapsed() <= PREAMBLE_TIMEOUT => self.unknown.push(unknown),
-                Heard::Known(number) if self.awaited.contains(&number) => {
-                    // An empty send buffer takes it; one that has hung up is awaited again.
-                    if unknown.socket.send(&vec![WELCOME; self.preamble_bytes]).is_ok() {
-                        self.awaited.remove(&number);
-                        let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
-                        self.opened.connections.push(opened(number, unknown.socket, times)?);
-                    }
-                }
-                Heard::NotYet | Heard::Known(_) | Heard::Stranger => self.opened.strangers_count += 1,
+        self.unknown.drain().try_for_each(|unknown| self.judge(unknown))
+    }
+
+    /// The same for one of them: most have said who they are before they are taken from the queue.
+    fn judge(&mut self, mut unknown: Unknown) -> Result<(), LoadError> {
+        match unknown.hear(&self.token) {
+            Heard::NotYet if unknown.since.elapsed() <= PREAMBLE_TIMEOUT => {
+                let (_, evicted) = self.unknown.push(unknown);
+                self.arrivals.on_strangers(u64::from(evicted.is_some()));
             }
+            Heard::Known(number) if self.awaited.contains(&number) => {
+                // An empty send buffer takes it; one that has hung up is awaited again.
+                if unknown.socket.send(&vec![WELCOME; self.preamble_bytes]).is_ok() {
+                    self.awaited.remove(&number);
+                    self.arrivals.on_known();
+                    let times = Times { opening_mono_ns: unknown.opening_mono_ns, opened_mono_ns: mono_ns() };
+                    self.opened.connections.push(opened(number, unknown.socket, times)?);
+                }
+            }
+            Heard::NotYet | Heard::Known(_) | Heard::Stranger => self.arrivals.on_stranger(),
         }
         Ok(())
     }
@@ -289,7 +306,7 @@ pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -
     for transport in transports(spec) {
         let call_all = || Calling::new(spec, transport, place)?.call_all(abort);
         let (connections, threads) = on_named_thread(spec, library_of(transport), call_all)?;
-        opened.add(UdtOpened { connections, threads, strangers_count: 0 });
+        opened.add(UdtOpened { connections, threads });
     }
     Ok(opened)
 }
@@ -311,6 +328,8 @@ struct Call {
     socket: Socket,
     opening_mono_ns: u64,
     is_greeted: bool,
+    /// Whether the other end hung up on it before.
+    was_dropped: bool,
     heard_bytes: usize,
 }
 
@@ -333,7 +352,7 @@ impl<'a> Calling<'a> {
             while calls.len() < UNDER_WAY
                 && let Some(number) = next.next()
             {
-                calls.push(self.call(*number, mono_ns())?);
+                calls.push(self.call(*number, mono_ns(), false)?);
             }
             for mut call in std::mem::take(&mut calls) {
                 if self.look(&mut call)? {
@@ -348,10 +367,10 @@ impl<'a> Calling<'a> {
         Ok(connections)
     }
 
-    fn call(&self, number: u32, opening_mono_ns: u64) -> Result<Call, LoadError> {
+    fn call(&self, number: u32, opening_mono_ns: u64, was_dropped: bool) -> Result<Call, LoadError> {
         let socket = prepare(self.spec, self.transport, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
         socket.connect(self.address).map_err(|error| self.unreachable(error))?;
-        Ok(Call { number, socket, opening_mono_ns, is_greeted: false, heard_bytes: 0 })
+        Ok(Call { number, socket, opening_mono_ns, is_greeted: false, was_dropped, heard_bytes: 0 })
     }
 
     /// Presents the token as soon as the connection stands; whether the welcome is all there.
@@ -371,22 +390,25 @@ impl<'a> Calling<'a> {
                 }
                 Ok(count) => call.heard_bytes += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(self.unwelcome(&error)),
+                // Whether it has broken is judged by its state.
+                Err(_) => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    /// Goes on with one that is not open yet: the library gives up after 3 s, this only later.
+    /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
+    /// was dropped unheard, as a listening end does where strangers crowd it, is called again.
     fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;
         let late = || io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.as_secs()));
+        let was_dropped = call.was_dropped || call.is_greeted;
         match call.socket.state() {
-            State::Broken if call.is_greeted => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
-            _ if is_late && call.is_greeted => Err(self.unwelcome(&late())),
+            State::Broken if is_late && was_dropped => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
+            _ if is_late && was_dropped => Err(self.unwelcome(&late())),
             _ if is_late => Err(self.unreachable(late())),
-            State::Broken => self.call(call.number, call.opening_mono_ns),
+            State::Broken => self.call(call.number, call.opening_mono_ns, was_dropped),
             State::Connecting | State::Connected => Ok(call),
         }
     }

@@ -1,0 +1,47 @@
+"""Connections that do not open: what the far end saw is told, and whose fault it was."""
+
+from typing import Any, cast
+
+import pytest
+
+from whyperf.run.agent import Agent
+from whyperf.run.errors import AgentError, DisturbedError, Fault
+from whyperf.run.trial import _with_far_side
+
+
+class Far:
+    """A far end that tells this of its opening."""
+
+    def __init__(self, strangers: int, problem: str | None) -> None:
+        """No connection has come."""
+        self._seen = {"connections_count": 0, "strangers_count": strangers, "problem": problem}
+
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Tells it."""
+        assert request == {"request": "describe_opening"}
+        return {"reply": "opening", **self._seen}
+
+
+@pytest.mark.parametrize(
+    ("strangers", "problem", "text"),
+    [
+        (0, None, "not welcomed"),
+        (0, "too many connections", "not welcomed; the far end: too many connections"),
+        (
+            9,
+            None,
+            "not welcomed; the far end: 0 connections had arrived; "
+            "connections without the trial's token that came to its port: 9",
+        ),
+        (
+            9,
+            "too many connections",
+            "not welcomed; the far end: too many connections; "
+            "connections without the trial's token that came to its port: 9",
+        ),
+    ],
+)
+def test_the_far_end_s_own_reason_is_told(strangers: int, problem: str | None, text: str) -> None:
+    error = _with_far_side(AgentError("not welcomed", Fault.PEER), cast("Agent", Far(strangers, problem)))
+    assert (str(error), error.fault) == (text, Fault.PEER)
+    assert isinstance(error, DisturbedError) == (strangers > 0)

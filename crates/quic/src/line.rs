@@ -108,9 +108,10 @@ impl Line {
         // Its own port makes it another's than those that are open at the same time; the clock, than those before.
         let port = socket.local_addr()?.as_socket().map_or(0, |own| own.port());
         let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let [.., a, b, c, d, e, f] = now_ns.to_be_bytes();
-        let [high, low] = port.to_be_bytes();
-        let destination = identity.destination([high, low, a, b, c, d, e, f]);
+        let mut drawn = [0; 8];
+        drawn[..2].copy_from_slice(&port.to_be_bytes());
+        drawn[2..].copy_from_slice(&now_ns.to_be_bytes()[10..]);
+        let destination = identity.destination(drawn);
         config.initial_dst_cid_provider(Arc::new(move || destination));
         config.transport_config(Arc::new(settings.transport(packet_bytes(&socket, address))?));
         let (handle, connection) = endpoint.connect(Instant::now(), config, address, NAME).map_err(io::Error::other)?;

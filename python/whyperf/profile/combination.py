@@ -104,6 +104,7 @@ def resolve(
         raise ProfileError("", "transport", f"{problem}{_over_udp(workload, transport)}")
     everything |= _defaults_over(transport, given)
     everything["io_model"] = io_model = _io_model(everything, workload)
+    _refuse_io_model(io_model, transport, workload)
     schedule = schedule_of({"schedule": _resolved("schedule", everything)}, schedules or {})
     if schedule is not None:
         _refuse_ends(given, schedule, by_bytes=by_bytes)
@@ -212,6 +213,17 @@ def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
     return "blocking" if isinstance(many, int) and many <= MOST_BLOCKING else "epoll"
 
 
+def _refuse_io_model(io_model: str, transport: str, workload: Workload) -> None:
+    """What the agents' few threads for all connections do not carry (crates/load/src/open/mod.rs, engine/mod.rs)."""
+    if transport in BY_LIBRARY and io_model != "blocking":
+        problem = f"{transport} has a thread for each connection; choose blocking, or leave the factor out"
+        raise ProfileError("", "io_model", problem)
+    if transport == "udp" and io_model == "io_uring" and workload.metric != "datagrams":
+        raise ProfileError(
+            "", "io_model", f"io_uring does not carry {workload.name} over udp; choose blocking or epoll"
+        )
+
+
 def _over_udp(workload: Workload, transport: str) -> str:
     return "; udp-stream and udp-rr run over udp" if transport == "udp" and "tcp" in workload.transports else ""
 
@@ -236,6 +248,9 @@ def _resolved(name: str, levels: Mapping[str, Level]) -> Level:
 def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed: bool, timed: bool) -> None:
     if "rtt_probe" in given and cell.get("rtt_probe_ms") == "none":
         raise ProfileError("", "rtt_probe", "there is no probe to carry; set rtt_probe_ms too, or leave the factor out")
+    if cell.get("kernel_timestamps") and cell["io_model"] == "io_uring":
+        problem = "io_uring and the kernel's time stamps exclude each other; choose io_model blocking or epoll"
+        raise ProfileError("", "kernel_timestamps", problem)
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)

@@ -93,3 +93,20 @@ def test_what_carries_the_probe_needs_a_probe() -> None:
 def test_two_libraries_may_compete() -> None:
     cell = resolve({"transport": "udt", "schedule": "mixed", "competitor": "quic"}, testbed=True)
     assert (cell["transport"], cell["competitor"]) == ("udt", "quic")
+
+
+@pytest.mark.parametrize(
+    ("levels", "name", "problem"),
+    [
+        ({"transport": "quic", "io_model": "epoll"}, "io_model", "quic has a thread for each connection"),
+        ({"transport": "udt", "io_model": "io_uring"}, "io_model", "udt has a thread for each connection"),
+        ({"transport": "udp", "workload": "udp-rr", "io_model": "io_uring"}, "io_model", "does not carry udp-rr"),
+        ({"workload": "rr", "io_model": "io_uring", "kernel_timestamps": True}, "kernel_timestamps", "exclude each"),
+    ],
+)
+def test_io_models_that_the_agents_refuse_are_refused_before_the_run(
+    levels: dict[str, bool | str], name: str, problem: str
+) -> None:
+    with pytest.raises(ProfileError, match=problem) as caught:
+        resolve(levels, testbed=True)
+    assert name in str(caught.value)

@@ -28,8 +28,8 @@ test: setup-test    ## all tests but the longest: cargo's, then pytest's, those 
 test-long: setup-test    ## the longest tests, a shorter one of whose kind is in test: three minutes; not a part of test
 	$(BIN)/pytest -m slow
 
-truth: setup-run    ## how often the explanation is right, on causes put there on purpose: half an hour; writes docs/accuracy.md
-	$(BIN)/whyperf truth --verify --page docs/accuracy.md
+truth: setup-run    ## how often the explanation is right, on causes put there on purpose: half an hour; writes docs/background/accuracy.md
+	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
 
 test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not a part of test
 	@scripts/packages kernels

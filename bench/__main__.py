@@ -27,7 +27,9 @@ def main(arguments: list[str]) -> int:
     tell.print_table(summaries, Console(width=None if sys.stdout.isatty() else 160))
     for doubt in summary.doubts(samples):
         print(f"doubt: {doubt}")
-    print(f"{folder / 'bench.json'} has every sample, {folder / 'bench.md'} the table for docs/performance.md")
+    print(
+        f"{folder / 'bench.json'} has every sample, {folder / 'bench.md'} the table for docs/background/performance.md"
+    )
     return 0
 
 

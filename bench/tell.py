@@ -1,4 +1,4 @@
-"""The result as a table for people, as Markdown for docs/performance.md, and as JSON."""
+"""The result as a table for people, as Markdown for docs/background/performance.md, and as JSON."""
 
 import json
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def print_table(summaries: list[CellSummary], console: Console) -> None:
 
 
 def markdown(summaries: list[CellSummary], setting: Setting, machine: dict[str, str]) -> str:
-    """The fragment for docs/performance.md."""
+    """The fragment for docs/background/performance.md."""
     pairs = max((comparison.rate.pairs for summary in summaries for comparison in summary.against.values()), default=0)
     window = f"{setting.window_bytes} bytes" if setting.window_bytes else "the kernel's default"
     facts = [

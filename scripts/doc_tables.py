@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def main() -> None:
-    """Rewrites every document that has sections."""
-    for document in sorted((ROOT / "docs").glob("*.md")):
+def main(folder: Path = ROOT / "docs") -> None:
+    """Rewrites every document of the folder and its subfolders that has sections."""
+    for document in sorted(folder.rglob("*.md")):
         text = document.read_text()
         current = filled(text)
         if current != text:

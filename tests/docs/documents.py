@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -25,6 +25,11 @@ class Example:
     document: str
     commands: tuple[list[str], ...]
     exit_codes: tuple[int, ...]
+
+
+def name_of(document: Path) -> str:
+    """The document's path below the root, such as `docs/how-to/paths.md`."""
+    return str(document.relative_to(ROOT))
 
 
 def links(text: str) -> list[str]:
@@ -46,4 +51,4 @@ def examples() -> Iterator[Example]:
             commands = tuple(shlex.split(line, comments=True) for line in lines)
             words = dict(word.split("=") for word in (found["words"] or "").split())
             codes = tuple(int(code) for code in words.get("exit", "0").split(","))
-            yield Example(document.name, commands, codes)
+            yield Example(name_of(document), commands, codes)

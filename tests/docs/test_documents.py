@@ -6,39 +6,52 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from scripts.doc_tables import filled
-from tests.docs.documents import DOCUMENTS, ROOT, anchors, links
+from scripts.doc_tables import filled, main
+from tests.docs.documents import DOCUMENTS, ROOT, anchors, links, name_of
 from whyperf.analyze import Summary
 from whyperf.analyze.spread import Spread
 from whyperf.profile import FACTORS
 from whyperf.profile.find import shipped_names
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_links_lead_somewhere(document: Path) -> None:
     for link in links(document.read_text()):
         if "://" in link:
             continue
         target, _, anchor = link.partition("#")
         file = (document.parent / target).resolve() if target else document
-        assert file.exists(), f"{document.name} links to {link}"
+        assert file.exists(), f"{name_of(document)} links to {link}"
         if anchor:
-            assert anchor in anchors(file.read_text()), f"{document.name} links to {link}"
+            assert anchor in anchors(file.read_text()), f"{name_of(document)} links to {link}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_generated_tables_are_current(document: Path) -> None:
     text = document.read_text()
     assert filled(text) == text, "run make schemas"
 
 
+def test_tables_are_written_in_subfolders(tmp_path: Path) -> None:
+    page = tmp_path / "reference" / "page.md"
+    page.parent.mkdir()
+    page.write_text("<!-- table warnings -->\n<!-- end -->\n")
+    main(tmp_path)
+    assert "| Code |" in page.read_text()
+
+
+def test_pages_of_all_folders_are_checked() -> None:
+    folders = {document.parent.name for document in DOCUMENTS if document.is_relative_to(ROOT / "docs")}
+    assert folders >= {path.name for path in (ROOT / "docs").iterdir() if any(path.glob("*.md"))}
+
+
 def test_every_factor_is_documented() -> None:
-    text = (ROOT / "docs/profiles.md").read_text()
+    text = (ROOT / "docs/reference/profiles.md").read_text()
     assert [factor.name for factor in FACTORS if f"| `{factor.name}` |" not in text] == []
 
 
 def test_every_shipped_profile_is_documented() -> None:
-    text = (ROOT / "docs/profiles.md").read_text()
+    text = (ROOT / "docs/reference/profiles.md").read_text()
     assert [name for name in shipped_names() if f"| `{name}` |" not in text] == []
 
 
@@ -46,7 +59,7 @@ def test_make_targets_in_documents_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for document in DOCUMENTS:
         named = set(re.findall(r"(?:^\$ |`)make ([a-z-]+)", document.read_text(), re.MULTILINE))
-        assert named <= targets, document.name
+        assert named <= targets, name_of(document)
 
 
 def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -68,7 +81,7 @@ def _models(annotation: object) -> list[type[BaseModel]]:
 
 
 def test_every_field_of_the_result_is_documented() -> None:
-    text = (ROOT / "docs/result-json.md").read_text()
+    text = (ROOT / "docs/reference/result-json.md").read_text()
     documented = {
         name.replace("<end>", end).replace("<latency>", latency).replace("<spread>", spread).replace("<state>", state)
         for name in re.findall(r"`([^`\s]+)`", text)

@@ -19,7 +19,7 @@ from whyperf.run.trial import Progress, run_trial
 
 HOSTS = ("near", "far")
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-#: What both ends say before the payload, where the window is 64 KB or more (docs/protocol.md).
+#: What both ends say before the payload, where the window is 64 KB or more (docs/reference/protocol.md).
 PREAMBLE_BYTES = 40
 #: What the receiver says behind it.
 COUNT_BYTES = 8

@@ -54,7 +54,7 @@ def whyperf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_the_json_is_the_documented_result(whyperf: Whyperf, tmp_path: Path) -> None:
     done = whyperf("run", "mine.toml", "--out", "results", "--json")
     assert done.status == 0, done.err
-    # Nothing more and nothing less than the fields that docs/result-json.md names.
+    # Nothing more and nothing less than the fields that docs/reference/result-json.md names.
     summary = Summary.model_validate(done.json)
     assert (summary.experiment, summary.origin, summary.profile) == ("results", "host", "mine")
     assert summary.testbed == "veth"

@@ -25,7 +25,7 @@ ATM_MTU_BYTES = 9188
 TRANSFER_BYTES = 400_000
 #: How often a cell is measured again that a busy host may have disturbed.
 ATTEMPTS = 2
-#: What the receiver of a connection says at its end, beside the welcome (docs/protocol.md).
+#: What the receiver of a connection says at its end, beside the welcome (docs/reference/protocol.md).
 COUNT_BYTES = 8
 
 

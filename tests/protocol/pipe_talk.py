@@ -1,4 +1,4 @@
-"""A conversation with `whyperf-agent serve`, frame by frame, as docs/protocol.md describes it.
+"""A conversation with `whyperf-agent serve`, frame by frame, as docs/reference/protocol.md describes it.
 
 Written from that page and not with the controller's code, so that the two are checked against each other.
 """

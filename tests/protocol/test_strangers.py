@@ -34,7 +34,7 @@ LIMITS = [pytest.param(None, id="the host's limit of files"), pytest.param(1024,
 
 
 def preamble(number: int, token: str = TOKEN) -> bytes:
-    """How a connection introduces itself, as docs/protocol.md says."""
+    """How a connection introduces itself, as docs/reference/protocol.md says."""
     return b"WPDC" + struct.pack(">I", number) + bytes.fromhex(token)
 
 

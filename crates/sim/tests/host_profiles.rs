@@ -127,7 +127,7 @@ fn a_users_host_that_is_not_whole_is_told_what_to_write() {
 
 #[test]
 fn the_documented_host_of_a_users_own_can_be() {
-    let page = include_str!("../../../docs/simulate.md");
+    let page = include_str!("../../../docs/how-to/simulate.md");
     let (_, rest) = page.split_once("```toml\n").expect("an example");
     let (text, _) = rest.split_once("```").expect("its end");
     let sheet = library().resolve_user("my-host.toml", text).expect("a host");

@@ -8,7 +8,7 @@ import typer
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
-    "whyperf truth --out truth --verify --json · whyperf truth --page docs/accuracy.md"
+    "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md"
 )
 
 

@@ -15,7 +15,7 @@ ETHERNET_HEADER_BYTES = 14
 USUAL_MTU_BYTES = 1500
 #: What both directions of a path may hold together, in bytes: the router keeps them in memory.
 MOST_HELD_BYTES = 2**30
-#: More was never carried by the router (docs/paths.md).
+#: More was never carried by the router (docs/how-to/paths.md).
 ROUTER_RATE_BPS = 10 * 10**9
 
 #: Settings that need another one, and in which cells that is there.

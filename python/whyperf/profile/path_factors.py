@@ -1,4 +1,4 @@
-"""Factors of the emulated path between the ends of the testbed (docs/paths.md).
+"""Factors of the emulated path between the ends of the testbed (docs/how-to/paths.md).
 
 A cell has a path when it says one of `MAKERS`; the others are settings of it. Forward is the way of the payload.
 """

@@ -1,4 +1,4 @@
-"""The figures as Markdown, for docs/accuracy.md: between markers, so that they can be written anew."""
+"""The figures as Markdown, for docs/background/accuracy.md: between markers, so that they can be written anew."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

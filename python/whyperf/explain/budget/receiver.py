@@ -16,7 +16,7 @@ CODE = {state: place for place, state in enumerate(RECEIVER_STATES)}
 
 BATCH_NS = 10_000
 """Segments that arrive no further apart are taken in by receive processing without pause: one super-segment of
-64 KB costs it so much (docs/performance.md)."""
+64 KB costs it so much (docs/background/performance.md)."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from whyperf.analyze.quantity import bit_rate, percent
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.explain.causes import Cause
-from whyperf.explain.experiment import explain_experiment, explain_trial
+from whyperf.explain.experiment import (
+    MAX_LOGGED_AFTER_RUN,
+    explain_experiment,
+    explain_trial,
+    long_logs,
+    not_looked_at,
+)
+from whyperf.explain.headline import WITHOUT_LOG
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.predicted import command_label, gain_line
 from whyperf.explain.states import name_of
@@ -121,9 +128,12 @@ def why(experiment: Experiment, summary: Summary) -> str:
     if not measured:
         return "no trial has a result, so there is nothing to explain"
     fastest = max(measured, key=lambda cell: measured[cell])
-    told = explain_experiment(experiment, cells={fastest}, rates=rates).cells[0]
+    told = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
     of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
-    return f"{of}{told.headline}"
+    long = [one for one in long_logs(experiment.trials().manifests).values() if one.cell == fastest]
+    # What would be known with a log is known to whoever reads that there is one.
+    headline = told.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
+    return " ".join((f"{of}{headline}", *(not_looked_at(one, experiment) for one in long)))
 
 
 def _summary(experiment: Experiment) -> Summary | None:

@@ -25,6 +25,10 @@ from whyperf.record import LOST, Experiment, Manifest, RecordError
 
 NO_TRIAL = "No trial of this cell can be read yet; `whyperf run` measures it."
 
+MAX_LOGGED_AFTER_RUN = 500_000
+"""Segments, of both ends together, of a log that is looked at without being asked to; each takes about 400 bytes of
+memory. `whyperf explain` looks at any log."""
+
 MOST_PATTERNS = 16
 """Connections whose segments are told; of many connections one is like the other."""
 
@@ -36,6 +40,7 @@ def explain_experiment(
     rates: Mapping[str, float | None] | None = None,
     summary: Summary | None = None,
     by_plan: bool = True,
+    max_logged: int | None = None,
 ) -> Explanation:
     """Why the cells of an experiment are as fast as they are.
 
@@ -46,12 +51,14 @@ def explain_experiment(
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
         by_plan: whether what the plan has beside a trial says more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
+        max_logged: segments of a log that is looked at; of a cell with a longer one a trial without a log is.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
     """
     trials = experiment.trials()
-    best = best_trials(trials.manifests)
+    long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
+    best = best_trials({name: one for name, one in trials.manifests.items() if name not in long})
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
     are_known = rates is not None
@@ -71,12 +78,26 @@ def explain_experiment(
     if are_known:
         explained = [with_whose_rate(one, rates.get(one.cell)) for one in explained]
     missing = [f"Trial {one.trial} is left out: {one.reason}." for one in trials.damaged]
+    missing += [not_looked_at(one, experiment) for one in long.values()]
     return Explanation(
         experiment=experiment.name,
         cells=explained,
         anomalies=[] if summary is None else anomalies_of(summary, explained),
         missing=missing,
         headline=experiment_headline(explained),
+    )
+
+
+def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN) -> dict[str, Manifest]:
+    """The trials whose logs have more segments than are looked at without being asked to."""
+    return {name: one for name, one in manifests.items() if one.logged_count > max_logged}
+
+
+def not_looked_at(trial: Manifest, experiment: Experiment) -> str:
+    """That a log was too long, and what looks at it."""
+    return (
+        f"The segment log of trial {trial.trial} is not looked at here, because it has {trial.logged_count:,} "
+        f"segments: run `whyperf explain {experiment.folder}`."
     )
 
 

@@ -10,14 +10,15 @@ from whyperf.profile import as_set
 
 _WRITTEN = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU", "nagle": "Nagle"}
 
+WITHOUT_LOG = " That is from counters alone; --evidence segments tells more."
+"""What ends a sentence for which no log was looked at."""
+
 
 def cell_headline(verdicts: Sequence[Verdict], level: str, transport: str = "tcp") -> str:
     """The strongest verdict in a sentence, and what would tell more where there was no log, which only TCP has."""
     first = verdicts[0]
-    more = "" if level == "segments" or transport != "tcp" or first.cause is Cause.NOT_KNOWN else (
-        " That is from counters alone; --evidence segments tells more."
-    )  # fmt: skip
-    return f"{first.claim}{_gain(first)}{more}"
+    has_all = level == "segments" or transport != "tcp" or first.cause is Cause.NOT_KNOWN
+    return f"{first.claim}{_gain(first)}{'' if has_all else WITHOUT_LOG}"
 
 
 def _gain(verdict: Verdict) -> str:

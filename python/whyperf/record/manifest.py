@@ -93,6 +93,11 @@ class Manifest(Part):
             report.get("got") != "segments" or report.get("broken_off") is not None for report in reports
         )
 
+    @property
+    def logged_count(self) -> int:
+        """Segments that the logs of all ends should hold."""
+        return sum(int(end.evidence.get("logged_events_count") or 0) for end in self.hosts.values())
+
     @model_validator(mode="after")
     def _complete_trials_have_both_ends(self) -> Self:
         if self.status == "complete":

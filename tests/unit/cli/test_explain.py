@@ -13,6 +13,7 @@ import pytest
 from tests.unit.analyze.flow import traces
 from tests.unit.record.record_samples import PROFILE_TEXT, manifest, sample_plan
 from whyperf.cli.app import main
+from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, explain_experiment
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.record import Experiment
 
@@ -207,3 +208,17 @@ def test_a_result_without_trials_fails_with_what_to_do(tmp_path: Path, capsys: p
     code, out, _ = explain(empty, capsys)
     assert code == 1
     assert "`whyperf run` measures it" in out
+
+
+def test_a_long_log_is_not_read_unasked(experiment: Experiment, tmp_path: Path) -> None:
+    long = manifest(experiment.plan, "log01-c0001")
+    for end in long["hosts"].values():
+        end["evidence"] = {"asked": "segments", "got": "segments", "logged_events_count": MAX_LOGGED_AFTER_RUN}
+    with Experiment.create(tmp_path / "result", experiment.plan, PROFILE_TEXT) as opened:
+        write_trial(opened, "log01-c0001", hosts=long["hosts"])
+    cells = {"c0001"}
+    asked = explain_experiment(experiment, cells=cells)
+    assert [cell.trial for cell in asked.cells] == ["log01-c0001"]
+    unasked = explain_experiment(experiment, cells=cells, max_logged=MAX_LOGGED_AFTER_RUN)
+    assert [cell.trial for cell in unasked.cells] == ["001-c0001"]
+    assert any("has 1,000,000 segments: run `whyperf explain" in text for text in unasked.missing)

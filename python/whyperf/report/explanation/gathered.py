@@ -7,7 +7,7 @@ import polars as pl
 from whyperf.analyze.flow import open_trial
 from whyperf.analyze.summary import Summary
 from whyperf.explain.budget import budgets_of
-from whyperf.explain.experiment import best_trials, explain_experiment
+from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, best_trials, explain_experiment, long_logs
 from whyperf.explain.model import Explanation
 from whyperf.explain.store import NAME, read_explanation
 from whyperf.explain.verify import with_verifications
@@ -53,7 +53,9 @@ def _last_recorded(trials: Path) -> float:
 
 def _made(experiment: Experiment, summary: Summary) -> Explanation:
     cells = [cell.id for cell in experiment.plan.cells]
-    best = best_trials(experiment.trials().manifests)
+    manifests = experiment.trials().manifests
+    long = long_logs(manifests)
+    best = best_trials({name: one for name, one in manifests.items() if name not in long})
     costly = [cell for cell in cells if cell in best and (experiment.folder / "trials" / best[cell]).exists()]
     left_out: set[str] = set()
     if len(costly) > MOST_EXPLAINED:
@@ -62,7 +64,9 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
         left_out = set(costly) - chosen_cells
     part = None if not left_out else set(cells) - left_out
     rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
-    explanation = explain_experiment(experiment, cells=part, rates=rates, summary=summary)
+    explanation = explain_experiment(
+        experiment, cells=part, rates=rates, summary=summary, max_logged=MAX_LOGGED_AFTER_RUN
+    )
     if not left_out:
         return explanation
     note = (

@@ -8,7 +8,8 @@ from whyperf.analyze.flow import Payloads, open_trial
 from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.words import factor_title, level_text
-from whyperf.record import Experiment, RecordError
+from whyperf.explain.experiment import long_logs
+from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.flow.about import step_words
 from whyperf.report.flow.glance import Glance, glances, of_told
 from whyperf.report.flow.rows import LEAST_RATIO, mean_words
@@ -55,29 +56,38 @@ class FlowSection:
 def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
     """The section for the experiment's log trials; None when there are none.
 
-    Where the experiment has one cell, the page of its first log trial is written too.
+    Where the experiment has one cell, the page of its first log trial is written too, unless the log is long.
 
     What cannot be read, or a page that cannot be written, is told in the section.
     """
     trials = experiment.folder / "trials"
-    names = [name for name in experiment.trials().logs if any((trials / name).glob("segments.*.parquet"))]
+    logs = experiment.trials().logs
+    names = [name for name in logs if any((trials / name).glob("segments.*.parquet"))]
     if not names:
         return None
     figures: FlowFigures | None = None
     known: list[Glance] = []
     notes = [_note(experiment, len(names))]
-    if len(summary.cells) == 1:
+    long = long_logs(logs)
+    short = [name for name in names if name not in long]
+    if len(summary.cells) == 1 and short[:1] == names[:1]:
         try:
             first = tell(open_trial(trials / names[0]))
             figures, known = _figures(experiment, first), [of_told(first)]
         except RecordError as error:
             notes.append(f"The figures are left out: {error}")
-    told = known + glances(trials / name for name in names[len(known) : MOST_TRIALS])
+    told = known + glances(trials / name for name in short[len(known) : MOST_TRIALS])
+    told += [_too_long(long[name]) for name in names[:MOST_TRIALS] if name in long]
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}
     payloads = {one.cell: pattern_words(one.pattern) for one in told if one.pattern is not None}
     released = {one.cell: _waited(one).text for one in told}
     return FlowSection(_table(told, cells, pages), " ".join(notes), figures, payloads, released)
+
+
+def _too_long(log: Manifest) -> Glance:
+    doubt = f"Not looked at here, because it has {log.logged_count:,} segments; the command above draws it."
+    return Glance(log.trial, log.cell, doubt)
 
 
 def _figures(experiment: Experiment, told: Told) -> FlowFigures:

@@ -1,4 +1,5 @@
-"""Writes the tables of docs/ that code decides: factors, record columns, messages, warnings.
+"""Writes the tables of docs/ that code decides: factors, record columns, messages, warnings; and the record's columns
+for the package.
 
 A section stands between `<!-- table NAME -->` and `<!-- end -->`. Run it by `make schemas`; a test
 fails while a section is not what the code says.
@@ -16,6 +17,7 @@ from whyperf.profile.applies import LACKING
 from whyperf.profile.factors import FACTORS, Factor
 from whyperf.profile.path_factors import MAKERS
 from whyperf.profile.schedule import SHIPPED
+from whyperf.record.kinds import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -28,6 +30,14 @@ def main(folder: Path = ROOT / "docs") -> None:
         current = filled(text)
         if current != text:
             document.write_text(current)
+    COLUMNS.write_text(record_columns())
+
+
+def record_columns() -> str:
+    """The types of the record's columns by table and name, as the package has them."""
+    tables = json.loads((ROOT / "schemas" / "tables.json").read_text())["tables"]
+    types = {table["name"]: {column["name"]: column["type"] for column in table["columns"]} for table in tables}
+    return json.dumps(types, indent=1) + "\n"
 
 
 def filled(text: str) -> str:

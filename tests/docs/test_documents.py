@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from scripts.doc_tables import filled, main
+from scripts.doc_tables import filled, main, record_columns
 from tests.docs.documents import DOCUMENTS, ROOT, anchors, links, name_of
 from whyperf.analyze import Summary
 from whyperf.analyze.spread import Spread
 from whyperf.profile import FACTORS
 from whyperf.profile.find import shipped_names
+from whyperf.record.kinds import COLUMNS
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
@@ -43,6 +44,10 @@ def test_tables_are_written_in_subfolders(tmp_path: Path) -> None:
 def test_pages_of_all_folders_are_checked() -> None:
     folders = {document.parent.name for document in DOCUMENTS if document.is_relative_to(ROOT / "docs")}
     assert folders >= {path.name for path in (ROOT / "docs").iterdir() if any(path.glob("*.md"))}
+
+
+def test_the_package_knows_the_columns_of_the_record() -> None:
+    assert COLUMNS.read_text() == record_columns(), "run make schemas"
 
 
 def test_every_factor_is_documented() -> None:

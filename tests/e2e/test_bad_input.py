@@ -175,7 +175,7 @@ def be_agent(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 def reply_frame(reply: str) -> str:
     """A shell command that prints a message of an agent."""
-    return f"printf 'WP\\001\\001\\000\\000\\000\\{len(reply):03o}%s' '{reply}'"
+    return f"printf 'WP\\002\\001\\000\\000\\000\\{len(reply):03o}%s' '{reply}'"
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def reply_frame(reply: str) -> str:
         ("exit 3", ("ended with status 3",)),
         ("kill -9 $$", ("killed by signal 9",)),
         ("echo 'no memory left' >&2; exit 1", ("no memory left",)),
-        (r"printf 'WP\002\001\000\000\000\002{}'", ("protocol version 2", "install the same whyperf on both hosts")),
-        (r"printf 'WP\001\001\377\377\377\377'", ("4294967295 bytes",)),
-        (r"printf 'WP\001\001\000\000\000\002{'", ("agent ended with status 0",)),
-        (reply_frame("{}"), ("not a message of an agent", "'{}'")),
+        (r"printf 'WP\001\001\000\000\000\002{}'", ("protocol version 1", "install the same whyperf on both hosts")),
+        (r"printf 'WP\002\001\377\377\377\377'", ("4294967295 bytes",)),
+        (r"printf 'WP\002\001\000\000\000\002{'", ("agent ended with status 0",)),
+        (reply_frame("{}"), ("the agent sent a message whose id is wrong: field required",)),
         (reply_frame("hello"), ("not a message of an agent", "'hello'")),
-        (reply_frame('{"id":1,"body":{"reply":"hello"}}'), ("not a message of an agent",)),
-        (reply_frame('{"id":1,"body":{"reply":"error"}}'), ("not a message of an agent",)),
+        (reply_frame('{"id":1,"body":{"reply":"hello"}}'), ("hello.version is wrong: field required",)),
+        (reply_frame('{"id":1,"body":{"reply":"error"}}'), ("error.fault is wrong: field required",)),
         (reply_frame('{"id":1,"body":[]}'), ("not a message of an agent",)),
     ],
 )

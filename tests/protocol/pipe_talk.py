@@ -21,11 +21,13 @@ TOKEN = "5a" * 32
 SECOND_NS = 1_000_000_000
 #: How long a busy host may take for an answer, and for a short load.
 PATIENCE_S = 60.0
+#: What an agent says that has nothing else to say.
+ALIVE = {"reply": "alive"}
 
 Body = dict[str, Any]
 
 
-def frame(payload: bytes, kind: int = MESSAGE, version: int = 1, length: int | None = None) -> bytes:
+def frame(payload: bytes, kind: int = MESSAGE, version: int = 2, length: int | None = None) -> bytes:
     """A frame, or one that lies about itself."""
     return b"WP" + struct.pack(">BBI", version, kind, len(payload) if length is None else length) + payload
 
@@ -112,17 +114,19 @@ class Talk:
         return body
 
     def read(self, within_s: float = PATIENCE_S) -> tuple[int, Body]:
-        """The next message; pieces of tables come as `{"piece": bytes}`."""
-        kind, payload = self.read_frame(within_s)
-        if kind == TABLE:
-            return 0, {"piece": payload}
-        document = json.loads(payload)
-        return document["id"], document["body"]
+        """The next message but heartbeats; pieces of tables come as `{"piece": bytes}`."""
+        while True:
+            kind, payload = self.read_frame(within_s)
+            if kind == TABLE:
+                return 0, {"piece": payload}
+            document = json.loads(payload)
+            if document["body"] != ALIVE:
+                return document["id"], document["body"]
 
     def read_frame(self, within_s: float = PATIENCE_S) -> tuple[int, bytes]:
         """The next frame: kind and payload."""
         header = self._take(8, within_s)
-        assert header[:3] == b"WP\x01", header
+        assert header[:3] == b"WP\x02", header
         return header[3], self._take(int.from_bytes(header[4:], "big"), within_s)
 
     def hello(self) -> "Talk":

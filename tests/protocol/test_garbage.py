@@ -31,7 +31,7 @@ def refusal(talk: Talk, data: bytes) -> str:
     [
         (b"Last login: Mon Nov 16\n", "not whyperf's protocol: \"Last login"),
         (b"\xff" * 4096, "not whyperf's protocol"),
-        (frame(b"{}", version=2), "protocol version 2"),
+        (frame(b"{}", version=1), "protocol version 1"),
         (frame(b"{}", version=0), "protocol version 0"),
         (frame(b"{}", kind=3), "unknown kind 3"),
         (frame(b"", length=(4 << 20) + 1), "over the limit of 4194304 bytes"),

@@ -1,5 +1,6 @@
 """An agent dies with its pipe within 2 s, whatever it is doing and whether or not anybody reads."""
 
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.pipe_talk import Body, Talk, forever, trial
+from tests.protocol.pipe_talk import ALIVE, MESSAGE, Body, Talk, forever, trial
 
 StartTalk = Callable[..., Talk]
 
@@ -170,3 +171,32 @@ def test_nobody_reads_and_then_somebody_does(talk: StartTalk) -> None:
         assert len(tables) == 6
         payloads.add(finished["payload_bytes"])
     assert len(payloads) == 1
+
+
+def test_with_many_requests_that_nobody_waits_for(talk: StartTalk) -> None:
+    """What lies in the pipe when it closes is left there: describing a host 160 times takes longer than 2 s."""
+    agent = talk().hello()
+    for _ in range(160):
+        agent.send("describe_host", with_hooks=True)
+    agent.close_input()
+    assert_ends(agent)
+
+
+def test_an_agent_that_has_nothing_to_say_says_that_it_lives(talk: StartTalk) -> None:
+    agent = talk().hello()
+    since = time.monotonic()
+    for _ in range(4):
+        assert agent.read_frame() == (MESSAGE, json.dumps({"id": 0, "body": ALIVE}, separators=(",", ":")).encode())
+    # Every 0.5 s, by docs/reference/protocol.md; a busy host may add to it.
+    assert time.monotonic() - since >= 1.5
+
+
+def test_an_agent_that_is_busy_says_that_it_lives(talk: StartTalk) -> None:
+    """The controller takes 2.2 s of silence for an agent's end, whatever the agent does."""
+    agent = talk().hello()
+    for _ in range(20):
+        agent.send("describe_host", with_hooks=True)
+    answered = 0
+    while answered < 20:
+        _, payload = agent.read_frame(within_s=2.2)
+        answered += json.loads(payload)["body"]["reply"] == "host"

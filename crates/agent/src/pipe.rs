@@ -1,14 +1,20 @@
 //! The agent's two ends of the pipe: frames in from standard input, frames out to standard
-//! output by a thread of their own, so that a slow controller never blocks a measurement.
+//! output by a thread of their own, so that a slow controller never blocks a measurement. That thread
+//! also says that the agent lives, whatever its other threads do.
 
+use load::urgency::Urgent;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use schema::frame::{self, Decoder, FrameError, Kind, MAX_PAYLOAD_BYTES};
-use schema::message::{Envelope, Failure, Fault, Reply, Request};
+use schema::message::{Envelope, Failure, Fault, HEARTBEAT_NS, Reply, Request};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// Frames waiting for the controller at most; a table is sent in pieces of a frame each.
 const QUEUE_FRAMES: usize = 64;
@@ -194,12 +200,38 @@ fn message_frame(id: u64, reply: Reply) -> Vec<u8> {
     frame
 }
 
+/// Writes frames as they come, and a heartbeat where none comes.
 fn write_frames(mut output: impl Write, frames: &Receiver<Vec<u8>>) {
-    for frame in frames {
+    loop {
+        let frame = match next_frame(frames) {
+            Ok(frame) => frame,
+            Err(RecvTimeoutError::Timeout) => message_frame(0, Reply::Alive),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         if output.write_all(&frame).and_then(|()| output.flush()).is_err() {
             return;
         }
     }
+}
+
+/// The next frame, or a timeout when it is time for a heartbeat. The thread is urgent only while it waits: a
+/// heartbeat comes in time on a host with hundreds of busy threads, and a table takes no CPU from a load.
+fn next_frame(frames: &Receiver<Vec<u8>>) -> Result<Vec<u8>, RecvTimeoutError> {
+    if let Ok(frame) = frames.try_recv() {
+        return Ok(frame);
+    }
+    let _urgent = Urgent::this_thread();
+    frames.recv_timeout(Duration::from_nanos(HEARTBEAT_NS))
+}
+
+/// Calls `on_closed` when nobody holds the other end of this pipe any more, whatever still lies in it unread.
+pub fn watch_for_close(pipe: impl AsFd + Send + 'static, on_closed: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || {
+        // A pipe says POLLHUP without being asked; the socket that sshd(8) may give instead says it as POLLRDHUP.
+        let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::from_bits_retain(nix::libc::POLLRDHUP))];
+        while matches!(poll(&mut polled, PollTimeout::NONE), Err(Errno::EINTR)) {}
+        on_closed();
+    });
 }
 
 #[cfg(test)]

@@ -20,12 +20,14 @@ use std::time::{Duration, Instant};
 
 use crate::carriers;
 use crate::path_tables;
-use crate::pipe::{Replies, Requests, Telling};
+use crate::pipe::{Replies, Requests, Telling, watch_for_close};
 use crate::trial::{self, Abort};
 use crate::witness::{Witness, Witnesses};
 
 /// How long everything may take to end after the pipe closed; only what hangs takes that long.
 const END_GRACE: Duration = Duration::from_secs(1);
+/// How long after the pipe closed the process ends, whatever it is doing: an agent never outlives its pipe by 2 s.
+const CLOSED_GRACE: Duration = Duration::from_millis(1_700);
 /// How long a trial may take to end, and tell its result, after it was aborted.
 const ABORT_GRACE: Duration = Duration::from_millis(1_500);
 /// How long a thread may take to be gone after its last reply.
@@ -93,11 +95,11 @@ fn usage(text: &str) -> Refusal {
     Refusal { fault: Fault::Usage, text: text.to_owned() }
 }
 
-/// Serves until the pipe closes.
+/// Serves until the pipe closes, which `closed` says before the last request that lies in it was read.
 ///
 /// # Errors
 /// What came through the pipe is not the protocol.
-pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::Result<()> {
+fn serve(input: impl Read, output: impl Write + Send + 'static, closed: &AtomicBool) -> anyhow::Result<()> {
     let mut requests = Requests::new(input);
     let (replies, writer) = Replies::new(output);
     let mut server = Server {
@@ -113,6 +115,8 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static) -> anyhow::R
     };
     let ended = loop {
         match requests.next() {
+            // Nobody is left to answer.
+            Ok(Some(_)) if closed.load(Ordering::SeqCst) => break Ok(()),
             Ok(Some(request)) => server.handle(request),
             Ok(None) => break Ok(()),
             Err(error) => {
@@ -363,5 +367,13 @@ fn wait_for<T>(thread: &JoinHandle<T>, end: Instant) -> bool {
 /// As [`serve`].
 pub fn serve_stdio() -> anyhow::Result<()> {
     open::limits::raise_open_files();
-    serve(io::stdin().lock(), io::stdout())
+    let closed = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&closed);
+    watch_for_close(io::stdin(), move || {
+        noted.store(true, Ordering::SeqCst);
+        thread::sleep(CLOSED_GRACE);
+        // A request under way hangs. What the agent changed goes with the process.
+        std::process::exit(0);
+    });
+    serve(io::stdin().lock(), io::stdout(), &closed)
 }

@@ -10,6 +10,10 @@ use crate::path::{PathAudit, PathSpec};
 use crate::testbed::{Testbed, TestbedSpec};
 use crate::trial::TrialSpec;
 
+/// Longest silence of an agent that lives, in ns: it sends [`Reply::Alive`] when it has sent nothing for so long. A
+/// controller takes an agent for stopped that is silent for four times as long and a little more.
+pub const HEARTBEAT_NS: u64 = 500_000_000;
+
 /// From controller to agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -152,6 +156,8 @@ pub enum Reply {
         /// Length of the Parquet file in bytes.
         bytes: u64,
     },
+    /// Nothing else was sent for [`HEARTBEAT_NS`]. Answers no request: its identifier is 0.
+    Alive,
     /// Done; nothing to tell.
     Done,
     /// The request failed; the agent goes on.

@@ -29,6 +29,11 @@ class TableFile:
         self._file = file
         self._on_failure = on_failure
 
+    @property
+    def path(self) -> Path:
+        """Where it lies until the trial is committed."""
+        return self._path
+
     def write(self, data: bytes) -> int:
         """Appends bytes; RecordError when there is no space."""
         try:

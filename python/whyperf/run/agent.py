@@ -1,11 +1,13 @@
 """A conversation with one agent: requests out, replies and tables in."""
 
+import io
 import json
+import os
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,13 +16,16 @@ from typing import IO, Self
 from whyperf import __version__
 from whyperf.run import frames
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
-from whyperf.run.inbox import Inbox, Message, TablePiece
+from whyperf.run.inbox import Inbox, TablePiece
 from whyperf.run.pipes import SSH_FAILED
+from whyperf.run.pulse import Pulse, SilentError
+from whyperf.run.replies import ANSWERS, Message, understood
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
 
 _EXIT_GRACE_S = 3.0
+_READ_BYTES = 256 << 10
 _CLOCK_EXCHANGES = 8
 
 
@@ -36,24 +41,6 @@ class Clock:
     uncertainty_ns: int
     mono_ns: int
     realtime_ns: int
-
-
-def _understood(payload: bytes) -> tuple[int, Message]:
-    """A message's identifier and body.
-
-    Raises:
-        RunError: it is none.
-    """
-    try:
-        message = json.loads(payload)
-        identifier, body = message["id"], message["body"]
-        wanted = {"error": ("fault", "text"), "table": ("name",), "hello": ("version",)}
-        if not isinstance(identifier, int) or not {"reply", *wanted.get(body["reply"], ())} <= body.keys():
-            raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError):
-        shown = payload[:60].decode(errors="replace")
-        raise RunError(f"not a message of an agent: {shown!r}; install the same whyperf on both hosts") from None
-    return identifier, body
 
 
 def _how_it_ended(label: str, host: str | None, status: int) -> str:
@@ -82,6 +69,8 @@ class Agent:
         self.shares_clock = shares_clock
         self._host = host
         self._next_id = 1
+        self._is_greeted = False
+        self._on_lost: Callable[[RunError], None] = lambda _: None
         self._lock = threading.Lock()
         self._inbox = Inbox()
         self._ended: RunError | None = None
@@ -96,6 +85,7 @@ class Agent:
         self._reader.start()
         try:
             self.version: str = self.call({"request": "hello", "version": __version__})["version"]
+            self._is_greeted = True
         except BaseException:
             self.close()
             raise
@@ -104,6 +94,16 @@ class Agent:
     def pid(self) -> int:
         """Process id of the pipe's local end: the agent itself, or ssh."""
         return self._process.pid
+
+    def when_lost(self, on_lost: Callable[[RunError], None]) -> None:
+        """Have ``on_lost`` called with the reason, from another thread, when the agent is gone or cannot be used."""
+        self._on_lost = on_lost
+        if self._ended is not None:
+            on_lost(self._ended)
+
+    def interrupt(self, reason: RunError) -> None:
+        """End every wait for this agent, now and later, with a reason that lies elsewhere."""
+        self._inbox.interrupt(reason)
 
     def call(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Message:
         """Send a request and return its one reply.
@@ -145,8 +145,9 @@ class Agent:
         assert best is not None
         return best
 
-    def close(self) -> None:
-        """Close the pipe and wait until the agent is gone."""
+    def hang_up(self) -> None:
+        """Close the pipe, and leave it to `close` to wait until the agent is gone."""
+        self._on_lost = lambda _: None
         # An agent that is sending a table ends only once somebody reads on.
         self._inbox.close()
         try:
@@ -154,6 +155,10 @@ class Agent:
                 self._process.stdin.close()
         except OSError:
             pass
+
+    def close(self) -> None:
+        """Close the pipe and wait until the agent is gone."""
+        self.hang_up()
         try:
             self._process.wait(_EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -206,27 +211,33 @@ class Agent:
                 raise AgentError(f"{self.label}: {reply['text']}", Fault(reply["fault"]))
             # Replies to an earlier request that was given up are not for this one.
             if answered == identifier:
+                if what in ANSWERS and reply["reply"] not in ANSWERS[what]:
+                    raise RunError(f"the {self.label} agent answered {what} with {reply['reply']}")
                 return reply
 
     def _read(self) -> None:
         """Read frames until the pipe ends; the last item in the inbox is why."""
         self._ended = self._read_frames()
         self._inbox.put(self._ended)
+        self._on_lost(self._ended)
 
     def _read_frames(self) -> RunError:
         """Read frames until the pipe ends, and return why it did."""
-        stream = self._process.stdout
-        assert stream is not None
+        assert self._process.stdout is not None
+        stream = io.BufferedReader(Pulse(self._process.stdout.fileno(), self._must_speak), _READ_BYTES)
         table = ""
         try:
-            while (frame := frames.read(stream)) is not None:  # type: ignore[arg-type]
+            while (frame := frames.read(stream)) is not None:
                 if frame.kind == frames.KIND_TABLE:
                     self._inbox.put(TablePiece(table, frame.payload))
                     continue
-                identifier, body = _understood(frame.payload)
+                identifier, body = understood(frame.payload)
                 if body["reply"] == "table":
                     table = body["name"]
-                self._inbox.put((identifier, body))
+                if body["reply"] != "alive":
+                    self._inbox.put((identifier, body))
+        except SilentError as error:
+            return self._silent(str(error))
         except PipeClosedError:
             return self._gone()
         except RunError as error:
@@ -234,6 +245,24 @@ class Agent:
         except (ValueError, OSError):
             return self._gone()
         return self._gone()
+
+    def _must_speak(self) -> bool:
+        """Whether the agent should be sending heartbeats: not before it has greeted, unless it is stopped."""
+        if self._is_greeted:
+            return True
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return False
+
+    def _silent(self, how_long: str) -> PipeClosedError:
+        """End an agent that says nothing; one that is stopped would never end by itself."""
+        self._process.kill()
+        where = "here" if self._host is None else f"on {self._host}"
+        return PipeClosedError(
+            f"the {self.label} agent was silent for {how_long}: it or its host {where} was stopped, or the way there "
+            "broke; run the same command again, it resumes"
+        )
 
     def _gone(self) -> PipeClosedError:
         """Say how the agent ended, in its own words where it left some."""

@@ -1,14 +1,15 @@
 """The emulated path of a trial: told to the testbed's agent before, begun with the load, ended and judged after it."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from whyperf.record import TrialWriter
 from whyperf.run.agent import Agent
 from whyperf.run.ends import NEAR
+from whyperf.run.errors import RunError
 from whyperf.run.inbox import TablePiece
+from whyperf.run.received import ReceivedTables
 
 #: A path as the agent is told it (PathSpec in crates/schema/src/path.rs), and how well it was carried (PathAudit).
 PathSpec = dict[str, Any]
@@ -79,15 +80,17 @@ class EmulatedPath:
     def end(self, writer: TrialWriter) -> Audit:
         """Let everything pass again, write the path's tables, and return how well it was carried."""
         audit: Audit = {}
-        with ExitStack() as files:
-            table_files: dict[str, Any] = {}
+        with ReceivedTables(writer, self.holder.label, NEAR) as tables:
             for reply in self.holder.stream({"request": "end_path"}):
                 if isinstance(reply, TablePiece):
-                    table_files[reply.name].write(reply.data)
+                    tables.take(reply)
                 elif reply["reply"] == "table":
-                    table_files[reply["name"]] = files.enter_context(writer.open_table(reply["name"], NEAR))
+                    tables.announce(reply)
                 elif reply["reply"] == "path_carried":
                     audit = {key: value for key, value in reply.items() if key != "reply"}
                 else:
+                    tables.finish()
                     break
+        if not audit:
+            raise RunError(f"{self.holder.label}: the agent ended the path without saying how it was carried")
         return audit

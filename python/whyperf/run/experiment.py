@@ -64,6 +64,8 @@ def _run_until_valid(
         observer.on_trial_finished(planned.id, manifest)
         if manifest["status"] == INTERRUPTED:
             raise KeyboardInterrupt
+        if session.lost is not None:
+            raise session.lost
         if not experiment.may_run_again(planned.id, manifest["status"]):
             return manifest
 

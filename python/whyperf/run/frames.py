@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from whyperf.run.errors import Fault, PipeClosedError, RunError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_PAYLOAD_BYTES = 4 << 20
 KIND_MESSAGE = 1
 KIND_TABLE = 2

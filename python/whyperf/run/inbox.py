@@ -1,12 +1,17 @@
-"""What an agent has sent and nobody has taken yet: messages as many as come, tables a few pieces at a time."""
+"""What an agent has sent and nobody has taken yet: bounded, whatever the agent sends."""
 
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
-Message = dict[str, Any]
+from whyperf.run.errors import RunError
+from whyperf.run.replies import Message
+
+MAX_PROGRESS = 1_000
+"""Messages held beyond which progress is left out: it is for display, and a terminal may stand still."""
+MAX_MESSAGES = 10_000
+"""Messages held at most: no agent of ours sends so many that nobody asked for."""
 
 TABLE_BYTES = 16 << 20
 """Table pieces held at most, beside the one that comes in: a segment log is larger than memory may be."""
@@ -38,15 +43,31 @@ class Inbox:
         self._changed = threading.Condition()
 
     def put(self, item: Item) -> None:
-        """Add what came; a piece of a table waits for room, and is dropped once the inbox is closed."""
+        """Add what came; a piece of a table waits for room, and is dropped once the inbox is closed.
+
+        Raises:
+            RunError: more messages came than anybody will take.
+        """
         with self._changed:
             if isinstance(item, TablePiece):
                 self._changed.wait_for(lambda: self._held_bytes < self._limit_bytes or not self._is_open)
                 if not self._is_open:
                     return
                 self._held_bytes += len(item.data)
+            elif isinstance(item, tuple):
+                if item[1]["reply"] == "progress" and len(self._items) >= MAX_PROGRESS:
+                    return
+                if len(self._items) >= MAX_MESSAGES:
+                    raise RunError(f"the agent sent over {MAX_MESSAGES:,} messages that nobody asked for")
             self._items.append(item)
             self._changed.notify_all()
+
+    def interrupt(self, reason: Exception) -> None:
+        """Give everybody who takes the reason, before anything that waits here, from now on."""
+        with self._changed:
+            self._items = deque([reason])
+            self._changed.notify_all()
+        self.close()
 
     def get(self, timeout_s: float) -> Item:
         """Take the oldest item. An exception says that nothing more will come, and stays.

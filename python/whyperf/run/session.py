@@ -50,6 +50,8 @@ class Session:
         self._testbed_key: tuple[Any, ...] | None = None
         self._holder: Agent | None = None
         self._ends: dict[str, End] = {}
+        #: Why the session cannot go on: the first agent that was lost.
+        self.lost: RunError | None = None
         try:
             self._open()
         except BaseException:
@@ -105,6 +107,8 @@ class Session:
 
     def close(self) -> None:
         """End all agents; the testbed goes with the one that holds it."""
+        if self._holder is not None and self.lost is not None:
+            self._holder.hang_up()
         self._close_ends()
         if self._holder is not None:
             self._holder.close()
@@ -120,6 +124,12 @@ class Session:
         """Close it."""
         self.close()
 
+    def _on_lost(self, reason: RunError) -> None:
+        """Ends every wait for any agent: without the one that is lost no other's answer is worth waiting for."""
+        self.lost = self.lost or reason
+        for agent in (*self.agents(), *([self._holder] if self._holder is not None else [])):
+            agent.interrupt(reason)
+
     def _open(self) -> None:
         # A killed run may have left agents that still hold CPUs and ports. What cannot be cleaned is no reason not
         # to measure; `whyperf doctor --clean` says why.
@@ -127,6 +137,7 @@ class Session:
             clean()
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
+            self._holder.when_lost(self._on_lost)
             host = self._holder.call({"request": "describe_host"})
             self._check({NEAR: host, FAR: host})
             self._check_paths()
@@ -146,8 +157,12 @@ class Session:
 
     def _start(self, name: str, argv: list[str], host: str | None, addresses: Mapping[int, str]) -> None:
         """Start an end's agent, on this host or by ssh on another."""
-        agent = Agent(name, argv, shares_clock=host is None, host=host)
+        self._add(name, Agent(name, argv, shares_clock=host is None, host=host), addresses)
+
+    def _add(self, name: str, agent: Agent, addresses: Mapping[int, str]) -> None:
+        """Keep an end's agent, so that it is closed whatever comes, and ask it what its host is."""
         self._ends[name] = End(agent, {}, addresses)
+        agent.when_lost(self._on_lost)
         self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
 
     @property
@@ -221,10 +236,8 @@ class Session:
             self.testbed["middle"] = built["middle"]
         for names in self.pairs:
             for end, name in names.items():
-                agent = self._agent_inside(name, built[end]["netns"])
                 addresses = {4: built[end]["ipv4"], 6: built[end]["ipv6"]} if end == FAR else {}
-                self._ends[name] = End(agent, {}, addresses)
-                self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
+                self._add(name, self._agent_inside(name, built[end]["netns"]), addresses)
         self._testbed_key = key
 
     def _agent_inside(self, label: str, netns: str) -> Agent:
@@ -237,6 +250,9 @@ class Session:
             raise
 
     def _close_ends(self) -> None:
+        # All at once: each may take a second to end.
+        for end in self._ends.values():
+            end.agent.hang_up()
         for end in self._ends.values():
             end.agent.close()
         self._ends.clear()

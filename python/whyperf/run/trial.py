@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +15,7 @@ from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
 from whyperf.run.inbox import TablePiece
+from whyperf.run.received import ReceivedTables
 from whyperf.run.session import Session
 from whyperf.run.spec import Spec, trial_specs
 from whyperf.run.target import Kind
@@ -28,6 +28,8 @@ _LEAD_NS = 15_000_000
 """Time between telling the ends to start and the start, beside the way there."""
 _LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
+_MORE_INTERVALS = 8
+"""Intervals of a trial beyond what its deadline has room for: each phase may end within one."""
 _REPLY_GRACE_S = 15.0
 """How much longer than its deadline a trial's replies may take."""
 _INTERRUPT_GRACE_S = 2.0
@@ -180,6 +182,8 @@ class _Trial:
         """
         lend = {"programs": {"by": "lend"}} if self.on_one_host else {}
         prepared = far.call({"request": "prepare"} | specs[pair.names[FAR]] | lend)
+        if prepared["port"] is None:
+            raise RunError(f"{far.label}: the agent listens for the trial's connections and names no port")
         borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
         near.call({"request": "prepare"} | specs[pair.names[NEAR]] | borrow)
         ports = {"port": prepared["port"], "echo_port": prepared["echo_port"]}
@@ -300,19 +304,25 @@ def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_
     """Start one end's load and take in all it tells, tables straight to their files."""
     finished: dict[str, Any] = {}
     timeout_s = spec["deadline_ns"] / 1e9 + _REPLY_GRACE_S
-    with ExitStack() as files:
-        table_files: dict[str, Any] = {}
+    due_count = spec["deadline_ns"] // spec["interval_ns"] + _MORE_INTERVALS
+    with ReceivedTables(writer, agent.label) as tables:
         for reply in agent.stream({"request": "start", "at_mono_ns": at_mono_ns}, timeout_s):
             if isinstance(reply, TablePiece):
-                table_files[reply.name].write(reply.data)
+                tables.take(reply)
             elif reply["reply"] == "table":
-                table_files[reply["name"]] = files.enter_context(writer.open_table(reply["name"], agent.label))
+                tables.announce(reply)
             elif reply["reply"] == "progress":
+                due_count -= 1
+                if due_count < 0 or finished:
+                    raise RunError(f"{agent.label}: the agent sent more progress than the trial has intervals")
                 on_progress(agent.label, reply)
             elif reply["reply"] == "finished":
                 finished = reply
             elif reply["reply"] == "done":
+                tables.finish()
                 break
+    if not finished:
+        raise RunError(f"{agent.label}: the agent ended the trial without saying how it ended")
     return finished
 
 
@@ -335,5 +345,8 @@ def _abort(session: Session) -> None:
     for agent in session.agents():
         try:
             agent.call({"request": "abort"})
-        except AgentError:
+        except PipeClosedError:
+            raise
+        except RunError:
+            # It has nothing to abort, or cannot be used any more, which the session knows.
             continue

@@ -1,5 +1,9 @@
 """The controller's side of a pipe, against small programs in the agent's place."""
 
+import json
+import os
+import signal
+import subprocess
 import sys
 import textwrap
 import threading
@@ -11,31 +15,46 @@ import pytest
 
 from whyperf import __version__
 from whyperf.run.agent import Agent
-from whyperf.run.errors import PipeClosedError
-from whyperf.run.inbox import TABLE_BYTES, TablePiece
+from whyperf.run.errors import PipeClosedError, RunError
+from whyperf.run.inbox import MAX_MESSAGES, MAX_PROGRESS, TABLE_BYTES, TablePiece
 
 PIECE_BYTES = 1 << 20
 PIECES = 200
 SOON_S = 5.0
+#: By docs/reference/protocol.md: how soon a stopped agent is noticed.
+NOTICED_S = 3.0
 
 #: Greets, then does what each request's name says.
 PROGRAM = """
-import json, os, struct, sys, time
+import json, os, struct, sys, threading, time
+lock = threading.Lock()
 def send(kind, payload):
-    sys.stdout.buffer.write(struct.pack(">2sBBI", b"WP", 1, kind, len(payload)) + payload)
-    sys.stdout.buffer.flush()
+    with lock:
+        sys.stdout.buffer.write(struct.pack(">2sBBI", b"WP", 2, kind, len(payload)) + payload)
+        sys.stdout.buffer.flush()
 def say(identifier, **body):
     send(1, json.dumps({"id": identifier, "body": body}).encode())
+def beat():
+    while True:
+        time.sleep(0.5)
+        say(0, reply="alive")
+threading.Thread(target=beat, daemon=True).start()
 while header := sys.stdin.buffer.read(8):
     message = json.loads(sys.stdin.buffer.read(struct.unpack(">2sBBI", header)[3]))
     identifier, name = message["id"], message["body"]["request"]
     if name == "hello":
-        say(identifier, reply="hello", version=VERSION)
+        say(identifier, reply="hello", version=VERSION, pid=os.getpid())
     elif name == "start":
-        say(identifier, reply="table", name="segments")
+        say(identifier, reply="table", name="segments", bytes=PIECES * PIECE_BYTES)
         for _ in range(PIECES):
             send(2, bytes(PIECE_BYTES))
             time.sleep(PAUSE_S)
+        say(identifier, reply="done")
+    elif name == "say":
+        send(1, message["body"]["text"].encode())
+    elif name == "flood":
+        for _ in range(message["body"]["count"]):
+            send(1, message["body"]["text"].encode())
         say(identifier, reply="done")
     elif name == "abort":
         say(identifier, reply="done")
@@ -64,7 +83,7 @@ def test_a_large_table_never_lies_in_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     with agent(tmp_path) as far:
         replies = far.stream({"request": "start"}, SOON_S)
-        assert next(replies) == {"reply": "table", "name": "segments"}
+        assert next(replies) == {"reply": "table", "name": "segments", "bytes": PIECES * PIECE_BYTES}
         # Slower than the agent: it fills whatever will hold it.
         time.sleep(0.5)
         received = 0
@@ -143,3 +162,154 @@ def test_how_an_agent_ended_is_told_as_far_as_it_is_known(
     with agent(tmp_path, host=host, status=status) as far, pytest.raises(PipeClosedError) as caught:
         far.call({"request": request_name})
     assert str(caught.value) == says
+
+
+def test_an_agent_that_is_stopped_is_named_within_3_s_and_ended(tmp_path: Path) -> None:
+    far = agent(tmp_path)
+    os.kill(far.pid, signal.SIGSTOP)
+    since = time.monotonic()
+    with pytest.raises(PipeClosedError, match=r"^the far agent was silent for 2\.\d s: ") as caught:
+        far.call({"request": "nothing"}, timeout_s=60)
+    far.close()
+    assert time.monotonic() - since < NOTICED_S
+    assert "\n" not in str(caught.value)
+    assert not Path(f"/proc/{far.pid}").exists()
+
+
+def test_a_large_request_to_a_stopped_agent_does_not_wait_for_it(tmp_path: Path) -> None:
+    far = agent(tmp_path)
+    os.kill(far.pid, signal.SIGSTOP)
+    since = time.monotonic()
+    # More than a pipe holds.
+    with pytest.raises(PipeClosedError, match="silent"):
+        far.call({"request": "nothing", "more": "x" * 1_000_000}, timeout_s=60)
+    assert time.monotonic() - since < NOTICED_S
+    far.close()
+
+
+#: A controller that says whether its agent answers after a while.
+CONTROLLER = """
+import sys, time
+from pathlib import Path
+from tests.unit.run.test_agent import agent
+with agent(Path(sys.argv[1])) as far:
+    print("ready", flush=True)
+    time.sleep(1)
+    print(far.call({"request": "abort"}), flush=True)
+"""
+
+
+def test_a_controller_that_was_stopped_does_not_blame_its_agent(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", CONTROLLER, str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as controller:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == b"ready\n"
+        os.kill(controller.pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(controller.pid, signal.SIGCONT)
+        assert controller.stdout.readline() == b"{'reply': 'done'}\n"
+
+
+def test_who_waits_for_another_agent_is_told_which_one_was_lost(tmp_path: Path) -> None:
+    with agent(tmp_path) as far, agent(tmp_path) as other:
+        other.when_lost(far.interrupt)
+        os.kill(other.pid, signal.SIGKILL)
+        with pytest.raises(PipeClosedError, match="was killed by signal 9"):
+            far.call({"request": "nothing"}, timeout_s=60)
+
+
+CLOCK = {"reply": "clock", "mono_ns": 1, "realtime_ns": 1}
+EVIDENCE: dict[str, object] = {
+    "asked": "user",
+    "got": "user",
+    "reason": None,
+    "missing": [],
+    "logged_events_count": 0,
+    "lost_events_count": [],
+    "missed_runs_count": 0,
+    "broken_off": None,
+}
+FINISHED = {
+    "reply": "finished",
+    "outcome": {"ended": "complete"},
+    "payload_bytes": 1,
+    "notes": [],
+    "evidence": EVIDENCE,
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            CLOCK | {"mono_ns": 2**70},
+            "clock.mono_ns is wrong: input should be less than 4611686018427387904",
+        ),
+        (CLOCK | {"mono_ns": -1}, "clock.mono_ns is wrong"),
+        (CLOCK | {"mono_ns": "1"}, "clock.mono_ns is wrong"),
+        ({"reply": "clock", "mono_ns": 1}, "clock.realtime_ns is wrong: field required"),
+        (FINISHED | {"notes": [{"count": 1}]}, "finished.notes.0 is wrong"),
+        (
+            FINISHED | {"notes": [{"note": "sampler_late"}]},
+            "finished.notes.0.sampler_late.worst_ns is wrong",
+        ),
+        (FINISHED | {"outcome": {"ended": "failed"}}, "finished.outcome.failed.reason is wrong: field required"),
+        (FINISHED | {"evidence": EVIDENCE | {"got": "all"}}, "finished.evidence.got is wrong"),
+        ({"reply": "table", "name": "flows"}, "table.bytes is wrong: field required"),
+        ({"reply": "fly"}, '"fly"'),
+        ("[" * 200_000 + "]" * 200_000, 'not a message of an agent: \'{"id": '),
+        ("1" * 900_000, "not a message of an agent"),
+        ('"' + "x" * 1_100_000 + '"', "a message of 1,100,"),
+    ],
+)
+def test_a_bad_answer_is_one_sentence(tmp_path: Path, body: object, says: str) -> None:
+    text = f'{{"id": 2, "body": {body if isinstance(body, str) else json.dumps(body)}}}'
+    with agent(tmp_path) as far, pytest.raises(RunError) as caught:
+        far.call({"request": "say", "text": text})
+    assert str(caught.value).startswith("far: ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_an_answer_to_another_request_is_named(tmp_path: Path) -> None:
+    done = json.dumps({"id": 2, "body": {"reply": "done"}})
+    with agent(tmp_path) as far:
+        far._send({"id": 2, "body": {"request": "say", "text": done}})
+        with pytest.raises(RunError, match="the far agent answered clock with done"):
+            far.call({"request": "clock"})
+
+
+PROGRESS = {
+    "reply": "progress",
+    "interval": 0,
+    "phase": "measure",
+    "start_mono_ns": 0,
+    "end_mono_ns": 1,
+    "payload_bytes": 0,
+    "load_cpu_ns": 0,
+    "retransmitted_segments": 0,
+    "cwnd_segments": 0,
+    "srtt_ns": 0,
+    "announced_window_bytes": 0,
+}
+
+
+def test_a_flood_of_progress_takes_bounded_memory(tmp_path: Path) -> None:
+    flood = {"request": "flood", "count": 300_000, "text": json.dumps({"id": 2, "body": PROGRESS})}
+    tracemalloc.start()
+    with agent(tmp_path) as far:
+        far.post(flood)
+        assert far.call({"request": "abort"}, timeout_s=60) == {"reply": "done"}
+        assert len(far._inbox._items) <= MAX_PROGRESS + 1
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
+
+
+def test_a_flood_of_other_messages_ends_the_conversation(tmp_path: Path) -> None:
+    flood = {"request": "flood", "count": 2 * MAX_MESSAGES, "text": json.dumps({"id": 2, "body": CLOCK})}
+    with agent(tmp_path) as far:
+        far.post(flood)
+        far._reader.join(60)
+        with pytest.raises(RunError, match=r"^far: the agent sent over 10,000 messages that nobody asked for"):
+            far.call({"request": "clock"})

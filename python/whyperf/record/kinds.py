@@ -1,0 +1,58 @@
+"""Whether a file is the table that its name says: the columns of crates/schema/src/table.rs, by name and type."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+#: Written by `make schemas`, table by table: the types of its columns by name.
+COLUMNS = Path(__file__).with_name("columns.json")
+_TYPES = {
+    "u32": (pl.UInt32,),
+    "u64": (pl.UInt64,),
+    "bool": (pl.Boolean,),
+    "text": (pl.String, pl.Categorical),
+}
+#: A byte of a Parquet file never stands for more rows: even what repeats takes some bits a row.
+_ROWS_OF_A_BYTE = 64
+#: A table has rows for each of at most 100,000 connections; only what counts in ns needs more than 32 bits.
+_LARGEST = 2**62
+
+
+def is_table(name: str) -> bool:
+    """Whether the record has a table of this name."""
+    return name in _columns()
+
+
+def wrong_in_table(path: Path, name: str) -> str | None:
+    """What is wrong with a file that should be the table `name`, in words that follow "a table that"; or None.
+
+    Reads the file's end, and of columns with 64 bits the largest number, a part of the file at a time.
+    """
+    wanted = _columns()[name]
+    try:
+        there = dict(pl.read_parquet_schema(path))
+        if there.keys() != wanted.keys():
+            odd = sorted(there.keys() ^ wanted.keys())[0]
+            return f"has no column {odd}" if odd in wanted else f"has the column {odd[:40]!r} of another table"
+        for column, kind in wanted.items():
+            if there[column] not in _TYPES[kind]:
+                return f"has the column {column} in another type"
+        scan = pl.scan_parquet(path)
+        rows = int(scan.select(pl.len()).collect().item())
+        if rows > _ROWS_OF_A_BYTE * path.stat().st_size:
+            return f"claims {rows:,} rows in {path.stat().st_size:,} bytes"
+        largest = scan.select(pl.col(pl.UInt64).max()).collect(engine="streaming")
+        beyond = [column for column in largest.columns if (largest[column].item() or 0) >= _LARGEST]
+    except (pl.exceptions.PolarsError, OSError):
+        return "is not a Parquet file that can be read"
+    # The kernel writes all ones for a pacing rate that is none.
+    beyond = [column for column in beyond if column != "pacing_rate_bytes_per_second"]
+    return f"has a {beyond[0]} of over 2^62" if beyond else None
+
+
+@cache
+def _columns() -> dict[str, dict[str, str]]:
+    columns: dict[str, dict[str, str]] = json.loads(COLUMNS.read_text())
+    return columns

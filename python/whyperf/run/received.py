@@ -1,0 +1,88 @@
+"""The tables of a trial as they come from an agent: each as long as announced, and of its kind."""
+
+from types import TracebackType
+from typing import Self
+
+from whyperf.record import TableFile, TrialWriter, is_table, wrong_in_table
+from whyperf.run.errors import RunError
+from whyperf.run.inbox import TablePiece
+from whyperf.run.replies import Message
+
+_SAME_VERSION = "install the same whyperf on both hosts"
+
+
+class ReceivedTables:
+    """Writes the tables that one agent sends straight to their files, one after the other.
+
+    As a context manager it removes the table that is not whole.
+    """
+
+    def __init__(self, writer: TrialWriter, label: str, host: str | None = None) -> None:
+        """From the agent called ``label``; in the record they are ``host``'s, by default the agent's own."""
+        self._writer = writer
+        self._label = label
+        self._host = host or label
+        self._names: set[str] = set()
+        self._name = ""
+        self._file: TableFile | None = None
+        self._missing_bytes = 0
+
+    def announce(self, table: Message) -> None:
+        """Begin the next table; the one before is over.
+
+        Raises:
+            RunError: the one before is not what was announced, or this one was there already.
+        """
+        self.finish()
+        name = table["name"]
+        if not is_table(name):
+            raise self._error(f"sent a table {name[:40]!r}, which no record has; {_SAME_VERSION}")
+        if name in self._names:
+            raise self._error(f"sent the table {name} twice")
+        self._names.add(name)
+        self._file = self._writer.open_table(name, self._host)
+        self._name, self._missing_bytes = name, table["bytes"]
+
+    def take(self, piece: TablePiece) -> None:
+        """Append a piece.
+
+        Raises:
+            RunError: no table was announced, or it is longer than announced.
+        """
+        if self._file is None:
+            raise self._error("sent a piece of a table that it did not announce")
+        self._missing_bytes -= len(piece.data)
+        if self._missing_bytes < 0:
+            raise self._error(f"sent {-self._missing_bytes:,} bytes more of the table {self._name} than it announced")
+        self._file.write(piece.data)
+
+    def finish(self) -> None:
+        """End the last table.
+
+        Raises:
+            RunError: it is shorter than announced, or of another kind.
+        """
+        if self._file is None:
+            return
+        if self._missing_bytes > 0:
+            raise self._error(f"sent {self._missing_bytes:,} bytes less of the table {self._name} than it announced")
+        self._file.close()
+        wrong = wrong_in_table(self._file.path, self._name)
+        if wrong is not None:
+            raise self._error(f"sent a table {self._name} that {wrong}; {_SAME_VERSION}")
+        self._file = None
+
+    def __enter__(self) -> Self:
+        """Nothing was received yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the table that is open; what was not received whole, or is wrong, is not kept."""
+        if self._file is not None:
+            self._file.close()
+            self._file.path.unlink(missing_ok=True)
+
+    def _error(self, text: str) -> RunError:
+        return RunError(f"{self._label}: the agent {text}")

@@ -1,0 +1,67 @@
+"""The checks of an agent's answers are those of the schema that is made from the Rust types."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from whyperf.run.replies import _ENVELOPE, ANSWERS
+
+ROOT = Path(__file__).parents[3]
+
+
+def shapes(schema: dict[str, Any]) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Every object in a JSON Schema that states its fields: their names, and those that must be there."""
+    found = set()
+    definitions = schema.get("$defs", {})
+
+    def walk(node: object) -> None:
+        if isinstance(node, list):
+            for inner in node:
+                walk(inner)
+        if not isinstance(node, dict):
+            return
+        if "properties" in node:
+            merged = node
+            if "$ref" in node:
+                base = definitions[node["$ref"].rpartition("/")[2]]
+                merged = {
+                    "properties": base.get("properties", {}) | node["properties"],
+                    "required": [*base.get("required", []), *node.get("required", [])],
+                }
+            found.add((tuple(sorted(merged["properties"])), tuple(sorted(merged.get("required", [])))))
+        for inner in node.values():
+            walk(inner)
+
+    walk(schema)
+    return found
+
+
+def names(shapes: set[tuple[tuple[str, ...], tuple[str, ...]]]) -> set[tuple[str, ...]]:
+    return {fields for fields, _ in shapes}
+
+
+def test_every_reply_and_its_parts_are_checked_field_by_field() -> None:
+    wanted = names(shapes(json.loads((ROOT / "schemas" / "reply.json").read_text())))
+    checked = names(shapes(_ENVELOPE.json_schema()))
+    # Parts that a reply holds flat are objects of their own in the schema.
+    flat = {fields for fields in wanted if any(set(fields) | {"reply"} == set(other) for other in wanted)}
+    assert wanted - flat <= checked
+    assert checked - wanted == set()
+
+
+def test_every_request_has_its_answers() -> None:
+    schema = json.loads((ROOT / "schemas" / "request.json").read_text())
+    requests = set()
+
+    def walk(node: object) -> None:
+        if isinstance(node, dict):
+            constant = node.get("properties", {}).get("request", {})
+            requests.update([constant["const"]] if "const" in constant else [])
+            for inner in node.values():
+                walk(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                walk(inner)
+
+    walk(schema)
+    assert requests == ANSWERS.keys()

@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check bench bench-model schemas setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check bench bench-model schemas screenshot setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -63,6 +63,10 @@ bench-model: prerequisites    ## segments that the model simulates in a second o
 schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and the tables of docs/
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/doc_tables.py
+
+screenshot: setup-test    ## runs the demo on a quiet machine and writes a picture of its report to docs/images/report.png
+	$(BIN)/whyperf run demo --out $(or $(DEMO_RESULT),target/screenshot)
+	$(BIN)/python -m scripts.screenshot $(or $(DEMO_RESULT),target/screenshot)/report.html docs/images/report.png
 
 setup: setup-run setup-test setup-bench    ## everything the other targets install
 

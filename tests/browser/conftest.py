@@ -1,13 +1,12 @@
 """Pages and a headless browser to open them with."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 
+from scripts.chromium import launch
 from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.transport_samples import wan_transports
 from tests.unit.analyze.workload_samples import Exchange, latency_load, rr_ack, tail
@@ -16,24 +15,13 @@ from whyperf.analyze import summarize
 from whyperf.record import Experiment
 from whyperf.report import write
 
-#: Debian's browser, or one that set-up named; none leaves it to Playwright to find its own.
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
     with sync_playwright() as playwright:
         try:
-            opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+            opened = launch(playwright)
         except Error as error:
             pytest.skip(f"no Chromium that starts (apt-get install chromium): {error.message.splitlines()[0]}")
         yield opened

@@ -12,19 +12,37 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-RUNNABLE = re.compile(r"<!-- run(?: (?P<words>[^>]*?))? -->\n```console\n(?P<block>.*?)^```$", re.MULTILINE | re.DOTALL)
+RUNNABLE = re.compile(r"<!-- run(?P<options>[^>]*?) -->\n```console\n(?P<block>.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN_FILE = re.compile(r"<!-- file (?P<name>[\w.-]+) -->\n```\w+\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command with the exit codes that it may end with."""
+
+    command: list[str]
+    exit_codes: tuple[int, ...]
+    needs_root: bool
 
 
 @dataclass(frozen=True)
 class Example:
-    """A block of commands a document says can be run: `<!-- run -->` before it, or `<!-- run exit=0,3 -->`.
+    """Commands that a document marks as runnable, and the files that it shows; all in one folder.
 
-    `exit_codes` are those that any of its commands may end with; a log that the host left gaps in ends several with 3.
+    `<!-- run -->` before a block starts an example, and `<!-- run continued -->` adds a block to the example before it.
+    `root` in the marker says that a command needs privilege to build network namespaces.
+    `exit=0,3` in the marker lists the allowed exit codes: several commands end with 3 where a log has gaps.
+    `<!-- file NAME -->` before a block makes it a file of all examples of the document.
     """
 
     document: str
-    commands: tuple[list[str], ...]
-    exit_codes: tuple[int, ...]
+    files: dict[str, str]
+    steps: tuple[Step, ...]
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether any of its commands does."""
+        return any(step.needs_root for step in self.steps)
 
 
 def name_of(document: Path) -> str:
@@ -44,11 +62,23 @@ def anchors(text: str) -> set[str]:
 
 
 def examples() -> Iterator[Example]:
-    """All runnable blocks of all documents, in order."""
+    """All examples of all documents, in order."""
     for document in DOCUMENTS:
-        for found in RUNNABLE.finditer(document.read_text()):
-            lines = [line.removeprefix("$ ") for line in found["block"].splitlines() if line.startswith("$ ")]
-            commands = tuple(shlex.split(line, comments=True) for line in lines)
-            words = dict(word.split("=") for word in (found["words"] or "").split())
-            codes = tuple(int(code) for code in words.get("exit", "0").split(","))
-            yield Example(name_of(document), commands, codes)
+        text = document.read_text()
+        files = {shown["name"]: shown["content"] for shown in SHOWN_FILE.finditer(text)}
+        for steps in _steps(text):
+            yield Example(name_of(document), files, tuple(steps))
+
+
+def _steps(text: str) -> list[list[Step]]:
+    """The steps of each example of a document."""
+    found: list[list[Step]] = []
+    for block in RUNNABLE.finditer(text):
+        options = block["options"].split()
+        if "continued" not in options:
+            found.append([])
+        codes = next((option.removeprefix("exit=") for option in options if option.startswith("exit=")), "0")
+        commands = [line.removeprefix("$ ") for line in block["block"].splitlines() if line.startswith("$ ")]
+        allowed = tuple(int(code) for code in codes.split(","))
+        found[-1] += [Step(shlex.split(command, comments=True), allowed, "root" in options) for command in commands]
+    return found

@@ -9,19 +9,24 @@ from pathlib import Path
 import pytest
 
 from tests.docs.documents import Example, examples
+from tests.e2e.conftest import WHY_NOT_PRIVILEGED
 
 EXAMPLES = list(examples())
 
 
 @pytest.mark.parametrize(
-    "example", EXAMPLES, ids=lambda example: f"{example.document}: {shlex.join(example.commands[-1])}"
+    "example", EXAMPLES, ids=lambda example: f"{example.document}: {shlex.join(example.steps[-1].command)}"
 )
 def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
     """In a folder of its own."""
+    if example.needs_root and WHY_NOT_PRIVILEGED is not None:
+        pytest.skip(WHY_NOT_PRIVILEGED)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for command in example.commands:
+    for name, content in example.files.items():
+        (tmp_path / name).write_text(content)
+    for step in example.steps:
         done = subprocess.run(
-            command,
+            step.command,
             cwd=tmp_path,
             # What doctor --probe-cost keeps is not to take the place of a real measurement.
             env=os.environ | {"PATH": path, "XDG_STATE_HOME": str(tmp_path / "state")},
@@ -30,8 +35,8 @@ def test_a_documented_command_runs(example: Example, tmp_path: Path) -> None:
             timeout=240,
             check=False,
         )
-        assert done.returncode in example.exit_codes, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+        assert done.returncode in step.exit_codes, f"{shlex.join(step.command)}\n{done.stdout}{done.stderr}"
 
 
 def test_there_are_commands_to_run() -> None:
-    assert sum(len(example.commands) for example in EXAMPLES) >= 8
+    assert sum(len(example.steps) for example in EXAMPLES) >= 8

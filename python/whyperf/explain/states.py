@@ -15,72 +15,71 @@ class SenderState(StrEnum):
     """
 
     HANDSHAKE = "handshake"
-    """From the SYN until the connection is established and the first payload may go (RFC 9293 section 3.5)."""
+    """From the SYN until the connection is established and payload can be sent (RFC 9293 section 3.5)."""
     RTO_WAIT = "rto_wait"
-    """Silence that the retransmission timer (RFC 6298) or a tail loss probe (RFC 8985 section 7) ended: from the last
-    segment sent or acknowledged to what is sent again, which had been lost."""
+    """A pause that ends with a retransmission timeout (RFC 6298) or a tail loss probe (RFC 8985 section 7). It starts
+    at the last segment sent or acknowledged, and ends at the retransmission of what was lost."""
     LOSS_RECOVERY = "loss_recovery"
-    """Between the first retransmission of a loss and the acknowledgment of all that was outstanding then
-    (RFC 6675, RFC 8985), as far as new data may not go because of it."""
+    """From the first retransmission after a loss until everything outstanding at that time is acknowledged (RFC 6675,
+    RFC 8985), as far as this keeps new data from being sent."""
     PACING = "pacing"
-    """Window and congestion window are open, and the pacing timer holds the next segment (tcp_output.c,
+    """Receive window and congestion window have room, and the pacing timer delays the next segment (tcp_output.c,
     tcp_pacing_check)."""
     ZERO_WINDOW = "zero_window"
-    """Data waits, and the window announced is smaller than a segment and than what waits (RFC 9293 section
-    3.8.6.1)."""
+    """Data waits, and the advertised window is smaller than one segment and smaller than the waiting data (RFC 9293
+    section 3.8.6.1)."""
     RECEIVE_WINDOW_READER = "receive_window_reader"
-    """The announced window is full, and payload lies unread at the receiver: the application is not at it, or has not
-    read all since more than a window of it came."""
+    """The advertised window is full, and unread payload is in the receiver's buffer. The receiving application is not
+    reading, or has not caught up since more than a window of payload arrived."""
     RECEIVE_WINDOW_BUFFER = "receive_window_buffer"
-    """The announced window is full though the application reads all it finds: the receiver's buffer is smaller than
-    the path holds (RFC 7323 section 1.1)."""
+    """The advertised window is full although the application has read everything. The receive buffer is smaller than
+    the bandwidth-delay product of the path (RFC 7323 section 1.1)."""
     SLOW_START = "slow_start"
-    """The congestion window is full and below the slow-start threshold (RFC 5681 section 3.1)."""
+    """The congestion window is full, and below the slow-start threshold (RFC 5681 section 3.1)."""
     CONGESTION_WINDOW = "congestion_window"
-    """The congestion window is full and above that threshold; or too full for the super-segment that is to go next
+    """The congestion window is full, and above the slow-start threshold; or it has no room for the next super-segment
     (tcp_output.c, tcp_tso_should_defer)."""
     DEVICE = "device"
-    """What was sent lies in the host's own queues, and TCP small queues hold the rest (tcp_output.c,
+    """Sent data is in the host's own queues, and TCP small queues hold back the rest (tcp_output.c,
     tcp_small_queue_check)."""
     SEND_BUFFER = "send_buffer"
-    """All that the send buffer holds, but for less than a segment, is sent and unacknowledged, and the application
-    waits for room in it (tcp.c, SOCK_NOSPACE)."""
+    """The send buffer is full of data that is sent and not acknowledged, except for less than one segment, and the
+    application waits for room in it (tcp.c, SOCK_NOSPACE)."""
     WAITS_FOR_CPU = "waits_for_cpu"
-    """The application could run, and another task has the CPU, or its thread serves other connections."""
+    """The application is ready to run, but another task has the CPU, or its thread serves other connections."""
     NAGLE = "nagle"
-    """Less than a segment waits, only because something is unacknowledged (RFC 896, RFC 9293 section 3.7.4)."""
+    """Less than one segment waits, only because earlier data is not acknowledged (RFC 896, RFC 9293 section 3.7.4)."""
     WRITE_CALL = "write_call"
-    """The CPU is at work for it: the application is inside a write call, copying, segmenting, transmitting, or between
-    two that follow each other at once; or the kernel sends what may go."""
+    """The CPU works for the connection: the application is in a write call (copying, segmenting, transmitting) or
+    between two consecutive calls, or the kernel sends what it is allowed to send."""
     NOT_WRITING = "not_writing"
-    """Nothing waits to be sent, and the application is not in a write call."""
+    """No data waits, and the application is not in a write call."""
     UNKNOWN = "unknown"
-    """The evidence does not tell."""
+    """The evidence does not show the state."""
 
 
 class ReceiverState(StrEnum):
     """What kept the receiver from taking in the next byte."""
 
     HANDSHAKE = "handshake"
-    """From the SYN until the first payload has arrived or the first read call began."""
+    """From the SYN until the first payload arrives or the first read call starts."""
     SOFTIRQ = "softirq"
-    """Receive processing takes in segments, on the CPU that the application would need or by itself without pause."""
+    """Receive processing of segments uses the CPU that the application needs, or runs without a pause."""
     READ_CALL = "read_call"
-    """The application is inside a read call, on a CPU: copying; or between two that follow each other at once."""
+    """The application is in a read call and on a CPU (copying), or between two consecutive calls."""
     WAITS_FOR_CPU = "waits_for_cpu"
-    """Payload waits, and the application could run, but another task has the CPU, or its thread serves other
+    """Payload waits and the application is ready to run, but another task has the CPU, or its thread serves other
     connections."""
     NOT_READING = "not_reading"
-    """Payload waits in sequence, and the application is not in a read call."""
+    """Payload in sequence waits, and the application is not in a read call."""
     SEQUENCE_HOLE = "sequence_hole"
-    """Payload has arrived behind one that is missing (RFC 9293 section 3.10.7.4), and all before it is read."""
+    """Payload has arrived after a missing segment (RFC 9293 section 3.10.7.4), and everything before it is read."""
     DELAYED_ACK = "delayed_ack"
-    """All is read, and the next to happen is that the acknowledgment of the last of it, held back until then, goes out
-    (RFC 1122 section 4.2.3.2)."""
+    """Everything is read, and the next event is the delayed ACK for the last payload (RFC 1122 section 4.2.3.2)."""
     WAITING = "waiting"
-    """All that has arrived is read and acknowledged: the receiver waits for payload."""
+    """Everything that arrived is read and acknowledged; the receiver waits for payload."""
     UNKNOWN = "unknown"
-    """The evidence does not tell."""
+    """The evidence does not show the state."""
 
 
 NAMES: dict[SenderState | ReceiverState, str] = {

@@ -1,4 +1,4 @@
-"""Writes a PNG of the top of a report: `python -m scripts.screenshot REPORT.html PICTURE.png`."""
+"""Writes a PNG of a report down to its first map: `python -m scripts.screenshot REPORT.html PICTURE.png`."""
 
 import io
 import sys
@@ -9,7 +9,9 @@ from playwright.sync_api import sync_playwright
 
 from scripts.chromium import launch
 
-WIDTH, HEIGHT = 1280, 1055
+WIDTH, HEIGHT = 1280, 1600
+#: The map of what limits each cell, and the pixels below it.
+LAST, MARGIN = ".why-map-scroll", 24
 #: Enough for text, lines and the areas of a report, and a third of the bytes of full color.
 COLORS = 128
 
@@ -22,15 +24,20 @@ def main() -> None:
 
 
 def taken(report: Path) -> bytes:
-    """The top of the page as a PNG, in light colors."""
+    """The page down to its first map as a PNG, in light colors.
+
+    Raises:
+        LookupError: the report has no map; that of the demo has.
+    """
     with sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(report.resolve().as_uri())
         page.wait_for_load_state("networkidle")
-        # Charts are drawn after the page has loaded.
-        page.wait_for_timeout(3000)
-        shot = page.screenshot()
+        place = page.locator(LAST).first.bounding_box()
+        if place is None:
+            raise LookupError(f"{report} has no map")
+        shot = page.screenshot(clip={"x": 0, "y": 0, "width": WIDTH, "height": place["y"] + place["height"] + MARGIN})
         browser.close()
     return shot
 

@@ -52,7 +52,7 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "truncate": ({"truncate": True},),
     "send_call": ({"send_call": "sendfile"}, {"send_call": "splice"}),
     "kernel_timestamps": ({"kernel_timestamps": True},),
-    "transfer_bytes": ({"transfer_bytes": 50_000},),
+    "transfer_bytes": ({"transfer_bytes": 2000},),
     "rtt_probe_ms": ({"rtt_probe_ms": 20},),
     "rtt_probe": ({"rtt_probe_ms": 20, "rtt_probe": "icmp"},),
     "schedule": ({"schedule": "staircase", "schedule_scale": 0.0002},),

@@ -80,7 +80,9 @@ def find(ours: Ours, victim: str) -> Process | None:
     """The victim, if it is there."""
     for process in ours.agents():
         with suppress(OSError, ValueError):
-            if agent_of(process) == victim:
+            # The same program cleans up after killed runs; that is no agent.
+            is_agent = b"\0serve\0" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            if is_agent and agent_of(process) == victim:
                 return process
     return None
 

@@ -302,8 +302,8 @@ pub const TCP_INFO: Table = Table {
         optional(
             "duplicate_sacks_count",
             U32,
-            "segments",
-            "Acknowledged as having arrived twice (RFC 2883).",
+            "",
+            "Segments acknowledged as having arrived twice (RFC 2883).",
             "tcpi_dsack_dups, Linux 4.19",
         ),
         optional(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -26,6 +27,8 @@ DEFAULT_TIMEOUT_S = 30.0
 
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
+_LOAD_MOVES_S = 1.0
+"""So long after it was heard of, the load counts as moving: some intervals of progress."""
 _CLOCK_EXCHANGES = 8
 
 
@@ -70,6 +73,7 @@ class Agent:
         self._host = host
         self._next_id = 1
         self._is_greeted = False
+        self._load_moved_s = -math.inf
         self._on_lost: Callable[[RunError], None] = lambda _: None
         self._lock = threading.Lock()
         self._inbox = Inbox()
@@ -100,6 +104,10 @@ class Agent:
         self._on_lost = on_lost
         if self._ended is not None:
             on_lost(self._ended)
+
+    def load_moved(self) -> None:
+        """Note that another agent has just moved payload to or from this one's host."""
+        self._load_moved_s = time.monotonic()
 
     def interrupt(self, reason: RunError) -> None:
         """End every wait for this agent, now and later, with a reason that lies elsewhere."""
@@ -224,7 +232,9 @@ class Agent:
     def _read_frames(self) -> RunError:
         """Read frames until the pipe ends, and return why it did."""
         assert self._process.stdout is not None
-        stream = io.BufferedReader(Pulse(self._process.stdout.fileno(), self._must_speak), _READ_BYTES)
+        stream = io.BufferedReader(
+            Pulse(self._process.stdout.fileno(), self._must_speak, self._may_be_late), _READ_BYTES
+        )
         table = ""
         try:
             while (frame := frames.read(stream)) is not None:
@@ -254,6 +264,10 @@ class Agent:
             return os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
             return False
+
+    def _may_be_late(self) -> bool:
+        """Whether the load may hold up heartbeats: over ssh, while the agent at the other end of the load moves it."""
+        return self._host is not None and time.monotonic() - self._load_moved_s < _LOAD_MOVES_S
 
     def _silent(self, how_long: str) -> PipeClosedError:
         """End an agent that says nothing; one that is stopped would never end by itself."""

@@ -29,10 +29,15 @@ class Pulse(io.RawIOBase):
     what came meanwhile, and a slice that took much longer than it should counts as two.
     """
 
-    def __init__(self, descriptor: int, must_speak: Callable[[], bool]) -> None:
-        """``must_speak`` says, when a slice is over, whether the agent should have said something in it."""
+    def __init__(self, descriptor: int, must_speak: Callable[[], bool], may_be_late: Callable[[], bool]) -> None:
+        """``must_speak`` says, when a slice is over, whether the agent should have said something in it.
+
+        ``may_be_late`` says whether it may have, and the load fills the network that the pipe shares: then the agent
+        is given up only when the load no longer moves.
+        """
         self._descriptor = descriptor
         self._must_speak = must_speak
+        self._may_be_late = may_be_late
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
 
@@ -48,6 +53,6 @@ class Pulse(io.RawIOBase):
             now = time.monotonic()
             silent_s = silent_s + min(now - since, 2 * _SLICE_S) if self._must_speak() else 0.0
             since = now
-            if silent_s >= SILENT_S:
+            if silent_s >= SILENT_S and not self._may_be_late():
                 raise SilentError(f"{silent_s:.1f} s")
         return os.readv(self._descriptor, [buffer])

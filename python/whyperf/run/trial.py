@@ -148,7 +148,15 @@ class _Trial:
 
         def collect(name: str) -> dict[str, Any]:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
-            return _collect(agents[name], specs[name], at_mono_ns, writer, tell.on_progress)
+            others = [agent for other, agent in agents.items() if other != name]
+
+            def on_progress(label: str, progress: dict[str, Any]) -> None:
+                if progress["payload_bytes"]:
+                    for other in others:
+                        other.load_moved()
+                tell.on_progress(label, progress)
+
+            return _collect(agents[name], specs[name], at_mono_ns, writer, on_progress)
 
         finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted)
         status, reason = (INTERRUPTED, "stopped by the user") if is_interrupted else _status(finished)

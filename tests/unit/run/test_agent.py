@@ -176,6 +176,27 @@ def test_an_agent_that_is_stopped_is_named_within_3_s_and_ended(tmp_path: Path) 
     assert not Path(f"/proc/{far.pid}").exists()
 
 
+def test_a_load_that_fills_the_network_of_an_ssh_ends_no_agent(tmp_path: Path) -> None:
+    with agent(tmp_path, host="host7") as far:
+        os.kill(far.pid, signal.SIGSTOP)
+        until = time.monotonic() + 2 * NOTICED_S
+        while time.monotonic() < until:
+            far.load_moved()
+            time.sleep(0.1)
+        os.kill(far.pid, signal.SIGCONT)
+        # What it said meanwhile comes, and it is as good as before.
+        assert far.call({"request": "abort"})["reply"]
+
+
+def test_a_far_agent_is_given_up_when_the_load_no_longer_moves(tmp_path: Path) -> None:
+    far = agent(tmp_path, host="host7")
+    far.load_moved()
+    os.kill(far.pid, signal.SIGSTOP)
+    with pytest.raises(PipeClosedError, match="silent"):
+        far.call({"request": "nothing"}, timeout_s=60)
+    far.close()
+
+
 def test_a_large_request_to_a_stopped_agent_does_not_wait_for_it(tmp_path: Path) -> None:
     far = agent(tmp_path)
     os.kill(far.pid, signal.SIGSTOP)

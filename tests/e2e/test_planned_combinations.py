@@ -95,6 +95,8 @@ def planned(levels: dict[str, Level]) -> dict[str, Level] | None:
 def failures(cells: Iterable[dict[str, Level]], folder: Path) -> tuple[int, list[str]]:
     """How many of the cells the planner lets through, and which of those fail, with the reason."""
     accepted = [cell for levels in cells if (cell := planned(levels)) is not None]
+    if not accepted:
+        return 0, []
     plan = plan_of(accepted)
     with (
         Session(plan, Target(Kind.LOOPBACK)) as session,

@@ -248,9 +248,8 @@ def _resolved(name: str, levels: Mapping[str, Level]) -> Level:
 def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed: bool, timed: bool) -> None:
     if "rtt_probe" in given and cell.get("rtt_probe_ms") == "none":
         raise ProfileError("", "rtt_probe", "there is no probe to carry; set rtt_probe_ms too, or leave the factor out")
-    if cell.get("kernel_timestamps") and cell["io_model"] == "io_uring":
-        problem = "io_uring and the kernel's time stamps exclude each other; choose io_model blocking or epoll"
-        raise ProfileError("", "kernel_timestamps", problem)
+    if cell.get("kernel_timestamps"):
+        _refuse_time_stamps(cell)
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)
@@ -265,6 +264,21 @@ def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed
             "", "mtu_bytes", f"IP version 6 needs an MTU of {IPV6_MTU_BYTES}, not {cell['mtu_bytes']}; raise it"
         )
     refuse_impossible_path(cell)
+
+
+def _refuse_time_stamps(cell: Factors) -> None:
+    """With what the kernel's time stamps do not go together (`check` in crates/load/src/engine/wire.rs)."""
+    problem = ""
+    if cell["io_model"] == "io_uring":
+        problem = "io_uring and the kernel's time stamps exclude each other; choose io_model blocking or epoll"
+    elif cell.get("zero_copy"):
+        problem = "zero_copy and the kernel's time stamps use the same queue of the socket; leave one of them out"
+    elif int(cell.get("outstanding", 1)) > 1:
+        problem = (
+            f"the kernel's time stamps are for one request at a time, not {cell['outstanding']}; set outstanding to 1"
+        )
+    if problem:
+        raise ProfileError("", "kernel_timestamps", problem)
 
 
 def _phases_s(cell: Factors) -> float:

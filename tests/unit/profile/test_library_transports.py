@@ -102,10 +102,12 @@ def test_two_libraries_may_compete() -> None:
         ({"transport": "udt", "io_model": "io_uring"}, "io_model", "udt has a thread for each connection"),
         ({"transport": "udp", "workload": "udp-rr", "io_model": "io_uring"}, "io_model", "does not carry udp-rr"),
         ({"workload": "rr", "io_model": "io_uring", "kernel_timestamps": True}, "kernel_timestamps", "exclude each"),
+        ({"workload": "rr", "outstanding": 8, "kernel_timestamps": True}, "kernel_timestamps", "one request at a time"),
+        ({"workload": "rr", "zero_copy": True, "kernel_timestamps": True}, "kernel_timestamps", "the same queue"),
     ],
 )
-def test_io_models_that_the_agents_refuse_are_refused_before_the_run(
-    levels: dict[str, bool | str], name: str, problem: str
+def test_what_the_agents_refuse_is_refused_before_the_run(
+    levels: dict[str, bool | int | str], name: str, problem: str
 ) -> None:
     with pytest.raises(ProfileError, match=problem) as caught:
         resolve(levels, testbed=True)

@@ -10,7 +10,7 @@ from whyperf.profile import as_set
 
 _WRITTEN = {"cpu": "CPU", "ack": "ACK", "mtu": "MTU", "nagle": "Nagle"}
 
-WITHOUT_LOG = " That is from counters alone; --evidence segments tells more."
+WITHOUT_LOG = " This comes from counters only; --evidence segments shows more."
 """What ends a sentence for which no log was looked at."""
 
 

@@ -102,7 +102,7 @@ def _of_stated_line(facts: Facts) -> Gain | None:
     if not facts.link_bps or not now or now > facts.link_bps:
         return None
     ratio = max(1.0, facts.link_bps * _payload_part(facts) / now)
-    return Gain(ratio, 1.0, ratio, f"at most the line of {bit_rate(facts.link_bps)} that the device states")
+    return Gain(ratio, 1.0, ratio, f"at most the link rate of {bit_rate(facts.link_bps)} that the device reports")
 
 
 def _of_seen_line(facts: Facts) -> Gain | None:
@@ -112,7 +112,7 @@ def _of_seen_line(facts: Facts) -> Gain | None:
         return None
     if not is_line_seen(facts) or is_own_rhythm(facts) or _is_paced(facts):
         return None
-    return gain(_full_line(facts, told.line_use_ratio), _SURE, "at most a full line, by the distances of segments")
+    return gain(_full_line(facts, told.line_use_ratio), _SURE, "at most a full link, from the spacing of segments")
 
 
 def _is_paced(facts: Facts) -> bool:
@@ -192,7 +192,7 @@ def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
         for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
         if saved not in {role, "both"} and (one := _of_end(facts, end, behind=behind)) is not None
     ]
-    return least(bounds) or idle(MOST_GAIN, "ends that do next to nothing")
+    return least(bounds) or idle(MOST_GAIN, "mostly idle hosts")
 
 
 def _of_end(facts: Facts, end: EndFacts, *, behind: bool) -> Gain | None:

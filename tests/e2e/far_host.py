@@ -14,6 +14,16 @@ from whyperf.run import pipes
 from whyperf.run.agent import Agent
 
 SSHD = Path("/usr/sbin/sshd")
+#: sshd wants a folder for its privilege separation, which a host has only where its service was started once. It gets
+#: one in a mount namespace of its own, which ends with it.
+OWN_RUN_FOLDER = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"',
+    "sh",
+)
 PORT, CLOSED_PORT = 2222, 2223
 LISTENS_WITHIN_S = 60
 TESTBED = {"mtu_bytes": 1500, "tso": True, "gso": True, "gro": True, "near_rps_cpus": [0], "far_rps_cpus": [0]}
@@ -125,7 +135,8 @@ class FarHost:
         config, log = self.folder / "sshd-config", self.folder / "sshd-log"
         config.write_text(SSHD_CONFIG.format(port=PORT, folder=self.folder, mark_name=host_state.MARK, mark=self.mark))
         with log.open("wb") as log_file:
-            command = [*self._nsenter(self.far_netns), str(SSHD), "-D", "-e", "-f", str(config)]
+            sshd = [str(SSHD), "-D", "-e", "-f", str(config)]
+            command = [*self._nsenter(self.far_netns), *OWN_RUN_FOLDER, *sshd]
             daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log_file)
         try:
             end = time.monotonic() + LISTENS_WITHIN_S

@@ -58,12 +58,14 @@ def _of_counters(row: Row, named: dict[str, str]) -> Iterator[Caution]:
 
 
 def _state(row: Row) -> str:
-    """How complete a log is, rounded down."""
-    lacks = max(
-        (row["lost"] + row["missed"]) / max(1, row["logged"] + row["missed"]),
-        row["lost_calls"] / max(1, row["calls"]),
-        row["unseen"] / max(1, row["logged"] + row["unseen"]),
-    )
+    """How complete a log is, rounded down; of an empty log there is no share."""
+    parts = []
+    if row["logged"]:
+        parts.append((row["lost"] + row["missed"]) / (row["logged"] + row["missed"]))
+        parts.append(row["unseen"] / (row["logged"] + row["unseen"]))
+    if row["calls"]:
+        parts.append(row["lost_calls"] / row["calls"])
+    lacks = max(parts, default=0.0)
     return f"{math.floor((1 - lacks) * 1000) / 10:.1f} % complete" if lacks else "not complete"
 
 

@@ -67,13 +67,14 @@ def test_nothing_is_known_of_trials_that_failed() -> None:
 def test_less_than_asked_is_told_with_the_end_and_the_reason() -> None:
     refused = manifest("001-c0001", far={"got": "user", "reason": "loading BPF programs is not permitted"})
     assert experiment_texts(refused) == {
-        "less_evidence": "The far end's evidence is at level user, not counters: loading BPF programs is not permitted."
+        "less_evidence": "The evidence level of the far side is user, not counters: loading BPF programs is not "
+        "permitted."
     }
 
 
 def test_missing_hooks_are_named_with_what_they_give() -> None:
     assert experiment_texts(manifest("001-c0001", near={"missing": [HOOK]})) == {
-        "missing_hooks": "The near end's kernel lacks sock:sock_send_length (no such tracepoint), which gives "
+        "missing_hooks": "The kernel of the near side lacks sock:sock_send_length (no such tracepoint), which gives "
         "write sizes."
     }
 
@@ -82,14 +83,14 @@ def test_trials_watched_at_different_levels_are_told() -> None:
     refused = manifest("002-c0001", near={"got": "user", "reason": "run as root"})
     texts = experiment_texts(manifest("001-c0001"), manifest("003-c0001"), refused, manifest("log01-c0001"))
     assert texts["mixed_evidence"] == (
-        "The near end was not watched alike in all trials: 1 trial with user and 2 trials with counters."
+        "The evidence level of the near side differs between trials: 1 trial with user and 2 trials with counters."
     )
 
 
 def test_counters_that_are_not_whole_are_told() -> None:
     texts = cell_texts(manifest("001-c0001", far={"missed_runs_count": 2}))
     assert texts == {
-        "counters_incomplete": "What was counted in the kernel of the far end in 001-c0001 is not complete: 2 runs of "
+        "counters_incomplete": "The kernel's counts of the far side in 001-c0001 are not complete: 2 runs of "
         "its programs left out by the kernel."
     }
 
@@ -100,31 +101,31 @@ LOSSES = {"logged_events_count": 9000, "lost_events_count": [{"cpu": 1, "count":
 @pytest.mark.parametrize(
     ("report", "code", "says"),
     [
-        (LOSSES, "log_incomplete", "not complete: 1,207 of 9,000 events lost, 7 on CPU 1, 1,200 on CPU 3."),
+        (LOSSES, "log_incomplete", "86.5 % complete: 1,207 of 9,000 events lost, 7 on CPU 1, 1,200 on CPU 3."),
         (
             {"logged_calls_count": 90, "lost_calls_count": [{"cpu": 1, "count": 7}]},
             "log_incomplete",
-            "7 of 90 calls lost.",
+            "92.2 % complete: 7 of 90 calls lost.",
         ),
         ({"missed_runs_count": 1}, "log_incomplete", "not complete: 1 run of its programs left out by the kernel."),
         ({"unseen_segments_count": 9}, "log_incomplete", "not complete: TCP counted 9 segments that no program saw."),
         ({"reason": "3 segments found no room"}, "log_incomplete", "not complete: 3 segments found no room."),
-        ({"broken_off": "No space left"}, "log_broken_off", "not complete, it breaks off: No space left."),
-        ({"got": "user", "reason": "run as root"}, "no_log", "at level user: run as root."),
+        ({"broken_off": "No space left"}, "log_broken_off", "breaks off: No space left."),
+        ({"got": "user", "reason": "run as root"}, "no_log", "its evidence level is user: run as root."),
     ],
 )
 def test_a_log_that_is_not_complete_is_told_and_never_passes(report: dict[str, Any], code: str, says: str) -> None:
     broken = manifest("log02-c0001", near=report)
     (text,) = cell_texts(manifest("log01-c0001"), broken).values()
     assert list(cell_texts(broken)) == [code]
-    assert "near end of log02-c0001" in text
+    assert "near side of log02-c0001" in text
     assert text.endswith(says)
     assert summary_of(manifest("log01-c0001"), broken).incomplete_logs == ["log02-c0001"]
 
 
 def test_a_log_trial_that_failed_is_told_even_if_it_never_had_two_ends() -> None:
     failed = manifest("log01-c0001") | {"status": "failed", "reason": "the connection was reset."}
-    says = "1 log trial failed; the throughput is not affected. First reason: the connection was reset."
+    says = "1 log trial failed; goodput is not affected. First reason: the connection was reset."
     assert cell_texts(failed) == {"failed_logs": says}
     assert cell_texts(failed | {"hosts": {}}) == {"failed_logs": says}
 

@@ -20,27 +20,27 @@ help:    ## this list
 demo: setup-run    ## a small window sweep on the embedded testbed, with a table and a report
 	$(BIN)/whyperf run demo
 
-test: setup-test    ## all tests but the longest: cargo's, then pytest's, those side by side that no neighbor disturbs
+test: setup-test    ## all tests but the slow ones: cargo test, then pytest in parallel where possible
 	cargo test --workspace --locked
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder -m "not slow and not alone"
 	$(BIN)/pytest -m "not slow and alone"
 
-test-long: setup-test    ## the longest tests, a shorter one of whose kind is in test: three minutes; not a part of test
+test-long: setup-test    ## the slow tests, on a quiet machine: an hour; not part of test
 	$(BIN)/pytest -m slow
 
-truth: setup-run    ## how often the explanation is right, on causes put there on purpose: half an hour; writes docs/background/accuracy.md
+truth: setup-run    ## how often the diagnosis is correct, with injected bottlenecks: half an hour; writes docs/background/accuracy.md
 	$(BIN)/whyperf truth --verify --page docs/background/accuracy.md
 
-test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not a part of test
+test-kernels: setup-run    ## the evidence on the kernels of Debian 11, 12 and 13, under qemu; not part of test
 	@scripts/packages kernels
 	@scripts/kernels
 	WHYPERF_KERNELS=.tools/kernels $(BIN)/pytest tests/kernels
 
-test-oracle: setup-run    ## the emulated path beside a user-mode kernel's own; wants a quiet machine; not a part of test
+test-oracle: setup-run    ## the emulated path compared with user-mode Linux; needs an idle machine; not part of test
 	@scripts/packages oracle
 	WHYPERF_ORACLE=$$(scripts/oracle) $(BIN)/pytest tests/oracle
 
-test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 Mbit/s: half an hour; not a part of test
+test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 Mbit/s: half an hour; not part of test
 	@mkdir -p $(or $(WAN_RESULTS),target/wan)
 	WHYPERF_WAN=$(abspath $(or $(WAN_RESULTS),target/wan)) $(BIN)/pytest tests/wan
 
@@ -57,10 +57,10 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 	cargo bench --locked -p whyperf-emulate -p whyperf-path
 	$(BIN)/python -m bench $(BENCH)
 
-bench-model: prerequisites    ## segments that the model simulates in a second of one processor; wants a quiet machine
+bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 
-schemas: setup-run    ## writes the JSON Schemas anew from the Rust types, and the tables of docs/
+schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, and the tables of docs/
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/doc_tables.py
 

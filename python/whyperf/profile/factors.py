@@ -33,7 +33,7 @@ LINKS_OF_MODEL = (
 FACTORS: tuple[Factor, ...] = (
     Factor(
         "hosts", "hosts", "none", "",
-        "Hosts of the model (whyperf simulate): one for both ends, or the writer and the reader.",
+        "Hosts of the model (whyperf simulate): one for both sides, or the writer and the reader.",
         words=("none",), model=True, later=True,
     ),
     Factor(
@@ -63,7 +63,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "transport", "choice", "tcp", "",
-        "What carries the connections; unix: both ends on one host; udt, quic, srt: by a library.",
+        "Transport of the connections; unix: both sides on one host; udt, quic, srt: by a library.",
         choices=("tcp", "mptcp", "udp", "unix", "udt", "quic", "srt"), later=True,
     ),
     Factor(
@@ -73,7 +73,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "threads", "int", "auto", "threads",
-        "Threads of each end that carry all connections (epoll, io_uring); auto: one for each CPU it may use.",
+        "Threads on each side for all connections (epoll, io_uring); auto: one for each CPU it may use.",
         low=1, high=1024, words=("auto",), scope="threads", later=True,
     ),
     Factor(
@@ -101,32 +101,32 @@ FACTORS: tuple[Factor, ...] = (
         low=8, high=10**13, words=("default",), scope="blocking stream",
     ),
     Factor(
-        "request_size_bytes", "int", 1, "bytes", "What the near end sends in a transaction.",
+        "request_size_bytes", "int", 1, "bytes", "Request: what the near side sends in a transaction.",
         low=1, high=LARGEST_WINDOW_BYTES, scope="workload",
     ),
     Factor(
-        "response_size_bytes", "int", 1, "bytes", "What the far end answers.",
+        "response_size_bytes", "int", 1, "bytes", "Response: what the far side answers.",
         low=1, high=LARGEST_WINDOW_BYTES, scope="workload",
     ),
     Factor(
         "outstanding", "int", 1, "transactions",
-        "Transactions of a connection under way at the same time: more than 1 is pipelining.",
+        "Transactions in progress at the same time per connection; more than 1 is pipelining.",
         low=1, high=65_536, scope="workload",
     ),
     Factor("burst_count", "int", 16, "messages", "Messages in a burst.", low=1, high=1_000_000, scope="workload"),
     Factor(
-        "think_us", "int", 0, "us", "Pause of the near end in each transaction.",
+        "think_us", "int", 0, "us", "Pause of the near side in each transaction.",
         low=0, high=3_600_000_000, scope="workload",
     ),
     Factor(
         "offered_rate_per_s", "float", "default", "transactions/s",
-        "Transactions begun in a second over all connections, whether or not the ones before have ended (open loop); "
-        "default: the next begins when the one before has ended (closed loop).",
+        "Transactions started per second over all connections, whether or not earlier ones have ended (open loop); "
+        "default: the next one starts when the previous one ends (closed loop).",
         low=0.001, high=1e9, words=("default",), scope="workload",
     ),
     Factor(
         "arrivals", "choice", "auto", "",
-        "Distances between begins in an open loop: constant, or poisson for exponential ones; "
+        "Inter-arrival time distribution (open loop): constant, or poisson (exponential); "
         "auto: poisson with offered_rate_per_s, else a closed loop.",
         choices=("auto", "closed", "constant", "poisson"), scope="workload",
     ),
@@ -150,12 +150,12 @@ FACTORS: tuple[Factor, ...] = (
         low=1, high=100_000, scope="workload",
     ),
     Factor(
-        "idle_connections", "int", 1000, "connections", "Connections that stay open and idle beside the others.",
+        "idle_connections", "int", 1000, "connections", "Connections that stay open and idle, in addition to the others.",
         low=0, high=100_000, scope="workload",
     ),
     Factor(
         "direction", "choice", "send", "",
-        "send: the near end writes; receive: the far end writes.",
+        "send: the near side writes; receive: the far side writes.",
         choices=("send", "receive"), scope="stream",
     ),
     Factor(
@@ -186,7 +186,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "congestion_control", "name", "cubic", "",
-        "Congestion control, on both ends: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
+        "Congestion control, on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
         "each host's own, also where nothing is given and a host does not let its user choose cubic.",
         words=("default",), scope="control",
     ),
@@ -214,7 +214,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "truncate", "bool", False, "",
-        "Receives without copying (MSG_TRUNC): the payload is thrown away in the kernel.", scope="stream", later=True,
+        "Receives without copying (MSG_TRUNC): the kernel discards the payload.", scope="stream", later=True,
     ),
     Factor(
         "send_call", "choice", "send", "",
@@ -223,7 +223,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",
-        "Time stamps by the kernel beside the application's (SO_TIMESTAMPING): what passes in the near host and what "
+        "Kernel time stamps in addition to the application's (SO_TIMESTAMPING): time in the near host and "
         "beyond it, and the jitter of datagrams as they arrive.",
         scope="stamps", later=True,
     ),
@@ -242,7 +242,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor("interval_ms", "int", 100, "ms", "Time between samples.", low=1, high=60_000),
     Factor(
         "rtt_probe_ms", "int", "none", "ms",
-        "Time between the small packets that probe the round-trip time beside the load; 1000 is usual.",
+        "Interval of the RTT probe under load; 1000 is usual.",
         low=1, high=60_000, words=("none",), scope="probe", later=True,
     ),
     Factor(
@@ -257,10 +257,10 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "near_cpus", "cpus", "auto", "",
-        "CPUs of the near end's load; auto: disjoint halves where both ends share a machine.",
+        "CPUs of the load on the near side; auto: disjoint halves where both sides share a machine.",
         words=("auto", "any"),
     ),
-    Factor("far_cpus", "cpus", "auto", "", "The same for the far end.", words=("auto", "any")),
+    Factor("far_cpus", "cpus", "auto", "", "The same for the far side.", words=("auto", "any")),
     # The smallest MTU is RFC 791's 68; IP version 6 needs 1280 (RFC 8200 section 5).
     Factor("mtu_bytes", "int", 1500, "bytes", "MTU of the testbed.", low=68, high=65535, testbed=True),
     Factor("tso", "bool", True, "", "TCP segmentation offload of the testbed.", testbed=True),

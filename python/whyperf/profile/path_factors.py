@@ -38,11 +38,11 @@ PATH_FACTORS: tuple[Factor, ...] = (
         choices=("auto", "router", "netem"),
     ),
     _of_path(
-        "path_delay_back_ms", "float", "half", "ms", "How much of path_rtt_ms is on the way back.",
+        "path_delay_back_ms", "float", "half", "ms", "How much of path_rtt_ms is in the back direction.",
         low=0, high=LONGEST_MS, words=("half",),
     ),
     _of_path(
-        "path_rate_back_bps", "int", "same", "bit/s", "Rate of the way back; same: path_rate_bps; none: unlimited.",
+        "path_rate_back_bps", "int", "same", "bit/s", "Rate in the back direction; same: path_rate_bps; none: unlimited.",
         low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"),
     ),
     _of_path(
@@ -83,10 +83,10 @@ PATH_FACTORS: tuple[Factor, ...] = (
         "Whether RED's probability grows to 1 up to twice the upper threshold, instead of leaping there.",
     ),
     _of_path(
-        "path_loss_back", "loss", 0.0, "", "Packets lost on the way back, as path_loss.",
+        "path_loss_back", "loss", 0.0, "", "Packets lost in the back direction, as path_loss.",
     ),
     _of_path(
-        "path_jitter_us", "int", 0, "us", "Most by which the delay of each way wanders to either side; order is kept.",
+        "path_jitter_us", "int", 0, "us", "Largest deviation of each direction's delay; packets keep their order.",
         low=0, high=LONGEST_MS * 1000,
     ),
     _of_path(
@@ -98,7 +98,7 @@ PATH_FACTORS: tuple[Factor, ...] = (
         low=0, high=1,
     ),
     _of_path(
-        "path_ack_thinning", "int", 1, "", "Of the pure ACKs on the way back only each n-th passes; 1: all.",
+        "path_ack_thinning", "int", 1, "", "Of the pure ACKs in the back direction only each n-th passes; 1: all.",
         low=1, high=10_000,
     ),
     _of_path(
@@ -106,7 +106,7 @@ PATH_FACTORS: tuple[Factor, ...] = (
         low=0, high=HIGHEST_RATE_BPS,
     ),
     _of_path(
-        "path_cross_amplitude_bps", "int", 0, "bit/s", "By how much that rate swings to either side, as a sine.",
+        "path_cross_amplitude_bps", "int", 0, "bit/s", "Amplitude of that rate, which varies as a sine.",
         low=0, high=HIGHEST_RATE_BPS,
     ),
     _of_path(

@@ -47,6 +47,7 @@ def test_a_full_bottleneck_is_recognized(
     [
         ("losses", {"path_loss": 0.01}, "Not known between small queue, random loss and burst loss"),
         ("small-queue", {"path_queue": "4p"}, "Not known between small queue, random loss and burst loss"),
+        ("small-window", {"window_bytes": 65536, "path_rate_bps": "50M"}, "The receive buffer is too small"),
         ("paced", {"pacing_rate_bps": "20M"}, "The sender is paced to 20.0 Mbit/s"),
         ("slow-writer", {"write_rate_bps": "20M"}, "The sending application is the limit"),
     ],

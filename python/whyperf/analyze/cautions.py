@@ -205,7 +205,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unfinished": Kind(
         "{count} of the plan without a trial yet.",
-        "Run the same command again: it resumes at the first missing trial.",
+        "Run the same command again, with --out and this folder: it resumes at the first missing trial.",
     ),
 }
 """All codes. A code, once published, keeps its meaning."""

@@ -115,8 +115,8 @@ class WindowFacts:
         cwnd_segments_median: middle congestion window.
         delivered_bps_high: the 90th percentile of what all connections together got acknowledged in half a second, and
             `delivered_bps_max` the most.
-        application_limited_ratio: part of the samples in which the sender's kernel says that the application had too
-            little to send (tcpi_delivery_rate_app_limited); None on an old record.
+        application_limited_ratio: part of the samples in which nothing waited to be sent (tcpi_notsent_bytes), or the
+            sender's kernel says that it had too little to send (tcpi_delivery_rate_app_limited).
         leaves_slow_start: whether the slow-start threshold was ever set.
     """
 

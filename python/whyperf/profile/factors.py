@@ -150,7 +150,7 @@ FACTORS: tuple[Factor, ...] = (
         low=1, high=100_000, scope="workload",
     ),
     Factor(
-        "idle_connections", "int", 1000, "connections", "Connections that stay open and idle, in addition to the others.",
+        "idle_connections", "int", 1000, "connections", "Idle connections in addition to the others.",
         low=0, high=100_000, scope="workload",
     ),
     Factor(
@@ -186,7 +186,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "congestion_control", "name", "cubic", "",
-        "Congestion control, on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
+        "Congestion control on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
         "each host's own, also where nothing is given and a host does not let its user choose cubic.",
         words=("default",), scope="control",
     ),

@@ -42,7 +42,7 @@ PATH_FACTORS: tuple[Factor, ...] = (
         low=0, high=LONGEST_MS, words=("half",),
     ),
     _of_path(
-        "path_rate_back_bps", "int", "same", "bit/s", "Rate in the back direction; same: path_rate_bps; none: unlimited.",
+        "path_rate_back_bps", "int", "same", "bit/s", "Rate, back direction; same: path_rate_bps; none: unlimited.",
         low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"),
     ),
     _of_path(

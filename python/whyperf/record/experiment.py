@@ -76,6 +76,7 @@ class Experiment:
             RecordError: another process measures there, the folder is of another plan or not an
                 experiment's, or it cannot be written; nothing was changed then.
         """
+        folder = _named_folder(folder)
         plan = plan.named(folder.name)
         _refuse_other_content(folder, plan)
         fresh = not folder.exists()
@@ -119,6 +120,7 @@ class Experiment:
         Raises:
             RecordError: there is no experiment, or its plan cannot be read.
         """
+        folder = _named_folder(folder)
         plan = _read_plan(folder)
         _refuse_links(folder)
         return cls(folder, plan)
@@ -382,6 +384,11 @@ def _size_of(entry: os.DirEntry[str]) -> int:
     """Its length in bytes; what is no plain file, a link above all, has none that a table could have."""
     found = entry.stat(follow_symlinks=False)
     return found.st_size if stat.S_ISREG(found.st_mode) else -1
+
+
+def _named_folder(folder: Path) -> Path:
+    """The folder that a link leads to: whoever names an experiment by a link means what it leads to."""
+    return folder.resolve() if folder.is_symlink() else folder
 
 
 def _refuse_links(folder: Path) -> None:

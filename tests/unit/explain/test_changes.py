@@ -163,7 +163,7 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
 def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
     """Asserts that a command that writes raises at least one number and lowers none, or switches something on."""
     text = change.command
-    writes = re.search(r"sysctl -w|ethtool -[A-Z]|ip link set|ip route change|tc qdisc (?!show)", text) is not None
+    writes = re.search(r"sysctl -w|ethtool -(?!S)[A-Z]|ip link set|ip route change|tc qdisc (?!show)", text) is not None
     assert change.is_host_wide is writes
     assert ("changes that whole host" in command_label(change)) is writes
     if "sysctl -w" in text:

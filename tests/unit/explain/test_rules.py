@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import DatagramFacts, EndFacts, Facts, LostRun, SegmentFacts, WindowFacts
+from whyperf.explain.facts import DatagramFacts, EndFacts, ExchangeFacts, Facts, LostRun, SegmentFacts, WindowFacts
 from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.setup import Setup
@@ -630,7 +630,7 @@ def test_losses_without_a_log_are_open_and_never_reordering() -> None:
     verdicts = judge(LOSSES)
     assert verdicts[0].cause is Cause.NOT_KNOWN
     assert {one.cause for one in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
-    assert "50 of 5,000 data segments were lost" in verdicts[0].claim
+    assert "in the whole trial, 50 of 5,000 data segments were lost" in verdicts[0].claim
     assert all(one.predicted_gain is None for one in verdicts)
     # Between neighbors hosts lose them, and a few do not keep a rate down.
     near = replace(LOSSES, windows=replace(LOSSES.windows, rtt_ns_min=50_000))
@@ -690,3 +690,10 @@ def test_a_sender_that_sends_what_was_asked_for_is_not_held_by_others() -> None:
     found = judge(facts(sender, transport="udp", datagrams=AS_ASKED, level="counters"))
     assert found[0].claim.startswith("The rate that was asked for is the limit: 11.8 Mbit/s")
     assert Cause.OTHER_LOAD not in {one.cause for one in found}
+
+
+def test_requests_under_way_at_once_are_no_pause_of_the_application() -> None:
+    asked = ExchangeFacts(count=800, per_s=400.0, calls_each=2.0, latency_ns=20.0 * MS)
+    windows = {**PATH, "rtt_ns_min": 20 * MS, "application_limited_ratio": 1.0}
+    verdicts = judge(facts({"shares": {"unknown": 1.0}}, windows=windows, exchanges=asked, level="counters"))
+    assert [one.cause for one in verdicts] == [Cause.ROUND_TRIP]

@@ -155,3 +155,11 @@ def test_results_are_for_their_owner_unless_shared(
     modes = {path: path.stat().st_mode & 0o777 for path in (experiment.folder, *experiment.folder.rglob("*"))}
     assert len(modes) >= 12
     assert {path: folder_mode if path.is_dir() else file_mode for path in modes} == modes
+
+
+def test_a_link_that_the_user_names_is_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere")
+    with Experiment.create(tmp_path / "link", PLAN, PROFILE_TEXT) as made:
+        assert made.folder == tmp_path / "elsewhere"
+    assert Experiment.open(tmp_path / "link").plan.experiment == "elsewhere"

@@ -15,7 +15,7 @@ _FLOWS = (
 )
 _INFO = (
     *("connection", "sample_mono_ns", "final", "rtt_ns", "rtt_ns_min", "cwnd_segments", "ssthresh_segments"),
-    *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "pacing_rate_bytes_per_second"),
+    *("send_mss_bytes", "unacked_segments", "peer_window_bytes", "not_sent_bytes", "pacing_rate_bytes_per_second"),
     "application_limited",
     *_COUNTS,
 )
@@ -107,6 +107,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
     seen = info.filter(pl.col("rtt_ns") >= _LEAST_RTT_NS)
     high, most = _delivered(trial, sender)
     flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("send_mss_bytes")
+    too_little = (pl.col("not_sent_bytes") == 0) | pl.col("application_limited").cast(pl.Boolean).fill_null(value=False)
     windows = WindowFacts(
         announced_bytes_max=_whole(first(info, pl.col("peer_window_bytes").max())),
         announced_bytes_median=_whole(first(info, pl.col("peer_window_bytes").median())),
@@ -118,7 +119,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
         cwnd_segments_median=_whole(first(info, pl.col("cwnd_segments").median())),
         delivered_bps_high=high,
         delivered_bps_max=most,
-        application_limited_ratio=first(info, pl.col("application_limited").cast(pl.Int8).mean()),
+        application_limited_ratio=first(info.filter(~pl.col("final").fill_null(value=False)), too_little.mean()),
         leaves_slow_start=bool(first(info, (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8))),
     )
     last = info.group_by("connection").agg(pl.col(*_COUNTS).cast(pl.Int64).max())

@@ -18,6 +18,7 @@ from whyperf.explain.gather.segments import logged_windows, read_logs, segment_f
 from whyperf.explain.gather.sockets import Sampled, Sockets, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.model import Budget, Pattern
+from whyperf.explain.states import SenderState
 from whyperf.record import RECORD_VERSION
 
 
@@ -46,7 +47,8 @@ def gather_facts(
     seen = sampled(trial, sender)
     logs = read_logs(trial, sender, receiver)
     if logs is None:
-        windows, segments = seen.windows, _counted(trial, seen, delivered_line(trial, sender))
+        line = LineRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
+        windows, segments = seen.windows, _counted(trial, seen, line)
     else:
         windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
@@ -200,6 +202,17 @@ def _spells_of(budgets: list[Budget]) -> dict[str, int]:
         for share in budget.shares:
             counts[share.state] = counts.get(share.state, 0) + share.spells
     return counts
+
+
+HELD_STATES = (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.SEND_BUFFER)
+MAX_HELD_RATIO = 0.3
+"""Part of the time in which a window or a send buffer holds the sender, up to which a constant rate is the path's. A
+full window that leaves in a burst makes a short queue each round trip, and a constant rate as well."""
+
+
+def _is_held(budgets: TrialBudgets, host: str) -> bool:
+    shares = shares_of([budget for budget in budgets.budgets if budget.host == host])
+    return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
 
 
 def _counted(trial: FlowTrial, seen: Sampled, line: LineRate) -> SegmentFacts:

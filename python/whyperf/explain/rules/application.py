@@ -73,6 +73,9 @@ def _application_limited(facts: Facts) -> float:
     near = (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
     if facts.level == "segments" or limited < APPLICATION_LIMITED_RATIO or near or is_on_cpu(facts):
         return 0.0
+    if facts.exchanges is not None:
+        # Whoever waits for an answer has nothing to send either.
+        return 0.0
     return clipped(limited - facts.sender.ratio(S.SEND_BUFFER, S.RECEIVE_WINDOW_BUFFER))
 
 

@@ -176,7 +176,8 @@ SEVERAL = 8
 
 
 def _round_trip(_: Finding, __: Facts, setup: Setup) -> Change:
-    several = setup.possible(_more("outstanding", SEVERAL, setup))
+    now = setup.level("outstanding")
+    several = setup.possible(_more("outstanding", SEVERAL * now if isinstance(now, int) else SEVERAL, setup))
     if setup.level("outstanding") == 1 and not several:
         several = _more("connections", SEVERAL, setup)
     return Change(
@@ -198,8 +199,14 @@ def _fixed(
     return change
 
 
-def _bottleneck(finding: Finding, _: Facts, setup: Setup) -> Change:
+def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
     rate = setup.level("path_rate_bps")
+    if facts.datagrams is not None:
+        return Change(
+            factors={},
+            by_hand="Send no faster than arrives; half of the rate shows whether fewer are lost.",
+            command=f"ethtool {DEVICE}; tc -s qdisc show dev {DEVICE}",
+        )
     line = finding.targets.get("line_bps")
     named = "" if line is None else f" of {line / 1e6:,.0f} Mbit/s"
     return Change(
@@ -209,9 +216,11 @@ def _bottleneck(finding: Finding, _: Facts, setup: Setup) -> Change:
     )
 
 
-def _losses(finding: Finding, _: Facts, setup: Setup) -> Change:
+def _losses(finding: Finding, facts: Facts, setup: Setup) -> Change:
     """Losses on the path that are no queue's."""
-    if finding.cause is Cause.BURST_LOSS:
+    if facts.datagrams is not None:
+        by_hand = "Find where datagrams are lost (ethtool -S and tc -s qdisc on both hosts, cable, radio, a policer)."
+    elif finding.cause is Cause.BURST_LOSS:
         by_hand = (
             "Find where packets are lost in a row (a link that goes down for moments, radio, a switch's shared buffer)."
         )

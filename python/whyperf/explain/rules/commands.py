@@ -11,8 +11,8 @@ Host = Mapping[str, Any]
 
 DEVICE = "DEV"
 OFFLOADS = ("tso", "gso", "gro")
-HOST_WIDE = re.compile(r"sysctl -w|ethtool -[A-Z]|ip link set|ip route change|tc qdisc (add|change|replace|del)")
-"""What changes a setting that all programs of a host share; the same tools' other options only read."""
+HOST_WIDE = re.compile(r"sysctl -w|ethtool -[ACGKLNX]|ip link set|ip route change|tc qdisc (add|change|replace|del)")
+"""What changes a setting that all programs of a host share; the tools' other options, such as ethtool -S, only read."""
 MAX_SYSCTL = 2**31 - 1
 """The kernel keeps these settings as int."""
 

@@ -151,7 +151,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         evidence.append(figure(words, WINDOWS, facts.sender, growth, "ratio"))
     return Finding(
         Cause.BOTTLENECK,
-        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(use)} of it are used{grown}.",
+        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(use)} of it is used{grown}.",
         wait,
         # Counters show the constant rate of a queue as well as a log does.
         0.95,
@@ -167,7 +167,7 @@ def _line(facts: Facts) -> Evidence:
     """What shows the line's rate."""
     told, steady = facts.segments, percent(facts.segments.line_steadiness or 0)
     if facts.level == "segments":
-        words = f"Segments arrive at {bit_rate(told.line_bps or 0)}, {steady} of them just so."
+        words = f"Segments arrive at {bit_rate(told.line_bps or 0)}, {steady} of them at just this rate."
         return figure(words, SEGMENTS, facts.receiver, told.line_bps, "bit/s")
     words = f"The path delivered {bit_rate(told.line_bps or 0)} in {steady} of the time, rarely more, with a queue."
     return figure(words, WINDOWS, facts.sender, told.line_bps, "bit/s")
@@ -226,7 +226,7 @@ def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
     if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < LEAST_LOST_TO_REDUCTIONS:
         return None
     number = round(lost_ratio * (told.data_segments or 0))
-    words = f"{number:,} of {told.data_segments or 0:,} data segments were lost and sent again"
+    words = f"in the whole trial, {number:,} of {told.data_segments or 0:,} data segments were lost and retransmitted"
     return Finding(
         cause,
         f"The path loses {number:,} of {told.data_segments or 0:,} data segments, possibly {when}: each loss reduces "
@@ -234,7 +234,7 @@ def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
         _unused(facts),
         UNDECIDED,
         (
-            figure(f"{words}.", WINDOWS, facts.sender, lost_ratio, "ratio"),
+            figure(f"{words[:1].upper()}{words[1:]}.", WINDOWS, facts.sender, lost_ratio, "ratio"),
             state_evidence(facts.sender, "sender", S.UNKNOWN),
         ),
         "The rate is the same when nothing is lost.",

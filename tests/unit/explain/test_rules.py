@@ -697,3 +697,10 @@ def test_requests_under_way_at_once_are_no_pause_of_the_application() -> None:
     windows = {**PATH, "rtt_ns_min": 20 * MS, "application_limited_ratio": 1.0}
     verdicts = judge(facts({"shares": {"unknown": 1.0}}, windows=windows, exchanges=asked, level="counters"))
     assert [one.cause for one in verdicts] == [Cause.ROUND_TRIP]
+
+
+def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
+    shared = {"thread_ratio": 0.52, "run_queue_ratio": 0.45, "withheld_ratio": 0.45, "other_ratio": 0.45}
+    found = judge(facts({"shares": {"unknown": 0.7, "not_writing": 0.24}, **shared}, level="counters"))
+    assert found[0].cause is Cause.OTHER_LOAD
+    assert Cause.SENDER_CPU not in {one.cause for one in found}

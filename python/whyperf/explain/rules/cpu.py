@@ -42,6 +42,8 @@ def computing_receiver(facts: Facts) -> Finding | None:
 def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float) -> Finding | None:
     computing = end.computing_ratio
     if computing is None and end.thread_ratio is not None:
+        # Of a thread that is kept from its CPU nobody saw what it would have done.
+        idle = max(0.0, idle - (end.withheld_ratio or 0.0))
         computing = min(idle, end.thread_ratio) if end.thread_ratio >= 0.5 else 0.0
     lost = clipped(min(computing or 0.0, 1.0))
     if lost < 0.15:

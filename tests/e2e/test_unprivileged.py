@@ -125,8 +125,8 @@ def test_less_evidence_is_a_warning_with_the_reason_and_the_throughput_stands(fo
     assert result["evidence"]["incomplete_logs"] == ["log01-c0001"]
     texts = {warning["code"]: warning["text"] for warning in result["warnings"]}
     reason = reports["001-c0001"][0]["reason"]
-    assert texts["less_evidence"].endswith(f" evidence is at level user, not counters: {reason.rstrip('.')}.")
-    assert texts["no_log"].endswith(f"has no segment log, its evidence is at level user: {reason.rstrip('.')}.")
+    assert texts["less_evidence"].endswith(f" side is user, not counters: {reason.rstrip('.')}.")
+    assert texts["no_log"].endswith(f"has no segment log; its evidence level is user: {reason.rstrip('.')}.")
 
 
 def test_a_testbed_asked_for_by_name_is_refused(folder: Path) -> None:

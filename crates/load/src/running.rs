@@ -221,7 +221,7 @@ impl Load {
         Ok(())
     }
 
-    /// Makes a thread on these CPUs; `carry` is its work. It is not waited for: beside thousands of others it may take
+    /// Makes a thread on these CPUs; `carry` is its work. It is not waited for: among thousands of others it may take
     /// a while until it runs.
     fn spawn(
         &mut self,

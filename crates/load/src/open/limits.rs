@@ -32,7 +32,7 @@ pub fn raise_open_files() {
 }
 
 /// Peers without a token that a listening end may keep waiting: what the limit of open files leaves
-/// beside those that are open and those that the trial takes.
+/// in addition to those that are open and those that the trial takes.
 pub fn pending_room(spec: &TrialSpec) -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;

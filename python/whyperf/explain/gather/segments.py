@@ -10,7 +10,7 @@ from whyperf.explain.facts import SegmentFacts, WindowFacts
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.rates import line_rate
-from whyperf.explain.gather.sockets import UNLIMITED
+from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
 from whyperf.explain.gather.turns import turns
 
@@ -79,7 +79,7 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         return SegmentFacts()
     again = data.filter(pl.col("retransmission").is_not_null())
     segments, packets = int(data.select(_WIRE.sum()).item()), data.height
-    pacing, constant = _pacing(data)
+    rate, constant = pacing(data)
     both = turns(logs.sent)
     facts = SegmentFacts(
         data_segments=segments,
@@ -89,7 +89,7 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         retransmitted_ratio=float(again.select(_WIRE.sum()).item()) / max(1, segments),
         timeouts=again.filter(pl.col("retransmission") == "timeout").height,
         data_back_packets=logs.sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
-        pacing_bps=pacing,
+        pacing_bps=rate,
         pacing_constant_ratio=constant,
         answer_ratio=both.answer_ratio,
         think_ratio=both.think_ratio,
@@ -197,16 +197,6 @@ def _out_of_order(arrived: pl.DataFrame) -> float | None:
         return None
     reach = (pl.col("sequence") + _BYTES).cum_max().shift(1).over("connection")
     return float(arrived.select((pl.col("sequence") < reach).fill_null(value=False).mean()).item() or 0.0)
-
-
-def _pacing(data: pl.DataFrame) -> tuple[float | None, float | None]:
-    """The pacing rate that most segments saw, in bit/s, and the part of the segments that saw it."""
-    rates = data.filter(pl.col("pacing_rate_bytes_per_second") < UNLIMITED)["pacing_rate_bytes_per_second"]
-    if rates.is_empty():
-        return None, None
-    counts = rates.value_counts(sort=True)
-    value, number = counts.row(0)
-    return float(value) * 8, float(number) / data.height
 
 
 def _whole(value: float | None) -> int | None:

@@ -126,19 +126,19 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
     again, data, twice, reordered = (
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )
-    pacing, constant = _pacing(info)
-    return Sampled(windows, data, again, twice, reordered, pacing, constant)
+    rate, constant = pacing(info)
+    return Sampled(windows, data, again, twice, reordered, rate, constant)
 
 
-def _pacing(info: pl.DataFrame) -> tuple[float | None, float | None]:
-    """The pacing rate in bit/s that most samples have, and the part of the samples that have it."""
+def pacing(rows: pl.DataFrame) -> tuple[float | None, float | None]:
+    """The pacing rate in bit/s that most samples or segments have, and the part of them that have it."""
     # Of a record from before there was this column it has no type.
-    rates = info["pacing_rate_bytes_per_second"].cast(pl.UInt64).drop_nulls()
+    rates = rows["pacing_rate_bytes_per_second"].cast(pl.UInt64).drop_nulls()
     rates = rates.filter(rates < UNLIMITED)
     if rates.is_empty():
         return None, None
     value, number = rates.value_counts(sort=True).row(0)
-    return float(value) * 8, float(number) / info.height
+    return float(value) * 8, float(number) / rows.height
 
 
 def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:

@@ -78,7 +78,7 @@ def _what_is_missing(row: Row) -> str:
     if row["missed"]:
         parts.append(f"{count(row['missed'], 'run')} of its programs left out by the kernel")
     if row["unseen"]:
-        parts.append(f"TCP counted {count(row['unseen'], 'segment')} that no program saw")
+        parts.append(f"BPF missed {count(row['unseen'], 'segment')} that TCP counted")
     # Of evidence that is at the level asked for, the reason says what else is wrong with it.
     if row["why"] and row["got"] == row["asked"]:
         parts.append(_clause(row["why"]))

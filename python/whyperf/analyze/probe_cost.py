@@ -109,16 +109,16 @@ def cost_text(cost: ProbeCost | None, levels: Sequence[str]) -> str:
     """What these levels cost here, in a sentence."""
     rows = [row for row in cost.levels if row.level in levels] if cost is not None else []
     if cost is None or not rows:
-        return "What this evidence costs here was not measured; whyperf doctor --probe-cost does it."
+        return "Tracing overhead unknown; measure it with whyperf doctor --probe-cost."
     if rows[0].pairs < ENOUGH_PAIRS:
         return (
-            f"What this evidence costs here is not known from {count(rows[0].pairs, 'pair')}; "
-            f"whyperf doctor --probe-cost --pairs {ENOUGH_PAIRS} measures it."
+            f"Tracing overhead unknown: {count(rows[0].pairs, 'pair')} measured, {ENOUGH_PAIRS} needed; "
+            f"measure it with whyperf doctor --probe-cost --pairs {ENOUGH_PAIRS}."
         )
     parts = [f"{row.level} {change_text(row.goodput_ratio)} goodput {row.condition}" for row in rows]
     pairs = count(rows[0].pairs, "interleaved pair")
     day = cost.measured_realtime.partition("T")[0]
-    return f"What the evidence costs here, in {pairs} on {day}: {'; '.join(parts)}."
+    return f"Tracing overhead, from {pairs} on {day}: {'; '.join(parts)}."
 
 
 def change_text(ratio: Ratio) -> str:

@@ -373,7 +373,7 @@ def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
     reason = inputs.notes.filter(pl.col("note") == "no_pmu").head(1)
     if not reason.is_empty() and any(cell.cycles_per_kbyte.sender is not None for cell in cells):
         why = reason["text"][0] or "the host does not allow it"
-        text = f"CPU cycles could not be counted by the PMU ({why}); costs are in TSC reference cycles instead."
+        text = f"The PMU cannot count CPU cycles ({why}); costs are in TSC reference cycles instead."
         facts.append(Fact(code="no_pmu", text=text))
     return facts
 
@@ -399,7 +399,7 @@ def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:
     if unseen.is_empty():
         return []
     number, most = count(unseen.height, "trial"), count(int(unseen["unseen"].sort()[-1]), "segment")
-    text = f"In {number} TCP counted up to {most} that no program in the kernel saw; what they counted lacks these."
+    text = f"In {number} BPF missed up to {most}; its counts are low by that. Goodput is not affected."
     return [Fact(code="unseen_segments", text=text)]
 
 

@@ -108,7 +108,7 @@ LOSSES = {"logged_events_count": 9000, "lost_events_count": [{"cpu": 1, "count":
             "92.2 % complete: 7 of 90 calls lost.",
         ),
         ({"missed_runs_count": 1}, "log_incomplete", "not complete: 1 run of its programs left out by the kernel."),
-        ({"unseen_segments_count": 9}, "log_incomplete", "not complete: TCP counted 9 segments that no program saw."),
+        ({"unseen_segments_count": 9}, "log_incomplete", "not complete: BPF missed 9 segments that TCP counted."),
         ({"reason": "3 segments found no room"}, "log_incomplete", "not complete: 3 segments found no room."),
         ({"broken_off": "No space left"}, "log_broken_off", "breaks off: No space left."),
         ({"got": "user", "reason": "run as root"}, "no_log", "its evidence level is user: run as root."),

@@ -60,7 +60,8 @@ bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BE
 bench-model: prerequisites    ## segments per second that the model simulates on one CPU; needs an idle machine
 	cargo run --release --locked -p whyperf-sim --example speed
 
-schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, and the tables of docs/
+schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, and the tables of docs/
+	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/doc_tables.py
 

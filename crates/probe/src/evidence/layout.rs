@@ -1,311 +1,269 @@
-//! The reader's side of `bpf/layout.h`. [`CONSTANTS_BYTES`] and the sizes that the object carries
-//! hold the two together; a difference is refused when the object is opened.
+//! Generated from `bpf/layout.h` by `make schemas`; a test compares the two.
 
-/// Ports that a connecting end may have.
-pub const PORTS: usize = 65_536;
-/// Ends of a trial: the listening one, the connecting one.
-pub const ENDS: usize = 2;
-/// Size classes: 0, then powers of two.
-pub const SIZE_CLASSES: usize = 24;
-/// Softirq vectors, with room for more.
-pub const VECTORS: usize = 16;
-/// Contexts, as `schema::table::CONTEXTS`.
-pub const CONTEXTS: usize = 6;
-/// ACK reasons, as `schema::table::ACK_REASONS`.
-pub const ACK_REASONS: usize = 9;
-/// A code that says none.
+use {u8 as __u8, u16 as __u16, u32 as __u32, u64 as __u64};
+
+pub const PORTS: u32 = 65536;
 pub const NONE: u8 = 255;
-
-/// What is fixed when the object is loaded.
+pub const LISTENING: EndNumber = 0;
+pub const CONNECTING: EndNumber = 1;
+pub const ENDS: EndNumber = 2;
+/// The ends of a trial. Where both are on this machine, one set of programs watches both.
+pub type EndNumber = ::core::ffi::c_uint;
+/** Which connections of an end are watched, and where what is seen of them goes. Each end's reader
+ writes its own, at any time.*/
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Constants {
-    pub log_mask: u32,
-    pub calls_mask: u32,
-    pub connections_most: u32,
-    pub record_bytes: u32,
-    pub call_bytes: u32,
-    pub log_bytes: u32,
-    pub connection_bytes: u32,
-    pub cpu_bytes: u32,
-    pub control_bytes: u32,
-}
-
-/// Which connections of an end are watched, and where what is seen of them goes.
-#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct End {
-    pub netns: u32,
-    pub port: u16,
-    pub unused: u16,
-    pub connections_first: u32,
-    pub logs_first: u32,
-    pub connections_count: u32,
-    pub process: u32,
-    pub connections_refused: u64,
+    /// inode number of the network namespace
+    pub netns: __u32,
+    /// the listening end's port; 0: nothing is watched
+    pub port: __u16,
+    pub unused: __u16,
+    /// first of its part of the map `connections`
+    pub connections_first: __u32,
+    /// first of its part of the map `logs`
+    pub logs_first: __u32,
+    /// the programs' own: slots in use
+    pub connections_count: __u32,
+    /// the programs' own: the number of the process that calls, once one has
+    pub process: __u32,
+    pub connections_refused: __u64,
 }
-
-/// What can be set and seen while programs run.
-#[repr(C)]
-pub struct Control {
-    pub ends: [End; ENDS],
-    pub slot_of_port: [[u16; PORTS]; ENDS],
-}
-
 /// A segment in the log.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// CLOCK_MONOTONIC in ns.
-    pub mono_ns: u64,
-    /// Bytes a second; the largest value means none.
-    pub pacing_rate: u64,
-    /// Sequence number of the header.
-    pub sequence: u32,
-    /// Acknowledgment number of the header.
-    pub acknowledgment: u32,
-    /// Payload in bytes.
-    pub payload_bytes: u32,
-    /// Window announced, scaled, in bytes.
-    pub window_bytes: u32,
-    /// Own bytes outstanding.
-    pub unacked_bytes: u32,
-    /// Own bytes written and not sent.
-    pub unsent_bytes: u32,
-    /// Congestion window in segments.
-    pub cwnd: u32,
-    /// Slow-start threshold in segments.
-    pub ssthresh: u32,
-    /// Smoothed round-trip time in eighths of a microsecond.
-    pub srtt: u32,
-    /// Window the peer last announced, in bytes.
-    pub send_window_bytes: u32,
-    /// Received in sequence and not read, in bytes.
-    pub receive_queue_bytes: u32,
-    /// Window of the header, not scaled.
-    pub window_field: u16,
-    /// The connecting end's port.
-    pub port: u16,
-    /// Payload of each wire segment, 0 in a single one.
-    pub gso_size: u16,
-    /// Segments on the wire.
-    pub wire_segments: u16,
-    /// 0 out, 1 in.
-    pub direction: u8,
-    /// Flags of the header.
-    pub flags: u8,
-    /// Index into `schema::table::CONTEXTS`.
-    pub context: u8,
-    /// Whether that ran in ksoftirqd.
-    pub ksoftirqd: u8,
-    /// Index into `schema::table::RETRANSMISSIONS`, or [`NONE`].
-    pub retransmission: u8,
-    /// Index into `schema::table::ACK_REASONS`, or [`NONE`].
-    pub reason: u8,
-    /// Whether the fields of the socket are there.
-    pub has_state: u8,
-    unused: [u8; 5],
+    /// CLOCK_MONOTONIC in ns
+    pub mono_ns: __u64,
+    /// bytes a second; the largest value means none
+    pub pacing_rate: __u64,
+    /// sequence number of the header
+    pub sequence: __u32,
+    /// acknowledgment number of the header
+    pub acknowledgment: __u32,
+    /// payload in bytes
+    pub payload_bytes: __u32,
+    /// window announced, scaled, in bytes
+    pub window_bytes: __u32,
+    /// own bytes outstanding
+    pub unacked_bytes: __u32,
+    /// own bytes written and not sent
+    pub unsent_bytes: __u32,
+    /// congestion window in segments
+    pub cwnd: __u32,
+    /// slow-start threshold in segments
+    pub ssthresh: __u32,
+    /// smoothed round-trip time in eighths of a microsecond
+    pub srtt: __u32,
+    /// window the peer last announced, in bytes
+    pub send_window_bytes: __u32,
+    /// received in sequence and not read, in bytes
+    pub receive_queue_bytes: __u32,
+    /// window of the header, not scaled
+    pub window_field: __u16,
+    /// port of the connecting end, which identifies the connection
+    pub port: __u16,
+    /// payload of each wire segment, 0 in a single one
+    pub gso_size: __u16,
+    /// segments on the wire
+    pub wire_segments: __u16,
+    /// of `enum direction`
+    pub direction: __u8,
+    /// flags of the header
+    pub flags: __u8,
+    /// of `enum context`, an index into `schema::table::CONTEXTS`
+    pub context: __u8,
+    /// whether that ran in ksoftirqd
+    pub ksoftirqd: __u8,
+    /// of `enum retransmission`, an index into `schema::table::RETRANSMISSIONS`, or `NONE`
+    pub retransmission: __u8,
+    /// of `enum ack_reason`, an index into `schema::table::ACK_REASONS`, or `NONE`
+    pub reason: __u8,
+    /// whether the fields of the socket are there
+    pub has_state: __u8,
+    pub unused: [__u8; 5usize],
 }
-
-/// A call in the log of calls: durations of the call, then of its thread between its last call and this one.
+/** A call in the log of calls: durations of the call, then of its thread between its last call and this
+ one.*/
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// When it began, on `CLOCK_MONOTONIC` in ns; 0: not known, and then no duration is.
-    pub start_ns: u64,
-    /// When it ended.
-    pub end_ns: u64,
-    /// Asleep.
-    pub asleep_ns: u64,
-    /// Runnable and not running.
-    pub runnable_ns: u64,
-    /// Softirqs on top of it.
-    pub softirq_ns: u64,
-    /// Asleep before it.
-    pub asleep_before_ns: u64,
-    /// Runnable and not running before it.
-    pub runnable_before_ns: u64,
-    /// Softirqs on top of the thread before it.
-    pub softirq_before_ns: u64,
-    /// Payload.
-    pub moved_bytes: u32,
-    /// Number of the thread.
-    pub thread: u32,
-    /// The connecting end's port.
-    pub port: u16,
-    /// Index into `schema::table::CALL_WORDS`.
-    pub kind: u8,
-    /// Index into `schema::table::OUTCOMES`.
-    pub outcome: u8,
-    unused: u32,
+    /// when it began, on CLOCK_MONOTONIC in ns; 0: not known, and then no duration is
+    pub start_ns: __u64,
+    /// when it ended
+    pub end_ns: __u64,
+    /// asleep
+    pub asleep_ns: __u64,
+    /// runnable and not running
+    pub runnable_ns: __u64,
+    /// softirqs on top of it
+    pub softirq_ns: __u64,
+    /// asleep before it
+    pub asleep_before_ns: __u64,
+    /// runnable and not running before it
+    pub runnable_before_ns: __u64,
+    /// softirqs on top of the thread before it
+    pub softirq_before_ns: __u64,
+    /// payload
+    pub moved_bytes: __u32,
+    /// number of the thread
+    pub thread: __u32,
+    /// port of the connecting end, which identifies the connection
+    pub port: __u16,
+    /// of `enum call_kind`, an index into `schema::table::CALL_WORDS`
+    pub kind: __u8,
+    /// of `enum outcome`, an index into `schema::table::OUTCOMES`
+    pub outcome: __u8,
+    pub unused: __u32,
 }
-
-/// Head of a CPU's log; its records or calls follow.
+/** Head of an end's log of one CPU, filled by that CPU alone; its records or calls follow. Head and tail
+ count them since the start.*/
 #[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct LogHead {
-    pub head: u64,
-    pub lost: u64,
-    pub pad1: [u64; 6],
-    pub tail: u64,
-    pub pad2: [u64; 7],
+    /// written by the programs
+    pub head: __u64,
+    /// records for which there was no room
+    pub lost: __u64,
+    pub pad1: [__u64; 6usize],
+    /// written by the reader
+    pub tail: __u64,
+    pub pad2: [__u64; 7usize],
 }
-
 /// Count and bytes of a size class.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Sized {
-    /// How many.
-    pub count: u64,
-    /// Their bytes together.
-    pub bytes: u64,
+    /// how many
+    pub count: __u64,
+    /// their bytes together
+    pub bytes: __u64,
 }
-
 /// What was counted of what left.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Out {
-    sock: u64,
-    /// The connecting end's port.
-    pub port: u32,
-    last_acknowledgment: u32,
-    has_acknowledged: u32,
-    /// Whether a FIN has left.
-    pub fin: u32,
-    /// Sent with payload.
-    pub data_packets: u64,
-    /// The same as wire segments.
-    pub data_segments: u64,
-    /// Payload.
-    pub data_bytes: u64,
-    /// Retransmissions among them.
-    pub retransmitted_packets: u64,
-    /// Sent in ksoftirqd among them.
-    pub ksoftirqd_packets: u64,
-    /// Data sent, by context.
-    pub by_context: [u64; CONTEXTS],
-    /// Pure ACKs sent, by reason.
-    pub by_reason: [u64; ACK_REASONS],
-    /// Data sent, by size.
-    pub sizes: [Sized; SIZE_CLASSES],
+    pub sock: __u64,
+    /// the connecting end's port
+    pub port: __u32,
+    pub last_acknowledgment: __u32,
+    pub has_acknowledged: __u32,
+    /// whether a FIN has left
+    pub fin: __u32,
+    /// sent with payload
+    pub data_packets: __u64,
+    /// the same as wire segments
+    pub data_segments: __u64,
+    /// payload
+    pub data_bytes: __u64,
+    /// retransmissions among them
+    pub retransmitted_packets: __u64,
+    /// sent in ksoftirqd among them
+    pub ksoftirqd_packets: __u64,
+    /// data sent, by context
+    pub by_context: [__u64; 6usize],
+    /// pure ACKs sent, by reason
+    pub by_reason: [__u64; 9usize],
+    /// data sent, by size
+    pub sizes: [Sized; 24usize],
 }
-
 /// What was counted of what arrived.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct In {
-    next: u32,
-    has_next: u32,
-    /// Whether a FIN has arrived.
-    pub fin: u32,
-    fin_next: u32,
-    last_acknowledgment: u32,
-    last_window: u32,
-    /// Arrived with payload.
-    pub data_packets: u64,
-    /// The same as wire segments.
-    pub data_segments: u64,
-    /// Payload.
-    pub data_bytes: u64,
-    /// Pure ACKs.
-    pub acks: u64,
-    /// Duplicate ACKs among them.
-    pub duplicate_acks: u64,
-    /// Data that was not the next in sequence.
-    pub out_of_order_packets: u64,
-    /// Data, by size.
-    pub sizes: [Sized; SIZE_CLASSES],
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    pub next: __u32,
+    pub has_next: __u32,
+    /// whether a FIN has arrived
+    pub fin: __u32,
+    pub fin_next: __u32,
+    pub last_acknowledgment: __u32,
+    pub last_window: __u32,
+    /// arrived with payload
+    pub data_packets: __u64,
+    /// the same as wire segments
+    pub data_segments: __u64,
+    /// payload
+    pub data_bytes: __u64,
+    /// pure ACKs
+    pub acks: __u64,
+    /// duplicate ACKs among them
+    pub duplicate_acks: __u64,
+    /// data that was not the next in sequence
+    pub out_of_order_packets: __u64,
+    /// data, by size
+    pub sizes: [Sized; 24usize],
 }
-
-/// What is known and counted of one connection.
+/** Whether an arrival was processed in a process, and how far it had read by then: that has moved on once
+ a read call sends.*/
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Connection {
-    /// What left.
-    pub out: Out,
-    /// What arrived.
-    pub arrived: In,
-    processed: [u32; 2],
-    reading: [u32; 2],
-    /// Write calls by bytes moved.
-    pub writes: [Sized; SIZE_CLASSES],
-    /// Read calls by bytes moved.
-    pub reads: [Sized; SIZE_CLASSES],
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Processed {
+    pub in_process: __u32,
+    pub copied_seq: __u32,
 }
-
+/// Whether a read call has ended, and how far it had read by then.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Reading {
+    pub has_read: __u32,
+    pub copied_seq: __u32,
+}
+/** What is known and counted of one connection. Each part has one writer at a time: `out` under the
+ socket's lock, `arrived` in the receive softirq, `processed` under the socket's lock, `reading` and
+ the calls in the application's thread.*/
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// what left
+    pub out: Out,
+    /// what arrived
+    pub arrived: Arrived,
+    pub processed: Processed,
+    pub reading: Reading,
+    /// write calls by bytes moved
+    pub writes: [Sized; 24usize],
+    /// read calls by bytes moved
+    pub reads: [Sized; 24usize],
+}
 /// Time of one vector.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Vector {
-    /// How often its handler ended.
-    pub runs: u64,
-    /// Time in it, in ns.
-    pub ns: u64,
+    /// how often its handler ended
+    pub runs: __u64,
+    /// time in it, in ns
+    pub ns: __u64,
 }
-
-/// Softirqs of one CPU.
+/// Softirqs of one CPU, written by that CPU alone but for one field.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Cpu {
-    entered_ns: u64,
-    running: u32,
-    pub(super) is_timed: [u16; ENDS],
-    /// By number of the vector.
-    pub vectors: [Vector; VECTORS],
-    pad: [u64; 6],
+    pub entered_ns: __u64,
+    /// vector + 1; 0: no softirq runs
+    pub running: __u32,
+    /// set by each end's reader: whether its softirqs' time is taken
+    pub is_timed: [__u16; 2usize],
+    /// by number of the vector
+    pub vectors: [Vector; 16usize],
+    /// no two CPUs write to one cache line
+    pub pad: [__u64; 6usize],
 }
-
-/// The sizes that the object must carry.
-#[allow(clippy::cast_possible_truncation)]
-pub const SIZES: Constants = Constants {
-    log_mask: 0,
-    calls_mask: 0,
-    connections_most: 1,
-    record_bytes: size_of::<Record>() as u32,
-    call_bytes: size_of::<Call>() as u32,
-    log_bytes: size_of::<LogHead>() as u32,
-    connection_bytes: size_of::<Connection>() as u32,
-    cpu_bytes: size_of::<Cpu>() as u32,
-    control_bytes: size_of::<Control>() as u32,
-};
-
-impl Constants {
-    /// As bytes of .rodata.
-    pub fn to_bytes(self) -> [u8; size_of::<Constants>()] {
-        let mut bytes = [0; size_of::<Constants>()];
-        for (place, value) in bytes.chunks_exact_mut(4).zip(self.fields()) {
-            place.copy_from_slice(&value.to_ne_bytes());
-        }
-        bytes
-    }
-
-    /// From bytes of .rodata.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; size_of::<Constants>()] = bytes.get(..size_of::<Constants>())?.try_into().ok()?;
-        let mut values = bytes.chunks_exact(4).filter_map(|four| Some(u32::from_ne_bytes(four.try_into().ok()?)));
-        let mut next = || values.next();
-        Some(Self {
-            log_mask: next()?,
-            calls_mask: next()?,
-            connections_most: next()?,
-            record_bytes: next()?,
-            call_bytes: next()?,
-            log_bytes: next()?,
-            connection_bytes: next()?,
-            cpu_bytes: next()?,
-            control_bytes: next()?,
-        })
-    }
-
-    fn fields(self) -> [u32; 9] {
-        [
-            self.log_mask,
-            self.calls_mask,
-            self.connections_most,
-            self.record_bytes,
-            self.call_bytes,
-            self.log_bytes,
-            self.connection_bytes,
-            self.cpu_bytes,
-            self.control_bytes,
-        ]
-    }
+/// What is fixed when the object is loaded; all there is in .rodata.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
+pub struct Constants {
+    /// slots of a CPU's log - 1; 0: no log
+    pub log_mask: __u32,
+    /// the same of its log of calls
+    pub calls_mask: __u32,
+    /// an end's slots of the map `connections`
+    pub connections_most: __u32,
+}
+/// What the reader sets and sees without a system call; all there is in .bss.
+#[repr(C)]
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub struct Control {
+    pub ends: [End; 2usize],
+    /// slot + 1 among the end's; 0: none
+    pub slot_of_port: [__u16; 131072usize],
 }

@@ -18,6 +18,8 @@
 //! counts of segments tell. Whoever compares with a capture would notice.
 
 pub mod hooks;
+#[rustfmt::skip]
+#[allow(missing_docs, dead_code, clippy::doc_markdown, clippy::unreadable_literal, reason = "it is generated")]
 mod layout;
 mod log;
 mod mapped;
@@ -25,7 +27,7 @@ mod object;
 mod shared;
 mod watch;
 
-pub use layout::{Call, Connection, Cpu, NONE, Record, SIZE_CLASSES, Sized};
+pub use layout::{Call, Connection, Cpu, NONE, Record, Sized};
 pub use log::LogReader;
 pub use object::{Refused, hooks};
 pub use watch::{Watch, Watched};

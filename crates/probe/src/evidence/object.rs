@@ -7,10 +7,11 @@ use schema::evidence::{Evidence, Hook};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::slice;
 use std::sync::Once;
 
 use super::hooks::{PLACES, Place, refuse_calls};
-use super::layout::{Constants, SIZES};
+use super::layout::{Call, Constants, LogHead, Record};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
 /// For kernels whose atomic additions do not tell what was there.
@@ -255,26 +256,23 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
             "cpus" => map.set_max_entries(extent.cpus)?,
             "logs" => {
                 map.set_max_entries(extent.cpus * extent.ends)?;
-                map.set_value_size(SIZES.log_bytes + extent.log_slots * SIZES.record_bytes)?;
+                map.set_value_size(bytes_of::<LogHead>() + extent.log_slots * bytes_of::<Record>())?;
             }
             "calls" => {
                 map.set_max_entries(extent.cpus * extent.ends)?;
-                map.set_value_size(SIZES.log_bytes + extent.call_slots * SIZES.call_bytes)?;
+                map.set_value_size(bytes_of::<LogHead>() + extent.call_slots * bytes_of::<Call>())?;
             }
             // What programs do with it is not there for the kernel without a log of calls.
             "threads" => map.set_autocreate(extent.call_slots > 0)?,
             _ if name.ends_with(".rodata") => {
-                let carried = map.initial_value().and_then(Constants::from_bytes);
-                if carried != Some(SIZES) {
-                    return Err(Refused { reason: format!("the object was built for other structures: {carried:?}") });
-                }
                 let constants = Constants {
                     log_mask: extent.log_slots.saturating_sub(1),
                     calls_mask: extent.call_slots.saturating_sub(1),
                     connections_most: extent.connections,
-                    ..SIZES
                 };
-                map.set_initial_value(&constants.to_bytes())?;
+                // SAFETY: the structure is three integers without padding, and lives longer than the slice.
+                let bytes = unsafe { slice::from_raw_parts((&raw const constants).cast::<u8>(), size_of::<Constants>()) };
+                map.set_initial_value(bytes)?;
             }
             _ => {}
         }
@@ -285,6 +283,12 @@ fn open(extent: &Extent, without: &[&str]) -> Result<OpenObject, Refused> {
         }
     }
     Ok(object)
+}
+
+/// Bytes of a structure, as the kernel counts those of a map.
+#[allow(clippy::cast_possible_truncation)]
+pub const fn bytes_of<T>() -> u32 {
+    size_of::<T>() as u32
 }
 
 /// Whether atomic additions tell what was there: Linux 5.12.

@@ -5,9 +5,9 @@ use libbpf_rs::{MapCore, MapHandle, MapType};
 use schema::evidence::Loan;
 use std::os::fd::AsFd;
 
-use super::layout::{Connection, Control, Cpu, ENDS, LogHead, SIZES};
+use super::layout::{Call, Connection, Control, Cpu, ENDS, LogHead, Record};
 use super::mapped::Mapped;
-use super::object::{Extent, Programs, Refused};
+use super::object::{Extent, Programs, Refused, bytes_of};
 
 /// The maps, in this process's memory.
 pub struct Shared {
@@ -36,25 +36,25 @@ impl Shared {
     /// # Errors
     /// This user may not find them, they are gone, or they are not what they should be.
     pub fn borrowed(loan: &Loan) -> Result<Self, Refused> {
-        let [control, connections, cpus] =
-            [(loan.control_map, SIZES.control_bytes), (loan.connections_map, SIZES.connection_bytes), (loan.cpus_map, SIZES.cpu_bytes)]
-                .map(|(number, bytes)| {
-                    found(number).and_then(|map| if map.value_size() == bytes { Ok(map) } else { Err(strange(number)) })
-                });
+        let [control, connections, cpus] = [
+            (loan.control_map, bytes_of::<Control>()),
+            (loan.connections_map, bytes_of::<Connection>()),
+            (loan.cpus_map, bytes_of::<Cpu>()),
+        ]
+        .map(|(number, bytes)| found(number).and_then(|map| if map.value_size() == bytes { Ok(map) } else { Err(strange(number)) }));
         let (control, connections, cpus) = (control?, connections?, cpus?);
-        let ends = u32::try_from(ENDS).unwrap_or(0);
         let log = |number: Option<u32>, record_bytes| {
             let Some(number) = number else { return Ok((None, 0)) };
             let map = found(number)?;
-            let slots = map.value_size().saturating_sub(SIZES.log_bytes) / record_bytes;
-            if slots == 0 || map.max_entries() != cpus.max_entries() * ends {
+            let slots = map.value_size().saturating_sub(bytes_of::<LogHead>()) / record_bytes;
+            if slots == 0 || map.max_entries() != cpus.max_entries() * ENDS {
                 return Err(strange(number));
             }
             Ok((Some(mapped(&map)?), slots))
         };
-        let (logs, log_slots) = log(loan.logs_map, SIZES.record_bytes)?;
-        let (calls, call_slots) = log(loan.calls_map, SIZES.call_bytes)?;
-        let extent = Extent { connections: connections.max_entries() / ends, cpus: cpus.max_entries(), log_slots, call_slots, ends };
+        let (logs, log_slots) = log(loan.logs_map, bytes_of::<Record>())?;
+        let (calls, call_slots) = log(loan.calls_map, bytes_of::<Call>())?;
+        let extent = Extent { connections: connections.max_entries() / ENDS, cpus: cpus.max_entries(), log_slots, call_slots, ends: ENDS };
         Ok(Self { control: mapped(&control)?, connections: mapped(&connections)?, cpus: mapped(&cpus)?, logs, calls, extent })
     }
 }

@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::layout::{Call, Connection, Cpu, ENDS, End, LogHead, Record, SIZES};
+use super::layout::{Call, Connection, Cpu, ENDS, End, PORTS, Record};
 use super::log::LogReader;
-use super::object::{Extent, Programs, Refused, missed_runs_count_of};
+use super::object::{Extent, Programs, Refused, bytes_of, missed_runs_count_of};
 use super::shared::Shared;
 
 /// Memory of all CPUs' logs of an end together.
@@ -66,8 +66,8 @@ impl Watch {
     pub fn open(level: Evidence, connections: u32, lends: bool) -> Result<Self, Refused> {
         let cpus = u32::try_from(libbpf_rs::num_possible_cpus()?).unwrap_or(1);
         let slots = |bytes, record_bytes| if level == Evidence::Segments { log_slots(cpus, bytes, record_bytes) } else { 0 };
-        let (log_slots, call_slots) = (slots(LOG_BYTES, SIZES.record_bytes), slots(CALLS_BYTES, SIZES.call_bytes));
-        let ends = if lends { u32::try_from(ENDS).unwrap_or(1) } else { 1 };
+        let (log_slots, call_slots) = (slots(LOG_BYTES, bytes_of::<Record>()), slots(CALLS_BYTES, bytes_of::<Call>()));
+        let ends = if lends { ENDS } else { 1 };
         let extent = Extent { connections: connections + STRANGERS, cpus, log_slots, call_slots, ends };
         let mut programs = Programs::load(&extent)?;
         let shared = Shared::of(&programs, extent)?;
@@ -94,7 +94,7 @@ impl Watch {
             calls: shared.calls.take().map(|calls| Mutex::new(LogReader::new(calls, own(), extent.call_slots))),
             origin,
             shared,
-            end: AtomicUsize::new(ENDS),
+            end: AtomicUsize::new(ENDS as usize),
             timed_cpus: Mutex::default(),
             missed_before: Mutex::new(0),
         }
@@ -159,7 +159,8 @@ impl Watch {
         // SAFETY: both pointers are into the one element of the mapping. With port 0 programs do not look
         // at the rest, and the port is written last, after a fence that keeps the order.
         unsafe {
-            (&raw mut (*self.shared.control.pointer(0)).slot_of_port[end]).write_bytes(0, 1);
+            let slots = (&raw mut (*self.shared.control.pointer(0)).slot_of_port).cast::<[u16; PORTS as usize]>();
+            slots.add(end).write_bytes(0, 1);
             (&raw mut (*control).connections_first).write_volatile(first * self.shared.extent.connections);
             (&raw mut (*control).logs_first).write_volatile(first * self.shared.extent.cpus);
             (&raw mut (*control).process).write_volatile(0);
@@ -256,7 +257,7 @@ impl Watch {
     /// Where the end stands that is watched, after the first [`Watch::begin`].
     fn control(&self) -> Option<*mut End> {
         let end = self.end.load(Ordering::SeqCst);
-        (end < ENDS).then(|| self.control_of(end))
+        (end < ENDS as usize).then(|| self.control_of(end))
     }
 
     fn control_of(&self, end: usize) -> *mut End {
@@ -283,6 +284,3 @@ fn log_slots(cpus: u32, all_bytes: u64, record_bytes: u32) -> u32 {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-// What the log's mapping begins with.
-const _: () = assert!(size_of::<LogHead>() == 128);

@@ -130,7 +130,7 @@ static __always_inline bool is_in_system_call(const struct task_struct *task)
 	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 }
 
-static __always_inline struct log *log_of_calls(watched_t which)
+static __always_inline struct log_head *log_of_calls(watched_t which)
 {
 	__u32 number = end_of(which)->logs_first + bpf_get_smp_processor_id();
 
@@ -142,7 +142,7 @@ static __always_inline void log_call(watched_t which, __u8 kind, int moved)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = thread_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	struct log *log = log_of_calls(which);
+	struct log_head *log = log_of_calls(which);
 	struct call *call = log ? next_record(log, constants.calls_mask, sizeof(struct call)) : NULL;
 	struct spent spent;
 	__u64 now = thread ? take_stock(thread, &spent) : bpf_ktime_get_ns();

@@ -83,7 +83,7 @@ int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 	struct connection *connection = which && moved > 0 ? connection_of(which) : NULL;
 
 	if (connection)
-		count_size(connection->calls.writes, moved);
+		count_size(connection->writes, moved);
 	if (constants.calls_mask && which)
 		log_call(which, WRITE, moved);
 	return 0;
@@ -98,7 +98,7 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int moved, int flags)
 	struct tcp_sock *tp = connection ? tcp_sock_of(sk) : NULL;
 
 	if (connection)
-		count_size(connection->calls.reads, moved);
+		count_size(connection->reads, moved);
 	if (tp) {
 		connection->reading.copied_seq = tp->copied_seq;
 		connection->reading.has_read = 1;

@@ -80,22 +80,22 @@ static __always_inline struct tcp_sock *socket_of(const struct connection *conne
 static __always_inline void count_in(struct connection *connection, const struct segment *segment)
 {
 	if (segment->payload_bytes) {
-		if (connection->in.has_next && segment->sequence != connection->in.next)
-			connection->in.out_of_order_packets += 1;
-		connection->in.data_packets += 1;
-		connection->in.data_segments += segment->wire_segments;
-		connection->in.data_bytes += segment->payload_bytes;
-		count_size(connection->in.sizes, segment->payload_bytes);
+		if (connection->arrived.has_next && segment->sequence != connection->arrived.next)
+			connection->arrived.out_of_order_packets += 1;
+		connection->arrived.data_packets += 1;
+		connection->arrived.data_segments += segment->wire_segments;
+		connection->arrived.data_bytes += segment->payload_bytes;
+		count_size(connection->arrived.sizes, segment->payload_bytes);
 	} else if (!(segment->flags & (SYN | FIN | RST))) {
-		connection->in.acks += 1;
+		connection->arrived.acks += 1;
 	}
 	if (segment->flags & FIN) {
-		connection->in.fin = 1;
-		connection->in.fin_next = segment->end;
+		connection->arrived.fin = 1;
+		connection->arrived.fin_next = segment->end;
 	}
-	if (!connection->in.has_next || is_before(connection->in.next, segment->end)) {
-		connection->in.next = segment->end;
-		connection->in.has_next = 1;
+	if (!connection->arrived.has_next || is_before(connection->arrived.next, segment->end)) {
+		connection->arrived.next = segment->end;
+		connection->arrived.has_next = 1;
 	}
 }
 
@@ -107,15 +107,15 @@ static __always_inline void count_duplicate(struct connection *connection, const
 {
 	bool is_pure = !segment->payload_bytes && !(segment->flags & (SYN | FIN | RST));
 
-	if (is_pure && segment->acknowledgment == connection->in.last_acknowledgment &&
-	    segment->window_field == connection->in.last_window) {
+	if (is_pure && segment->acknowledgment == connection->arrived.last_acknowledgment &&
+	    segment->window_field == connection->arrived.last_window) {
 		struct tcp_sock *tp = socket_of(connection, which);
 
 		if (tp && !is_before(segment->acknowledgment, tp->snd_una) && is_before(segment->acknowledgment, tp->snd_nxt))
-			connection->in.duplicate_acks += 1;
+			connection->arrived.duplicate_acks += 1;
 	}
-	connection->in.last_acknowledgment = segment->acknowledgment;
-	connection->in.last_window = segment->window_field;
+	connection->arrived.last_acknowledgment = segment->acknowledgment;
+	connection->arrived.last_window = segment->window_field;
 }
 
 static __always_inline void on_in(struct sk_buff *skb)

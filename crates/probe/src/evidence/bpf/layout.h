@@ -1,9 +1,9 @@
 /* What the probe's programs and its reader share: the configuration, the log and the counters.
- * The reader's side is ../layout.rs; the sizes in `struct constants` hold them together.
+ * The reader's side, ../layout.rs, is generated from this file by `make schemas`, comments included.
  */
 #pragma once
 
-#include "kernel.h"
+#include <whyperf/types.h>
 
 #define PORTS 65536
 #define SIZE_CLASSES 24
@@ -56,7 +56,7 @@ enum outcome {
 	FAILED = 2,
 };
 
-/* In `reason` and `retransmission` of a record: none. */
+/* A code in `reason` and `retransmission` of a record: none. */
 #define NONE 255
 
 /* The ends of a trial. Where both are on this machine, one set of programs watches both. */
@@ -73,138 +73,153 @@ struct end {
 	__u32 netns;             /* inode number of the network namespace */
 	__u16 port;              /* the listening end's port; 0: nothing is watched */
 	__u16 unused;
-	__u32 connections_first; /* its part of the map `connections`, */
-	__u32 logs_first;        /* and of the map `logs` */
-	__u32 connections_count; /* these two are the programs' */
-	__u32 process;           /* the number of the process that calls, once one has */
+	__u32 connections_first; /* first of its part of the map `connections` */
+	__u32 logs_first;        /* first of its part of the map `logs` */
+	__u32 connections_count; /* the programs' own: slots in use */
+	__u32 process;           /* the programs' own: the number of the process that calls, once one has */
 	__u64 connections_refused;
 };
 
 /* A segment in the log. */
 struct record {
-	__u64 mono_ns;
-	__u64 pacing_rate;
-	__u32 sequence;
-	__u32 acknowledgment;
-	__u32 payload_bytes;
-	__u32 window_bytes;
-	__u32 unacked_bytes;
-	__u32 unsent_bytes;
-	__u32 cwnd;
-	__u32 ssthresh;
-	__u32 srtt;      /* in eighths of a microsecond */
-	__u32 send_window_bytes;
-	__u32 receive_queue_bytes;
-	__u16 window_field;
-	__u16 port;      /* of the connecting end: tells the connection */
-	__u16 gso_size;
-	__u16 wire_segments;
-	__u8 direction;
-	__u8 flags;
-	__u8 context;
-	__u8 ksoftirqd;
-	__u8 retransmission;
-	__u8 reason;
-	__u8 has_state;
+	__u64 mono_ns;             /* CLOCK_MONOTONIC in ns */
+	__u64 pacing_rate;         /* bytes a second; the largest value means none */
+	__u32 sequence;            /* sequence number of the header */
+	__u32 acknowledgment;      /* acknowledgment number of the header */
+	__u32 payload_bytes;       /* payload in bytes */
+	__u32 window_bytes;        /* window announced, scaled, in bytes */
+	__u32 unacked_bytes;       /* own bytes outstanding */
+	__u32 unsent_bytes;        /* own bytes written and not sent */
+	__u32 cwnd;                /* congestion window in segments */
+	__u32 ssthresh;            /* slow-start threshold in segments */
+	__u32 srtt;                /* smoothed round-trip time in eighths of a microsecond */
+	__u32 send_window_bytes;   /* window the peer last announced, in bytes */
+	__u32 receive_queue_bytes; /* received in sequence and not read, in bytes */
+	__u16 window_field;        /* window of the header, not scaled */
+	__u16 port;                /* port of the connecting end, which identifies the connection */
+	__u16 gso_size;            /* payload of each wire segment, 0 in a single one */
+	__u16 wire_segments;       /* segments on the wire */
+	__u8 direction;            /* of `enum direction` */
+	__u8 flags;                /* flags of the header */
+	__u8 context;              /* of `enum context`, an index into `schema::table::CONTEXTS` */
+	__u8 ksoftirqd;            /* whether that ran in ksoftirqd */
+	__u8 retransmission;       /* of `enum retransmission`, an index into `schema::table::RETRANSMISSIONS`, or `NONE` */
+	__u8 reason;               /* of `enum ack_reason`, an index into `schema::table::ACK_REASONS`, or `NONE` */
+	__u8 has_state;            /* whether the fields of the socket are there */
 	__u8 unused[5];
 };
 
-/* A call in the log of calls. The durations are those of the call, then those of its thread between its
- * last call and this one.
+/* A call in the log of calls: durations of the call, then of its thread between its last call and this
+ * one.
  */
 struct call {
-	__u64 start_ns;      /* 0: not known, and then no duration is */
-	__u64 end_ns;
-	__u64 asleep_ns;
-	__u64 runnable_ns;
-	__u64 softirq_ns;
-	__u64 asleep_before_ns;
-	__u64 runnable_before_ns;
-	__u64 softirq_before_ns;
-	__u32 moved_bytes;
-	__u32 thread;
-	__u16 port;      /* of the connecting end: tells the connection */
-	__u8 kind;
-	__u8 outcome;
+	__u64 start_ns;           /* when it began, on CLOCK_MONOTONIC in ns; 0: not known, and then no duration is */
+	__u64 end_ns;             /* when it ended */
+	__u64 asleep_ns;          /* asleep */
+	__u64 runnable_ns;        /* runnable and not running */
+	__u64 softirq_ns;         /* softirqs on top of it */
+	__u64 asleep_before_ns;   /* asleep before it */
+	__u64 runnable_before_ns; /* runnable and not running before it */
+	__u64 softirq_before_ns;  /* softirqs on top of the thread before it */
+	__u32 moved_bytes;        /* payload */
+	__u32 thread;             /* number of the thread */
+	__u16 port;               /* port of the connecting end, which identifies the connection */
+	__u8 kind;                /* of `enum call_kind`, an index into `schema::table::CALL_WORDS` */
+	__u8 outcome;             /* of `enum outcome`, an index into `schema::table::OUTCOMES` */
 	__u32 unused;
 };
 
-/* An end's log of one CPU, filled by that CPU alone. Head and tail count records since the start. */
-struct log {
+/* Head of an end's log of one CPU, filled by that CPU alone; its records or calls follow. Head and tail
+ * count them since the start.
+ */
+struct log_head {
 	__u64 head;      /* written by the programs */
-	__u64 lost;
+	__u64 lost;      /* records for which there was no room */
 	__u64 pad1[6];
 	__u64 tail;      /* written by the reader */
 	__u64 pad2[7];
-	/* records or calls */
 };
 
+/* Count and bytes of a size class. */
 struct sized {
-	__u64 count;
-	__u64 bytes;
+	__u64 count;     /* how many */
+	__u64 bytes;     /* their bytes together */
+};
+
+/* What was counted of what left. */
+struct out {
+	__u64 sock;
+	__u32 port;                      /* the connecting end's port */
+	__u32 last_acknowledgment;
+	__u32 has_acknowledged;
+	__u32 fin;                       /* whether a FIN has left */
+	__u64 data_packets;              /* sent with payload */
+	__u64 data_segments;             /* the same as wire segments */
+	__u64 data_bytes;                /* payload */
+	__u64 retransmitted_packets;     /* retransmissions among them */
+	__u64 ksoftirqd_packets;         /* sent in ksoftirqd among them */
+	__u64 by_context[CONTEXTS];      /* data sent, by context */
+	__u64 by_reason[ACK_REASONS];    /* pure ACKs sent, by reason */
+	struct sized sizes[SIZE_CLASSES]; /* data sent, by size */
+};
+
+/* What was counted of what arrived. */
+struct arrived {
+	__u32 next;
+	__u32 has_next;
+	__u32 fin;                       /* whether a FIN has arrived */
+	__u32 fin_next;
+	__u32 last_acknowledgment;
+	__u32 last_window;
+	__u64 data_packets;              /* arrived with payload */
+	__u64 data_segments;             /* the same as wire segments */
+	__u64 data_bytes;                /* payload */
+	__u64 acks;                      /* pure ACKs */
+	__u64 duplicate_acks;            /* duplicate ACKs among them */
+	__u64 out_of_order_packets;      /* data that was not the next in sequence */
+	struct sized sizes[SIZE_CLASSES]; /* data, by size */
+};
+
+/* Whether an arrival was processed in a process, and how far it had read by then: that has moved on once
+ * a read call sends.
+ */
+struct processed {
+	__u32 in_process;
+	__u32 copied_seq;
+};
+
+/* Whether a read call has ended, and how far it had read by then. */
+struct reading {
+	__u32 has_read;
+	__u32 copied_seq;
 };
 
 /* What is known and counted of one connection. Each part has one writer at a time: `out` under the
- * socket's lock, `in` in the receive softirq, `processed` under the socket's lock, `reading` and
- * `calls` in the application's thread.
+ * socket's lock, `arrived` in the receive softirq, `processed` under the socket's lock, `reading` and
+ * the calls in the application's thread.
  */
 struct connection {
-	struct {
-		__u64 sock;
-		__u32 port;
-		__u32 last_acknowledgment;
-		__u32 has_acknowledged;
-		__u32 fin;
-		__u64 data_packets;
-		__u64 data_segments;
-		__u64 data_bytes;
-		__u64 retransmitted_packets;
-		__u64 ksoftirqd_packets;
-		__u64 by_context[CONTEXTS];
-		__u64 by_reason[ACK_REASONS];
-		struct sized sizes[SIZE_CLASSES];
-	} out;
-	struct {
-		__u32 next;
-		__u32 has_next;
-		__u32 fin;
-		__u32 fin_next;
-		__u32 last_acknowledgment;
-		__u32 last_window;
-		__u64 data_packets;
-		__u64 data_segments;
-		__u64 data_bytes;
-		__u64 acks;
-		__u64 duplicate_acks;
-		__u64 out_of_order_packets;
-		struct sized sizes[SIZE_CLASSES];
-	} in;
-	struct {
-		__u32 in_process;   /* whether an arrival was processed in a process */
-		__u32 copied_seq;   /* read by then; has moved on once a read call sends */
-	} processed;
-	struct {
-		__u32 has_read;     /* whether a read call has ended */
-		__u32 copied_seq;   /* read by then */
-	} reading;
-	struct {
-		struct sized writes[SIZE_CLASSES];
-		struct sized reads[SIZE_CLASSES];
-	} calls;
+	struct out out;                    /* what left */
+	struct arrived arrived;            /* what arrived */
+	struct processed processed;
+	struct reading reading;
+	struct sized writes[SIZE_CLASSES]; /* write calls by bytes moved */
+	struct sized reads[SIZE_CLASSES];  /* read calls by bytes moved */
 };
 
+/* Time of one vector. */
 struct vector {
-	__u64 runs;
-	__u64 ns;
+	__u64 runs;      /* how often its handler ended */
+	__u64 ns;        /* time in it, in ns */
 };
 
-/* Of one CPU, written by that CPU alone but for one field. */
+/* Softirqs of one CPU, written by that CPU alone but for one field. */
 struct cpu {
 	__u64 entered_ns;
-	__u32 running;      /* vector + 1; 0: no softirq runs */
-	__u16 is_timed[ENDS]; /* set by each end's reader: whether its softirqs' time is taken */
-	struct vector vectors[VECTORS];
-	__u64 pad[6];         /* no two CPUs write to one cache line */
+	__u32 running;                  /* vector + 1; 0: no softirq runs */
+	__u16 is_timed[ENDS];           /* set by each end's reader: whether its softirqs' time is taken */
+	struct vector vectors[VECTORS]; /* by number of the vector */
+	__u64 pad[6];                   /* no two CPUs write to one cache line */
 };
 
 /* What is fixed when the object is loaded; all there is in .rodata. */
@@ -212,12 +227,6 @@ struct constants {
 	__u32 log_mask;          /* slots of a CPU's log - 1; 0: no log */
 	__u32 calls_mask;        /* the same of its log of calls */
 	__u32 connections_most;  /* an end's slots of the map `connections` */
-	__u32 record_bytes;      /* sizes, for the reader to compare */
-	__u32 call_bytes;
-	__u32 log_bytes;
-	__u32 connection_bytes;
-	__u32 cpu_bytes;
-	__u32 control_bytes;
 };
 
 /* What the reader sets and sees without a system call; all there is in .bss. */

@@ -63,12 +63,12 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	__u32 unacknowledged = segment->acknowledgment - connection->out.last_acknowledgment;
 
 	if (!tp)
-		return connection->in.fin ? FIN_ACK : OTHER_REASON;
+		return connection->arrived.fin ? FIN_ACK : OTHER_REASON;
 	if (is_before(segment->sequence, tp->snd_una))
 		return WINDOW_PROBE;
 	if (is_first && connects)
 		return HANDSHAKE;
-	if (connection->in.fin && segment->acknowledgment == connection->in.fin_next && unacknowledged)
+	if (connection->arrived.fin && segment->acknowledgment == connection->arrived.fin_next && unacknowledged)
 		return FIN_ACK;
 	if (context == TIMER)
 		return DELAYED_TIMER;

@@ -1,6 +1,7 @@
 /* The maps, and how a program finds what it works on. */
 #pragma once
 
+#include "kernel.h"
 #include "layout.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -20,12 +21,6 @@ const volatile struct constants constants = {
 	.log_mask = 0,
 	.connections_most = 1,
 	.calls_mask = 0,
-	.record_bytes = sizeof(struct record),
-	.call_bytes = sizeof(struct call),
-	.log_bytes = sizeof(struct log),
-	.connection_bytes = sizeof(struct connection),
-	.cpu_bytes = sizeof(struct cpu),
-	.control_bytes = sizeof(struct control),
 };
 
 struct control control = {};
@@ -52,7 +47,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct log));
+	__uint(value_size, sizeof(struct log_head));
 } logs SEC(".maps");
 
 /* As `logs`, of calls. */
@@ -61,7 +56,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct log));
+	__uint(value_size, sizeof(struct log_head));
 } calls SEC(".maps");
 
 /* An object's address seen as its type, for reading only. Kernels before 6.2 cannot. */

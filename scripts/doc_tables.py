@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from whyperf.analyze.cautions import KINDS
+from whyperf.analyze.warnings.catalog import KINDS
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.applies import LACKING
 from whyperf.profile.factors import FACTORS, Factor

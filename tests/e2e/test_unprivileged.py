@@ -63,7 +63,7 @@ def test_the_loopback_is_measured_and_said(folder: Path) -> None:
 NO_CUBIC = pytest.mark.skipif(
     "cubic" in Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text(encoding="ascii").split(),
     reason="needs a host on which only an administrator may choose cubic, and here "
-    "net.ipv4.tcp_allowed_congestion_control has it; tests/unit/cli/test_allowed.py covers the choice itself",
+    "net.ipv4.tcp_allowed_congestion_control has it; tests/unit/cli/test_allowed_controls.py covers the choice itself",
 )
 OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encoding="ascii").strip()
 

@@ -4,7 +4,7 @@
 out; only `reading` knows the record.
 """
 
-from whyperf.analyze.reading import read_inputs
+from whyperf.analyze.read.record import read_inputs
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import Summary
 from whyperf.record import Experiment

@@ -1,6 +1,11 @@
-"""The smallest parts of the result: a frozen part, and a quantity over the trials of a cell."""
+"""A quantity over the trials of each cell: median, interval, mean, standard deviation."""
 
+from collections.abc import Sequence
+
+import numpy as np
 from pydantic import BaseModel, ConfigDict
+
+from whyperf.analyze.bootstrap import median_intervals
 
 
 class Part(BaseModel):
@@ -19,3 +24,20 @@ class Spread(Part):
     high: float | None = None
     mean: float | None = None
     stdev: float | None = None
+
+
+def spreads(samples: Sequence[Sequence[float]], seed: int) -> list[Spread]:
+    """The spread of each sample, in the order of `samples`; their intervals are taken together."""
+    intervals = median_intervals(samples, seed)
+    return [
+        Spread(
+            median=float(np.median(values)),
+            low=low,
+            high=high,
+            mean=float(np.mean(values)),
+            stdev=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        )
+        if values
+        else Spread()
+        for values, (low, high) in zip(samples, intervals, strict=True)
+    ]

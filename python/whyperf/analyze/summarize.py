@@ -6,22 +6,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from whyperf.analyze import doubts, evidence_doubts
-from whyperf.analyze.announced import cell_windows
-from whyperf.analyze.calls import cell_calls
-from whyperf.analyze.cautions import Caution, told_once
-from whyperf.analyze.cpu import cell_cpu
-from whyperf.analyze.evidence import of_measured, summarize_evidence
-from whyperf.analyze.goodput import MOST_SINGLE
-from whyperf.analyze.inputs import Cell, Inputs
-from whyperf.analyze.intervals import coverage_limit
-from whyperf.analyze.probe_cost import ProbeCost, cost_text
-from whyperf.analyze.quantity import count, percent
-from whyperf.analyze.round_trips import cell_round_trips
-from whyperf.analyze.setup import trial_setups
-from whyperf.analyze.spread import Spread
-from whyperf.analyze.spreads import spreads
-from whyperf.analyze.start import start_skew
+from whyperf.analyze.bootstrap import coverage_limit
+from whyperf.analyze.measures.costs import cell_calls
+from whyperf.analyze.measures.cpu import cell_cpu
+from whyperf.analyze.measures.goodput import MOST_SINGLE
+from whyperf.analyze.measures.latency import cell_round_trips
+from whyperf.analyze.measures.setup import start_skew, trial_setups
+from whyperf.analyze.measures.windows import cell_windows
+from whyperf.analyze.read.inputs import Cell, Inputs
+from whyperf.analyze.spread import Spread, spreads
 from whyperf.analyze.summary import (
     Advice,
     Announced,
@@ -44,10 +37,15 @@ from whyperf.analyze.summary import (
     Unfinished,
     Window,
 )
+from whyperf.analyze.text import count, percent
+from whyperf.analyze.tracing_overhead import ProbeCost, cost_text
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.transports.summary import summarize_transports, trial_indicators
 from whyperf.analyze.trials import Measured, measure_trials
-from whyperf.analyze.workload_doubts import closed_loop_fact, of_datagrams, of_transactions
+from whyperf.analyze.warnings import cell_rules, evidence_rules
+from whyperf.analyze.warnings.catalog import Caution, told_once
+from whyperf.analyze.warnings.evidence import of_measured, summarize_evidence
+from whyperf.analyze.warnings.workload_rules import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
 from whyperf.profile.path import has_path
 from whyperf.record import INTERRUPTED, LOST
@@ -135,20 +133,20 @@ class _Tables:
     def cautions(self, cell: Cell) -> list[Caution]:
         rows = {row["role"]: row for row in self._cpu.get(cell.id, [])}
         return [
-            *doubts.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
-            *doubts.of_window(_first(self._windows.get(cell.id))),
+            *cell_rules.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
+            *cell_rules.of_window(_first(self._windows.get(cell.id))),
             *self._lost_segments(cell),
-            *doubts.of_notes(self._notes.get(cell.id, []), cell.factors),
-            *doubts.of_cpu(rows, self._notes.get(cell.id, []), counts_ticks=self._testbed != "model"),
+            *cell_rules.of_notes(self._notes.get(cell.id, []), cell.factors),
+            *cell_rules.of_cpu(rows, self._notes.get(cell.id, []), counts_ticks=self._testbed != "model"),
             *of_transactions(self._transactions[cell.id], cell.factors, self._ends_cpu(cell.id)),
             *of_datagrams(self._datagrams[cell.id]),
-            *evidence_doubts.of_cell(self._evidence.get(cell.id, [])),
+            *evidence_rules.of_cell(self._evidence.get(cell.id, [])),
         ]
 
     def _lost_segments(self, cell: Cell) -> Iterator[Caution]:
         """Segments sent again; an emulated path that drops them is asked for and no cause for concern."""
         if not has_path({name: str(level) for name, level in cell.factors.items()}):
-            yield from doubts.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed)
+            yield from cell_rules.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed)
 
     def cycles(self, cells: Sequence[Cell], seed: int) -> list[Cycles]:
         """Cycles per KByte of all cells, their intervals taken together."""
@@ -363,7 +361,7 @@ def _advice(
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
         own.append(Caution("wide_intervals", values))
-    own += evidence_doubts.of_experiment(evidence, inputs.evidence)
+    own += evidence_rules.of_experiment(evidence, inputs.evidence)
     told = [(caution, caution.text) for caution in own] + told_once(found)
     return [Advice(code=caution.code, text=text, advice=caution.advice(inputs.testbed)) for caution, text in told]
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from whyperf.analyze.cpu import trial_cpu
-from whyperf.analyze.cycles import cycles_per_kbyte
-from whyperf.analyze.datagrams import trial_datagrams
-from whyperf.analyze.goodput import measure, receiver_rows, window_octets
-from whyperf.analyze.inputs import Inputs
-from whyperf.analyze.per_transaction import transaction_costs
-from whyperf.analyze.retransmissions import trial_segments
-from whyperf.analyze.segment_rate import trial_segment_rates
-from whyperf.analyze.transactions import trial_calls, trial_transactions
+from whyperf.analyze.measures.costs import cycles_per_kbyte, transaction_costs
+from whyperf.analyze.measures.cpu import trial_cpu
+from whyperf.analyze.measures.datagrams import trial_datagrams
+from whyperf.analyze.measures.goodput import measure, receiver_rows, window_octets
+from whyperf.analyze.measures.segments import trial_segment_rates, trial_segments
+from whyperf.analyze.measures.transactions import trial_calls, trial_transactions
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.record import LOST
 
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import polars as pl
 
-from whyperf.analyze.inputs import Cell, Inputs
-from whyperf.analyze.latency import CLOSED, OPEN, merged, percentiles
-from whyperf.analyze.spread import Spread
-from whyperf.analyze.spreads import spreads
+from whyperf.analyze.measures.latency import CLOSED, OPEN, merged, percentiles
+from whyperf.analyze.measures.transactions import IS_NEAR, trial_transactions
+from whyperf.analyze.read.inputs import Cell, Inputs
+from whyperf.analyze.spread import Spread, spreads
 from whyperf.analyze.summary import Cost, Datagrams, EndCost, Latency, NamedTransactions, Transactions
-from whyperf.analyze.transactions import IS_NEAR, trial_transactions
 from whyperf.analyze.trials import Measured
 
 Key = tuple[str, ...]

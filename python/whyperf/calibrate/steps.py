@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from whyperf.analyze.intervals import median_intervals
+from whyperf.analyze.bootstrap import median_intervals
 from whyperf.calibrate.errors import CalibrationError
 from whyperf.run.pipes import agent_binary
 

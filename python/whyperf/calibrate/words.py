@@ -1,6 +1,6 @@
 """A calibration in words, for the terminal and the page."""
 
-from whyperf.analyze.quantity import bit_rate, octets, percent
+from whyperf.analyze.text import bit_rate, octets, percent
 from whyperf.calibrate.calibration import Calibration
 from whyperf.calibrate.identify import Found
 from whyperf.calibrate.judge import Judged

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from whyperf.analyze.quantity import count
+from whyperf.analyze.text import count
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Verdict
 from whyperf.explain.predicted import MIN_GAIN, OPEN, gain_words

@@ -3,7 +3,7 @@
 Every verdict goes through here last, once all bounds and neighboring cells are known.
 """
 
-from whyperf.analyze.quantity import percent, significant
+from whyperf.analyze.text import percent, significant
 from whyperf.explain.model import Change, Verdict
 
 MAX_SPAN = 5.0

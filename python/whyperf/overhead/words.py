@@ -1,6 +1,6 @@
 """The answer in words, the same in the terminal and on a page."""
 
-from whyperf.analyze.quantity import bit_rate, octets, percent
+from whyperf.analyze.text import bit_rate, octets, percent
 from whyperf.overhead.answer import Overhead, Point
 
 

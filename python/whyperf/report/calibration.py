@@ -8,7 +8,7 @@ from bokeh.models import ColumnDataSource, FixedTicker, Model
 from markupsafe import Markup
 
 from whyperf import __version__
-from whyperf.analyze.quantity import octets, significant
+from whyperf.analyze.text import octets, significant
 from whyperf.calibrate import Calibration, Judged
 from whyperf.calibrate.steps import QUANTITIES
 from whyperf.calibrate.words import point_row, told_by_data, told_verdict

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import level_with_unit
+from whyperf.analyze.text import level_with_unit, percent, significant
 from whyperf.report.metric import GOODPUT, Metric, RateUnit
 
 Point = tuple[float, object, CellResult | None]

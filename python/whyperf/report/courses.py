@@ -6,8 +6,8 @@ from functools import partial
 import polars as pl
 from bokeh.models.annotations import BoxAnnotation
 
-from whyperf.analyze.course import Course
-from whyperf.analyze.quantity import bit_rate, octets, percent, seconds
+from whyperf.analyze.text import bit_rate, octets, percent, seconds
+from whyperf.analyze.time_series import Course
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section
 from whyperf.report.metric import GOODPUT, per_second

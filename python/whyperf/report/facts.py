@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from whyperf.analyze.quantity import count, percent, significant
 from whyperf.analyze.summary import Summary
-from whyperf.analyze.words import factor_name, level_text, level_with_unit
+from whyperf.analyze.text import count, factor_name, level_text, level_with_unit, percent, significant
 from whyperf.plan import LOCAL, Plan
 
 Facts = Sequence[tuple[str, str]]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import percent, significant
 from whyperf.report.blocks import Section, StudyTable
 from whyperf.report.study import read
 from whyperf.report.table import Column, Entry, Table

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.doubts import CPU_POOL_SHORT_S
-from whyperf.analyze.quantity import octets, percent, seconds, significant
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.analyze.words import ENDS, setting
-from whyperf.analyze.workload_doubts import RATE_MISSED_RATIO
+from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
+from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
+from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import GOODPUT, Metric, metric_of
 

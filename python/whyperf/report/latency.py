@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 from bokeh.models import DataRange1d, FixedTicker
 
-from whyperf.analyze.latency import curve
-from whyperf.analyze.quantity import seconds, significant
+from whyperf.analyze.measures.latency import curve
 from whyperf.analyze.summary import CellResult, Latency
-from whyperf.analyze.words import factor_name, level_text, level_with_unit
+from whyperf.analyze.text import factor_name, level_text, level_with_unit, seconds, significant
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend

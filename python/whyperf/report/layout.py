@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import factor_name, factor_title, level_text
+from whyperf.analyze.text import factor_name, factor_title, level_text
 from whyperf.profile.factor import cpus_of_list
 
 MOST_LINES = 8

@@ -6,9 +6,9 @@ A workload names its metric; charts, tables and sentences take it from here, so 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import bit_rate, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import bit_rate, significant
 
 _BIT_PREFIXES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 

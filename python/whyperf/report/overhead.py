@@ -6,7 +6,7 @@ from bokeh.models import ColumnDataSource, FixedTicker
 from markupsafe import Markup
 
 from whyperf import __version__
-from whyperf.analyze.quantity import bit_rate, percent
+from whyperf.analyze.text import bit_rate, percent
 from whyperf.overhead import Overhead
 from whyperf.overhead.words import headline, layer_rows, shown_point, told
 from whyperf.report import figures

@@ -8,7 +8,7 @@ from bokeh.model import Model
 from markupsafe import Markup
 
 from whyperf import __version__
-from whyperf.analyze.intervals import RESAMPLES
+from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
 from whyperf.report import facts

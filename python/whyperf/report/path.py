@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from whyperf.analyze.quantity import count, percent, seconds
+from whyperf.analyze.text import count, percent, seconds
 
 Facts = list[tuple[str, str]]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker
 
-from whyperf.analyze.course import Course
-from whyperf.analyze.quantity import bit_rate
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import bit_rate
+from whyperf.analyze.time_series import Course
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Section
 from whyperf.report.courses import add_courses

@@ -5,10 +5,9 @@ from itertools import product
 
 from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap, Range1d
 
-from whyperf.analyze.cpu import TRACEPOINTS
-from whyperf.analyze.quantity import percent
+from whyperf.analyze.measures.cpu import TRACEPOINTS
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import factor_name, factor_title, level_text, level_with_unit
+from whyperf.analyze.text import factor_name, factor_title, level_text, level_with_unit, percent
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend
 from whyperf.report.layout import Axis, Layout

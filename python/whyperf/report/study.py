@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import percent, significant
 from whyperf.report.blocks import Section, StudyTable
 from whyperf.report.table import Column, Entry, Table
 

@@ -6,9 +6,8 @@ from itertools import product
 
 from bokeh.models import ColumnDataSource, Range1d
 
-from whyperf.analyze.quantity import significant
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import factor_name, level_text, level_with_unit, sweep_title
+from whyperf.analyze.text import factor_name, level_text, level_with_unit, significant, sweep_title
 from whyperf.report import columns as data
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend, Section

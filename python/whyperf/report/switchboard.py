@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bokeh.models import ColumnDataSource
 
-from whyperf.analyze.words import level_text
+from whyperf.analyze.text import level_text
 
 Columns = Mapping[str, Sequence[object]]
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.doubts import CPU_POOL_SHORT_S
-from whyperf.analyze.quantity import percent, seconds, significant
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.summary import CellResult, EndCpu, Summary
+from whyperf.analyze.text import ENDS, factor_title, level_text, percent, seconds, significant
 from whyperf.analyze.transports.result import Transports
-from whyperf.analyze.words import ENDS, factor_title, level_text
+from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.report.layout import varied_axes
 from whyperf.report.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 

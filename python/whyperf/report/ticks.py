@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from whyperf.analyze.words import factor_unit, level_text
+from whyperf.analyze.text import factor_unit, level_text
 from whyperf.profile.factor import cpus_of_list
 from whyperf.report.layout import Axis
 

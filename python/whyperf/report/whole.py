@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 
 from whyperf.analyze import Summary, read_inputs
-from whyperf.analyze.course import course
-from whyperf.analyze.latency import merged
+from whyperf.analyze.measures.latency import merged
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.time_series import course
 from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment

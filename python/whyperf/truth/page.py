@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from whyperf.analyze.quantity import significant
+from whyperf.analyze.text import significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verification
 from whyperf.explain.predicted import OPEN

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from whyperf.analyze.assemble import assemble
-from whyperf.analyze.inputs import Inputs
+from whyperf.analyze.read.assemble import assemble
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.plan.model import Plan, identify
 
 SECOND = 1_000_000_000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyperf.analyze.intervals import coverage_limit, median_intervals
+from whyperf.analyze.bootstrap import coverage_limit, median_intervals
 
 
 @pytest.mark.parametrize(("size", "least", "most"), [(3, 0.70, 0.80), (10, 0.92, 0.98), (25, 0.92, 0.98)])

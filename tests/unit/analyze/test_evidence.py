@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.assemble import assemble
-from whyperf.analyze.evidence import evidence_rows, summarize_evidence
-from whyperf.analyze.evidence_doubts import of_cell, of_experiment
+from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import Evidence, Summary
+from whyperf.analyze.warnings.evidence import evidence_rows, summarize_evidence
+from whyperf.analyze.warnings.evidence_rules import of_cell, of_experiment
 
 HOOK = {"name": "sock:sock_send_length", "can": False, "reason": "no such tracepoint", "gives": "write sizes"}
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze import goodput
-from whyperf.analyze.goodput import duration_windows, receiver_rows, window_octets
+from whyperf.analyze.measures import goodput
+from whyperf.analyze.measures.goodput import duration_windows, receiver_rows, window_octets
 from whyperf.analyze.trials import Measured, measure_trials
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.analyze.workload_samples import OPEN, Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
-from whyperf.analyze.latency import PERCENTILES, curve, percentiles
+from whyperf.analyze.measures.latency import PERCENTILES, curve, percentiles
 from whyperf.analyze.summary import Transactions
 
 

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.assemble import assemble
-from whyperf.analyze.clocks import on_controller_clock
-from whyperf.analyze.start import start_skew
+from whyperf.analyze.measures.setup import start_skew
+from whyperf.analyze.read.assemble import assemble, on_controller_clock
 from whyperf.analyze.trials import measure_trials
 
 MS = 1_000_000

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze.synthetic import Trial, changed, inputs
-from whyperf.analyze.inputs import Inputs
-from whyperf.analyze.probe_cost import ProbeCost, cost_text, level_costs
+from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.tracing_overhead import ProbeCost, cost_text, level_costs
 
 RATES = {"user": 10e9, "counters": 9.8e9, "segments": 9.5e9}
 PAIRS = 6

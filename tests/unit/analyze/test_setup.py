@@ -6,7 +6,7 @@ import pytest
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
-from whyperf.cli.single import single_lines
+from whyperf.cli.output.single import single_lines
 
 MS = made.MS
 

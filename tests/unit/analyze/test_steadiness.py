@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from whyperf.analyze.changepoint import pettitt
-from whyperf.analyze.levels import two_levels
-from whyperf.analyze.rates import Floats, rates_between
-from whyperf.analyze.steadiness import judge
-from whyperf.analyze.warmup import mser5
+from whyperf.analyze.steady.changepoint import pettitt
+from whyperf.analyze.steady.levels import two_levels
+from whyperf.analyze.steady.rates import Floats, rates_between
+from whyperf.analyze.steady.steadiness import judge
+from whyperf.analyze.steady.warmup import mser5
 
 
 def noise(count: int, ratio: float, seed: int) -> Floats:

@@ -6,15 +6,15 @@ from typing import Literal
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze import retransmissions
-from whyperf.analyze.assemble import assemble
-from whyperf.analyze.cautions import KINDS
-from whyperf.analyze.quantity import percent
+from whyperf.analyze.measures import segments
+from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import percent
+from whyperf.analyze.warnings.catalog import KINDS
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
-from whyperf.cli.result import verdict
-from whyperf.cli.single import single_lines
+from whyperf.cli.output.result import verdict
+from whyperf.cli.output.single import single_lines
 
 
 def summary(*trials: made.Trial, testbed: str = "veth") -> Summary:
@@ -119,7 +119,7 @@ def test_packets_of_a_library_count_as_segments_do(library: Literal["srt", "quic
 
 
 def test_of_a_multitude_of_connections_segments_have_a_ratio_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retransmissions, "MOST_SINGLE", 1)
+    monkeypatch.setattr(segments, "MOST_SINGLE", 1)
     again = summary(made.Trial(retransmitted=2000, connections=2)).cells[0].retransmitted_segments
     assert again.median is None
     assert again.ratio == pytest.approx(2000 / 967_000, rel=0.05)

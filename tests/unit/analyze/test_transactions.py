@@ -9,7 +9,7 @@ from tests.unit.analyze import synthetic as made
 from tests.unit.analyze.workload_samples import OPEN, RR, Exchange, in_blocks, inputs
 from whyperf.analyze import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary, Transactions
-from whyperf.cli.single import single_lines
+from whyperf.cli.output.single import single_lines
 
 
 def summary(*exchanges: Exchange) -> Summary:

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from tests.unit.analyze import synthetic as made
-from whyperf.analyze.assemble import assemble
-from whyperf.analyze.inputs import Inputs
+from whyperf.analyze.read.assemble import assemble
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.plan.model import Plan, identify
 
 RR: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ import typer
 
 from tests.unit.record.record_samples import PROFILE_TEXT, sample_plan
 from whyperf.cli.exits import UsageError
-from whyperf.cli.verify import ask_for_hosts
+from whyperf.cli.workflows.verify import ask_for_hosts
 from whyperf.plan import LOCAL
 from whyperf.record import Experiment
 

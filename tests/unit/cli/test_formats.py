@@ -4,7 +4,7 @@ import pytest
 
 from whyperf.cli import main
 from whyperf.cli.exits import UsageError
-from whyperf.cli.formats import Format, Telling, telling
+from whyperf.cli.output.formats import Format, Telling, telling
 
 
 @pytest.mark.parametrize(

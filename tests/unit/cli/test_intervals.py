@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from whyperf.cli.intervals import IntervalLines
+from whyperf.cli.live.intervals import IntervalLines
 
 MS = 1_000_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.cli.overrides import OPTIONS, in_words_of, overrides
+from whyperf.cli.inputs.overrides import OPTIONS, in_words_of, overrides
 from whyperf.plan import COMMAND_LINE, build
 from whyperf.profile import BY_NAME, Factors, ProfileError, find
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from whyperf.cli.progress import Progress, cell_words, duration, transaction_bytes
+from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
 from whyperf.plan import build
 from whyperf.profile import find
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli.exits import UsageError
-from whyperf.cli.question import understand, with_workload
+from whyperf.cli.inputs.question import understand, with_workload
 from whyperf.plan import build
 from whyperf.profile import ProfileError, find
 from whyperf.run import RunError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.unit.analyze.transport_samples import trial, write
 from whyperf.analyze import summarize
-from whyperf.cli.single import WIDTH, single_lines
+from whyperf.cli.output.single import WIDTH, single_lines
 from whyperf.record import Experiment
 
 

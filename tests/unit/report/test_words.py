@@ -2,8 +2,17 @@
 
 import pytest
 
-from whyperf.analyze.quantity import bit_rate, octets, percent, seconds, significant
-from whyperf.analyze.words import factor_title, level_text, setting, sweep_title
+from whyperf.analyze.text import (
+    bit_rate,
+    factor_title,
+    level_text,
+    octets,
+    percent,
+    seconds,
+    setting,
+    significant,
+    sweep_title,
+)
 from whyperf.report.assets import prose, together
 
 

@@ -12,7 +12,7 @@ from whyperf.analyze.flow.relative import count_new, rows_by_stream, stream_of
 from whyperf.analyze.flow.tables import read_user
 from whyperf.analyze.flow.trial import EndEvidence, FlowTrial
 from whyperf.analyze.flow.unlogged import unlogged_segments
-from whyperf.analyze.quantity import count
+from whyperf.analyze.text import count
 
 NEARLY_COMPLETE_RATIO = 0.99
 """From here on what a log lacks changes no share or mean that is printed by more than rounding does; only what counts

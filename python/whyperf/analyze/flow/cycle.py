@@ -6,7 +6,7 @@ import numpy as np
 
 from whyperf.analyze.flow.payloads import Runs
 from whyperf.analyze.flow.repeats import Repeat, find_repeats
-from whyperf.analyze.quantity import count, percent
+from whyperf.analyze.text import count, percent
 
 COVERED_RATIO = 0.9
 """What a cycle must cover to be the pattern of the connection."""

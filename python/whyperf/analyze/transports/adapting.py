@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whyperf.analyze.rates import Floats
+from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.transports.course import FlowCourse
 
 CONVERGED_RATIO = 0.8

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.analyze.rates import Floats, rates_between
+from whyperf.analyze.steady.rates import Floats, rates_between
 from whyperf.profile.schedule import Region, regions
 
 LONGEST_BIN_S = 1.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from whyperf.analyze.rates import Floats
-from whyperf.analyze.retransmissions import SENT_AGAIN
+from whyperf.analyze.measures.segments import SENT_AGAIN
+from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.transports.course import NS_PER_S, Turn
 
 PROBE, SENDER = "probe", "sender"

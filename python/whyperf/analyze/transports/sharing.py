@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from whyperf.analyze.rates import Floats
+from whyperf.analyze.steady.rates import Floats
 
 
 def stability(bps: Floats) -> float | None:

@@ -6,9 +6,8 @@ from itertools import chain
 
 import polars as pl
 
-from whyperf.analyze.inputs import Cell, Inputs
-from whyperf.analyze.spread import Spread
-from whyperf.analyze.spreads import spreads
+from whyperf.analyze.read.inputs import Cell, Inputs
+from whyperf.analyze.spread import Spread, spreads
 from whyperf.analyze.transports.indicators import Harmed, Indicators, RegionFigures, RttFigures, indicators
 from whyperf.analyze.transports.result import (
     CpuCost,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import percent, significant
 from whyperf.explain.model import CellExplanation, Evidence, Phase
 from whyperf.explain.states import name_of
 

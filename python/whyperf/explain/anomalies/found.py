@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from whyperf.analyze.quantity import si, significant
 from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import si, significant
 from whyperf.explain.anomalies.bends import Bend, find_bend
 from whyperf.explain.anomalies.cause import bend_cause, point_cause
 from whyperf.explain.anomalies.curves import Curve, curves_of

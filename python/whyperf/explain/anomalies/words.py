@@ -2,9 +2,17 @@
 
 from collections.abc import Sequence
 
-from whyperf.analyze.quantity import count, octets, percent, significant
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import factor_name, factor_unit, level_text, level_with_unit
+from whyperf.analyze.text import (
+    count,
+    factor_name,
+    factor_unit,
+    level_text,
+    level_with_unit,
+    octets,
+    percent,
+    significant,
+)
 from whyperf.explain.anomalies.bends import Bend
 from whyperf.explain.anomalies.curves import Curve
 from whyperf.explain.anomalies.evidence import Difference

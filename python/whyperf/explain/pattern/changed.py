@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from whyperf.analyze.quantity import seconds
+from whyperf.analyze.text import seconds
 from whyperf.explain.pattern.packets import Packets
 from whyperf.explain.pattern.stretches import Stretch
 

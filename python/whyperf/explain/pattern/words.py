@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from whyperf.analyze.quantity import count, percent, seconds, significant
+from whyperf.analyze.text import count, percent, seconds, significant
 from whyperf.explain.model import Losses, Phase, TurnSegment
 
 STOP_AND_GO = 0.8

@@ -1,6 +1,6 @@
 """What the applications do: writing, reading, pausing, answering."""
 
-from whyperf.analyze.quantity import octets, percent, seconds
+from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, ExchangeFacts, Facts
 from whyperf.explain.rules import gain

@@ -1,6 +1,6 @@
 """Buffers and windows: what may be unacknowledged at once."""
 
-from whyperf.analyze.quantity import octets, percent, seconds
+from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence

@@ -1,6 +1,6 @@
 """Whose CPU is the limit, and what it is spent on."""
 
-from whyperf.analyze.quantity import octets, percent, significant
+from whyperf.analyze.text import octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.model import Evidence

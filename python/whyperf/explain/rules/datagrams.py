@@ -1,6 +1,6 @@
 """What becomes of datagrams: there is no window, so what the path or the receiver cannot take is lost."""
 
-from whyperf.analyze.quantity import bit_rate, octets, percent, significant
+from whyperf.analyze.text import bit_rate, octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import DatagramFacts, Facts
 from whyperf.explain.rules.finding import BUSY, UNDECIDED, Finding, figure

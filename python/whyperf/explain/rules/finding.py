@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from whyperf.analyze.quantity import percent, seconds
+from whyperf.analyze.text import percent, seconds
 from whyperf.explain.budget.shares import MOST_LONGEST
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import EndFacts, Facts, State

@@ -15,7 +15,7 @@ Whatever a rule predicts, `bounded` takes it no further than a line that is know
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from whyperf.analyze.quantity import bit_rate
+from whyperf.analyze.text import bit_rate
 from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from whyperf.analyze.quantity import bit_rate, percent, seconds, significant
+from whyperf.analyze.text import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import ExchangeFacts, Facts
 from whyperf.explain.model import Evidence, Verdict

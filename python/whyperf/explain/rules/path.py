@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import bit_rate, count, percent, seconds, significant
+from whyperf.analyze.text import bit_rate, count, percent, seconds, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.facts import Facts, LostRun
 from whyperf.explain.model import Evidence

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from whyperf.analyze.quantity import count, percent, significant
+from whyperf.analyze.text import count, percent, significant
 from whyperf.explain.model import Verification
 from whyperf.explain.verify.looks import FEWEST_PAIRS, Looks, middle, repeated_interval
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from whyperf.analyze.inputs import Inputs
+from whyperf.analyze.read.inputs import Inputs
 from whyperf.analyze.trials import measure_trials
 from whyperf.explain.verify.judgement import Pair
 from whyperf.explain.verify.question import CHANGED, ORIGINAL

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent
+from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly
 from whyperf.report.explanation.cards import cause_title, where

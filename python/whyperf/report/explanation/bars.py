@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import count, percent, seconds
+from whyperf.analyze.text import count, percent, seconds
 from whyperf.explain.budget.chronographs import TOLERANCE_NS
 from whyperf.explain.model import Budget, Chronograph
 from whyperf.explain.states import SenderState

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from whyperf.analyze.quantity import percent, seconds
+from whyperf.analyze.text import percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict, Verification
 from whyperf.explain.predicted import command_label, gain_line

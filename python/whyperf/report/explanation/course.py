@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from whyperf.analyze.quantity import seconds
+from whyperf.analyze.text import seconds
 from whyperf.report.explanation.looks import Look, look_of, rank_of
 
 BINS = 160

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.summary import CellResult
-from whyperf.analyze.words import factor_title, level_text, level_with_unit, sweep_title
+from whyperf.analyze.text import factor_title, level_text, level_with_unit, sweep_title
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.states import SenderState
 from whyperf.report.explanation.cards import cause_title

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from whyperf.analyze.quantity import count, percent
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.analyze.words import factor_title, level_text, setting, sweep_title
+from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from whyperf.analyze.quantity import octets, percent, seconds, significant
+from whyperf.analyze.text import octets, percent, seconds, significant
 from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
 
 MOST_PLACES = 16

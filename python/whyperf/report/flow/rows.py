@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from whyperf.analyze.quantity import count, octets, percent, significant
+from whyperf.analyze.text import count, octets, percent, significant
 from whyperf.report.flow.about import size_words
 from whyperf.report.flow.codes import ACK_REASON_WORDS, CONTEXT_WORDS, RETRANSMISSION_WORDS
 from whyperf.report.flow.told import EndTold

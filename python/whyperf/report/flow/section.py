@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyperf.analyze.flow import Payloads, open_trial
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.analyze.words import factor_title, level_text
+from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.experiment import long_logs
 from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.flow.about import step_words

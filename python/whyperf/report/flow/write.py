@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial, scan_log
-from whyperf.analyze.quantity import count
+from whyperf.analyze.text import count
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told as told_errors
 from whyperf.report.flow.about import Steps, frame, of_log, of_track, steps_for

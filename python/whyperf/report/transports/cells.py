@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import factor_name, level_with_unit
 from whyperf.analyze.transports.result import Transports
-from whyperf.analyze.words import factor_name, level_with_unit
 from whyperf.report.layout import Level, varied_axes
 
 #: What a protocol's name stands for.

@@ -6,8 +6,8 @@ import numpy as np
 from bokeh.models import FixedTicker
 from bokeh.models.annotations import BoxAnnotation
 
-from whyperf.analyze.quantity import bit_rate, seconds
-from whyperf.analyze.rates import Floats
+from whyperf.analyze.steady.rates import Floats
+from whyperf.analyze.text import bit_rate, seconds
 from whyperf.analyze.transports.indicators import Indicators
 from whyperf.analyze.transports.samples import SENDER
 from whyperf.report import figures

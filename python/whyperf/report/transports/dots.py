@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from bokeh.models import ColumnDataSource, DataRange1d, FixedTicker
 
-from whyperf.analyze.quantity import bit_rate, significant
 from whyperf.analyze.spread import Spread
+from whyperf.analyze.text import bit_rate, significant
 from whyperf.analyze.transports.result import Transports
 from whyperf.report import figures
 from whyperf.report.blocks import Chart, Group, Key, Legend

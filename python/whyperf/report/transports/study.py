@@ -6,7 +6,7 @@ The study averaged over transports at 1 Gbit/s, so ours are averaged the same wa
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 
-from whyperf.analyze.quantity import percent, significant
+from whyperf.analyze.text import percent, significant
 from whyperf.analyze.transports.result import Transports
 from whyperf.report.blocks import Section, StudyTable
 from whyperf.report.study import Row, read

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-from whyperf.analyze.quantity import percent, significant
 from whyperf.analyze.spread import Spread
+from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.analyze.transports.result import Duration, Transports
-from whyperf.analyze.words import factor_title, level_text
 from whyperf.report.blocks import StudyTable
 from whyperf.report.metric import GOODPUT
 from whyperf.report.table import Column, Entry, Table

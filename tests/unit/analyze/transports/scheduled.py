@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from whyperf.analyze.inputs import SCHEDULE
+from whyperf.analyze.read.inputs import SCHEDULE
 from whyperf.analyze.transports.course import FlowCourse, flow_course
 
 NS_PER_S = 1_000_000_000

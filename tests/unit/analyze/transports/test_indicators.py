@@ -18,7 +18,7 @@ from tests.unit.analyze.transports.scheduled import (
     schedule_rows,
     tcp_info_rows,
 )
-from whyperf.analyze.inputs import Cell
+from whyperf.analyze.read.inputs import Cell
 from whyperf.analyze.transports.indicators import Indicators, indicators
 from whyperf.analyze.transports.samples import connections, sender_samples
 from whyperf.analyze.transports.schedule import scheduled_connections

@@ -1,0 +1,1 @@
+"""One measure per module, per trial: goodput, CPU time, costs, segments, transactions, latency."""

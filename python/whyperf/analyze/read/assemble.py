@@ -1,0 +1,221 @@
+"""Puts plan, manifests and tables of an experiment together, with all times on the controller's CLOCK_MONOTONIC."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from whyperf.analyze.measures.goodput import measure
+from whyperf.analyze.measures.transactions import trial_transactions
+from whyperf.analyze.read.inputs import ENDS, NOTES, SCHEDULE, TRIALS, Cell, Inputs
+from whyperf.analyze.read.tables import TABLES, shaped
+from whyperf.analyze.transports.schedule import scheduled_connections
+from whyperf.analyze.warnings.evidence import evidence_rows
+from whyperf.record import LOST, busiest_process
+
+Document = Mapping[str, Any]
+
+
+def assemble(
+    plan: Document,
+    manifests: Sequence[Document],
+    tables: Mapping[str, pl.DataFrame],
+    damaged: Sequence[tuple[str, str]] = (),
+    *,
+    logs: Sequence[Document] = (),
+    probe_cost: Document | None = None,
+) -> Inputs:
+    """The analysis' view of an experiment.
+
+    `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
+    over all trials, with `trial`, `block`, `cell`. Trials without a result keep their manifest, and of their rows only
+    the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
+    be read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
+    the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
+    """
+    broken = dict(damaged)
+    manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
+    cells = tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"])
+    told_whole = {cell.id for cell in cells if cell.metric == "transactions"}
+    trials = pl.DataFrame([_trial(manifest, told_whole) for manifest in manifests], schema=dict(TRIALS))
+    ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
+    notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
+    is_lost = pl.col("status").is_in(LOST)
+    ran, lost = trials.filter(~is_lost).select("trial"), trials.filter(is_lost)
+
+    def rows(name: str, of: pl.DataFrame) -> pl.DataFrame:
+        return _numbered(
+            on_controller_clock(shaped(name, tables.get(name)).join(of, on="trial", how="semi"), ends), ends
+        )
+
+    frames = {name: rows(name, ran) for name in TABLES}
+    first = manifests[0] if manifests else {}
+    names = {cell["id"]: [flow["name"] for flow in cell.get("schedule") or ()] for cell in plan["cells"]}
+    return Inputs(
+        experiment=str(plan["experiment"]),
+        origin=str(first.get("origin", "host")),
+        profile=str(plan["profile"]),
+        plan_id=str(plan["id"]),
+        seed=int(plan["seed"]),
+        testbed=str(first.get("testbed") or plan.get("testbed", {}).get("kind", "network")),
+        varied=tuple(plan.get("varied", ())),
+        cells=cells,
+        damaged=tuple(sorted(broken.items())),
+        trials=trials.sort("trial"),
+        ends=ends,
+        notes=notes,
+        evidence=evidence_rows([*manifests, *logs]),
+        observed=_observed(lost, rows("flows", lost), rows("intervals", lost), rows("transactions", lost)),
+        probe_cost=probe_cost,
+        schedule=pl.DataFrame(
+            [row for manifest in manifests for row in scheduled_connections(manifest, names.get(manifest["cell"], ()))],
+            schema=dict(SCHEDULE),
+        ),
+        **frames,
+    )
+
+
+def _observed(
+    lost: pl.DataFrame, flows: pl.DataFrame, intervals: pl.DataFrame, transactions: pl.DataFrame
+) -> pl.DataFrame:
+    """What trials without a result moved until they ended."""
+    measured = measure(lost, flows, intervals, transactions)
+    executed = trial_transactions(transactions, measured).select("trial", "transactions_per_s")
+    return measured.join(executed, on="trial", how="left")
+
+
+_PAYLOAD = {"write", "read", "send_file"}
+"""Operations that move payload."""
+
+
+def _cell(cell: Document, workloads: Mapping[str, Any]) -> Cell:
+    planned = workloads.get(cell.get("workload") or "")
+    if planned is None:
+        return Cell(cell["id"], cell["sweep"], cell["factors"], str(cell["factors"].get("workload", "stream")))
+    groups = (planned.get("workload") or {}).get("groups", ())
+    transactions = [transaction for group in groups for transaction in group["transactions"]]
+    steps = [step["operation"]["operation"] for transaction in transactions for step in transaction.get("steps", ())]
+    return Cell(
+        cell["id"],
+        cell["sweep"],
+        cell["factors"],
+        planned["name"],
+        planned["metric"],
+        is_open_loop=any(transaction["arrivals"]["by"] != "closed" for transaction in transactions),
+        has_payload=not steps or bool(_PAYLOAD & set(steps)),
+        places=sum(_places(group) for group in groups),
+        counted_as=_counted_as(planned["metric"], transactions),
+        has_idle=any(not group["transactions"] for group in groups),
+    )
+
+
+def _counted_as(metric: str, transactions: Sequence[Document]) -> str | None:
+    """What to call executions: an exchange is a transaction, a write of a stream is nothing that was asked about."""
+    if metric == "transactions" or any(_is_exchange(transaction) for transaction in transactions):
+        return "transactions"
+    return "messages" if {transaction.get("name") for transaction in transactions} == {"message"} else None
+
+
+def _is_exchange(transaction: Document) -> bool:
+    return {"write", "read"} <= {step["operation"]["operation"] for step in transaction.get("steps", ())}
+
+
+def _places(group: Document) -> int:
+    """How many executions of a group can be under way at the same time, where it begins them by a schedule."""
+    outstanding = [
+        int(transaction.get("outstanding_count", 1))
+        for transaction in group["transactions"]
+        if transaction["arrivals"]["by"] != "closed"
+    ]
+    return int(group.get("strands_count", 1)) * max(outstanding, default=0)
+
+
+def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
+    clocks = [host.get("clock") or {} for host in manifest.get("hosts", {}).values()]
+    factors = manifest.get("factors", {})
+    transfer = factors.get("transfer_bytes")
+    return {
+        "trial": manifest["trial"],
+        "block": int(manifest["block"]),
+        "cell": manifest["cell"],
+        "status": manifest["status"],
+        "reason": manifest.get("reason"),
+        "transfer_bytes": transfer if isinstance(transfer, int) else None,
+        "scheduled": factors.get("schedule", "none") != "none",
+        "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
+        "is_whole_phase": manifest["cell"] in told_whole,
+    }
+
+
+def _ends(manifest: Document) -> Iterator[dict[str, object]]:
+    for label, host in manifest.get("hosts", {}).items():
+        yield {
+            "trial": manifest["trial"],
+            "host": label,
+            "role": host.get("role"),
+            "cpus": list(host.get("own_cpus", ())),
+            "exclusive": bool(host.get("own_cpus_exclusive", False)),
+            "tsc_hz": host.get("tsc_hz"),
+            **_clock(host.get("clock") or {}),
+            "cpus_of": host.get("cpus_of") or label,
+            "first_connection": int(host.get("first_connection") or 0),
+        }
+
+
+def _clock(clock: Document) -> dict[str, object]:
+    """An end's clock against the controller's. A drift within the uncertainty of both comparisons is none."""
+    pairs = clock.get("pairs") or []
+    offset_ns, drift_ns = int(clock.get("offset_ns") or 0), int(clock.get("drift_ns") or 0)
+    known = {"offset_ns": offset_ns, "drift_ratio": 0.0, "compared_mono_ns": pairs[0]["mono_ns"] if pairs else 0}
+    if len(pairs) < 2 or abs(drift_ns) <= 2 * int(clock.get("uncertainty_ns") or 0):
+        return known
+    return known | {"drift_ratio": drift_ns / (pairs[-1]["mono_ns"] - pairs[0]["mono_ns"])}
+
+
+def _numbered(table: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Connections of all pairs of ends numbered through; each agent begins at 0."""
+    several = ends.filter(pl.col("first_connection") > 0)
+    if "connection" not in table.columns or several.is_empty():
+        return table
+    first = several.select("trial", "host", "first_connection").unique(["trial", "host"])
+    number = pl.col("connection") + pl.col("first_connection").fill_null(0).cast(table.schema["connection"])
+    return table.join(first, on=["trial", "host"], how="left").with_columns(number).drop("first_connection")
+
+
+def _notes(manifest: Document) -> Iterator[dict[str, object]]:
+    for label, host in manifest.get("hosts", {}).items():
+        for note in host.get("notes", ()):
+            yield {
+                "trial": manifest["trial"],
+                "cell": manifest["cell"],
+                "host": label,
+                "note": note["note"],
+                "text": note.get("buffer") or note.get("reason") or busiest_process([note]) or None,
+                "value": note.get("requested_bytes") or note.get("count") or note.get("worst_ns") or note.get("cpu_ns"),
+                "limit": note.get("limit_bytes") or note.get("wall_ns"),
+            }
+
+
+def on_controller_clock(table: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Moves every `*_mono_ns` column of `table` to the controller's clock.
+
+    `ends` gives `offset_ns` (agent minus controller, at `compared_mono_ns` on the agent's clock) and
+    `drift_ratio` (how much faster the agent's clock runs) for each `trial` and `host`. The result has
+    the same rows and columns; instants become Int64. Rows of a host without offset are kept with
+    offset 0, which is right on one host, where all ends read the same clock.
+    """
+    instants = [name for name in table.columns if name.endswith("_mono_ns")]
+    if not instants:
+        return table
+    names = ("offset_ns", "drift_ratio", "compared_mono_ns")
+    offsets = ends.select("trial", "host", *(pl.col(name).alias(f"end_{name}") for name in names))
+    drift, compared = pl.col("end_drift_ratio").fill_null(0.0), pl.col("end_compared_mono_ns").fill_null(0)
+
+    def moved(name: str) -> pl.Expr:
+        instant = pl.col(name).cast(pl.Int64)
+        # In 64-bit floats the product is right to far below a nanosecond: the drift is small.
+        drifted = ((instant - compared) * drift).round().cast(pl.Int64)
+        return (instant - pl.col("end_offset_ns").fill_null(0) - drifted).alias(name)
+
+    together = table.join(offsets.unique(["trial", "host"]), on=["trial", "host"], how="left")
+    return together.with_columns(moved(name) for name in instants).drop(f"end_{name}" for name in names)

@@ -1,0 +1,28 @@
+"""Reads an experiment's record for the analysis: the one module here that touches files."""
+
+from whyperf.analyze.read.assemble import assemble
+from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.read.tables import TABLES
+from whyperf.record import Experiment, read_table
+
+
+def read_inputs(experiment: Experiment) -> Inputs:
+    """Everything the analysis needs of `experiment`, which may still be running."""
+    trials = experiment.trials()
+    damaged = dict(trials.damaged)
+    tables = {}
+    for name, schema in TABLES.items():
+        columns = [column for column in schema if column not in {"trial", "block", "cell"}]
+        read = read_table(experiment, name, columns=columns, trials=trials.measured)
+        tables[name] = read.frame
+        damaged |= dict(read.damaged)
+    manifests = [manifest.model_dump() for manifest in trials.measured.values()]
+    logs = [manifest.model_dump() for manifest in trials.logs.values()]
+    return assemble(
+        experiment.plan.model_dump(),
+        manifests,
+        tables,
+        list(damaged.items()),
+        logs=logs,
+        probe_cost=experiment.probe_cost(),
+    )

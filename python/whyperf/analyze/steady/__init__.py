@@ -1,0 +1,1 @@
+"""Steady state of a trial: where the warm-up ends, and whether the rate changes level afterwards."""

@@ -1,0 +1,1 @@
+"""Warnings about a result: their texts, and the rules that raise them."""

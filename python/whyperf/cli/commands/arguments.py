@@ -1,0 +1,15 @@
+"""Arguments that several commands take, in the same words."""
+
+from typing import Annotated
+
+import typer
+
+from whyperf.cli.commands import completion
+
+ExperimentArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
+    ),
+]
+"""The experiment that a command tells of; `experiments.find_experiment` finds it."""

@@ -1,0 +1,94 @@
+"""`whyperf doctor`: what a host allows, and what killed runs left."""
+
+import json as json_format
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.cli.exits import DONE
+from whyperf.cli.streams import print_json
+
+NAME = "doctor"
+EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
+
+USUAL_PAIRS = 15
+
+
+def command(
+    host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove what killed runs left on this host.")] = False,
+    probe_cost: Annotated[
+        bool, typer.Option("--probe-cost", help="Measure what the evidence costs on this host, in interleaved pairs.")
+    ] = False,
+    pairs: Annotated[int | None, typer.Option(min=1, max=333, help=f"Pairs of --probe-cost ({USUAL_PAIRS}).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Says what a host is and allows, and what is lost without it."""
+    from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.exits import UsageError  # noqa: PLC0415
+
+    if clean:
+        if host is not None:
+            raise UsageError(f"--clean is for this host alone; run it on {host}")
+        _print_cleaned(running.clean(), as_json=json)
+        return DONE
+    if probe_cost:
+        from whyperf.cli.workflows import tracing_overhead as measuring  # noqa: PLC0415
+
+        if host is not None:
+            raise UsageError(f"--probe-cost is for this host alone; run it on {host}")
+        return measuring.command(USUAL_PAIRS if pairs is None else pairs, as_json=json)
+    if pairs is not None:
+        raise UsageError("--pairs is for --probe-cost alone; name that too")
+    facts = running.describe_host(host, with_hooks=True)
+    facts.pop("reply", None)
+    if json:
+        print_json(facts)
+    else:
+        _print(facts)
+    return DONE
+
+
+def _print(facts: dict[str, Any]) -> None:
+    console = Console(highlight=False, markup=False)
+    cpus = len(facts["cpus"])
+    console.print(f"{facts['hostname']}: {facts['distribution']}, Linux {facts['kernel']}, {facts['machine']}")
+    console.print(
+        f"{cpus} CPUs ({facts['cpu_model']}), {facts['memory_bytes'] / 2**30:.0f} GiB, agent {facts['agent_version']}"
+    )
+    console.print(f"Congestion controls: {', '.join(facts['congestion_controls'])}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Ability", "", "Why", "Lost without it"):
+        table.add_column(heading)
+    for ability in facts["abilities"]:
+        state = "yes" if ability["can"] else "no"
+        table.add_row(
+            ability["name"].replace("_", " "),
+            state,
+            ability["reason"],
+            "" if ability["can"] else ability["lost_without"],
+        )
+    console.print(table)
+    if facts["hooks"]:
+        console.print(_hooks(facts["hooks"]))
+
+
+def _hooks(hooks: list[dict[str, Any]]) -> Table:
+    """Where evidence is taken in the kernel, and whether it can be."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Hook of the evidence", "", "Why", "Gives"):
+        table.add_column(heading)
+    for hook in hooks:
+        table.add_row(hook["name"], "yes" if hook["can"] else "no", hook["reason"], hook["gives"])
+    return table
+
+
+def _print_cleaned(cleaned: Any, *, as_json: bool) -> None:
+    if as_json or not isinstance(cleaned, list):
+        print_json(cleaned)
+        return
+    for line in cleaned or ["nothing was left"]:
+        typer.echo(line if isinstance(line, str) else json_format.dumps(line, ensure_ascii=False))

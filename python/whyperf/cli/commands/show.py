@@ -1,0 +1,34 @@
+"""`whyperf show`: the result of an experiment, finished or not."""
+
+from typing import Annotated
+
+import typer
+
+from whyperf.cli.commands.arguments import ExperimentArgument
+from whyperf.cli.output.formats import Format, telling
+
+NAME = "show"
+EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json"
+
+
+def command(
+    experiment: ExperimentArgument = None,
+    json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="text, json, or uperf: the lines that programs around uperf read."),
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
+    ] = None,
+) -> int:
+    """Shows what was measured, also while it is being measured."""
+    from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
+    from whyperf.cli.output.result import tell  # noqa: PLC0415
+
+    return tell(
+        find_experiment(experiment),
+        telling(json=json, format_=format_, interval_s=interval),
+        report=False,
+        explain=False,
+    )

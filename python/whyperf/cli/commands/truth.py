@@ -1,0 +1,50 @@
+"""`whyperf truth`: how often the explanation is right."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NAME = "truth"
+EXAMPLE = (
+    "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
+    "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md"
+)
+
+
+def command(  # noqa: PLR0917 - the command line
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CAUSE|NAME", help="Only experiments of this cause or name; repeatable."),
+    ] = None,
+    short: Annotated[bool, typer.Option("--short", help="One dose each of the plainest ones: a minute.")] = False,
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of every cell that is compared.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="FILE", help="Writes the figures into this Markdown file.")
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Try the verdicts of some doses, and wrong changes: a quarter of an hour more."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, do nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Puts causes there on purpose, explains what came of it, and counts how often that was right."""
+    # Imported here, so that help and completion stay quick.
+    from whyperf.cli.workflows.truth import Wanted, find_truth  # noqa: PLC0415
+
+    return find_truth(
+        Wanted(
+            only=tuple(only or ()),
+            short=short,
+            trials=trials,
+            seed=seed,
+            out=out,
+            page=page,
+            dry_run=dry_run,
+            as_json=json,
+            verify=verify,
+        )
+    )

@@ -1,0 +1,1 @@
+"""What the arguments of a command mean: profiles, hosts, experiments, overridden factors."""

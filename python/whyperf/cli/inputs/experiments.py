@@ -1,0 +1,51 @@
+"""Finds an experiment: a name under `results/`, a folder, or the latest."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from whyperf.cli.exits import UsageError
+from whyperf.cli.inputs.question import say_what_is_taken
+from whyperf.record import Experiment
+from whyperf.record.naming import RESULTS
+
+#: Experiments that an error names.
+SHOWN = 3
+
+
+def find_experiment(argument: str | None, results: Path = RESULTS) -> Experiment:
+    """The experiment that an argument names, first of all under `results`; the one started last without an argument.
+
+    Raises:
+        UsageError: there is none.
+        RecordError: it cannot be read.
+    """
+    known = {path.parent.name: path for path in results.glob("*/plan.json")}
+    if argument == "":
+        raise UsageError(f'"" names no experiment; {_known(known, results)}')
+    if argument is None:
+        if not known:
+            raise UsageError(f"there are no results in {results}; `whyperf run` makes some")
+        latest = max(known.values(), key=lambda path: path.lstat().st_mtime)
+        return Experiment.open(latest.parent)
+    if argument in known:
+        if (Path(argument) / "plan.json").exists():
+            say_what_is_taken(argument, f"the result {known[argument].parent}")
+        return Experiment.open(known[argument].parent)
+    if (Path(argument) / "plan.json").exists():
+        return Experiment.open(Path(argument))
+    if Path(argument).exists():
+        raise UsageError(f"there is no experiment {argument}: it has no plan.json; {_known(known, results)}")
+    near = get_close_matches(argument, known, n=1)
+    raise UsageError(
+        f"there is no experiment {argument}; " + (f"did you mean {near[0]}?" if near else _known(known, results))
+    )
+
+
+def _known(plans: Mapping[str, Path], results: Path) -> str:
+    """The experiments started last, by name, or that there are none."""
+    if not plans:
+        return f"there are none in {results} either"
+    latest = sorted(plans, key=lambda name: plans[name].lstat().st_mtime, reverse=True)
+    more = f", and {len(latest) - SHOWN} more" if len(latest) > SHOWN else ""
+    return f"the latest in {results}: {', '.join(latest[:SHOWN])}{more}"

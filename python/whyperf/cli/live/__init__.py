@@ -1,0 +1,1 @@
+"""What a running command shows: progress, interval lines, and how Ctrl-C ends it."""

@@ -1,0 +1,191 @@
+"""Who shows a running experiment: a live line on a terminal, plain lines elsewhere, intervals of a single cell."""
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as RichProgress
+
+from whyperf.cli.exits import say
+from whyperf.cli.live.intervals import IntervalLines
+from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
+from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
+from whyperf.record import INTERRUPTED
+from whyperf.run import RunError
+
+#: Drawing takes CPU time from what is measured: twice a second is plenty.
+REDRAW_S = 0.5
+#: Where nobody watches live, a line at most this often.
+LINE_S = 5.0
+
+
+def watcher_for(plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool) -> "Watcher":
+    """The way to show this plan here: intervals for a single trial, with its log trial, otherwise the progress."""
+    progress = Progress(plan, missing)
+    logs = sum(trial.is_log for trial in missing)
+    if logs <= 1 and len(missing) - logs <= 1 and "duration_s" in plan.cells[0].factors:
+        return Intervals(progress, sys.stderr if as_json else sys.stdout)
+    if sys.stderr.isatty():
+        return LiveLine(progress)
+    return PlainLines(progress)
+
+
+class Watcher(AbstractContextManager["Watcher"]):
+    """Keeps the progress and tells failures; subclasses show it."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Shows nothing yet."""
+        self.progress = progress
+
+    def on_message(self, text: str) -> None:
+        """A fact worth a line."""
+        say(text)
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """A trial starts."""
+        self.progress.on_trial_started(trial, cell, done, total)
+        self.show()
+
+    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+        """An interval at one end."""
+        self.progress.on_progress(host, progress)
+        self.show()
+
+    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+        """A trial is recorded; one that did not complete gets a line."""
+        self.progress.on_trial_finished(trial)
+        if manifest["status"] not in {"complete", INTERRUPTED}:
+            verb = {"failed": "failed", "void": "is void"}.get(manifest["status"], "was cut")
+            self.on_message(f"trial {trial} {verb}: {manifest['reason']}")
+
+    def show(self) -> None:
+        """Shows where things are, not too often."""
+
+    def __enter__(self) -> Self:
+        """Starts showing."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stops showing."""
+
+
+class PlainLines(Watcher):
+    """A line every few seconds, for logs."""
+
+    def __init__(self, progress: Progress) -> None:
+        """The first line comes with the first trial."""
+        super().__init__(progress)
+        self._next = time.monotonic()
+
+    def show(self) -> None:
+        """A line, when the last is long enough ago."""
+        running = self.progress.running
+        if running is None or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + LINE_S
+        now = self.progress.rate_words()
+        rate = f", {now}" if now else ""
+        left = duration(self.progress.seconds_left())
+        words = cell_words(self.progress.plan, running.cell)
+        say(f"trial {running.number} of {running.total}: {words or running.cell}{rate}; about {left} left")
+
+
+class LiveLine(Watcher):
+    """One line that is drawn anew: bar, trial, cell, rate, time left."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Draws on standard error, and only when told to: no thread of its own."""
+        super().__init__(progress)
+        self._rich = RichProgress(
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[cell]}"),
+            TextColumn("[bold]{task.fields[rate]}"),
+            TextColumn("{task.fields[left]}", style="dim"),
+            console=Console(stderr=True),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task = self._rich.add_task("", total=None, cell="", rate="", left="")
+        self._next = 0.0
+
+    def on_message(self, text: str) -> None:
+        """A line above the live one."""
+        self._rich.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def show(self) -> None:
+        """Draws, when the last is long enough ago."""
+        now = time.monotonic()
+        running = self.progress.running
+        if running is None or now < self._next:
+            return
+        self._next = now + REDRAW_S
+        self._rich.update(
+            self._task,
+            completed=running.number - 1,
+            total=running.total,
+            cell=cell_words(self.progress.plan, running.cell) or running.cell,
+            rate=self.progress.rate_words(),
+            left=f"about {duration(self.progress.seconds_left())} left",
+        )
+        self._rich.refresh()
+
+    def __enter__(self) -> Self:
+        """Starts drawing."""
+        self._rich.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes the line away."""
+        self._rich.stop()
+
+
+class Intervals(Watcher):
+    """A line a second of the only trial, and of its log trial, as iperf3 has it, with both ends."""
+
+    def __init__(self, progress: Progress, stream: Any) -> None:
+        """Lines go to `stream`."""
+        super().__init__(progress)
+        self._stream = stream
+        self._lines: IntervalLines | None = None
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """The heading."""
+        super().on_trial_started(trial, cell, done, total)
+        if trial.startswith(LOG_PREFIX):
+            self._print("\nAgain, with the segment log; this rate is not the result:")
+        each = transaction_bytes(self.progress.plan, cell)
+        self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each)
+
+    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+        """A line when both ends have told a second."""
+        super().on_progress(host, progress)
+        if self._lines is not None:
+            self._lines.on_progress(host, progress)
+
+    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+        """What is left of the last second."""
+        if self._lines is not None:
+            self._lines.on_end()
+        super().on_trial_finished(trial, manifest)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Of a trial that an end could not finish, and that is not recorded, the rate so far."""
+        if isinstance(error, RunError) and self._lines is not None:
+            self._lines.on_end()
+            if self._lines.provisional:
+                self._print(f"\nProvisional     {self._lines.provisional}")
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)

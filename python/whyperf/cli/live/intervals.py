@@ -1,0 +1,144 @@
+"""Interval lines of a single measurement, after iperf3's, with CPU and window of both ends.
+
+An agent reports every sampling interval; a line sums as many as make a second, of one phase.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from whyperf.analyze.text import bit_rate, percent, si, significant
+from whyperf.cli.live.progress import BITS_PER_BYTE, NS_PER_S, receiver
+
+LINE_MS = 1000
+#: Cwnd in segments, window announced in bytes, CPU time of the load's threads at sender and receiver.
+HEADINGS = ("Interval", "Transfer", "Bitrate", "Retr", "Cwnd", "Window", "CPU snd", "rcv")
+WIDTHS = (15, 9, 12, 5, 7, 12, 8, 6)
+
+
+@dataclass
+class Span:
+    """Several intervals of one end in one phase."""
+
+    phase: str
+    start_ns: int
+    end_ns: int
+    payload_bytes: int
+    load_cpu_ns: int
+    intervals: int
+    last: Mapping[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        """Length, in s."""
+        return (self.end_ns - self.start_ns) / NS_PER_S
+
+
+class IntervalLines:
+    """Puts both ends' intervals together and prints a line for each span both have told."""
+
+    def __init__(
+        self, factors: Mapping[str, Any], write: Callable[[str], None], transaction_bytes: int | None = None
+    ) -> None:
+        """`write` gets each line, a heading before the first.
+
+        `transaction_bytes` is what a transaction moves, if all are alike.
+        """
+        self._each = transaction_bytes
+        self._receiver = receiver(dict(factors))
+        self._per_line = max(1, LINE_MS // int(factors["interval_ms"]))
+        self._write = write
+        self._open: dict[str, Span] = {}
+        self._closed: dict[str, list[Span]] = {"near": [], "far": []}
+        self._retransmitted = 0
+        self._first_ns: int | None = None
+        #: Payload and time of the lines of phase `measure`, of the receiver.
+        self._measured_bytes, self._measured_s = 0, 0.0
+        self._lock = threading.Lock()
+
+    def on_progress(self, host: str, progress: Mapping[str, Any]) -> None:
+        """Takes in an interval of one end (Progress in crates/schema/src/message.rs)."""
+        with self._lock:
+            span = self._open.get(host)
+            if span is not None and span.phase != progress["phase"]:
+                self._close(host)
+                span = None
+            if span is None:
+                start_ns = progress["start_mono_ns"]
+                span = self._open[host] = Span(progress["phase"], start_ns, start_ns, 0, 0, 0, progress)
+            span.end_ns = progress["end_mono_ns"]
+            span.payload_bytes += progress["payload_bytes"]
+            span.load_cpu_ns += progress["load_cpu_ns"]
+            span.intervals += 1
+            span.last = progress
+            if span.intervals >= self._per_line:
+                self._close(host)
+            self._flush()
+
+    def on_end(self) -> None:
+        """The load ended: what is begun becomes a line."""
+        with self._lock:
+            for host in list(self._open):
+                self._close(host)
+            self._flush()
+
+    @property
+    def provisional(self) -> str:
+        """The rate of the lines so far, for a trial that is not recorded; empty before the first of the measurement."""
+        if not self._measured_s:
+            return ""
+        rate = bit_rate(self._measured_bytes * BITS_PER_BYTE / self._measured_s)
+        return f"{rate} over {self._measured_s:.2f} s of the measurement; not a result: the trial failed"
+
+    def _close(self, host: str) -> None:
+        self._closed[host].append(self._open.pop(host))
+
+    def _flush(self) -> None:
+        while self._closed["near"] and self._closed["far"]:
+            ends = {host: spans.pop(0) for host, spans in self._closed.items()}
+            to = self._receiver
+            if self._first_ns is None:
+                self._write(_aligned(HEADINGS if self._each is None else (*HEADINGS[:2], "Trans/s", *HEADINGS[3:])))
+            self._write(self._line(ends["near" if to == "far" else "far"], ends[to]))
+
+    def _line(self, sender: Span, receiver_span: Span) -> str:
+        if self._first_ns is None:
+            self._first_ns = receiver_span.start_ns
+        start = (receiver_span.start_ns - self._first_ns) / NS_PER_S
+        end = start + receiver_span.seconds
+        seconds = receiver_span.seconds or 1.0
+        if receiver_span.phase == "measure":
+            self._measured_bytes += receiver_span.payload_bytes
+            self._measured_s += receiver_span.seconds
+        again = sender.last["retransmitted_segments"] - self._retransmitted
+        self._retransmitted = sender.last["retransmitted_segments"]
+        columns = [
+            f"{start:6.2f}-{end:.2f} s",
+            si(receiver_span.payload_bytes, "B"),
+            bit_rate(receiver_span.payload_bytes * BITS_PER_BYTE / seconds)
+            if self._each is None
+            else significant(receiver_span.payload_bytes / self._each / seconds, 4),
+            str(again),
+            f"{sender.last['cwnd_segments']:,}",
+            _window(sender, receiver_span),
+            _cpu(sender),
+            _cpu(receiver_span),
+        ]
+        remark = "" if receiver_span.phase == "measure" else f"  ({receiver_span.phase})"
+        return _aligned(columns) + remark
+
+
+def _aligned(columns: Sequence[str]) -> str:
+    return "  ".join(column.rjust(width) for column, width in zip(columns, WIDTHS, strict=True))
+
+
+def _window(sender: Span, receiver_span: Span) -> str:
+    """The window on its way from receiver to sender: what the receiver says, else what the sender saw."""
+    announced = receiver_span.last["announced_window_bytes"] or sender.last["announced_window_bytes"]
+    return f"{announced:,}" if announced else "-"
+
+
+def _cpu(span: Span) -> str:
+    """CPU time of the load's threads; 100 % is one CPU."""
+    return percent(span.load_cpu_ns / NS_PER_S / span.seconds) if span.seconds else "-"

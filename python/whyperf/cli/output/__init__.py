@@ -1,0 +1,1 @@
+"""How results are printed: lines, tables, JSON, and the exit code."""

@@ -1,0 +1,57 @@
+"""A calibration in words and tables."""
+
+import sys
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.analyze.text import significant
+from whyperf.calibrate import Calibration, Steps
+from whyperf.calibrate.steps import QUANTITIES
+from whyperf.calibrate.words import point_row, told_by_data, told_verdict
+
+#: Width of tables where standard output is no terminal.
+PLAIN_WIDTH = 160
+
+
+def print_steps(steps: Steps) -> None:
+    """What single steps take on this host."""
+    table = _table("Step", "", "Median", "95 %")
+    for name, one in steps.measured.items():
+        unit = "ns/byte" if name.endswith("_ns_per_byte") else "us"
+        words, _ = QUANTITIES[name]
+        row = (significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
+        table.add_row(name, words, f"{row[0]} {unit}", row[1])
+    _console().print(table)
+
+
+def print_calibration(calibration: Calibration, out: Path, html: Path | None) -> None:
+    """The costs, the errors, and what the data do not say."""
+    console = _console()
+    table = _table("Cost", "Prior", "Fitted", "Ensemble, 5 to 95 %", "Told by the data")
+    for one in calibration.found:
+        spread = f"{significant(one.low)} to {significant(one.high)}"
+        table.add_row(one.prior.key, significant(one.prior.value), significant(one.best), spread, told_by_data(one))
+    console.print(table)
+    console.print()
+    points = _table("Window", "Write size", "", "Measured", "Model", "Range", "Error")
+    for judged in calibration.verdict.points:
+        points.add_row(*point_row(judged))
+    console.print(points)
+    console.print()
+    for line in told_verdict(calibration):
+        console.print(line, soft_wrap=not sys.stdout.isatty())
+    console.print(f"\nCalibrated host: {out}" + (f"\nPage: {html}" if html else ""))
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number == 0 or not heading else "right")
+    return table
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)

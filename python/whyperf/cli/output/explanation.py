@@ -1,0 +1,254 @@
+"""Tells an explanation: verdicts in words or JSON on standard output, explain.json beside, the exit code."""
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from rich.console import Console
+
+from whyperf.analyze import Summary, summarize
+from whyperf.analyze.text import bit_rate, percent
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, UsageError, say
+from whyperf.cli.streams import print_json
+from whyperf.explain.causes import Cause
+from whyperf.explain.experiment import (
+    MAX_LOGGED_AFTER_RUN,
+    explain_experiment,
+    explain_trial,
+    long_logs,
+    not_looked_at,
+)
+from whyperf.explain.headline import WITHOUT_LOG
+from whyperf.explain.model import CellExplanation, Explanation, Verdict
+from whyperf.explain.predicted import command_label, gain_line
+from whyperf.explain.states import name_of
+from whyperf.explain.store import write_explanation
+from whyperf.explain.verify import with_verifications
+from whyperf.plan import LOG_PREFIX
+from whyperf.profile import as_set
+from whyperf.record import Experiment, RecordError
+
+#: Width where standard output is no terminal.
+PLAIN_WIDTH = 120
+#: Shares of a budget that are told.
+LEAST_SHARE = 0.01
+#: Connections whose budget is told in the terminal; --json has all.
+MOST_BUDGETS = 4
+#: Phases of a pattern of which it is told who waits for whom.
+MOST_PHASES = 4
+#: Anomalies of a sweep; --json has all.
+MOST_ANOMALIES = 12
+
+
+def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
+    """Explains and tells it; returns the code that `exit_code` says.
+
+    Raises:
+        UsageError: there is no such trial or cell.
+        RecordError: the record cannot be read.
+    """
+    found = explained(experiment, trial, cell)
+    tell(found, as_json=as_json)
+    return exit_code(found, experiment, trial)
+
+
+def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Explanation:
+    """The explanation of a trial, a cell, or the whole, which is kept as explain.json if the folder lets it; with what
+    was verified before.
+
+    Raises:
+        UsageError: there is no such trial or cell.
+        RecordError: the record cannot be read.
+    """
+    known = [one.id for one in experiment.plan.cells]
+    if trial is not None:
+        return with_verifications(_of_trial(experiment, trial, cell), experiment)
+    if cell is not None and cell not in known:
+        raise UsageError(_unknown(experiment.name, "cell", cell, known))
+    summary = _summary(experiment)
+    found = explain_experiment(
+        experiment,
+        cells=None if cell is None else {cell},
+        rates={} if summary is None else _rates_of(summary),
+        summary=summary if cell is None else None,
+    )
+    found = with_verifications(found, experiment)
+    if cell is None:
+        _keep(experiment, found)
+    return found
+
+
+def _keep(experiment: Experiment, found: Explanation) -> None:
+    """A result that may only be read, or a full disk, is explained all the same."""
+    try:
+        write_explanation(experiment, found)
+    except RecordError as error:
+        say(f"The explanation is told and not kept: {error}")
+
+
+def tell(found: Explanation, *, as_json: bool) -> None:
+    """Prints it."""
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        _print(found)
+
+
+def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> int:
+    """3 when a cell lacks evidence that was asked for or a trial is damaged, 1 when no cell has a trial.
+
+    Nobody is doubtful of a trial without a segment log where the plan, or who names that `trial`, wants none.
+    """
+    if all(cell.trial is None for cell in found.cells):
+        return FAILED
+    manifests = experiment.trials().manifests
+    logged = set() if trial is not None else {cell for block in experiment.plan.log_blocks for cell in block}
+
+    def is_as_asked(cell: CellExplanation) -> bool:
+        if not cell.missing:
+            return True
+        manifest = manifests.get(cell.trial or "")
+        return (
+            manifest is not None
+            and manifest.status == "complete"
+            and not manifest.trial.startswith(LOG_PREFIX)
+            and cell.cell not in logged
+            # A simulated trial may have been kept without what happened in it.
+            and (experiment.folder / "trials" / manifest.trial).exists()
+        )
+
+    return DONE if not found.missing and all(map(is_as_asked, found.cells)) else DOUBTFUL
+
+
+def why(experiment: Experiment, summary: Summary) -> str:
+    """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` ends with."""
+    rates = _rates_of(summary)
+    measured = {cell: rate for cell, rate in rates.items() if rate is not None}
+    if not measured:
+        return "no trial has a result, so there is nothing to explain"
+    fastest = max(measured, key=lambda cell: measured[cell])
+    told = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
+    of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
+    long = [one for one in long_logs(experiment.trials().manifests).values() if one.cell == fastest]
+    # What would be known with a log is known to whoever reads that there is one.
+    headline = told.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
+    return " ".join((f"{of}{headline}", *(not_looked_at(one, experiment) for one in long)))
+
+
+def _summary(experiment: Experiment) -> Summary | None:
+    """Its result; None where the record cannot be judged."""
+    try:
+        return summarize(experiment)
+    except RecordError:
+        return None
+
+
+def _rates_of(summary: Summary) -> dict[str, float | None]:
+    return {cell.id: cell.goodput_bps.median for cell in summary.cells}
+
+
+def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanation:
+    trials = experiment.trials()
+    damaged = {one.trial: one.reason for one in trials.damaged}
+    if trial not in trials.manifests and trial not in damaged:
+        raise UsageError(_unknown(experiment.name, "trial", trial, sorted(trials.manifests)))
+    own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
+    if cell is not None and cell != own:
+        raise UsageError(f"trial {trial} is of cell {own}, not {cell}; leave --cell away")
+    found = explain_trial(experiment, own, trial)
+    reasons = [f"Trial {trial} is damaged: {damaged[trial]}."] if trial in damaged else []
+    return Explanation(experiment=experiment.name, cells=[found], missing=reasons, headline=found.headline)
+
+
+def _unknown(experiment: str, what: str, wanted: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"{experiment} has no {what} yet; `whyperf run` measures some"
+    near = get_close_matches(wanted, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {names[0]} to {names[-1]}"
+    return f"{experiment} has no {what} {wanted}; {hint}"
+
+
+def _print(found: Explanation) -> None:
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+
+    def say(text: str, indent: str = "") -> None:
+        for line in textwrap.wrap(text, max(40, console.width - 1), initial_indent=indent, subsequent_indent=indent):
+            console.print(line, soft_wrap=True)
+
+    for reason in found.missing:
+        say(f"Missing: {reason}")
+    if len(found.cells) == 1:
+        for text, indent in _cell(found.cells[0]):
+            say(text, indent) if text else console.print()
+        return
+    say(found.headline)
+    console.print()
+    for cell in found.cells:
+        rate = "no rate" if cell.rate_bps is None else bit_rate(cell.rate_bps)
+        say(f"{cell.cell} ({rate}): {cell.headline}")
+    if found.anomalies:
+        console.print()
+        say("What stands out:")
+    for anomaly in found.anomalies[:MOST_ANOMALIES]:
+        say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
+        for one in anomaly.differences:
+            say(f"- {one.words}", "      ")
+    if len(found.anomalies) > MOST_ANOMALIES:
+        say(f"{len(found.anomalies) - MOST_ANOMALIES} more are in --json.", "   ")
+
+
+def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
+    """Lines with their indent: what is missing first, then verdicts, then budgets."""
+    for reason in cell.missing:
+        yield f"Missing: {reason}", ""
+    for gap in cell.gaps:
+        yield f"Note: {gap}", ""
+    named = f"cell {cell.cell}" + ("" if cell.trial is None else f", trial {cell.trial}")
+    yield named[:1].upper() + named[1:] + ("" if cell.rate_bps is None else f": {bit_rate(cell.rate_bps)}"), ""
+    for number, verdict in enumerate(cell.verdicts, start=1):
+        yield "", ""
+        yield f"{number}. {verdict.claim}", ""
+        yield from ((line, "   ") for line in _verdict(verdict))
+    sides = [budget for budget in cell.budgets if budget.shares][: 2 * MOST_BUDGETS]
+    if sides:
+        yield "", ""
+        yield "Where the time went:", ""
+    for budget in sides:
+        shares = ", ".join(
+            f"«{name_of(share.state)}» {percent(share.ratio)}" for share in budget.shares if share.ratio >= LEAST_SHARE
+        )
+        yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
+    if len(cell.budgets) > len(sides) > 0:
+        yield f"{len(cell.budgets) - len(sides):,} more budgets are in --json.", "   "
+    for pattern in cell.patterns[:MOST_BUDGETS]:
+        yield f"Connection {pattern.connection}: {pattern.words}", "   "
+        for phase in pattern.phases[:MOST_PHASES]:
+            yield f"- {phase.waits}", "   "
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    for one in verdict.evidence:
+        where = " ".join(part for part in (one.host, one.table) if part)
+        yield f"- {one.words}" + (f" [{where}]" if where else "")
+    if verdict.change is not None:
+        levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
+        if levels:
+            yield f"Change: {levels}"
+        if verdict.change.by_hand:
+            yield f"By hand: {verdict.change.by_hand}"
+        if verdict.change.command:
+            yield f"{command_label(verdict.change)}: {verdict.change.command}"
+    if gain := gain_line(verdict):
+        yield gain
+    if (tried := verdict.verification) is not None:
+        yield tried.cause_words or tried.words
+        if tried.prediction_words:
+            yield tried.prediction_words
+        if tried.experiment:
+            yield f"Kept in {tried.experiment}."
+    if verdict.refuted_by:
+        yield f"Refuted if: {verdict.refuted_by}"
+    if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:
+        lost = "" if verdict.lost_ratio is None else f", {percent(verdict.lost_ratio)} of the time"
+        yield f"Confidence: {verdict.confidence}{lost}"

@@ -1,0 +1,94 @@
+"""Tells a result: tables or JSON on standard output, the report beside, the exit code."""
+
+import sys
+
+from rich.console import Console
+
+from whyperf.analyze import Summary, summarize
+from whyperf.analyze.summary import Advice
+from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
+from whyperf.cli.exits import explain as explain_error
+from whyperf.cli.output.explanation import why
+from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.single import single_lines
+from whyperf.cli.output.tables import sweep_tables
+from whyperf.cli.output.uperf import print_trials
+from whyperf.cli.streams import print_json
+from whyperf.record import Experiment, RecordError
+from whyperf.report import write
+from whyperf.report.headline import headline
+
+#: Warnings after which a result is doubtful although no cell counts a trial as lost.
+DOUBTS = {"damaged_trials", "failed_logs", "nothing_moved"}
+#: Width of tables where standard output is no terminal.
+PLAIN_WIDTH = 160
+
+
+def tell(experiment: Experiment, telling: Telling, *, report: bool = True, explain: bool = True) -> int:
+    """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code."""
+    summary = summarize(experiment)
+    if telling.format is Format.UPERF:
+        print_trials(experiment, interval_s=telling.interval_s)
+    elif telling.format is Format.JSON:
+        print_json(summary.model_dump(mode="json"))
+    else:
+        _print(summary)
+        if summary.evidence is not None and summary.evidence.log_trials:
+            print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
+    if report:
+        path = write(experiment, summary)
+        if telling.is_for_programs:
+            say(f"report: {path}")
+        else:
+            print(f"\nReport: {path}")  # noqa: T201
+    if explain:
+        _say_why(experiment, summary, telling)
+    return verdict(summary)
+
+
+def _say_why(experiment: Experiment, summary: Summary, telling: Telling) -> None:
+    """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
+    try:
+        sentence = f"Why: {why(experiment, summary)}"
+    except RecordError as error:
+        sentence = f"Why: not explained: {error}"
+    except Exception as error:
+        if wants_traceback():
+            raise
+        sentence = f"Why: not explained: {explain_error(error)[1]}"
+    if telling.is_for_programs:
+        say(sentence)
+    else:
+        print(sentence)  # noqa: T201
+
+
+def verdict(summary: Summary) -> int:
+    """3 when a trial failed, was cut, moved nothing, cannot be used or read; 1 when nothing has a result."""
+    if all(cell.goodput_bps.median is None for cell in summary.cells):
+        return FAILED
+    lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
+    told = {advice.code for advice in summary.warnings}
+    return DOUBTFUL if lost or told & DOUBTS else DONE
+
+
+def _print(summary: Summary) -> None:
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    console.print()
+    if len(summary.cells) == 1:
+        for line in single_lines(summary.cells[0]):
+            console.print(line, soft_wrap=True)
+    else:
+        for table in sweep_tables(summary, console.width):
+            console.print(table)
+            console.print()
+        console.print(headline(summary), soft_wrap=True)
+    # A terminal would break words; a program that reads the lines wants them whole.
+    whole = not sys.stdout.isatty()
+    for advice in summary.warnings:
+        console.print(_warning(advice), soft_wrap=whole)
+    for fact in summary.facts:
+        console.print(f"Note: {fact.text}", soft_wrap=whole)
+
+
+def _warning(advice: Advice) -> str:
+    return f"Warning: {advice.text} {advice.advice}".rstrip()

@@ -1,0 +1,264 @@
+"""The result of a single cell in a few lines, as `whyperf run HOST` prints at its end."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from whyperf.analyze.spread import Spread
+from whyperf.analyze.summary import (
+    CellResult,
+    Cut,
+    Datagrams,
+    EndCpu,
+    Latency,
+    Provisional,
+    RttProbe,
+    Setup,
+    Transactions,
+)
+from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent, seconds, si, significant
+from whyperf.analyze.transports.result import Duration, Transports
+from whyperf.report.metric import per_second
+
+WIDTH = 16
+#: Connections from which on their set-up is told.
+MANY_CONNECTIONS = 100
+#: Below this a percentage would read 0.0.
+SMALLEST_RATIO = 0.0005
+
+
+def single_lines(cell: CellResult) -> list[str]:
+    """What was reached, and what it cost both ends."""
+    return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell)]
+
+
+def _facts(cell: CellResult) -> Iterator[tuple[str, str]]:
+    if cell.metric == "transactions" and cell.transactions is not None:
+        yield from _transactions(cell, cell.transactions)
+    else:
+        yield from _moved(cell)
+    if cell.rtt_probe is not None:
+        yield from _rtt_probe(cell.rtt_probe)
+    for end in ENDS:
+        cpu: EndCpu | None = getattr(cell.cpu, end)
+        if cpu is not None:
+            yield f"CPU {end}", _cpu(cpu)
+    cycles = cell.cycles_per_kbyte
+    if (cycles.sender is not None or cycles.receiver is not None) and cell.metric != "transactions":
+        parts = [f"{end} {value:,.0f}" for end in ENDS if (value := getattr(cycles, end)) is not None]
+        yield "Cycles/KB", f"{', '.join(parts)} ({cycles.unit})"
+    # Without a result nothing is known of the sockets, not even that a window was left to the kernel.
+    if cell.window.announced_bytes is not None or (cell.metric == "goodput" and cell.goodput_bps.median is not None):
+        yield "Window", _window(cell)
+    again = cell.retransmitted_segments
+    if again.median is not None and cell.datagrams is None:
+        part = again.ratio or 0.0
+        ratio = f" ({percent(part)} of the data {again.unit})" if part >= SMALLEST_RATIO else ""
+        yield "Retransmitted", f"{count(round(again.median), again.unit[:-1])}{ratio}"
+    shares = cell.connections
+    if shares is not None and cell.metric != "transactions":
+        fairness = "" if shares.fairness is None else f", fairness {significant(shares.fairness, 2)}"
+        yield "Connections", f"{bit_rate(shares.min_bps)} to {bit_rate(shares.max_bps)} each{fairness}"
+    start = cell.start
+    if start is not None and start.agents > 1:
+        within = seconds(max(start.skew_s, start.uncertainty_s) * 1e9)
+        yield "Start", f"{start.agents} agents began within {within} of each other"
+    if cell.setup is not None and cell.setup.connections >= MANY_CONNECTIONS:
+        yield "Set-up", _setup(cell.setup)
+
+
+def _moved(cell: CellResult) -> Iterator[tuple[str, str]]:
+    yield "Goodput", _goodput(cell)
+    if cell.cut is not None:
+        yield "Cut", _cut(cell.cut, cell.trials)
+    if cell.provisional is not None:
+        yield "Provisional", _provisional(cell.provisional, cell.metric)
+    yield from _datagrams(cell.datagrams) if cell.datagrams is not None else _executions(cell)
+    yield from scheduled_lines(cell.transports) if cell.transports is not None else ()
+
+
+def _setup(setup: Setup) -> str:
+    """How many connections in which time."""
+    return f"{setup.connections:,} connections in {seconds(setup.seconds * 1e9)} ({setup.per_s:,.0f}/s)"
+
+
+def _goodput(cell: CellResult) -> str:
+    if cell.goodput_bps.median is None:
+        return "none: no trial has a result"
+    return _spread(cell.goodput_bps, bit_rate, cell.trials)
+
+
+def _cut(cut: Cut, trials: int) -> str:
+    """Which part of the window does not count, and the rate with it."""
+    which = "" if trials == 1 else f"in {cut.trials} of {count(trials, 'trial')}, at most "
+    span = f"{cut.from_s:.2f}-{cut.to_s:.2f} s as warm-up ({bit_rate(cut.goodput_bps)})"
+    return f"{which}{span}; whole window {bit_rate(cut.whole_window_bps)}"
+
+
+def _provisional(observed: Provisional, metric: str) -> str:
+    """The rate until a trial without a result ended."""
+    how = {"failed": "failed", "void": "is void", "interrupted": "was interrupted"}[observed.status]
+    is_counted = metric == "transactions" and observed.transactions_per_s is not None
+    rate = per_second(observed.transactions_per_s or 0.0) if is_counted else bit_rate(observed.goodput_bps)
+    return f"{rate} over {seconds(observed.seconds * 1e9)} of the measurement; not a result: the trial {how}"
+
+
+def _spread(spread: Spread, told: Callable[[float], str], trials: int) -> str:
+    """A median, with its interval where there is one."""
+    if spread.median is None:
+        return "none: no trial has a result"
+    interval = ""
+    if spread.low is not None and spread.high is not None:
+        interval = f" ({told(spread.low)} to {told(spread.high)}, {count(trials, 'trial')})"
+    return told(spread.median) + interval
+
+
+def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, str]]:
+    failed = f", {found.failed_count:,} failed" if found.failed_count else ""
+    yield "Transactions", _spread(found.per_s, per_second, cell.trials) + failed
+    if found.intended_per_s is not None and found.begun_per_s is not None:
+        yield "Offered", f"{per_second(found.intended_per_s)}, {per_second(found.begun_per_s)} begun"
+    for name, latency in (("Latency", found.latency), ("Connecting", found.connect)):
+        if latency is not None:
+            yield name, _latency(latency)
+    for name, latency in (("Beyond the host", found.wire), ("In the host", found.host)):
+        if latency is not None:
+            yield name, f"{_latency(latency)}{_share(latency, found.wire, found.host)}"
+    if found.connects_per_s is not None:
+        yield "Connects", f"{significant(found.connects_per_s, 4)} connections/s"
+    for end in ENDS:
+        cost = getattr(found.cost, end)
+        if cost is not None and cost.load_threads_ns is not None:
+            busy = f"{seconds(cost.busy_ns)} of CPU, " if cost.busy_ns is not None else ""
+            calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
+            yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in the load's threads{calls}"
+    if cell.goodput_bps.median is not None:
+        yield "Goodput", bit_rate(cell.goodput_bps.median)
+
+
+def _rtt_probe(probe: RttProbe) -> Iterator[tuple[str, str]]:
+    for name, found in (("RTT under load", probe.load), ("RTT idle", probe.idle)):
+        if found is not None:
+            yield name, _latency(found)
+    if probe.lost_count:
+        yield "RTT probe", f"{probe.lost_count:,} of {count(probe.sent_count, 'request')} not answered"
+
+
+def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:
+    """The rate beside a goodput, where executions are more to a reader than calls of a stream."""
+    found = cell.transactions
+    if found is not None and found.counted_as is not None and found.per_s.median is not None:
+        told = partial(per_second, what=found.counted_as)
+        yield found.counted_as.capitalize(), _spread(found.per_s, told, cell.trials)
+
+
+def _share(latency: Latency, wire: Latency | None, host: Latency | None) -> str:
+    """What part it is of the time of the transactions that have the kernel's stamps."""
+    if wire is None or host is None or wire.mean_ns + host.mean_ns == 0:
+        return ""
+    return f", {percent(latency.mean_ns / (wire.mean_ns + host.mean_ns))} of the time"
+
+
+def _latency(latency: Latency) -> str:
+    parts = {
+        "50 %": latency.p50_ns,
+        "90 %": latency.p90_ns,
+        "99 %": latency.p99_ns,
+        "99.9 %": latency.p99_9_ns,
+        "99.99 %": latency.p99_99_ns,
+        "99.999 %": latency.p99_999_ns,
+        "largest": latency.max_ns,
+    }
+    told = ", ".join(f"{name} {seconds(value)}" for name, value in parts.items() if value is not None)
+    kinds = {"service": " (closed loop)", "intended": " (from the intended begin)"}
+    return told + kinds.get(latency.kind, "")
+
+
+def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
+    if found.received_per_s.median is not None:
+        sent = (
+            "" if found.sent_per_s is None else f"; {significant(found.sent_per_s, 4)} /s handed to the sender's kernel"
+        )
+        yield "Datagrams", f"{significant(found.received_per_s.median, 4)} /s arrived{sent}"
+    if found.lost_ratio is not None:
+        dropped = (
+            f", {found.kernel_drops_count:,} dropped by the receiving socket in all" if found.kernel_drops_count else ""
+        )
+        due = found.received_count + found.lost_count
+        lost = f"{percent(found.lost_ratio)} ({found.lost_count:,} of {due:,}{dropped})"
+        yield "Lost", f"{lost}; {found.late_count:,} late, {found.duplicate_count:,} twice"
+    if found.jitter_ns is not None:
+        yield "Jitter", f"median {seconds(found.jitter_ns)}, largest {seconds(found.jitter_ns_max or 0)}"
+
+
+def _cpu(cpu: EndCpu) -> str:
+    threads = "" if cpu.load_threads_ratio is None else f"load's threads {percent(cpu.load_threads_ratio)}"
+    if cpu.busy_ratio is None:
+        why = "too short for the kernel's ticks" if cpu.exclusive else "both ends share their CPUs"
+        return f"{threads}; {why}".removeprefix("; ")
+    where = f"CPU {', '.join(map(str, cpu.cpus))}" if len(cpu.cpus) <= 4 else f"{len(cpu.cpus)} CPUs"
+    parts = {
+        "user": cpu.user_ratio,
+        "system": cpu.system_ratio,
+        "irq": cpu.irq_ratio,
+        "softirq": cpu.softirq_ratio,
+        "steal": cpu.steal_ratio,
+    }
+    split = ", ".join(
+        f"{name} {percent(ratio)}" for name, ratio in parts.items() if ratio is not None and ratio >= SMALLEST_RATIO
+    )
+    shown = f"{percent(cpu.busy_ratio)} of {where}" + (f" ({split})" if split else "")
+    return f"{shown}; {threads}" if threads else shown
+
+
+def _window(cell: CellResult) -> str:
+    window = cell.window
+    asked = (
+        "the kernel's choice"
+        if window.requested_bytes is None
+        else level_with_unit("window_bytes", window.requested_bytes)
+    )
+    if window.announced_bytes is None:
+        return f"requested {asked}"
+    announced = window.announced_bytes
+    return (
+        f"requested {asked}, announced {level_with_unit('window_bytes', announced.max)} at most "
+        f"(median {announced.median:,}, least {announced.min:,})"
+    )
+
+
+def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:
+    """Name and text of each line; none of what no trial has."""
+    protocols = " and ".join(dict.fromkeys(flow.protocol for flow in result.flows))
+    yield "Schedule", f"{result.schedule}: {len(result.flows)} flows of {protocols} in {len(result.regions)} regions"
+    regions = [region for region in result.regions if region.flows and region.goodput_bps.median is not None]
+    yield (
+        "Regions",
+        "; ".join(f"{len(region.flows)}: {si(region.goodput_bps.median or 0.0, 'bit/s')}" for region in regions),
+    )
+    steady = [] if result.stability.median is None else [f"S {result.stability.median:.3f}"]
+    if result.fairness_min.median is not None:
+        steady.append(f"F {result.fairness_min.median:.3f} at least")
+    if steady:
+        yield "Steadiness", ", ".join(steady)
+    if result.rtt.mean_s.median is not None:
+        inflation = result.rtt.inflation_ratio.median
+        times = "" if inflation is None else f", {significant(inflation)} times the smallest"
+        how = "" if result.rtt_source == "probe" else " (smoothed by the senders)"
+        yield "Round trips", f"{seconds(result.rtt.mean_s.median * 1e9)} on average{times}{how}"
+    adapting = {"recovery": result.recovery, "convergence": result.convergence, "slack": result.slack}
+    told = [f"{name} {_duration(found)}" for name, found in adapting.items() if found.count]
+    if told:
+        yield "Adapting", ", ".join(told)
+    for harm in result.harm:
+        if harm.goodput_ratio.median is not None:
+            name = result.flows[harm.flow].name
+            yield (
+                "Harm",
+                f"{harm.by} took {percent(harm.goodput_ratio.median)} of the goodput of {name} ({harm.protocol})",
+            )
+
+
+def _duration(found: Duration) -> str:
+    if found.median_s is None:
+        return "longer than could be seen"
+    return f"{significant(found.median_s)} s"

@@ -1,0 +1,1 @@
+"""What a command does, step by step: plan, measure or simulate, record, analyze, print."""

@@ -1,0 +1,62 @@
+"""`whyperf run --dry-run`: the plan as it would be measured."""
+
+import json
+from collections import Counter
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from whyperf.cli.exits import DONE
+from whyperf.cli.live.progress import cell_words, duration, shown
+from whyperf.cli.streams import print_json
+from whyperf.plan import Plan, estimate
+
+#: Blocks whose order is printed in full.
+SHOWN_BLOCKS = 1
+
+
+def show(plan: Plan, *, as_json: bool) -> int:
+    """Prints the plan; nothing is measured or written."""
+    size = estimate(plan)
+    if as_json:
+        about = {"trials": size.trials, "log_trials": plan.log_trials_count, "seconds": round(size.seconds, 1)}
+        document = json.loads(plan.to_json()) | {"estimate": about}
+        print_json(document)
+        return DONE
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Plan {plan.id} of profile {plan.profile}, seed {plan.seed}, on {plan.target}")
+    most = "at most " if plan.stop.interval_width is not None else ""
+    blocks = f"{len(plan.blocks)} block{'' if len(plan.blocks) == 1 else 's'}"
+    logs = f", then {plan.log_trials_count} with the segment log" if plan.log_blocks else ""
+    console.print(
+        f"Cells: {size.cells}; trials: {most}{size.trials - plan.log_trials_count} in {blocks}{logs}; time: "
+        f"{most}about {duration(size.seconds)}; evidence: {plan.evidence or 'user'}"
+    )
+    trials = Counter((trial.cell, trial.is_log) for trial in plan.trials())
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    longest = max(len(cell.id) for cell in plan.cells)
+    numbers = ("Trials", "Logs") if plan.log_blocks else ("Trials",)
+    for heading in ("Cell", "Levels", *numbers):
+        # A narrow terminal folds the levels; a cell's name is what other commands are given, and stays whole.
+        if heading == "Levels":
+            table.add_column(heading, overflow="fold")
+        else:
+            least = longest if heading == "Cell" else len(heading)
+            table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True, min_width=least)
+    for cell in plan.cells:
+        counts = [str(trials[cell.id, is_log]) for is_log in (False, True)][: len(numbers)]
+        table.add_row(cell.id, cell_words(plan, cell.id) or "all fixed", *counts)
+    console.print(table)
+    common = plan.cells[0].factors.items()
+    fixed = [
+        f"{name}={shown(level)}"
+        for name, level in common
+        if all(cell.factors.get(name) == level for cell in plan.cells)
+    ]
+    console.print(f"Fixed: {' '.join(fixed)}")
+    for number, block in enumerate(plan.blocks[:SHOWN_BLOCKS], start=1):
+        console.print(f"Order of block {number}: {' '.join(block)}")
+    for warning in plan.warnings:
+        console.print(warning)
+    return DONE

@@ -1,0 +1,155 @@
+"""The way of a measurement: understand, plan, record, judge, tell."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from whyperf.cli.exits import UsageError, say
+from whyperf.cli.inputs.overrides import in_words_of
+from whyperf.cli.inputs.question import QUICK, understand, with_workload
+from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
+from whyperf.cli.live import interrupts
+from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.uperf import refuse_streams
+from whyperf.cli.workflows import dry_run
+from whyperf.cli.workflows.trials import measure_missing_trials, stopped
+from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
+from whyperf.profile import Factors, Profile, ProfileError
+from whyperf.record import Experiment, planned_folder, quick_folder
+from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
+from whyperf.run.pipes import refuse_unusable_host
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything the command line asked of `whyperf run`."""
+
+    question: str | None
+    workload: str | None
+    host: str | None
+    address: str | None
+    port: int
+    near: str | None
+    testbed: str
+    overrides: Factors
+    #: Which of them have options of their own.
+    options: tuple[str, ...]
+    only: tuple[str, ...]
+    leave_out_missing: bool
+    trials: int | None
+    evidence: Level | None
+    seed: int | None
+    out: Path | None
+    dry_run: bool
+    retry_failed: bool
+    telling: Telling
+    #: Whether the report is written.
+    report: bool = True
+
+
+def measure(order: Order) -> int:
+    """Does what was ordered; returns the exit code."""
+    profile, host = understand(order.question, order.host)
+    if order.workload is not None:
+        profile = with_workload(profile, order.workload)
+    target = _target(order, profile, host)
+    profile = _without_missing_cpus(profile)
+    if order.leave_out_missing:
+        profile = without_missing(profile, target.hosts)
+    plan = _plan(order, profile, target)
+    if order.dry_run:
+        return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
+    if order.telling.format is Format.UPERF:
+        refuse_streams(plan)
+    for warning in plan.warnings:
+        say(warning)
+    folder = order.out or (quick_folder(datetime.now()) if profile.name == QUICK else planned_folder(plan))
+    # From before the folder is made: whoever stops the run early finds nothing left of it.
+    with (
+        interrupts.handled(),
+        Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
+    ):
+        try:
+            measure_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
+        except KeyboardInterrupt:
+            if plan.is_single and experiment.trials().manifests:
+                _tell(experiment, order.telling, report=False, explain=False)
+            raise stopped(experiment, named=order.out is not None or profile.name != QUICK) from None
+        except BaseException:
+            experiment.discard_if_empty()
+            raise
+        return _tell(experiment, order.telling, report=order.report)
+
+
+def _tell(experiment: Experiment, telling: Telling, *, report: bool, explain: bool = True) -> int:
+    # Imported here: judging needs libraries that load for a second; a mistake is answered before.
+    from whyperf.cli.output import result  # noqa: PLC0415
+
+    return result.tell(experiment, telling, report=report, explain=explain)
+
+
+def _plan(order: Order, profile: Profile, target: Target) -> Plan:
+    """The plan; what only the options make impossible is told in their words."""
+
+    def planned(asked: Profile) -> Plan:
+        return build(
+            asked,
+            only=order.only,
+            seed=order.seed,
+            trials=order.trials,
+            evidence=order.evidence,
+            target=target.name,
+            near=target.near,
+            overrides=order.overrides,
+        )
+
+    try:
+        return with_allowed_controls(profile, order.overrides, target.hosts, planned, asks_others=not order.dry_run)
+    except ProfileError as error:
+        if error.where != COMMAND_LINE:
+            raise
+        raise in_words_of(error, order.overrides, order.options) from None
+
+
+def _target(order: Order, profile: Profile, host: str | None) -> Target:
+    """Where to measure; says so when the embedded testbed is not what was hoped for."""
+    near = tuple(order.near.split(",")) if order.near is not None else (LOCAL,)
+    if "" in near:
+        raise UsageError("--from wants names of hosts with a comma between them, such as --from local,host7")
+    for name in near:
+        refuse_unusable_host(name)
+    if host is not None:
+        if order.testbed != "auto":
+            raise UsageError(f"--testbed {order.testbed} is for measurements without a host; drop it or {host}")
+        return Target(Kind.NETWORK, host, order.address, order.port, near)
+    if order.address is not None:
+        raise UsageError("--address is the far host's; name the host too (--host)")
+    elsewhere = next((name for name in near if name != LOCAL), None)
+    if elsewhere is not None:
+        raise UsageError(f"--from {elsewhere} needs a far host to load; name it too (--host), or use local alone")
+    wanted = profile.kind if order.testbed == "auto" else order.testbed
+    kind, reason = allowed_kind(None if wanted == "auto" else Kind(wanted))
+    if reason is not None:
+        say(f"Measuring over the loopback, because there is no veth testbed here: {reason}")
+    return Target(kind, port=order.port, near=near)
+
+
+def _without_missing_cpus(profile: Profile) -> Profile:
+    """The profile without levels that name CPUs which this host does not have, where others are left.
+
+    The near end is this host, and so is the far one on the testbed; a far host is asked when the session begins.
+    """
+    if not any({"near_cpus", "far_cpus"} & sweep.levels.keys() for sweep in profile.sweeps):
+        return profile
+    have = set(describe_host(None)["cpus"])
+    sweeps = []
+    for sweep in profile.sweeps:
+        levels = dict(sweep.levels)
+        for name in ("near_cpus", "far_cpus"):
+            kept = tuple(level for level in levels.get(name, ()) if named_cpus(str(level)) <= have)
+            missing = [str(level) for level in levels.get(name, ()) if level not in kept]
+            if kept and missing:
+                levels[name] = kept
+                say(f"Left out: {name} {', '.join(missing)}; this host has CPUs {', '.join(map(str, sorted(have)))}")
+        sweeps.append(replace(sweep, levels=levels))
+    return replace(profile, sweeps=tuple(sweeps))

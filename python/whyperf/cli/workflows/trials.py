@@ -1,0 +1,144 @@
+"""Makes the trials that a record lacks, on hosts or on the model, until the stop rule is satisfied."""
+
+from collections.abc import Callable, Sequence
+
+from whyperf.analyze.text import count
+from whyperf.cli.exits import Stopped, say
+from whyperf.cli.live.progress import duration
+from whyperf.plan import PlannedTrial, TimeLeft, cells_wanting
+from whyperf.record import INTERRUPTED, Damaged, Experiment, Manifest, Trials, known_cost, read_table
+from whyperf.run import Session, Target, run_plan
+from whyperf.simulate import Known, hosts_facts, simulate_plan
+from whyperf.simulate.request import user_profiles
+
+#: A measurement that lasts so long says so before it begins.
+WORTH_TELLING_S = 120.0
+
+Wants = Callable[[PlannedTrial, Callable[[str], None]], bool]
+"""Whether a trial is wanted still; what it finds worth a line it says by the second argument."""
+
+
+def measure_missing_trials(
+    experiment: Experiment, target: Target, *, as_json: bool, wants: Wants = lambda *_: True
+) -> None:
+    """Measures what the record lacks, as long as it is wanted."""
+    total = experiment.plan.trials_count
+    not_made = experiment.missing_trials()
+    goodputs = Goodputs(experiment)
+    missing = goodputs.wanted(not_made)
+    if missing and not wants(missing[0], lambda _: None):
+        missing = []
+    if len(not_made) < total:
+        to_go = f"{len(missing)} to go" if missing else "nothing is missing"
+        say(f"{experiment.folder} has {total - len(not_made)} of {total} trials; {to_go}")
+    if not missing:
+        return
+    seconds = TimeLeft(experiment.plan).seconds(trial.cell for trial in missing)
+    if seconds >= WORTH_TELLING_S:
+        number = count(len(missing), "trial")
+        say(f"{number} to make, about {duration(seconds)}; stopped at any time, the same command resumes")
+    # Imported here: showing loads libraries, and a mistake is answered before.
+    from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
+
+    with Session(experiment.plan, target) as session:
+        for host, facts in session.facts.items():
+            experiment.write_host(host, facts)
+        near = session.facts["near"]
+        cost = known_cost(near["hostname"], near["kernel"])
+        if cost is not None:
+            experiment.write_probe_cost(cost)
+        if session.testbed is not None:
+            experiment.write_testbed(session.testbed)
+        with watcher_for(experiment.plan, missing, as_json=as_json) as watcher:
+            run_plan(session, experiment, watcher, goodputs.of, lambda trial: wants(trial, watcher.on_message))
+
+
+def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: int | None = None) -> None:
+    """Simulates what the record lacks, of so many blocks."""
+    plan = experiment.plan
+    missing = [trial for trial in experiment.missing_trials() if blocks is None or trial.block <= blocks]
+    if len(missing) < plan.trials_count:
+        say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
+    to_make = {planned.id for planned in missing}
+    known = Known(plan, Goodputs(experiment).of, [one for one in plan.trials() if one.id not in to_make])
+    # Imported here, as above.
+    from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
+
+    for end, facts in hosts_facts(plan, user_profiles(plan)).items():
+        experiment.write_host(end, facts)
+    with watcher_for(plan, missing, as_json=as_json) as watcher:
+        simulate_plan(experiment, watcher, known, missing)
+
+
+def stopped(experiment: Experiment, *, named: bool) -> Stopped:
+    """Prints what an interrupted run leaves and how to resume it; returns the exception that ends the command.
+
+    The same command finds a `named` folder again; a quick one has a time in its name.
+    """
+    if experiment.discard_if_empty():
+        say("whyperf: stopped before the first trial was done; nothing is left behind")
+        return Stopped()
+    manifests, total, folder = experiment.trials().manifests, experiment.plan.trials_count, experiment.folder
+    made = sum(manifest.status != INTERRUPTED for manifest in manifests.values())
+    partial = ", and a partial one" if made < len(manifests) else ""
+    how = "the same command resumes" if named else f"the same command with --out {folder} resumes"
+    shows = f"`whyperf show {folder}` shows what there is"
+    say(f"whyperf: stopped; {made} of {total} trials are in {folder}{partial}; {how}, {shows}")
+    return Stopped()
+
+
+#: What a goodput is made from.
+TABLES = ("flows", "intervals", "transactions")
+
+
+class Goodputs:
+    """Goodputs by trial: those recorded before are read together, later ones when they are asked for."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        """Nothing is read before it is needed: most plans have a fixed number of trials."""
+        self._experiment = experiment
+        self._known: dict[str, float | None] | None = None
+
+    def of(self, trial: str) -> float | None:
+        """Goodput in bit/s; None where the trial failed, is damaged or has none."""
+        if self._known is None:
+            self._known = self._read(self._experiment.trials())
+        if trial not in self._known:
+            found = self._experiment.trial(trial)
+            one = Trials({}, [found]) if isinstance(found, Damaged) else Trials({trial: found}, [])
+            self._known |= {trial: None} | self._read(one)
+        return self._known[trial]
+
+    def wanted(self, missing: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+        """The missing trials of cells that the stop rule has not ended."""
+        plan = self._experiment.plan
+        if plan.stop.interval_width is None:
+            return list(missing)
+        to_make = {trial.id for trial in missing}
+        goodputs: dict[str, list[float]] = {}
+        tried: dict[str, int] = {}
+        for trial in plan.trials():
+            if trial.is_log or trial.id in to_make:
+                continue
+            tried[trial.cell] = tried.get(trial.cell, 0) + 1
+            goodput = self.of(trial.id)
+            if goodput is not None:
+                goodputs.setdefault(trial.cell, []).append(goodput)
+        wanting = cells_wanting(plan, goodputs, tried)
+        return [trial for trial in missing if trial.is_log or trial.cell in wanting]
+
+    def _read(self, trials: Trials) -> dict[str, float | None]:
+        # Imported here: a plan with a fixed number of trials does not need it before the end.
+        from whyperf.analyze.measures.goodput import measure  # noqa: PLC0415
+        from whyperf.analyze.read.assemble import assemble  # noqa: PLC0415
+
+        manifests: dict[str, Manifest] = trials.manifests
+        if not manifests:
+            return {}
+        tables = {name: read_table(self._experiment, name, trials=manifests) for name in TABLES}
+        damaged = [(entry.trial, entry.reason) for table in tables.values() for entry in table.damaged]
+        documents = [manifest.model_dump() for manifest in manifests.values()]
+        frames = {name: table.frame for name, table in tables.items()}
+        inputs = assemble(self._experiment.plan.model_dump(), documents, frames, damaged)
+        measured = measure(inputs.trials, inputs.flows, inputs.intervals, inputs.transactions)
+        return dict(zip(measured["trial"].to_list(), measured["goodput_bps"].to_list(), strict=True))

@@ -1,0 +1,256 @@
+"""`whyperf explain … --verify`: makes a verdict's change in a plan, measures and judges it."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from whyperf.analyze.text import count
+from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
+from whyperf.cli.live import interrupts
+from whyperf.cli.output.explanation import explained, tell
+from whyperf.cli.workflows.trials import measure_missing_trials, simulate_missing_trials, stopped
+from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
+from whyperf.explain.predicted import gain_words
+from whyperf.explain.store import read_explanation, write_explanation
+from whyperf.explain.verify import (
+    MOST_WITH_LOOKS,
+    Looks,
+    Obstacle,
+    Verified,
+    change_words,
+    folder_of,
+    judged,
+    keep,
+    looks_of,
+    plan_of,
+    question_of,
+    refuse_other_host,
+    refuse_other_path,
+    refuse_untriable,
+    refuse_unwritable,
+    verification_of,
+    with_verifications,
+)
+from whyperf.plan import LOCAL, Plan, PlannedTrial
+from whyperf.profile import Profile, parse
+from whyperf.record import Experiment
+from whyperf.run import Kind, Target, allowed_kind, describe_host
+from whyperf.simulate import refuse_unknown
+
+KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
+
+#: Pairs at most where nobody asked for others.
+MOST_PAIRS = 16
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is to be tried: a verdict of a cell, by its number there."""
+
+    cell: CellExplanation
+    number: int
+    verdict: Verdict
+
+
+def looks_asked(pairs: int, most: int | None) -> Looks:
+    """When to judge: after `pairs`, and where that does not decide, on the way to `most`.
+
+    Raises:
+        UsageError: numbers that do not go together.
+    """
+    if most is None:
+        most = max(pairs, MOST_PAIRS)
+    if most < pairs:
+        raise UsageError(f"--most {most} is less than the {count(pairs, 'pair')} of --pairs; give as many or more")
+    if pairs < most and most > MOST_WITH_LOOKS:
+        limit = f"--most goes to {MOST_WITH_LOOKS} where pairs are judged on the way"
+        raise UsageError(f"{limit}; for {most} at once give --pairs {most}")
+    return Looks(pairs, most)
+
+
+def tell_verification(
+    experiment: Experiment,
+    trial: str | None,
+    cell: str | None,
+    verdict: int | None,
+    looks: Looks,
+    *,
+    as_json: bool,
+    may_contact: bool,
+) -> int:
+    """Verifies and prints it; returns the exit code.
+
+    0: the cause is confirmed, whether or not the prediction was right; 3: refuted or undecided.
+
+    Raises:
+        UsageError: nothing can be tried, and why.
+    """
+    if not may_contact:
+        ask_for_hosts(experiment)
+    found = explained(experiment, trial, cell)
+    tried = chosen(found, cell, verdict)
+    verification = verify(experiment, tried, looks, as_json=as_json)
+    kept = read_explanation(experiment)
+    if kept is not None:
+        write_explanation(experiment, with_verifications(kept, experiment))
+    cells = [one for one in with_verifications(found, experiment).cells if one.cell == tried.cell.cell]
+    tell(found.model_copy(update={"cells": cells}), as_json=as_json)
+    return DONE if verification.outcome == "confirmed" else DOUBTFUL
+
+
+def ask_for_hosts(experiment: Experiment) -> None:
+    """Asks before hosts are contacted that a result made elsewhere names.
+
+    Raises:
+        UsageError: there is nobody to ask.
+        typer.Abort: the answer is no.
+    """
+    hosts = hosts_of(experiment.plan)
+    if not hosts or experiment.is_made_here:
+        return
+    named = " and ".join(filter(None, (", ".join(hosts[:-1]), hosts[-1])))
+    what = (
+        f"{experiment.folder} was not made here, or was changed since; verifying it runs the agent on {named} by ssh "
+        "and puts load on the way there"
+    )
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{what}; give --yes if it may")
+    typer.confirm(f"{what}. Go on?", abort=True, err=True)
+
+
+def hosts_of(plan: Plan) -> list[str]:
+    """Hosts that measuring this plan contacts, each once."""
+    if plan.testbed.kind != "network":
+        return []
+    return list(dict.fromkeys([plan.target, *(name for name in plan.near if name != LOCAL)]))
+
+
+def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Attempt:
+    """The verdict to try: of `cell`, or of the only one; by its number from 1, or the first that a plan can change.
+
+    Raises:
+        UsageError: there is none such, or no cell is named among several.
+    """
+    cells = [one for one in explanation.cells if cell in {None, one.cell}]
+    if not cells:
+        raise UsageError(f"{explanation.experiment} has no explained cell{f' {cell}' if cell else ''}")
+    if len(cells) > 1:
+        known = f"--cell {cells[0].cell}"
+        raise UsageError(f"{explanation.experiment} has {len(cells)} cells; name one to try, such as {known}")
+    verdicts = cells[0].verdicts
+    if not verdicts:
+        raise UsageError(f"cell {cells[0].cell} has no verdict to try")
+    if number is None:
+        number = next((at for at, one in enumerate(verdicts, 1) if one.change and one.change.factors), 1)
+    if not 1 <= number <= len(verdicts):
+        raise UsageError(f"--verdict {number}: cell {cells[0].cell} has {count(len(verdicts), 'verdict')}")
+    return Attempt(cells[0], number, verdicts[number - 1])
+
+
+def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification:
+    """Makes the pairs that are missing until it is decided, and judges.
+
+    Raises:
+        Stopped: it was interrupted.
+        UsageError: the change cannot be tried from here, and the way out.
+        RunError: a host cannot be reached, or nothing works; what was measured stays.
+    """
+    try:
+        question, plan = _planned(experiment, attempt, looks.most)
+    except Obstacle as obstacle:
+        raise UsageError(str(obstacle)) from None
+    assert attempt.verdict.change is not None
+    factors = attempt.verdict.change.factors
+    folder = _shown(folder_of(experiment, plan))
+    what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
+    pairs = count(looks.first, "pair")
+    more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
+    gain = gain_words(attempt.verdict)
+    predicted = f" Predicted gain: {gain}." if gain else ""
+    say(f"Trying {what} with {change_words(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
+    with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
+        verified = Verified(
+            experiment=experiment.name,
+            cell=attempt.cell.cell,
+            cause=attempt.verdict.cause,
+            factors=factors,
+            predicted_gain=attempt.verdict.predicted_gain,
+            predicted_low=attempt.verdict.predicted_low,
+            predicted_high=attempt.verdict.predicted_high,
+            first_look=looks.first,
+        )
+        verified = keep(folder, verified)
+        try:
+            _make(verification, verified, as_json=as_json)
+        except KeyboardInterrupt:
+            raise stopped(verification, named=True) from None
+        except BaseException:
+            verification.discard_if_empty()
+            raise
+        return verification_of(verification, verified)
+
+
+def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Profile, Plan]:
+    """The question and the plan; what cannot be tried is refused before anything runs."""
+    refuse_untriable(attempt.verdict, attempt.number, attempt.cell.verdicts)
+    assert attempt.verdict.change is not None
+    plan = experiment.plan
+    refuse_other_path(attempt.verdict, plan)
+    refuse_unwritable(experiment.folder)
+    if plan.testbed.kind == "veth":
+        kind, reason = allowed_kind(None)
+        if kind is not Kind.VETH:
+            raise Obstacle(f"It was measured on the embedded testbed, and that needs network namespaces: {reason}.")
+    if plan.testbed.kind != "model":
+        refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
+    asked = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))
+    question = question_of(asked, plan, plan.cell(attempt.cell.cell), attempt.verdict.change.factors, pairs)
+    verification = plan_of(question, plan)
+    if verification.testbed.kind == "model":
+        refuse_unknown(verification)
+    return question, verification
+
+
+class _UntilSettled:
+    """Asked before each trial: whether the verification is open still. Judges after the blocks of a look."""
+
+    def __init__(self, verification: Experiment, verified: Verified) -> None:
+        self._verification = verification
+        self._verified = verified
+        self._looks = looks_of(verification.plan, verified).at
+        self._block: int | None = None
+        self._is_settled = False
+
+    def __call__(self, trial: PlannedTrial, tell: Callable[[str], None]) -> bool:
+        """As `making.Wants`."""
+        if self._is_settled or trial.block == self._block:
+            return not self._is_settled
+        is_first, self._block = self._block is None, trial.block
+        if is_first or trial.block - 1 in self._looks:
+            found = judged(self._verification, self._verified)
+            self._is_settled = found.is_settled
+            if not self._is_settled and trial.block - 1 in self._looks:
+                tell(f"After {count(trial.block - 1, 'pair')}: {found.verification.words}")
+        return not self._is_settled
+
+
+def _make(verification: Experiment, verified: Verified, *, as_json: bool) -> None:
+    plan = verification.plan
+    if plan.testbed.kind == "model":
+        for blocks in looks_of(plan, verified).at:
+            simulate_missing_trials(verification, as_json=as_json, blocks=blocks)
+            if judged(verification, verified).is_settled:
+                return
+        return
+    kind = KINDS[plan.testbed.kind]
+    host = plan.target if kind is Kind.NETWORK else None
+    wants = _UntilSettled(verification, verified)
+    measure_missing_trials(verification, Target(kind, host, near=plan.near), as_json=as_json, wants=wants)
+
+
+def _shown(folder: Path) -> Path:
+    """As a user would name it: relative where it lies below the working directory."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

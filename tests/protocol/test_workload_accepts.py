@@ -140,7 +140,7 @@ def test_no_way_back_through_address_translation_is_a_sentence(talk: StartTalk) 
     load = workload(group(transaction(*steps, repeat=iterations(1)), connected=False))
     answer = behind_translation(talk, load)
     assert (answer["reply"], answer["fault"]) == ("error", "peer"), answer
-    assert "the far end cannot connect to 127.0.0.7:" in answer["text"]
+    assert "the far host cannot connect to 127.0.0.7:" in answer["text"]
     assert "address translation" in answer["text"]
 
 

@@ -366,7 +366,7 @@ fn wait_for<T>(thread: &JoinHandle<T>, end: Instant) -> bool {
 /// # Errors
 /// As [`serve`].
 pub fn serve_stdio() -> anyhow::Result<()> {
-    open::limits::raise_open_files();
+    load::limits::raise_open_files();
     let closed = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&closed);
     watch_for_close(io::stdin(), move || {

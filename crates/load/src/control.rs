@@ -1,13 +1,38 @@
-//! What the threads of a load are told while they run.
+//! What the threads of a load are given: the task of each, and the commands to start and to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+use workload::exchange::Exchange;
+use workload::pace::Pace;
+use workload::schedule::Turn;
+use workload::stream::Transfer;
 
+use crate::counter::Counter;
 use crate::life::Cut;
 use crate::thread::sleep_until;
 
-/// What the threads are told while they run.
+/// Everything a connection's thread needs.
+pub(crate) struct Task {
+    pub number: u32,
+    pub counter: Arc<Counter>,
+    pub control: Arc<Control>,
+    pub transfer: Transfer,
+    /// Payload the connection is to carry; `None` when a clock ends it.
+    pub planned_bytes: Option<u64>,
+    /// When the next write is due; none: at once.
+    pub pace: Option<Pace>,
+    /// Where requests end and how long their replies are.
+    pub exchange: Exchange,
+    /// When it carries payload, after the load's start; none: all through.
+    pub turn: Option<Turn>,
+    /// When the load began, on CLOCK_MONOTONIC in ns.
+    pub begin_mono_ns: u64,
+    /// How long after the start a receiver may see the end of a timed load, in ns.
+    pub least_ns: u64,
+}
+
+/// Commands to all threads of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     stop: AtomicBool,

@@ -19,6 +19,7 @@ pub mod engine;
 mod error_queue;
 pub mod flow;
 pub mod life;
+pub mod limits;
 pub mod open;
 pub mod options;
 pub mod outlet;

@@ -14,7 +14,7 @@ use std::fs;
 use std::os::fd::AsFd;
 
 use crate::LoadError;
-use crate::open::limits;
+use crate::limits;
 use crate::sockopt::{self, IntOption};
 
 /// What the kernel made of the options of one connection.

@@ -202,3 +202,17 @@ pub fn waiting_bytes(socket: &Socket) -> io::Result<usize> {
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
     if status == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Bytes to send that no layer can predict; real memory, not the kernel's shared zero page.
+pub(crate) fn pattern(length: u32) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    (0..length)
+        .map(|_| {
+            // xorshift32 (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state.to_le_bytes()[0]
+        })
+        .collect()
+}

@@ -5,9 +5,9 @@ use schema::trial::Role;
 use std::io::{self, ErrorKind};
 
 use crate::carrier::Carrier;
+use crate::control::Task;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::running::Task;
 
 /// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
 pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8]) -> Life {

@@ -24,38 +24,19 @@ use crate::carrier::quic::{QuicCarrier, QuicView};
 use crate::carrier::socket::SocketCarrier;
 use crate::carrier::udt::UdtCarrier;
 use crate::carrier::{Carrier, Watched};
-use crate::control::Control;
+use crate::control::{Control, Task};
 use crate::counter::Counter;
 use crate::datagrams::{self, Ready, agreement};
 use crate::engine::conductor::Conductor;
+use crate::engine::connections::Openings;
 use crate::engine::ledger::{Latencies, Ledger, SharedLatencies};
-use crate::engine::opening::Openings;
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
 use crate::life::{Cut, Ended, Life};
 use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
+use crate::outlet::pattern;
 use crate::thread::{account, pin_this_thread};
 use crate::{LoadError, receiver, sender};
-
-/// Everything a connection's thread needs.
-pub(crate) struct Task {
-    pub number: u32,
-    pub counter: Arc<Counter>,
-    pub control: Arc<Control>,
-    pub transfer: Transfer,
-    /// Payload the connection is to carry; `None` when a clock ends it.
-    pub planned_bytes: Option<u64>,
-    /// When the next write is due; none: at once.
-    pub pace: Option<Pace>,
-    /// Where requests end and how long their replies are.
-    pub exchange: Exchange,
-    /// When it carries payload, after the load's start; none: all through.
-    pub turn: Option<Turn>,
-    /// When the load began, on CLOCK_MONOTONIC in ns.
-    pub begin_mono_ns: u64,
-    /// How long after the start a receiver may see the end of a timed load, in ns.
-    pub least_ns: u64,
-}
 
 /// A load under way.
 pub struct Load {
@@ -427,18 +408,4 @@ fn call_bytes(spec: &TrialSpec) -> u32 {
         Role::Sender => spec.write_size_bytes,
         Role::Receiver => spec.read_size_bytes,
     }
-}
-
-/// Bytes to send that no layer can tell in advance; real memory, not the kernel's shared zero page.
-pub(crate) fn pattern(length: u32) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_u32;
-    (0..length)
-        .map(|_| {
-            // xorshift32 (Marsaglia 2003).
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            state.to_le_bytes()[0]
-        })
-        .collect()
 }

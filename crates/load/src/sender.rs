@@ -6,9 +6,9 @@ use std::io::{self, ErrorKind};
 use workload::schedule::Due;
 
 use crate::carrier::Carrier;
+use crate::control::Task;
 use crate::counter::Counts;
 use crate::life::{Ended, Life};
-use crate::running::Task;
 
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;

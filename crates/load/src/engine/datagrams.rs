@@ -61,10 +61,10 @@ pub(super) fn least_timeout(script: &Script) -> Option<Duration> {
 impl Worker {
     pub(super) fn send_datagram(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
         let link = self.link(index, connection)?;
-        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.datagram.len());
-        write_number(&mut self.datagram[..ask], self.slots[index].strand.datagram_number(&self.script));
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.buffers.datagram.len());
+        write_number(&mut self.buffers.datagram[..ask], self.slots[index].strand.datagram_number(&self.plan.script));
         self.on_first_call(index);
-        let sent = super::sys::send(self.links[link].descriptor, &self.datagram[..ask], self.waiting(index, link));
+        let sent = super::sys::send(self.links[link].descriptor, &self.buffers.datagram[..ask], self.waiting(index, link));
         self.on_sent(index, row, link, ask, sent)
     }
 
@@ -74,7 +74,7 @@ impl Worker {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
         }
         let flags = self.waiting(index, link);
-        let received = self.take_in(index, link, self.sink.len(), flags);
+        let received = self.take_in(index, link, self.buffers.sink.len(), flags);
         self.count_call(index, row);
         let moved = match received {
             Ok(moved) => moved,
@@ -83,7 +83,7 @@ impl Worker {
         self.now_ns = mono_ns();
         self.links[link].is_readable = true;
         let slot = &mut self.slots[index];
-        if !slot.strand.takes_datagram(&self.script, &self.sink[..moved]) {
+        if !slot.strand.takes_datagram(&self.plan.script, &self.buffers.sink[..moved]) {
             slot.other_calls_count += 1;
             return Ok(());
         }

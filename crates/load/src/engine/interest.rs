@@ -9,10 +9,50 @@ use std::io;
 use std::os::fd::AsRawFd;
 use workload::strand::Direction;
 
-use super::key::Key;
-use super::link::NO_DESCRIPTOR;
+use super::connections::NO_DESCRIPTOR;
 use super::sys::{BROKEN, EXCLUSIVE, FAILED, IN, OUT};
 use super::worker::Worker;
+
+/// Which of an event's keys means what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// The thread has been woken.
+    Waker,
+    /// Somebody is at a port.
+    Listener(usize),
+    /// A connection without a token yet can be read.
+    Pending(u64),
+    /// A strand's connection.
+    Link(usize),
+}
+
+const LISTENER: u64 = 1 << 62;
+const PENDING: u64 = 1 << 61;
+
+impl Key {
+    pub fn code(self) -> u64 {
+        match self {
+            Key::Waker => u64::MAX,
+            Key::Listener(index) => LISTENER | index as u64,
+            Key::Pending(number) => PENDING | number & u64::from(u32::MAX),
+            Key::Link(index) => index as u64,
+        }
+    }
+
+    #[inline]
+    pub fn decode(code: u64) -> Self {
+        let index = usize::try_from(code & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        if code < PENDING {
+            Key::Link(index)
+        } else if code == u64::MAX {
+            Key::Waker
+        } else if code & LISTENER != 0 {
+            Key::Listener(index)
+        } else {
+            Key::Pending(code & u64::from(u32::MAX))
+        }
+    }
+}
 
 impl Worker {
     /// Watches all connections that are open, before the load begins.
@@ -20,12 +60,12 @@ impl Worker {
     /// # Errors
     /// The kernel watches no more.
     pub fn watch(&mut self) -> io::Result<()> {
-        self.epoll.watch(self.inbox.waker.descriptor(), IN, Key::Waker.code(), false)?;
-        for (index, listener) in self.openings.listeners.iter().enumerate() {
-            self.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
+        self.events.epoll.watch(self.shared.inbox.waker.descriptor(), IN, Key::Waker.code(), false)?;
+        for (index, listener) in self.shared.openings.listeners.iter().enumerate() {
+            self.events.epoll.watch(listener.as_raw_fd(), IN | EXCLUSIVE, Key::Listener(index).code(), false)?;
         }
         for index in 0..self.links.len() {
-            if self.links[index].descriptor != NO_DESCRIPTOR && self.ring.is_none() {
+            if self.links[index].descriptor != NO_DESCRIPTOR && self.events.ring.is_none() {
                 self.arm(index, IN)?;
             }
         }
@@ -34,16 +74,16 @@ impl Worker {
 
     /// Queues the strands whose instant has come; returns the time to the next one.
     pub(super) fn fire_timers(&mut self) -> Option<u64> {
-        if self.timers.is_empty() {
+        if self.events.timers.is_empty() {
             return None;
         }
         self.now_ns = mono_ns();
-        while let Some(Reverse((at_ns, slot))) = self.timers.peek().copied() {
+        while let Some(Reverse((at_ns, slot))) = self.events.timers.peek().copied() {
             let is_stale = self.slots[slot as usize].wake_ns != at_ns;
             if !is_stale && at_ns > self.now_ns {
                 return Some(at_ns - self.now_ns);
             }
-            self.timers.pop();
+            self.events.timers.pop();
             if !is_stale {
                 self.slots[slot as usize].wake_ns = u64::MAX;
                 self.enqueue(slot as usize);
@@ -83,7 +123,7 @@ impl Worker {
         let link = &mut self.links[index];
         let armed = link.armed | bits(events);
         if armed != link.armed || !link.is_watched {
-            self.epoll.watch(link.descriptor, u32::from(armed), Key::Link(index).code(), link.is_watched)?;
+            self.events.epoll.watch(link.descriptor, u32::from(armed), Key::Link(index).code(), link.is_watched)?;
             link.armed = armed;
             link.is_watched = true;
             self.slots[link.slot as usize].other_calls_count += 1;
@@ -97,11 +137,11 @@ impl Worker {
         link.is_readable |= events & bits(IN) != 0;
         link.armed &= !events;
         if link.armed == 0 || is_broken {
-            self.epoll.forget(link.descriptor);
+            self.events.epoll.forget(link.descriptor);
             link.armed = 0;
             link.is_watched = false;
         } else {
-            self.epoll.watch(link.descriptor, u32::from(link.armed), Key::Link(index).code(), true)?;
+            self.events.epoll.watch(link.descriptor, u32::from(link.armed), Key::Link(index).code(), true)?;
         }
         self.slots[link.slot as usize].other_calls_count += 1;
         Ok(())
@@ -144,4 +184,16 @@ fn directions(events: u8) -> u8 {
         directions |= Direction::Send.bit();
     }
     directions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_out_as_they_went_in() {
+        for key in [Key::Waker, Key::Listener(0), Key::Listener(7), Key::Pending(0), Key::Pending(1023), Key::Link(0), Key::Link(200_000)] {
+            assert_eq!(Key::decode(key.code()), key);
+        }
+    }
 }

@@ -1,28 +1,29 @@
 //! Executes workloads: few threads, each with many strands.
 //!
-//! [`worker`] is such a thread: [`interest`] what it waits for, [`moving`] payload, [`opening`] and
-//! [`arriving`] connections that come and go meanwhile, [`datagrams`] what is other over UDP. It keeps a
-//! [`slot`] of each strand and a [`link`] of each connection. [`conductor`] agrees with the other end over
-//! a connection of its own when transactions begin and end, and whether both counted the same; [`orders`]
-//! is what they tell each other, [`obeying`] what comes of it; [`ledger`] is what is counted. With a
-//! [`ring`] sends and receives go through an `io_uring` ([`ringing`]).
+//! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each strand,
+//! a link of each connection. [`interest`] is what it waits for, [`moving`] payload, [`special_sends`]
+//! sends that are not plain, [`opening`] and [`arriving`] connections that come and go while the load
+//! runs, [`datagrams`] what differs over UDP. With a [`ring`], sends and receives go through an
+//! `io_uring` ([`ringing`]). [`conductor`] agrees with the other host over a connection of its own when
+//! transactions start and end, and whether both counted the same; [`orders`] are the messages between
+//! it and the threads, [`obeying`] carries them out; [`ledger`] holds the counts.
 
 mod arriving;
 pub(crate) mod conductor;
+pub(crate) mod connections;
 mod datagrams;
 mod interest;
-mod key;
 pub mod ledger;
-mod link;
 mod moving;
 mod obeying;
-pub(crate) mod opening;
+mod opening;
 pub(crate) mod orders;
 mod ports;
 mod ring;
 mod ringing;
+mod run;
 mod sending;
-mod slot;
+mod special_sends;
 mod sys;
 mod wire;
 mod worker;
@@ -43,23 +44,22 @@ use workload::sizes;
 use workload::strand::Strand;
 
 use self::conductor::Conductor;
+use self::connections::{Link, Openings, Slot};
 use self::ledger::{Ledger, SharedLatencies};
-use self::link::Link;
-use self::opening::Openings;
 use self::orders::Inbox;
 use self::ports::Ports;
 use self::ring::Ring;
 use self::sending::Sending;
-use self::slot::Slot;
 use self::sys::{Epoll, Waker};
 use self::wire::Wire;
-use self::worker::{EndingSpec, Worker};
+use self::worker::{Buffers, EndingSpec, Events, Plan, Shared, Tally, Worker};
 use crate::LoadError;
 use crate::control::Control;
 use crate::flow::{Flow, FlowCounter};
-use crate::open::{Opened, Times, limits, token_of};
+use crate::limits;
+use crate::open::{Opened, Times, token_of};
+use crate::outlet::pattern;
 use crate::pending::Pending;
-use crate::running::pattern;
 use crate::{options, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
@@ -284,52 +284,63 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let is_awaited = script.steps().any(|step| matches!(step.act, Act::Accept));
     let listeners = if is_awaited { opened.listeners } else { Vec::new() };
     let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, strangers: AtomicU64::new(0) });
-    let files = Arc::new(open_files(&script)?);
-    let socket_spec = lean(spec);
     // No more threads than CPUs record at a time.
     let latencies: Vec<_> =
         (0..count.min(cpus_count(spec))).map(|_| SharedLatencies::new(script.rows_count(), boundaries(&spec.stop))).collect();
     let inboxes = (0..count).map(|_| Inbox::new().map(Arc::new)).collect::<io::Result<Vec<_>>>();
     let inboxes: Arc<[_]> = inboxes.map_err(host("preparing the load's threads"))?.into();
+    let plan = Plan {
+        script: Arc::clone(&script),
+        ending: ending(spec),
+        files: Arc::new(open_files(&script)?),
+        transport: spec.transport,
+        socket_spec: lean(spec),
+        role: spec.role,
+        quick_ack: spec.socket.quick_ack,
+        receive_flags: if spec.socket.truncate { libc::MSG_TRUNC } else { 0 },
+        is_alone: is_blocking,
+    };
     let mut workers = Vec::new();
     for thread in 0..count {
         workers.push(Worker {
-            script: Arc::clone(&script),
-            ending: ending(spec),
-            control: Arc::clone(control),
-            inbox: Arc::clone(&inboxes[thread as usize]),
-            reports: report.clone(),
-            conductor: Arc::clone(&conductor_waker),
-            ledger: Arc::new(Ledger::new(0, 0)),
-            latencies: latencies[thread as usize % latencies.len()].clone(),
-            epoll: Epoll::new().map_err(host("preparing the load's threads"))?,
-            ring: None,
+            plan: plan.clone(),
+            shared: Shared {
+                control: Arc::clone(control),
+                inbox: Arc::clone(&inboxes[thread as usize]),
+                inboxes: Arc::clone(&inboxes),
+                reports: report.clone(),
+                conductor: Arc::clone(&conductor_waker),
+                openings: Arc::clone(&openings),
+            },
+            tally: Tally {
+                ledger: Arc::new(Ledger::new(0, 0)),
+                latencies: latencies[thread as usize % latencies.len()].clone(),
+                failures: HashMap::new(),
+            },
+            events: Events {
+                epoll: Epoll::new().map_err(host("preparing the load's threads"))?,
+                ring: None,
+                ready: VecDeque::new(),
+                timers: BinaryHeap::new(),
+            },
+            buffers: Buffers {
+                source: Arc::clone(&source),
+                datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
+                // A ring's receives have a sink of their own.
+                sink: vec![0; if spec.io_model == IoModel::IoUring { LEAST_SINK_BYTES } else { sink_bytes }],
+            },
+            opening: worker::Opening {
+                pending: Pending::new(limits::pending_room(spec) / count as usize, 0),
+                silence_check_ns: 0,
+                ports: Ports::of_host(thread, count),
+            },
             slots: Vec::new(),
             links: Vec::new(),
-            source: Arc::clone(&source),
-            datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
-            // A ring's receives have a sink of their own.
-            sink: vec![0; if spec.io_model == IoModel::IoUring { LEAST_SINK_BYTES } else { sink_bytes }],
-            quick_ack: spec.socket.quick_ack,
-            receive_flags: if spec.socket.truncate { libc::MSG_TRUNC } else { 0 },
-            ready: VecDeque::new(),
-            timers: BinaryHeap::new(),
-            running_count: 0,
-            round: 0,
-            now_ns: 0,
-            is_alone: is_blocking,
-            openings: Arc::clone(&openings),
-            inboxes: Arc::clone(&inboxes),
-            failures: HashMap::new(),
-            newcomers: Pending::new(limits::pending_room(spec) / count as usize, 0),
-            silence_check_ns: 0,
-            transport: spec.transport,
-            socket_spec: socket_spec.clone(),
-            role: spec.role,
-            ports: Ports::of_host(thread, count),
             sending: None,
             wire: None,
-            files: Arc::clone(&files),
+            round: 0,
+            running_count: 0,
+            now_ns: 0,
         });
     }
     let blocked = is_blocking.then(|| longest_call(spec, &script));
@@ -355,12 +366,12 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     }
     let mut ledgers = Vec::new();
     for worker in &mut workers {
-        worker.ledger = Arc::new(Ledger::new(worker.slots.len(), script.rows_count()));
+        worker.tally.ledger = Arc::new(Ledger::new(worker.slots.len(), script.rows_count()));
         worker.sending = Sending::new(&spec.socket, &source, worker.slots.len()).map_err(host("preparing the load's calls"))?;
-        worker.ready.reserve(worker.slots.len());
-        worker.timers.reserve(worker.slots.len());
+        worker.events.ready.reserve(worker.slots.len());
+        worker.events.timers.reserve(worker.slots.len());
         if spec.io_model == IoModel::IoUring {
-            worker.ring = Some(Ring::new(worker.slots.len(), Arc::clone(&source), sink_bytes)?);
+            worker.events.ring = Some(Ring::new(worker.slots.len(), Arc::clone(&source), sink_bytes)?);
         }
         if spec.socket.kernel_timestamps && script.transactions().any(wire::is_stamped) {
             let wire = Wire::new(worker.slots.len(), worker.links.len(), spec.transport == Transport::Tcp);
@@ -368,7 +379,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
             (0..worker.links.len()).for_each(|link| worker.ask_for_stamps(link));
         }
         worker.watch().map_err(host("watching the connections"))?;
-        ledgers.push(Arc::clone(&worker.ledger));
+        ledgers.push(Arc::clone(&worker.tally.ledger));
     }
     for flow in &mut flows {
         flow.counter = FlowCounter::Shared(Arc::clone(&ledgers[flow.thread as usize]), flow.number / count);

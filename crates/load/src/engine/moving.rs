@@ -7,35 +7,32 @@ use probe::clock::mono_ns;
 use schema::workload::Transport;
 use std::io;
 use std::os::fd::AsRawFd;
-use workload::strand::Direction;
+use workload::strand::{Direction, Execution};
 
-use super::link::NO_DESCRIPTOR;
+use super::connections::NO_DESCRIPTOR;
+use super::ledger::Kind;
 use super::sys;
 use super::worker::Worker;
+use crate::stamps;
 
 impl Worker {
-    pub(super) fn link(&self, index: usize, connection: u32) -> io::Result<usize> {
-        let link = (self.slots[index].first_link + connection) as usize;
-        if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
-    }
-
     #[inline]
     pub(super) fn send(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
-        if self.transport == Transport::Udp {
+        if self.plan.transport == Transport::Udp {
             return self.send_datagram(index, row, connection, bytes);
         }
         let link = self.link(index, connection)?;
-        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.source.len());
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.buffers.source.len());
         self.on_first_call(index);
         if self.sending.is_some() {
             return self.send_specially(index, row, link, (ask, bytes));
         }
         let sent = if self.links[link].must_greet {
             self.greet(index, row, link, ask)
-        } else if self.ring.is_some() {
+        } else if self.events.ring.is_some() {
             return self.begin_by_ring(index, link, Direction::Send, bytes);
         } else {
-            sys::send(self.links[link].descriptor, &self.source[..ask], self.waiting(index, link))
+            sys::send(self.links[link].descriptor, &self.buffers.source[..ask], self.waiting(index, link))
         };
         self.on_sent(index, row, link, ask, sent)
     }
@@ -55,13 +52,13 @@ impl Worker {
                 outcome => drop(outcome?),
             }
         }
-        let path = self.slots[index].strand.file_path(&self.script, step, file);
-        let file = path.and_then(|path| self.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
+        let path = self.slots[index].strand.file_path(&self.plan.script, step, file);
+        let file = path.and_then(|path| self.plan.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
         // What one call of sendfile(2) takes at most.
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(0x7fff_f000);
         let descriptor = self.links[link].descriptor;
         // sendfile(2) has no flag for it, and a ring waits only for sockets whose calls may.
-        let must_switch = self.ring.is_some();
+        let must_switch = self.events.ring.is_some();
         if must_switch {
             sys::set_nonblocking(descriptor, true)?;
             self.slots[index].other_calls_count += 2;
@@ -114,9 +111,9 @@ impl Worker {
     /// Counts a call, whatever came of it.
     #[inline]
     pub(super) fn count_call(&self, index: usize, row: Option<usize>) {
-        self.ledger.strands[index].calls_count.add(1);
+        self.tally.ledger.strands[index].calls_count.add(1);
         if let Some(row) = row {
-            self.ledger.rows[row].calls.add(1);
+            self.tally.ledger.rows[row].calls.add(1);
         }
     }
 
@@ -129,9 +126,9 @@ impl Worker {
             slot.first_call_ns = self.now_ns;
         }
         let is_over = slot.strand.on_moved(direction, moved, self.now_ns);
-        self.ledger.strands[index].payload_bytes.add(moved);
+        self.tally.ledger.strands[index].payload_bytes.add(moved);
         if let Some(row) = row {
-            let counter = &self.ledger.rows[row];
+            let counter = &self.tally.ledger.rows[row];
             let bytes = match direction {
                 Direction::Send => &counter.sent_bytes,
                 Direction::Receive => &counter.received_bytes,
@@ -144,7 +141,7 @@ impl Worker {
 
     #[inline]
     pub(super) fn receive(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
-        if self.transport == Transport::Udp {
+        if self.plan.transport == Transport::Udp {
             return self.receive_datagram(index, row, connection);
         }
         let link_index = self.link(index, connection)?;
@@ -159,14 +156,14 @@ impl Worker {
             self.take_credit(index, row, link_index, bytes);
             return Ok(());
         }
-        if self.ring.is_some() {
+        if self.events.ring.is_some() {
             return self.begin_by_ring(index, link_index, Direction::Receive, bytes);
         }
         if !link.is_readable && !link.is_blocking {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link_index, Direction::Receive);
         }
-        let flags = self.waiting(index, link_index) | self.receive_flags;
-        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.sink.len());
+        let flags = self.waiting(index, link_index) | self.plan.receive_flags;
+        let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.buffers.sink.len());
         let received = self.take_in(index, link_index, ask, flags);
         self.on_received(index, row, link_index, ask, received)
     }
@@ -187,11 +184,11 @@ impl Worker {
                 self.now_ns = mono_ns();
                 let slot = &mut self.slots[index];
                 slot.short_calls_count += u64::from(moved < ask);
-                slot.other_calls_count += u64::from(self.quick_ack);
+                slot.other_calls_count += u64::from(self.plan.quick_ack);
                 // A call that got less than it asked for has emptied the socket.
                 self.links[link].is_readable = moved == ask;
                 self.count_moved(index, row, Direction::Receive, moved as u64);
-                if self.quick_ack { sys::quick_ack(self.links[link].descriptor) } else { Ok(()) }
+                if self.plan.quick_ack { sys::quick_ack(self.links[link].descriptor) } else { Ok(()) }
             }
             Err(error) => self.refused(error, index, link, Direction::Receive),
         }
@@ -204,5 +201,50 @@ impl Worker {
         link.credit_bytes -= u32::try_from(moved).unwrap_or(0);
         self.count_call(index, row);
         self.count_moved(index, row, Direction::Receive, moved);
+    }
+
+    /// A connection of this thread is open, or opens: stamps are asked for, if they are wanted.
+    pub(super) fn ask_for_stamps(&mut self, link: usize) {
+        let descriptor = self.links[link].descriptor;
+        if let Some(wire) = &mut self.wire
+            && descriptor != NO_DESCRIPTOR
+        {
+            wire.on_open(link, descriptor);
+        }
+    }
+
+    /// Receives, with the kernel's stamp where it is wanted.
+    #[inline]
+    pub(super) fn take_in(&mut self, index: usize, link: usize, ask: usize, flags: i32) -> io::Result<usize> {
+        let descriptor = self.links[link].descriptor;
+        let Some(wire) = &mut self.wire else { return sys::receive(descriptor, &mut self.buffers.sink[..ask], flags) };
+        let (moved, stamp_ns) = stamps::receive(&sys::borrowed(descriptor), &mut self.buffers.sink[..ask], flags)?;
+        wire.on_received(index, link, descriptor, stamp_ns);
+        Ok(moved)
+    }
+
+    /// Takes stamps from a connection that epoll reports as failed; returns what remains of its events.
+    pub(super) fn hear_stamps(&mut self, link: usize, events: u32) -> u32 {
+        let Some(wire) = &mut self.wire else { return events };
+        let mut has_heard = false;
+        while wire.hear(self.links[link].slot as usize, link, self.links[link].descriptor) {
+            has_heard = true;
+        }
+        // What is wrong beside is reported again.
+        if has_heard { events & !sys::FAILED } else { events }
+    }
+
+    /// An execution has ended: counts what of it passed between the hosts, and what in this one.
+    pub(super) fn record_wire(&mut self, index: usize, row: usize, execution: &Execution) {
+        let Some(wire) = &mut self.wire else { return };
+        let link = wire.link_of(index);
+        let told_ns = wire.take_ns(index, self.links[link].descriptor);
+        self.slots[index].other_calls_count += wire.take_calls_count();
+        if let Some(wire_ns) = told_ns.filter(|_| !execution.is_failed) {
+            let service_ns = execution.end_ns - execution.begin_ns;
+            let mut latencies = self.tally.latencies.lock();
+            latencies.record_length(row, Kind::Wire, wire_ns, execution.end_ns);
+            latencies.record_length(row, Kind::Host, service_ns.saturating_sub(wire_ns), execution.end_ns);
+        }
     }
 }

@@ -9,17 +9,16 @@ use schema::workload::Transport;
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use workload::strand::Direction;
 
+use super::connections::{Link, NO_DESCRIPTOR};
 use super::ledger::Kind;
-use super::link::{Link, NO_DESCRIPTOR};
 use super::sys;
 use super::worker::Worker;
-use crate::open::{self, Place};
+use crate::open;
 use crate::options;
-use crate::preamble::{self, LATER_BYTES, Token};
+use crate::preamble::{self, LATER_BYTES};
 
 /// How long a thread waits until a port is free, or a queue has room, when none is.
 const PORT_WAIT_NS: u64 = 5_000_000_000;
@@ -30,15 +29,6 @@ const PORT_PAUSE: Duration = Duration::from_millis(2);
 /// How long it sleeps when the other end has to take connections first.
 const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
-/// What opening a connection needs.
-pub(crate) struct Openings {
-    pub token: Token,
-    pub place: Place,
-    pub listeners: Vec<Socket>,
-    /// Connections that did not present the token.
-    pub strangers: AtomicU64,
-}
-
 impl Worker {
     /// Opens a connection. Where payload follows at once, that it stands shows when that is taken, with
     /// the preamble in front; otherwise it is open when the preamble is taken.
@@ -48,7 +38,7 @@ impl Worker {
         if !std::mem::take(&mut slot.is_greeting) {
             self.begin_link(index, link)?;
         }
-        if !self.slots[index].strand.greets_by_payload(&self.script) {
+        if !self.slots[index].strand.greets_by_payload(&self.plan.script) {
             match self.greet(index, row, link, 0) {
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -68,12 +58,12 @@ impl Worker {
     /// Makes a socket for a link, and begins to connect it.
     fn begin_link(&mut self, index: usize, link: usize) -> io::Result<()> {
         let strand = self.slots[index].strand.number();
-        let address = self.openings.place.address_of(strand)?;
+        let address = self.shared.openings.place.address_of(strand)?;
         let begin_ns = mono_ns();
         let mut refusals_count = 0;
         let socket = loop {
-            let domain = self.openings.place.domain();
-            let socket = options::prepare(domain, self.transport, &self.socket_spec, self.role).map_err(io::Error::other)?;
+            let domain = self.shared.openings.place.domain();
+            let socket = options::prepare(domain, self.plan.transport, &self.plan.socket_spec, self.plan.role).map_err(io::Error::other)?;
             sys::set_nonblocking(socket.as_raw_fd(), true)?;
             self.cork(&socket)?;
             match self.begin_connect(&socket, &address) {
@@ -85,7 +75,7 @@ impl Worker {
                     }
                     // The port that comes next was closed first: when a few in a row are kept, so are those behind.
                     if refusals_count % PORTS_TRIED == 0 {
-                        self.ports.take_others();
+                        self.opening.ports.take_others();
                     }
                     if refusals_count % (2 * PORTS_TRIED) == 0 {
                         std::thread::sleep(PORT_PAUSE);
@@ -98,7 +88,7 @@ impl Worker {
                 Err(error) => return Err(error),
             }
         };
-        if self.ring.is_some() {
+        if self.events.ring.is_some() {
             // A ring waits only for sockets whose calls may.
             sys::set_nonblocking(socket.as_raw_fd(), false)?;
             self.slots[index].other_calls_count += 1;
@@ -114,12 +104,12 @@ impl Worker {
 
     /// Connects from the port, and on the loopback the address, whose turn it is.
     fn begin_connect(&mut self, socket: &Socket, address: &SockAddr) -> io::Result<()> {
-        if self.transport != Transport::Unix {
-            let source = self.ports.source(address);
-            if let Some(port) = self.ports.turn()
+        if self.plan.transport != Transport::Unix {
+            let source = self.opening.ports.source(address);
+            if let Some(port) = self.opening.ports.turn()
                 && sys::choose_port(socket.as_raw_fd(), port).is_err()
             {
-                self.ports.is_known = false;
+                self.opening.ports.is_known = false;
             }
             if let Some(source) = source {
                 sys::bind_without_port(socket.as_raw_fd())?;
@@ -142,8 +132,8 @@ impl Worker {
     /// The same, with flags of the call.
     pub(super) fn greet_with(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize, flags: i32) -> io::Result<usize> {
         let slot = &mut self.slots[index];
-        let preamble = preamble::encode_later(&self.openings.token, slot.strand.number(), slot.connects_count);
-        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.source[..payload], flags)?;
+        let preamble = preamble::encode_later(&self.shared.openings.token, slot.strand.number(), slot.connects_count);
+        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.buffers.source[..payload], flags)?;
         self.now_ns = mono_ns();
         let Some(moved) = sent.checked_sub(LATER_BYTES) else {
             return Err(io::Error::other("the kernel took less than a preamble"));
@@ -154,7 +144,7 @@ impl Worker {
         }
         slot.connects_count = slot.connects_count.wrapping_add(1);
         if let Some(row) = row {
-            self.latencies.lock().record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
+            self.tally.latencies.lock().record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
         }
         Ok(moved)
     }
@@ -194,7 +184,7 @@ impl Worker {
     /// Closes a connection when the other end has.
     pub(super) fn hear(&mut self, index: usize, connection: u32) -> io::Result<()> {
         let link = self.link(index, connection)?;
-        if self.transport == Transport::Udp {
+        if self.plan.transport == Transport::Udp {
             // The end of a flow of datagrams is not to be heard.
             self.close(link);
             self.slots[index].strand.on_done(self.now_ns);
@@ -207,7 +197,7 @@ impl Worker {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
         }
         self.slots[index].other_calls_count += 1;
-        match sys::receive(self.links[link].descriptor, &mut self.sink[..1], libc::MSG_DONTWAIT) {
+        match sys::receive(self.links[link].descriptor, &mut self.buffers.sink[..1], libc::MSG_DONTWAIT) {
             Ok(0) => {}
             Ok(_) => return Err(io::Error::other("the other end sent more than the workload says")),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
@@ -238,7 +228,7 @@ impl Worker {
             drop(sys::owned(old.descriptor));
         } else if old.descriptor != NO_DESCRIPTOR {
             // It was open before the start, and whoever samples it still has it.
-            self.epoll.forget(old.descriptor);
+            self.events.epoll.forget(old.descriptor);
             sys::shut_down(old.descriptor);
         }
     }

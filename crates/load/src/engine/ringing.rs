@@ -13,11 +13,11 @@ impl Worker {
     pub(super) fn begin_by_ring(&mut self, index: usize, link: usize, direction: Direction, bytes: u64) -> io::Result<()> {
         let descriptor = self.links[link].descriptor;
         let flags = match direction {
-            Direction::Receive => self.receive_flags,
+            Direction::Receive => self.plan.receive_flags,
             Direction::Send => self.sending.as_ref().and_then(|sending| sending.ring_flags()).unwrap_or(0),
         };
         self.slots[index].strand.on_blocked(direction);
-        match &mut self.ring {
+        match &mut self.events.ring {
             Some(ring) if !ring.is_up(index, direction) => ring.begin((index, direction), (descriptor, link), bytes, flags),
             _ => Ok(()),
         }
@@ -27,7 +27,7 @@ impl Worker {
     /// turn comes when that has ended. A receive for an execution that never begins would otherwise
     /// take the first bytes of the next transaction.
     pub(super) fn is_settled(&mut self, index: usize) -> bool {
-        match self.ring.as_mut().map(|ring| ring.cancel(index)) {
+        match self.events.ring.as_mut().map(|ring| ring.cancel(index)) {
             None | Some(Ok(false)) => true,
             Some(Ok(true)) => false,
             Some(Err(error)) => {
@@ -39,21 +39,21 @@ impl Worker {
 
     /// Waits for events at most this long, and says how many there are for epoll's own links.
     pub(super) fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
-        let Some(ring) = &mut self.ring else {
-            let count = self.epoll.wait(timeout_ns)?;
-            self.ledger.waits.add(1);
+        let Some(ring) = &mut self.events.ring else {
+            let count = self.events.epoll.wait(timeout_ns)?;
+            self.tally.ledger.waits.add(1);
             return Ok(count);
         };
-        ring.wait(self.epoll.descriptor(), timeout_ns)?;
-        self.ledger.waits.add(ring.take_enters());
+        ring.wait(self.events.epoll.descriptor(), timeout_ns)?;
+        self.tally.ledger.waits.add(ring.take_enters());
         let told = ring.take_told();
         self.on_told(&told);
-        if let Some(ring) = &mut self.ring {
+        if let Some(ring) = &mut self.events.ring {
             let has_events = told.iter().any(|told| matches!(told, Told::Events));
             ring.give_back(told);
             if has_events {
-                self.ledger.waits.add(1);
-                return self.epoll.wait(Some(0));
+                self.tally.ledger.waits.add(1);
+                return self.events.epoll.wait(Some(0));
             }
         }
         Ok(0)
@@ -61,8 +61,8 @@ impl Worker {
 
     /// Calls back what is under way when all is over, and counts what has moved until then.
     pub(super) fn settle_ring(&mut self) {
-        if let Some(ring) = &mut self.ring {
-            let told = ring.settle(self.epoll.descriptor());
+        if let Some(ring) = &mut self.events.ring {
+            let told = ring.settle(self.events.epoll.descriptor());
             self.on_told(&told);
         }
     }
@@ -76,13 +76,13 @@ impl Worker {
     }
 
     fn on_landed(&mut self, index: usize, direction: Direction, result: i32) {
-        let Some(ring) = &mut self.ring else { return };
+        let Some(ring) = &mut self.events.ring else { return };
         let flight = ring.land(index, direction);
         let result = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
         let link = flight.link as usize;
         let slot = &mut self.slots[index];
         slot.strand.on_ready(direction.bit());
-        let row = slot.strand.row(&self.script).map(|row| row as usize);
+        let row = slot.strand.row(&self.plan.script).map(|row| row as usize);
         let outcome = match (direction, result) {
             (_, Err(error)) if error.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
             (_, Err(_) | Ok(0)) if flight.is_cancelled => Ok(()),

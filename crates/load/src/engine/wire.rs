@@ -10,12 +10,9 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::RawFd;
 use workload::script::{Act, Script, Transaction};
-use workload::strand::Execution;
 
-use super::ledger::Kind;
-use super::link::NO_DESCRIPTOR;
+use super::connections::NO_DESCRIPTOR;
 use super::sys;
-use super::worker::Worker;
 use crate::LoadError;
 use crate::error_queue::{self, OF_STAMPS};
 use crate::stamps;
@@ -152,7 +149,7 @@ impl Wire {
     }
 
     /// On which connection the strand sent last.
-    fn link_of(&self, index: usize) -> usize {
+    pub(super) fn link_of(&self, index: usize) -> usize {
         self.exchanges[index].link as usize
     }
 
@@ -192,53 +189,6 @@ pub(super) fn check(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
         return refuse("tells of one request under way at a time; set outstanding to 1");
     }
     Ok(())
-}
-
-impl Worker {
-    /// A connection of this thread is open, or opens: stamps are asked for, if they are wanted.
-    pub(super) fn ask_for_stamps(&mut self, link: usize) {
-        let descriptor = self.links[link].descriptor;
-        if let Some(wire) = &mut self.wire
-            && descriptor != NO_DESCRIPTOR
-        {
-            wire.on_open(link, descriptor);
-        }
-    }
-
-    /// Receives, with the kernel's stamp where it is wanted.
-    #[inline]
-    pub(super) fn take_in(&mut self, index: usize, link: usize, ask: usize, flags: i32) -> io::Result<usize> {
-        let descriptor = self.links[link].descriptor;
-        let Some(wire) = &mut self.wire else { return sys::receive(descriptor, &mut self.sink[..ask], flags) };
-        let (moved, stamp_ns) = stamps::receive(&sys::borrowed(descriptor), &mut self.sink[..ask], flags)?;
-        wire.on_received(index, link, descriptor, stamp_ns);
-        Ok(moved)
-    }
-
-    /// Takes stamps from a connection that epoll reports as failed; returns what remains of its events.
-    pub(super) fn hear_stamps(&mut self, link: usize, events: u32) -> u32 {
-        let Some(wire) = &mut self.wire else { return events };
-        let mut has_heard = false;
-        while wire.hear(self.links[link].slot as usize, link, self.links[link].descriptor) {
-            has_heard = true;
-        }
-        // What is wrong beside is reported again.
-        if has_heard { events & !sys::FAILED } else { events }
-    }
-
-    /// An execution has ended: counts what of it passed between the hosts, and what in this one.
-    pub(super) fn record_wire(&mut self, index: usize, row: usize, execution: &Execution) {
-        let Some(wire) = &mut self.wire else { return };
-        let link = wire.link_of(index);
-        let told_ns = wire.take_ns(index, self.links[link].descriptor);
-        self.slots[index].other_calls_count += wire.take_calls_count();
-        if let Some(wire_ns) = told_ns.filter(|_| !execution.is_failed) {
-            let service_ns = execution.end_ns - execution.begin_ns;
-            let mut latencies = self.latencies.lock();
-            latencies.record_length(row, Kind::Wire, wire_ns, execution.end_ns);
-            latencies.record_length(row, Kind::Host, service_ns.saturating_sub(wire_ns), execution.end_ns);
-        }
-    }
 }
 
 #[cfg(test)]

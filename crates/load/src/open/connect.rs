@@ -10,13 +10,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::caller::Caller;
+use super::handshake::{Caller, is_hang_up};
 use super::udt::UdtOpened;
 use super::{
-    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, door, is_aborted, is_over_quic, is_over_udt, limits, numbers_of_streams,
-    open_timeout, quic, settle, split_conductor, stream_transport, udp, udt, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, is_over_quic, is_over_udt, numbers_of_streams, open_timeout, quic,
+    reverse, settle, split_conductor, stream_transport, udp, udt, wait, watch,
 };
 use crate::LoadError;
+use crate::limits;
 use crate::options;
 use crate::preamble::{self, Token, WELCOME};
 
@@ -41,9 +42,9 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
     let held = place.clone().held();
     let mut connections = Calling::new(spec, &place)?.call_all(abort)?;
     let conductor = split_conductor(&mut connections)?;
-    let mut door = None;
-    if let (true, Some(conductor)) = (door::is_needed(spec), &conductor) {
-        door = Some(door::open(spec, &place, conductor, abort)?);
+    let mut listener = None;
+    if let (true, Some(conductor)) = (reverse::is_needed(spec), &conductor) {
+        listener = Some(reverse::open(spec, &place, conductor, abort)?);
     }
     if let (Transport::Udp, Some(conductor)) = (spec.transport, &conductor) {
         connections = udp::connect(spec, &place, conductor, abort)?;
@@ -52,8 +53,8 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
     let over_quic = if is_over_quic(spec) { quic::connect(spec, &place, abort)? } else { Vec::new() };
     settle(&connections, spec)?;
     let place = held.map_err(|error| LoadError::host(format!("connecting to {place}"), error, ""))?;
-    let strangers_count = door.as_ref().map_or(0, |door| door.strangers_count);
-    let listeners = door.map_or_else(Vec::new, |door| door.listeners);
+    let strangers_count = listener.as_ref().map_or(0, |listener| listener.strangers_count);
+    let listeners = listener.map_or_else(Vec::new, |listener| listener.listeners);
     let UdtOpened { connections: over_udt, threads: library_threads, .. } = over_udt;
     Ok(Opened { connections, over_udt, over_quic, library_threads, strangers_count, conductor, listeners, place })
 }
@@ -67,12 +68,6 @@ pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         outcome => outcome,
     }
-}
-
-/// Whether the other end has let a connection go. A listening end that strangers crowd may do so to one of
-/// the trial's whose token it has not read yet.
-pub(super) fn is_hang_up(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
 }
 
 /// Connections on their way.
@@ -246,7 +241,7 @@ impl<'a> Calling<'a> {
             CallError::Kernel(error) => error,
         };
         if error.kind() == ErrorKind::AddrNotAvailable && self.caller.spec.transport != Transport::Unix {
-            return limits::of_local_ports(self.caller.place, self.caller.spec.connections_count);
+            return limits::of_local_ports(self.caller.place, self.caller.place.ports_count(), self.caller.spec.connections_count);
         }
         let advice = match self.caller.spec.transport {
             Transport::Unix => "; with Unix sockets both ends must be on one host, and of one user",

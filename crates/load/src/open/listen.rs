@@ -5,35 +5,28 @@ use probe::clock::mono_ns;
 use schema::trial::{Opening, TrialSpec};
 use schema::workload::Transport;
 use socket2::Socket;
-use std::fs::{self, DirBuilder};
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::place::last_port;
+use super::bind::{Folder, PORT_ATTEMPTS, bind, bind_in_a_row};
+use super::handshake::{Heard, Unknown};
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, door, has_conductor, is_aborted, is_over_quic, limits,
-    numbers_of_streams, open_timeout, quic, settle, split_conductor, stream_transport, token_of, udp, udt, wait, watch,
+    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, is_over_quic,
+    numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
-use crate::options;
+use crate::limits;
 use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Arrivals that the kernel keeps for a port; `net.core.somaxconn` bounds it too. As many for one
-/// connection as for thousands: strangers wait in the same queue.
-const BACKLOG: i32 = 4096;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 1024;
-/// How often a row of free ports is looked for.
-const PORT_ATTEMPTS: usize = 64;
 
 /// A listening end, before its connections are there.
 pub struct Listening {
@@ -122,8 +115,8 @@ impl Listening {
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
         let conductor = split_conductor(&mut connections)?;
         let mut place = self.place;
-        if let (true, Some(conductor)) = (door::is_needed(&self.spec), &conductor) {
-            place = door::knock(&self.spec, &place, conductor, abort)?;
+        if let (true, Some(conductor)) = (reverse::is_needed(&self.spec), &conductor) {
+            place = reverse::check_reachability(&self.spec, &place, conductor, abort)?;
         }
         if let (Transport::Udp, Some(conductor)) = (self.spec.transport, &conductor) {
             let unblocked = |error| LoadError::host("the conductor's socket", error, "");
@@ -175,77 +168,6 @@ fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
     }
 }
 
-/// A socket that listens for the connections of one port.
-fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadError> {
-    let mut asked = spec.socket.clone();
-    if spec.transport == Transport::Quic {
-        // The name of one of its own.
-        asked.congestion_control = None;
-    }
-    let socket = options::prepare(place.domain(), stream_transport(spec), &asked, spec.role)?;
-    let advice = match spec.listen_port {
-        0 => "",
-        _ => "; choose another port, or 0 to let the kernel choose",
-    };
-    let bound = |error| LoadError::host(format!("listening on {place}"), error, advice);
-    if spec.transport != Transport::Unix {
-        socket.set_reuse_address(true).map_err(bound)?;
-    }
-    socket.bind(&place.address_of(port).map_err(bound)?).map_err(bound)?;
-    socket.listen(BACKLOG).map_err(bound)?;
-    socket.set_nonblocking(true).map_err(bound)?;
-    Ok(socket)
-}
-
-/// Listens at all ports of the place, and receives datagrams there if they are asked for.
-pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
-    if spec.transport == Transport::Udp {
-        return Ok((vec![listen(spec, place, 0)?], udp::bind(spec, place)?));
-    }
-    let sockets = (0..u32::from(place.ports_count())).map(|port| listen(spec, place, port)).collect::<Result<_, _>>()?;
-    Ok((sockets, Vec::new()))
-}
-
-/// The same, at as many ports in a row as the kernel has free somewhere.
-pub(super) fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, Place), LoadError> {
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        // Whatever the kernel gives shows where there may be room.
-        let first = listen(spec, &Place::Ports { ip, first: 0, count: 1 }, 0)?;
-        let port = first.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
-        drop(first);
-        if last_port(port, count).is_none() {
-            continue;
-        }
-        let place = Place::Ports { ip, first: port, count };
-        match bind(spec, &place) {
-            Ok((sockets, receivers)) => return Ok((sockets, receivers, place)),
-            Err(error) if attempts >= PORT_ATTEMPTS => return Err(error),
-            Err(_) => {}
-        }
-    }
-}
-
-/// A folder of this user alone, removed when dropped; sockets that are open stay.
-pub(super) struct Folder(PathBuf);
-
-impl Folder {
-    pub fn make(socket: &Path) -> Result<Self, LoadError> {
-        let folder = socket.parent().unwrap_or(socket).to_owned();
-        let made = DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|error| LoadError::host(format!("making the folder {}", folder.display()), error, ""))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Somebody else's hand in there is no business of the trial.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Arrivals at the listening end: those that presented the token and those that did not yet.
 struct Reception<'a> {
     token: &'a Token,
@@ -275,15 +197,6 @@ impl Slot {
             Slot::Closed | Slot::Awaited => None,
         }
     }
-}
-
-/// Somebody who has not said yet who it is.
-pub(super) struct Unknown {
-    pub socket: Socket,
-    since: Instant,
-    opening_mono_ns: u64,
-    have: usize,
-    bytes: Vec<u8>,
 }
 
 impl<'a> Reception<'a> {
@@ -388,33 +301,5 @@ impl<'a> Reception<'a> {
         while self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT).is_some() {
             self.arrivals.on_stranger();
         }
-    }
-}
-
-/// What became of an arrival after a look at its bytes.
-pub(super) enum Heard {
-    NotYet,
-    Known(u32),
-    Stranger,
-}
-
-impl Unknown {
-    /// One that has just come, by a socket that does not block.
-    pub fn new(socket: Socket, preamble_bytes: usize) -> Self {
-        Self { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
-    }
-
-    /// Reads all that is there, but nothing behind the preamble.
-    pub fn hear(&mut self, token: &Token) -> Heard {
-        while self.have < self.bytes.len() {
-            match (&self.socket).read(&mut self.bytes[self.have..]) {
-                Ok(0) => return Heard::Stranger,
-                Ok(count) => self.have += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::NotYet,
-                Err(_) => return Heard::Stranger,
-            }
-        }
-        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
     }
 }

@@ -2,16 +2,16 @@
 //! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
 //!
 //! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
-//! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`limits`]. Where
-//! a workload lets the listening end connect, the connecting one has a [`door`].
+//! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`crate::limits`]. Where
+//! a workload lets the listening end connect, the connecting one has a [`reverse`] listener.
 
-mod caller;
+mod bind;
 mod connect;
-mod door;
-pub mod limits;
+mod handshake;
 mod listen;
 mod place;
 mod quic;
+mod reverse;
 mod udp;
 mod udt;
 
@@ -36,6 +36,7 @@ pub use quic::QuicConnection;
 pub use udt::UdtConnection;
 
 use crate::LoadError;
+use crate::limits::{self, is_a_thread_each};
 use crate::options;
 use crate::preamble::Token;
 use crate::thread::pin_this_thread;
@@ -352,11 +353,6 @@ fn check_pinning(pin_cpus: &[u32]) -> Result<(), LoadError> {
 /// How long opening that many connections may take.
 fn open_timeout(connections: usize) -> Duration {
     OPEN_TIMEOUT + OPEN_TIMEOUT_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
-}
-
-/// Whether each connection has a thread that waits in its calls.
-fn is_a_thread_each(spec: &TrialSpec) -> bool {
-    spec.io_model == IoModel::Blocking || spec.datagrams.is_some()
 }
 
 /// Makes open connections ready for their load.

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::caller::Caller;
+use super::handshake::Caller;
 use super::{Arrivals, Connection, EVENTS, Place, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
 use crate::LoadError;
 use crate::options;

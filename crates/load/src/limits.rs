@@ -2,10 +2,11 @@
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use schema::trial::TrialSpec;
+use schema::workload::IoModel;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 
-use super::{Place, is_a_thread_each};
 use crate::LoadError;
 
 /// Open files beside those of connections: the pipe, the probes, strangers.
@@ -50,6 +51,11 @@ fn files_of(spec: &TrialSpec) -> u64 {
     u64::from(spec.connections_count) * each + SPARE_FILES
 }
 
+/// Whether each connection has a thread that waits in its calls.
+pub(crate) fn is_a_thread_each(spec: &TrialSpec) -> bool {
+    spec.io_model == IoModel::Blocking || spec.datagrams.is_some()
+}
+
 /// Makes sure that the trial's connections can be open at once.
 ///
 /// # Errors
@@ -92,12 +98,12 @@ pub(crate) fn of_open_files(error: &io::Error) -> Option<LoadError> {
 }
 
 /// What it says when no port is left to connect from.
-pub(super) fn of_local_ports(place: &Place, connections_count: u32) -> LoadError {
+pub(crate) fn of_local_ports(place: &impl Display, ports_count: u16, connections_count: u32) -> LoadError {
     let range = fs::read_to_string(LOCAL_PORTS).unwrap_or_default();
     let mut bounds = range.split_ascii_whitespace().filter_map(|bound| bound.parse::<u32>().ok());
     let (low, high) = (bounds.next().unwrap_or(0), bounds.next().unwrap_or(0));
     let ports = (high + 1).saturating_sub(low);
-    let each = connections_count.div_ceil(u32::from(place.ports_count()));
+    let each = connections_count.div_ceil(u32::from(ports_count));
     LoadError::Limit(format!(
         "no port is left to connect from: {each} connections go to each port of {place}, and net.ipv4.ip_local_port_range \
          ({low} to {high}) has {ports}, less those in use; widen it (sysctl net.ipv4.ip_local_port_range=\"1024 65535\")"

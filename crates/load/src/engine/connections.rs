@@ -1,0 +1,137 @@
+//! What a thread keeps of each strand and of each of its connections.
+
+use socket2::Socket;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+use workload::strand::Strand;
+
+use super::orders::Arrival;
+use crate::open::Place;
+use crate::preamble::{LATER_BYTES, Token};
+
+/// A strand and what the thread keeps of it.
+pub(crate) struct Slot {
+    pub strand: Strand,
+    pub first_link: u32,
+    /// Whether it is in the queue of those that can go on.
+    pub(super) is_queued: bool,
+    /// Whether it has not ended the transaction yet.
+    pub(super) is_running: bool,
+    /// When it wants to be woken; the timer that is not for this instant is stale.
+    pub(super) wake_ns: u64,
+    pub(super) first_call_ns: u64,
+    pub(super) last_call_ns: u64,
+    pub(super) short_calls_count: u64,
+    pub(super) other_calls_count: u64,
+    /// Executions that had begun after its last turn; wraps.
+    pub(super) begun_before: u32,
+    /// Whether a sentence says why it goes on no more.
+    pub(super) has_failed: bool,
+    /// When the connection was begun that is opening.
+    pub(super) opening_ns: u64,
+    /// Whether the preamble of that connection is still to be taken.
+    pub(super) is_greeting: bool,
+    /// Connections opened by the workload so far.
+    pub(super) connects_count: u32,
+    /// Those that came before the strand asked for them.
+    pub(super) arrivals: Vec<Arrival>,
+}
+
+impl Slot {
+    /// A strand that has not begun.
+    pub fn new(strand: Strand, first_link: u32) -> Self {
+        Self {
+            strand,
+            first_link,
+            is_queued: false,
+            is_running: false,
+            wake_ns: u64::MAX,
+            first_call_ns: u64::MAX,
+            last_call_ns: 0,
+            short_calls_count: 0,
+            other_calls_count: 0,
+            begun_before: 0,
+            has_failed: false,
+            opening_ns: 0,
+            is_greeting: false,
+            connects_count: 0,
+            arrivals: Vec::new(),
+        }
+    }
+}
+
+/// The descriptor of a link that is not open.
+pub(super) const NO_DESCRIPTOR: RawFd = -1;
+
+/// A connection of a strand, as the thread sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub descriptor: RawFd,
+    /// The thread's own number of the strand.
+    pub slot: u32,
+    /// Events that epoll reports.
+    pub(super) armed: u8,
+    /// Events that the strand waits for.
+    pub(super) wanted: u8,
+    pub(super) is_watched: bool,
+    /// Whether data may be there.
+    pub(super) is_readable: bool,
+    /// Whether its preamble has not been sent yet.
+    pub(super) must_greet: bool,
+    /// Whether calls wait in the kernel, though not for long.
+    pub(super) is_blocking: bool,
+    /// Whether nobody else holds the descriptor.
+    pub(super) is_own: bool,
+    /// Payload already read, in bytes.
+    pub(super) credit_bytes: u32,
+}
+
+impl Link {
+    /// A connection of this strand.
+    pub fn new(descriptor: RawFd, slot: u32) -> Self {
+        Self {
+            descriptor,
+            slot,
+            armed: 0,
+            wanted: 0,
+            is_watched: false,
+            is_readable: true,
+            must_greet: false,
+            is_blocking: false,
+            is_own: false,
+            credit_bytes: 0,
+        }
+    }
+
+    /// One that is being opened here.
+    pub fn connecting(descriptor: RawFd, slot: u32) -> Self {
+        let mut link = Self::new(descriptor, slot);
+        (link.must_greet, link.is_own, link.is_readable) = (true, true, false);
+        link
+    }
+
+    /// One that the other end has opened, with payload that was read behind its preamble.
+    pub fn arrived(descriptor: RawFd, slot: u32, credit_bytes: u32) -> Self {
+        let mut link = Self::new(descriptor, slot);
+        (link.credit_bytes, link.is_own) = (credit_bytes, true);
+        link
+    }
+}
+
+/// What opening a connection needs.
+pub(crate) struct Openings {
+    pub token: Token,
+    pub place: Place,
+    pub listeners: Vec<Socket>,
+    /// Connections that did not present the token.
+    pub strangers: AtomicU64,
+}
+
+/// A connection that has not presented the token yet.
+pub(crate) struct PendingConnection {
+    pub(super) socket: OwnedFd,
+    pub(super) since_ns: u64,
+    pub(super) have: usize,
+    pub(super) bytes: [u8; LATER_BYTES],
+    pub(super) is_watched: bool,
+}

@@ -1,0 +1,78 @@
+//! How a connection presents the trial's token: the connecting host's calls, and the peers that have not
+//! presented it yet.
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags};
+use probe::clock::mono_ns;
+use schema::trial::TrialSpec;
+use socket2::Socket;
+use std::io::{self, ErrorKind, Read};
+use std::time::Instant;
+
+use super::{Place, token_of};
+use crate::LoadError;
+use crate::preamble::{self, Token};
+
+/// Who calls, where to, and how it introduces itself.
+pub(super) struct Caller<'a> {
+    pub spec: &'a TrialSpec,
+    pub place: &'a Place,
+    pub token: Token,
+    pub preamble_bytes: usize,
+    /// Tells of answers.
+    pub epoll: Epoll,
+}
+
+impl<'a> Caller<'a> {
+    /// Whoever is to make this trial's calls.
+    ///
+    /// # Errors
+    /// No file is left, or the trial has no token.
+    pub fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
+        let epoll = epoll.map_err(|error| LoadError::host("waiting for answers", error.into(), ""))?;
+        Ok(Self { spec, place, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), epoll })
+    }
+}
+
+/// Whether the other end has let a connection go. A listening end that strangers crowd may do so to one of
+/// the trial's whose token it has not read yet.
+pub(super) fn is_hang_up(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
+}
+
+/// Somebody who has not said yet who it is.
+pub(super) struct Unknown {
+    pub socket: Socket,
+    pub since: Instant,
+    pub opening_mono_ns: u64,
+    have: usize,
+    pub bytes: Vec<u8>,
+}
+
+/// What became of an arrival after a look at its bytes.
+pub(super) enum Heard {
+    NotYet,
+    Known(u32),
+    Stranger,
+}
+
+impl Unknown {
+    /// One that has just come, by a socket that does not block.
+    pub fn new(socket: Socket, preamble_bytes: usize) -> Self {
+        Self { socket, since: Instant::now(), opening_mono_ns: mono_ns(), have: 0, bytes: vec![0; preamble_bytes] }
+    }
+
+    /// Reads all that is there, but nothing behind the preamble.
+    pub fn hear(&mut self, token: &Token) -> Heard {
+        while self.have < self.bytes.len() {
+            match (&self.socket).read(&mut self.bytes[self.have..]) {
+                Ok(0) => return Heard::Stranger,
+                Ok(count) => self.have += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::NotYet,
+                Err(_) => return Heard::Stranger,
+            }
+        }
+        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+    }
+}

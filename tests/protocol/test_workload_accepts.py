@@ -163,6 +163,6 @@ def test_a_stranger_at_the_door_does_not_open_it(talk: StartTalk) -> None:
         answer = conductor.recv(1)
         assert answer == b"-"
         (length,) = struct.unpack(">H", conductor.recv(2))
-        assert "something else than whyperf answers there" in conductor.recv(length).decode()
+        assert "another program than whyperf answers there" in conductor.recv(length).decode()
         visitor.close()
         conductor.close()

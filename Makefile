@@ -12,7 +12,7 @@ BIN := .venv/bin
 AGENT_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python/whyperf.data -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check bench bench-model schemas screenshot setup setup-run setup-test setup-bench prerequisites clean
+.PHONY: help demo test test-long truth test-kernels test-oracle test-wan check style bench bench-model schemas screenshot setup setup-run setup-test setup-bench prerequisites clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
@@ -52,6 +52,10 @@ check: setup-test    ## formatting, lints, types, and whether the checked-in sch
 	$(BIN)/mypy
 	scripts/check-schemas
 	scripts/check-scripts
+
+style: setup-test    ## plain English: banned words, names and file names, sentences, Markdown headings, commit subjects
+	@$(BIN)/pymarkdown scan $(shell git ls-files '*.md')
+	@$(BIN)/python -m scripts.style
 
 bench: setup-bench    ## goodput and CPU per KByte against iperf3 and nuttcp (BENCH="--pairs 3" for less), and what emulated paths cost
 	cargo bench --locked -p whyperf-emulate -p whyperf-path

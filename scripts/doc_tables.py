@@ -124,7 +124,7 @@ def schedules() -> str:
 def record() -> str:
     """Every table of the record with its columns."""
     tables = json.loads((ROOT / "schemas/tables.json").read_text())["tables"]
-    return "\n".join(_record_table(entry) for entry in tables)
+    return "".join("\n" + _record_table(entry) for entry in tables)
 
 
 def _record_table(entry: dict[str, Any]) -> str:
@@ -134,7 +134,7 @@ def _record_table(entry: dict[str, Any]) -> str:
             column["type"] + (", may be null" if column["optional"] else ""),
             column["unit"],
             column["meaning"],
-            f"{column['source']}",
+            column["source"].replace("<", "\\<"),
         )
         for column in entry["columns"]
     )

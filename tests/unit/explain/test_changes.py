@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.unit.explain.test_rules import CASES, LOST, OF_CHANCE, OF_QUEUE, ON_CPU, SINGLE, Case, at_receiver, facts
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.model import Change, Verdict
 from whyperf.explain.predicted import as_printed, command_label, gain_line
 from whyperf.explain.rules import judge
 from whyperf.explain.setup import Kind, Setup
+from whyperf.explain.trial_facts import Facts
 from whyperf.explain.verify import plan_of, question_of, refuse_other_path
 from whyperf.explain.verify.question import CHANGED, toml_of
 from whyperf.plan import MODEL, Plan, build
@@ -138,7 +138,7 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
     profile, plan = made
     cell = plan.cells[0]
     sender, receiver = (
-        replace(end, buffer_bytes=buffer_bytes or end.buffer_bytes)
+        replace(end, sockets=replace(end.sockets, buffer_bytes=buffer_bytes or end.sockets.buffer_bytes))
         for end in (case.speaks.sender, case.speaks.receiver)
     )
     found = replace(case.speaks, sender=sender, receiver=receiver, **whole)
@@ -179,12 +179,12 @@ def first(found: Facts, setup: Setup, cause: Cause) -> Verdict:
     return next(one for one in verdicts_of(found, setup) if one.cause is cause)
 
 
-LATE = {"out_of_order_ratio": 0.2, "lost_ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01}
+LATE = {"out_of_order_ratio": 0.2, "losses.ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01}
 WAITS = {"shares": {"congestion_window": 0.9}}
 OVER_PATH: Factors = {"path_rtt_ms": 10.0, "path_rate_bps": 200_000_000, "path_loss": "none"}
 PACKETS = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0}
-PACED = {"pacing_bps": 50e6, "pacing_constant_ratio": 1.0}
-SPLIT = facts(ON_CPU | {"mss_bytes": 1448, "call_bytes_mean": 131_072.0}, segments=PACKETS)
+PACED = {"pacing.bps": 50e6, "pacing.constant_ratio": 1.0}
+SPLIT = facts(ON_CPU | {"sockets.mss_bytes": 1448, "calls.bytes_mean": 131_072.0}, segments=PACKETS)
 SMALL = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384})
 
 
@@ -251,7 +251,7 @@ def test_a_sysctl_keeps_what_the_host_has_and_is_left_out_where_nothing_would_be
 
 
 def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None:
-    found = at_receiver(buffer_bytes=425_984)(SMALL)
+    found = at_receiver({"sockets.buffer_bytes": 425_984})(SMALL)
     limited = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "212992"}}})
     assert [change.factors for change in changes_of(found, limited)] == [{}]
     roomy = Setup(hosts={"far": {"sysctls": {"net.core.rmem_max": "4194304"}}})
@@ -262,14 +262,14 @@ def test_no_buffer_is_named_that_the_hosts_limit_cuts_to_what_there_is() -> None
 
 
 def test_small_segments_that_the_cell_asks_for_are_no_matter_of_the_mtu() -> None:
-    found = facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
+    found = facts(ON_CPU | {"sockets.mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
     (change, *_) = changes_of(found, Setup({"mss_bytes": 536}))
     assert change.factors == {"mss_bytes": "default"}
     assert "MTU" not in change.command
 
 
 def test_a_device_with_a_large_mtu_gets_no_command() -> None:
-    found = facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
+    found = facts(ON_CPU | {"sockets.mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
     large, usual = {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
 
     def command(near: dict[str, int], far: dict[str, int]) -> tuple[str, str, bool]:

@@ -10,14 +10,14 @@ from tests.unit.explain.test_rules import MS, facts
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import DatagramFacts, ExchangeFacts
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.rules import judge
 from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts
 
 SECOND = 1_000 * MS
-ONE_BYTE: dict[str, Any] = {"call_bytes_mean": 1.0, "calls_count": 20_000}
+ONE_BYTE: dict[str, Any] = {"calls.bytes_mean": 1.0, "calls.count": 20_000}
 ASKED = ExchangeFacts(count=10_000, per_s=10_000.0, calls_each=2.0, latency_ns=100_000.0)
 FLOODED = DatagramFacts(
     sent_count=300_000, taken_count=100_000, dropped_count=200_000, taken_bytes=10**8, span_ns=SECOND
@@ -75,9 +75,11 @@ def test_drops_before_the_measured_phase_do_not_count(tmp_path: Path) -> None:
 OVER_UDP = Setup({"workload": "udp-stream", "transport": "udp"})
 
 
-def flood(**receiver: Any) -> Any:
-    sender = {"thread_ratio": 0.98, "call_bytes_mean": 64.0, "calls_count": 300_000}
-    return facts(sender, {"buffer_bytes": 8192, **receiver}, transport="udp", datagrams=FLOODED, level="counters")
+def flood(receiver: dict[str, Any]) -> Any:
+    sender = {"processors.thread_ratio": 0.98, "calls.bytes_mean": 64.0, "calls.count": 300_000}
+    return facts(
+        sender, {"sockets.buffer_bytes": 8192, **receiver}, transport="udp", datagrams=FLOODED, level="counters"
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def flood(**receiver: Any) -> Any:
     [(0.97, {"datagram_merge": True}, "no time to read faster"), (0.3, {"receive_buffer_bytes": 4 << 20}, "too small")],
 )
 def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dict[str, object], why: str) -> None:
-    verdicts = judge(flood(thread_ratio=busy), OVER_UDP)
+    verdicts = judge(flood({"processors.thread_ratio": busy}), OVER_UDP)
     assert [one.cause for one in verdicts] == [Cause.RECEIVER_LOSS]
     assert verdicts[0].confidence == "high"
     assert why in verdicts[0].claim
@@ -95,7 +97,7 @@ def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dic
 
 
 def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
-    verdict = judge(flood(thread_ratio=0.3, other_ratio=0.6), OVER_UDP)[0]
+    verdict = judge(flood({"processors.thread_ratio": 0.3, "processors.other_ratio": 0.6}), OVER_UDP)[0]
     assert verdict.cause is Cause.RECEIVER_LOSS
     assert "60 % of it other programs'" in verdict.claim
     assert verdict.change is not None
@@ -104,13 +106,13 @@ def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
 
 def test_what_is_lost_before_the_socket_is_told_and_no_capacity() -> None:
     lost = DatagramFacts(sent_count=100_000, taken_count=80_000, dropped_count=0, taken_bytes=1, span_ns=SECOND)
-    found = judge(facts({"thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters"))[0]
+    found = judge(facts({"processors.thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters"))[0]
     assert found.cause is Cause.NOT_KNOWN
     assert "20 % of the datagrams were lost before the receiving socket" in found.claim
 
 
 def test_exchanges_are_known_without_a_log() -> None:
-    busy = {**ONE_BYTE, "thread_ratio": 0.95}
+    busy = {**ONE_BYTE, "processors.thread_ratio": 0.95}
     with_answers = judge(facts(busy, ONE_BYTE, exchanges=ASKED, level="counters"))[0]
     assert with_answers.cause is Cause.CAPACITY
     assert "10,000 of them a second" in with_answers.claim
@@ -120,13 +122,15 @@ def test_exchanges_are_known_without_a_log() -> None:
 
 def test_many_writes_for_an_answer_are_tiny_all_the_same() -> None:
     asked = ExchangeFacts(count=500, per_s=500.0, calls_each=512.0, latency_ns=2.0 * MS)
-    found = judge(facts({**ONE_BYTE, "thread_ratio": 0.95}, exchanges=asked, level="counters"))[0]
+    found = judge(facts({**ONE_BYTE, "processors.thread_ratio": 0.95}, exchanges=asked, level="counters"))[0]
     assert found.cause is Cause.TINY_WRITES
 
 
 @pytest.mark.parametrize("level", ["counters", "segments"])
 def test_ends_that_take_turns_are_told_as_waiting_for_each_other(level: str) -> None:
-    claim = judge(facts({"thread_ratio": 0.39}, {"thread_ratio": 0.3}, exchanges=ASKED, level=level))[0].claim
+    claim = judge(
+        facts({"processors.thread_ratio": 0.39}, {"processors.thread_ratio": 0.3}, exchanges=ASKED, level=level)
+    )[0].claim
     assert "wait for each other's answers by turns, 100 µs each" in claim
     assert "bit/s" not in claim
 
@@ -138,9 +142,12 @@ def test_a_transaction_over_a_path_waits_for_its_round_trip() -> None:
 
 
 def test_a_pause_is_one_only_where_neither_end_works() -> None:
-    idle = {"shares": {"not_writing": 0.7}, "thread_ratio": 0.1}
-    assert judge(facts(idle, {"thread_ratio": 0.1}, exchanges=ASKED, level="counters"))[0].cause is Cause.THINK_TIME
-    answering = judge(facts(idle, {"thread_ratio": 0.7}, exchanges=ASKED, level="counters"))[0]
+    idle = {"shares": {"not_writing": 0.7}, "processors.thread_ratio": 0.1}
+    assert (
+        judge(facts(idle, {"processors.thread_ratio": 0.1}, exchanges=ASKED, level="counters"))[0].cause
+        is Cause.THINK_TIME
+    )
+    answering = judge(facts(idle, {"processors.thread_ratio": 0.7}, exchanges=ASKED, level="counters"))[0]
     assert answering.cause is Cause.CAPACITY
 
 

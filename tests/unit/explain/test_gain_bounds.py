@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from whyperf.explain.facts import Facts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
+from whyperf.explain.trial_facts import BottleneckRate, Facts, Pacing, SegmentFacts, WindowFacts
 
 FAR = WindowFacts(rtt_ns_min=10_000_000, rtt_ns_median=15_000_000)
 HUGE = gain.Gain(150.0, 100.0, 225.0, "larger calls")
-LINE = SegmentFacts(line_bps=100e6, line_steadiness=0.7, line_use_ratio=0.2, segment_bytes_mean=1448)
+LINE = SegmentFacts(segment_bytes_mean=1448, bottleneck=BottleneckRate(bps=100e6, steadiness=0.7, use_ratio=0.2))
 
 
 def test_a_line_that_the_device_states_is_the_most_that_can_be() -> None:
@@ -36,7 +36,7 @@ def test_a_line_seen_on_a_path_bounds_what_is_foretold_of_the_ends() -> None:
     far = Facts("t", goodput_bps=20e6, windows=FAR, segments=LINE)
     assert gain.bounded(HUGE, far).ratio == pytest.approx(5 * 1448 / 1514)
     # Distances that a pacing rate makes are no line's, and between neighbors hosts make them.
-    paced = replace(LINE, pacing_bps=95e6, pacing_constant_ratio=0.9)
+    paced = replace(LINE, pacing=Pacing(bps=95e6, constant_ratio=0.9))
     assert gain.bounded(HUGE, replace(far, segments=paced)) == HUGE
     assert gain.bounded(HUGE, replace(far, windows=WindowFacts(rtt_ns_min=40_000))) == HUGE
 

@@ -4,9 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from whyperf.explain.facts import EndFacts, Facts, SegmentFacts, WindowFacts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.cold import COLD_NS, MOST_COLDER, WAKE_NS, cold_ns, warm_ns
+from whyperf.explain.trial_facts import (
+    BottleneckRate,
+    Calls,
+    Facts,
+    HostFacts,
+    Processors,
+    RequestCycle,
+    SegmentFacts,
+    WindowFacts,
+)
 
 FAR = WindowFacts(rtt_ns_min=2_000_000, rtt_ns_median=2_100_000)
 NEAR = WindowFacts(rtt_ns_min=40_000, rtt_ns_median=50_000)
@@ -14,13 +23,15 @@ NEAR = WindowFacts(rtt_ns_min=40_000, rtt_ns_median=50_000)
 
 def ends(sender: float, receiver: float, **facts: object) -> Facts:
     """Ends whose calls take so much of a CPU, at 1 Gbit/s."""
-    made = Facts("t", rate_bps=1e9, sender=EndFacts(in_call_ratio=sender), receiver=EndFacts(in_call_ratio=receiver))
-    return replace(made, **facts)  # type: ignore[arg-type]
+    calls = (HostFacts(calls=Calls(in_call_ratio=ratio)) for ratio in (sender, receiver))
+    return replace(Facts("t", rate_bps=1e9, sender=next(calls), receiver=next(calls)), **facts)  # type: ignore[arg-type]
 
 
 # Payload is 99 % of what such segments put on a line.
 LINE = SegmentFacts(
-    line_bps=10e9 / 0.99, line_steadiness=0.7, line_use_ratio=0.1, segment_bytes_mean=6534, sent_segments_per_packet=1
+    segment_bytes_mean=6534,
+    sent_segments_per_packet=1,
+    bottleneck=BottleneckRate(bps=10e9 / 0.99, steadiness=0.7, use_ratio=0.1),
 )
 
 
@@ -37,7 +48,7 @@ def test_a_line_is_compared_with_what_was_measured_without_the_log() -> None:
 
 
 def test_a_line_that_is_hardly_seen_is_told_with_less_certainty() -> None:
-    dim = replace(LINE, line_steadiness=0.1)
+    dim = replace(LINE, bottleneck=replace(LINE.bottleneck, steadiness=0.1))
     found = gain.of_share(ends(0.01, 0.01, segments=dim, windows=FAR), 0.5, by_line=True)
     assert found.ratio == pytest.approx(10)
     assert found.high > 14
@@ -75,7 +86,7 @@ def test_an_end_that_sleeps_may_do_several_times_what_it_shows() -> None:
 
 def woken(payload: float, wakeups_per_s: float, **facts: object) -> Facts:
     """A sender that takes so much of its CPU, in pieces between which it sleeps, at 1 Gbit/s."""
-    sender = EndFacts(in_call_ratio=payload, payload_ratio=payload, wakeups_per_s=wakeups_per_s)
+    sender = HostFacts(calls=Calls(in_call_ratio=payload, wakeups_per_s=wakeups_per_s))
     return Facts("t", rate_bps=1e9, sender=sender, **facts)  # type: ignore[arg-type]
 
 
@@ -98,19 +109,19 @@ def test_the_first_filling_of_buffers_is_no_part_of_the_rate_that_grows() -> Non
     assert gain.of_ends(replace(slow, goodput_bps=2e9)).ratio == pytest.approx(100)
 
 
-TURNS = SegmentFacts(turn_ns=1.1e6, exchange_ns=200e3, answer_ns=80e3, think_ns=60e3)
+CYCLE = SegmentFacts(cycle=RequestCycle(cycle_ns=1.1e6, exchange_ns=200e3, answer_ns=80e3, think_ns=60e3))
 
 
 def test_without_its_pauses_an_exchange_takes_what_it_takes_warm() -> None:
     # Slept 1 ms: 4 + 90 * (1 - exp(-0.25)) = 23.9 us less for the exchange, and for taking up its answer.
-    found = gain.of_pauses(woken(0.0, 0, segments=TURNS), 1 / 1.1)
+    found = gain.of_pauses(woken(0.0, 0, segments=CYCLE), 1 / 1.1)
     assert found.ratio == pytest.approx(1100 / (176.1 + 56.1), rel=1e-2)
     # Without a log of the segments: what is left of the time.
     assert gain.of_pauses(woken(0.0, 0), 0.9).ratio == pytest.approx(10)
 
 
 def test_without_a_wait_within_it_a_turn_is_its_answer_and_what_comes_after() -> None:
-    found = gain.of_held_turns(woken(0.0, 0, segments=TURNS), 0.1 / 1.1)
+    found = gain.of_held_turns(woken(0.0, 0, segments=CYCLE), 0.1 / 1.1)
     assert found.ratio == pytest.approx(1100 / (56.1 + 36.1), rel=1e-2)
     assert gain.of_held_turns(woken(0.0, 0), 0.1).ratio == pytest.approx(10)
 
@@ -123,7 +134,7 @@ def test_a_sleep_costs_more_the_longer_it_is_and_at_most_so_much() -> None:
 
 def test_larger_calls_cost_their_bytes() -> None:
     # 64 bytes in 1 us: 512 Mbit/s; 131072 bytes then take 1 us less 64 bytes' copy, and their own copy: 16.7 us.
-    found = gain.of_calls(ends(0.9, 0.1, goodput_bps=512e6), EndFacts(call_ns_mean=1000.0), 64, 131_072)
+    found = gain.of_calls(ends(0.9, 0.1, goodput_bps=512e6), HostFacts(calls=Calls(ns_mean=1000.0)), 64, 131_072)
     assert found is not None
     assert found.ratio == pytest.approx(8e9 * 131_072 / 16_721 / 512e6, rel=1e-3)
 
@@ -131,7 +142,7 @@ def test_larger_calls_cost_their_bytes() -> None:
 def test_larger_calls_make_packets_that_cost_softirqs() -> None:
     small = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=1)
     # 8 us a packet, half of it softirqs: 4 us for each of about two packets of a call.
-    sender = EndFacts(call_ns_mean=1000.0, softirq_ratio=0.5)
+    sender = HostFacts(calls=Calls(ns_mean=1000.0), processors=Processors(softirq_ratio=0.5))
     found = gain.of_calls(ends(0.9, 0.1, segments=small), sender, 64, 131_072)
     assert found is not None
     assert found.ratio == pytest.approx(8 * 131_072 / (16_721 + 4000 * 131_072 / 65_160), rel=1e-3)
@@ -147,7 +158,7 @@ def test_larger_packets_cost_their_bytes() -> None:
 
 def test_packets_that_are_taken_apart_late_cost_a_copy_and_what_the_receiver_spends() -> None:
     whole = SegmentFacts(segment_bytes_mean=1000, sent_segments_per_packet=40)
-    receiver = EndFacts(softirq_ratio=0.02)
+    receiver = HostFacts(processors=Processors(softirq_ratio=0.02))
     found = gain.of_whole_packets(replace(ends(0.9, 0.1, segments=whole), receiver=receiver))
     # A packet goes every 320 us, of which 6.4 us are the receiver's softirqs; its copy takes 4.8 us.
     assert found is not None
@@ -156,7 +167,11 @@ def test_packets_that_are_taken_apart_late_cost_a_copy_and_what_the_receiver_spe
 
 
 def test_ends_that_share_a_cpu_gain_what_the_busier_lacks() -> None:
-    shared = Facts("t", sender=EndFacts(thread_ratio=0.4), receiver=EndFacts(thread_ratio=0.6))
+    shared = Facts(
+        "t",
+        sender=HostFacts(processors=Processors(thread_ratio=0.4)),
+        receiver=HostFacts(processors=Processors(thread_ratio=0.6)),
+    )
     assert gain.of_one_cpu(shared).ratio == pytest.approx(1 / 0.6)
 
 

@@ -10,9 +10,10 @@ from tests.unit.analyze.flow import traces
 from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
-from whyperf.explain.gather.rates import line_rate
+from whyperf.explain.gather.rates import bottleneck_rate
+from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import read_logs, segment_facts
-from whyperf.explain.gather.turns import Turns, turns
+from whyperf.explain.trial_facts import RequestCycle
 
 PACKET = 1448
 LINE_BPS = 100e6
@@ -72,11 +73,11 @@ def test_the_rate_of_the_line_is_that_within_bursts() -> None:
     frame = pl.DataFrame({"time_ns": times}).with_columns(
         pl.lit(PACKET).alias("payload_bytes"), pl.lit(1).alias("wire_segments")
     )
-    found = line_rate(frame)
+    found = bottleneck_rate(frame)
     assert found.bps == pytest.approx(LINE_BPS, rel=0.02)
     assert found.use_ratio == pytest.approx(10 * (PACKET + 66) * 8 / 0.05 / LINE_BPS, rel=0.05)
     assert found.steadiness == pytest.approx(0.9, abs=0.02)
-    assert line_rate(frame.head(20)).bps is None
+    assert bottleneck_rate(frame.head(20)).bps is None
 
 
 def test_data_that_a_late_ack_lets_go_was_held_back(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_end_that_gets_nearly_everything_is_the_receiver(
     assert found.is_turned is (role == "receiver")
 
 
-def test_turns_are_told_from_request_to_answer_and_on_to_the_next_request() -> None:
+def test_a_cycle_goes_from_request_to_answer_and_on_to_the_next_request() -> None:
     # Twice: two packets of a request, its answer 30 us after the second, and a pause.
     steps = [(0, "out"), (10, "out"), (40, "in"), (1000, "out"), (1010, "out"), (1050, "in"), (2000, "out")]
     sent = pl.DataFrame(
@@ -144,13 +145,13 @@ def test_turns_are_told_from_request_to_answer_and_on_to_the_next_request() -> N
             "payload_bytes": 100,
         }
     )
-    found = turns(sent)
-    assert found == Turns(
+    found = request_cycle(sent)
+    assert found == RequestCycle(
         answer_ratio=70e3 / 2000e3,
         think_ratio=1910e3 / 2000e3,
-        turn_ns=1e6,
+        cycle_ns=1e6,
         exchange_ns=45e3,
         answer_ns=35e3,
         think_ns=955e3,
     )
-    assert turns(sent.filter(pl.col("direction") == "out")) == Turns()
+    assert request_cycle(sent.filter(pl.col("direction") == "out")) == RequestCycle()

@@ -1,6 +1,6 @@
 """Each rule with facts from which its cause speaks, and the same with the one thing changed that speaks against it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -8,13 +8,29 @@ from typing import Any
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import DatagramFacts, EndFacts, ExchangeFacts, Facts, LostRun, SegmentFacts, WindowFacts
 from whyperf.explain.model import Losses, Pattern, Spell
 from whyperf.explain.rules import RULES, judge
 from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import (
+    DatagramFacts,
+    ExchangeFacts,
+    Facts,
+    HostFacts,
+    LostRun,
+    SegmentFacts,
+    WindowFacts,
+)
 from whyperf.profile import Factors
 
 MS = 1_000_000
+
+
+def with_values(found: Any, values: Mapping[str, Any]) -> Any:
+    """`found` with values by their paths, such as "calls.count"."""
+    for path, value in values.items():
+        name, _, rest = path.partition(".")
+        found = replace(found, **{name: with_values(getattr(found, name), {rest: value}) if rest else value})
+    return found
 
 
 def facts(
@@ -28,32 +44,32 @@ def facts(
     return Facts(
         trial="log01-c0001",
         life_ns=1_000 * MS,
-        sender=EndFacts(host="near", **(sender or {})),
-        receiver=EndFacts(host="far", **(receiver or {})),
+        sender=with_values(HostFacts(host="near"), sender or {}),
+        receiver=with_values(HostFacts(host="far"), receiver or {}),
         windows=WindowFacts(**(windows or {})),
-        segments=SegmentFacts(**(segments or {})),
+        segments=with_values(SegmentFacts(), segments or {}),
         **whole,
     )
 
 
 MISMATCH = facts(
-    {"shares": {"receive_window_buffer": 0.8}, "call_bytes_mean": 7168.0, "mss_bytes": 4096},
+    {"shares": {"receive_window_buffer": 0.8}, "calls.bytes_mean": 7168.0, "sockets.mss_bytes": 4096},
     windows={"announced_bytes_max": 8192},
 )
 
 Edit = Callable[[Facts], Facts]
 
 
-def at_sender(**changed: Any) -> Edit:
-    return lambda found: replace(found, sender=replace(found.sender, **changed))
+def at_sender(changed: Mapping[str, Any]) -> Edit:
+    return lambda found: replace(found, sender=with_values(found.sender, changed))
 
 
-def at_receiver(**changed: Any) -> Edit:
-    return lambda found: replace(found, receiver=replace(found.receiver, **changed))
+def at_receiver(changed: Mapping[str, Any]) -> Edit:
+    return lambda found: replace(found, receiver=with_values(found.receiver, changed))
 
 
-def of_segments(**changed: Any) -> Edit:
-    return lambda found: replace(found, segments=replace(found.segments, **changed))
+def of_segments(changed: Mapping[str, Any]) -> Edit:
+    return lambda found: replace(found, segments=with_values(found.segments, changed))
 
 
 @dataclass(frozen=True)
@@ -66,30 +82,30 @@ class Case:
 
 
 LOST = {
-    "lost_ratio": 0.01,
+    "losses.ratio": 0.01,
     "retransmitted_ratio": 0.01,
-    "line_bps": 100e6,
-    "line_steadiness": 0.6,
-    "line_use_ratio": 0.3,
-    "loss_events": 20,
-    "loss_runs": 20,
-    "lost_segments_per_run": 1.0,
+    "bottleneck.bps": 100e6,
+    "bottleneck.steadiness": 0.6,
+    "bottleneck.use_ratio": 0.3,
+    "losses.events": 20,
+    "losses.runs": 20,
+    "losses.segments_per_run": 1.0,
 }
-OF_QUEUE = {"loss_scattered_ratio": 0.1, "loss_scattered_low": 0.01, "loss_scattered_high": 0.3}
-OF_CHANCE = {"loss_scattered_ratio": 0.9, "loss_scattered_low": 0.7, "loss_scattered_high": 0.99}
-OF_EITHER = {"loss_scattered_ratio": 0.5, "loss_scattered_low": 0.05, "loss_scattered_high": 0.95}
-SINGLE = {"lost_segments_per_run": 1.1, "loss_burst_odds_log10": -3.0}
-BURSTS = {"lost_segments_per_run": 8.0, "loss_burst_odds_log10": 30.0}
-ON_CPU = {"thread_ratio": 0.95}
+OF_QUEUE = {"losses.random_ratio": 0.1, "losses.random_low": 0.01, "losses.random_high": 0.3}
+OF_CHANCE = {"losses.random_ratio": 0.9, "losses.random_low": 0.7, "losses.random_high": 0.99}
+OF_EITHER = {"losses.random_ratio": 0.5, "losses.random_low": 0.05, "losses.random_high": 0.95}
+SINGLE = {"losses.segments_per_run": 1.1, "losses.burst_likelihood_log10": -3.0}
+BURSTS = {"losses.segments_per_run": 8.0, "losses.burst_likelihood_log10": 30.0}
+ON_CPU = {"processors.thread_ratio": 0.95}
 
 PATH = {"rtt_ns_min": 10 * MS, "rtt_ns_median": 12 * MS, "cwnd_segments_median": 30}
 QUEUED = facts(
     {"shares": {"unknown": 0.95}},
     windows={**PATH, "rtt_ns_median": 19 * MS},
     segments={
-        "line_bps": 100e6,
-        "line_steadiness": 0.95,
-        "line_use_ratio": 0.99,
+        "bottleneck.bps": 100e6,
+        "bottleneck.steadiness": 0.95,
+        "bottleneck.use_ratio": 0.99,
         "data_segments": 5_000,
         "out_of_order_ratio": 0.001,
         "retransmitted_ratio": 0.01,
@@ -108,17 +124,17 @@ CASES = (
     Case(
         Cause.RECEIVE_BUFFER,
         facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_bytes_max": 16_384}),
-        at_sender(shares={"receive_window_reader": 0.9}),
+        at_sender({"shares": {"receive_window_reader": 0.9}}),
     ),
     Case(
         Cause.SEND_BUFFER,
-        facts({"shares": {"send_buffer": 0.8}, "buffer_bytes": 16_384}),
-        at_sender(shares={"congestion_window": 0.8}),
+        facts({"shares": {"send_buffer": 0.8}, "sockets.buffer_bytes": 16_384}),
+        at_sender({"shares": {"congestion_window": 0.8}}),
     ),
     Case(
         Cause.WRITE_WINDOW_MISMATCH,
         MISMATCH,
-        at_sender(call_bytes_mean=1024.0),
+        at_sender({"calls.bytes_mean": 1024.0}),
     ),
     Case(
         Cause.DELAYED_ACK,
@@ -126,94 +142,119 @@ CASES = (
             {"shares": {"send_buffer": 0.9}},
             segments={"held_ratio": 0.9, "ack_reasons": {"delayed_timer": 0.9}},
         ),
-        of_segments(held_ratio=0.0, ack_reasons={"read_call": 0.9}),
+        of_segments({"held_ratio": 0.0, "ack_reasons": {"read_call": 0.9}}),
     ),
     Case(
         Cause.NAGLE_DELAYED_ACK,
         facts({"shares": {"nagle": 0.9}}, segments={"ack_reasons": {"delayed_timer": 0.5}}),
-        at_sender(shares={"not_writing": 0.1}),
+        at_sender({"shares": {"not_writing": 0.1}}),
     ),
     Case(
         Cause.SLOW_WRITER,
-        facts({"shares": {"not_writing": 0.9}, "asleep_ratio": 0.9, "computing_ratio": 0.0}),
-        at_sender(asleep_ratio=0.0, computing_ratio=0.9),
+        facts({"shares": {"not_writing": 0.9}, "calls.asleep_ratio": 0.9, "calls.computing_ratio": 0.0}),
+        at_sender({"calls.asleep_ratio": 0.0, "calls.computing_ratio": 0.9}),
     ),
     Case(
         Cause.THINK_TIME,
         facts(
-            {"shares": {"not_writing": 0.9}, "asleep_ratio": 0.8, "computing_ratio": 0.0},
-            segments={"data_back_packets": 500, "data_packets": 500, "think_ratio": 0.8, "answer_ratio": 0.1},
+            {"shares": {"not_writing": 0.9}, "calls.asleep_ratio": 0.8, "calls.computing_ratio": 0.0},
+            segments={
+                "data_back_packets": 500,
+                "data_packets": 500,
+                "cycle.think_ratio": 0.8,
+                "cycle.answer_ratio": 0.1,
+            },
         ),
-        of_segments(think_ratio=0.01),
+        of_segments({"cycle.think_ratio": 0.01}),
     ),
     Case(
         Cause.ROUND_TRIP,
         facts(
             {"shares": {"not_writing": 0.9}},
             windows={"rtt_ns_min": 2 * MS},
-            segments={"data_back_packets": 400, "data_packets": 400, "think_ratio": 0.01, "answer_ratio": 0.9},
+            segments={
+                "data_back_packets": 400,
+                "data_packets": 400,
+                "cycle.think_ratio": 0.01,
+                "cycle.answer_ratio": 0.9,
+            },
         ),
-        of_segments(data_back_packets=1),
+        of_segments({"data_back_packets": 1}),
     ),
     Case(
         Cause.SLOW_READER,
         facts(
             {"shares": {"receive_window_reader": 0.5, "zero_window": 0.4}},
-            {"shares": {"not_reading": 0.9}, "asleep_ratio": 0.9, "computing_ratio": 0.0},
+            {"shares": {"not_reading": 0.9}, "calls.asleep_ratio": 0.9, "calls.computing_ratio": 0.0},
         ),
-        at_receiver(asleep_ratio=0.0, computing_ratio=0.9),
+        at_receiver({"calls.asleep_ratio": 0.0, "calls.computing_ratio": 0.9}),
     ),
     Case(
         Cause.TINY_WRITES,
         facts(
-            {"shares": {"write_call": 0.9}, "call_bytes_mean": 64.0, "calls_count": 500_000, "thread_ratio": 0.99},
+            {
+                "shares": {"write_call": 0.9},
+                "calls.bytes_mean": 64.0,
+                "calls.count": 500_000,
+                "processors.thread_ratio": 0.99,
+            },
         ),
-        at_sender(call_bytes_mean=131_072.0),
+        at_sender({"calls.bytes_mean": 131_072.0}),
     ),
     Case(
         Cause.READ_SIZE,
         facts(
-            {"call_bytes_mean": 131_072.0},
-            {"shares": {"read_call": 0.9}, "call_bytes_mean": 64.0, "calls_count": 500_000, "thread_ratio": 0.99},
+            {"calls.bytes_mean": 131_072.0},
+            {
+                "shares": {"read_call": 0.9},
+                "calls.bytes_mean": 64.0,
+                "calls.count": 500_000,
+                "processors.thread_ratio": 0.99,
+            },
         ),
-        at_sender(call_bytes_mean=64.0),
+        at_sender({"calls.bytes_mean": 64.0}),
     ),
     Case(
         Cause.BOTTLENECK,
         facts(
             {"shares": {"congestion_window": 0.95}},
             windows={"rtt_ns_min": 10 * MS, "rtt_ns_median": 18 * MS},
-            segments={"line_bps": 100e6, "line_steadiness": 0.8, "line_use_ratio": 0.97},
+            segments={"bottleneck.bps": 100e6, "bottleneck.steadiness": 0.8, "bottleneck.use_ratio": 0.97},
         ),
-        of_segments(line_use_ratio=0.3),
+        of_segments({"bottleneck.use_ratio": 0.3}),
     ),
     Case(
         Cause.SMALL_QUEUE,
         facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_QUEUE),
-        of_segments(**OF_CHANCE),
+        of_segments(OF_CHANCE),
     ),
     Case(
         Cause.RANDOM_LOSS,
         facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_CHANCE | SINGLE),
-        of_segments(**BURSTS),
+        of_segments(BURSTS),
     ),
     Case(
         Cause.BURST_LOSS,
         facts({"shares": {"loss_recovery": 0.9}}, segments=LOST | OF_CHANCE | BURSTS),
-        of_segments(**SINGLE),
+        of_segments(SINGLE),
     ),
     Case(
         Cause.REORDERING,
         facts(
             {"shares": {"congestion_window": 0.9}},
-            segments={"out_of_order_ratio": 0.2, "lost_ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01},
+            segments={
+                "out_of_order_ratio": 0.2,
+                "losses.ratio": 0.0,
+                "spurious_ratio": 1.0,
+                "retransmitted_ratio": 0.01,
+            },
         ),
-        of_segments(out_of_order_ratio=0.01, lost_ratio=0.01),
+        of_segments({"out_of_order_ratio": 0.01, "losses.ratio": 0.01}),
     ),
     Case(
         Cause.ACK_THINNING,
         facts({"shares": {"congestion_window": 0.9}}, segments={"acks_arrived_ratio": 0.02}),
-        of_segments(acks_arrived_ratio=0.99),
+        of_segments({"acks_arrived_ratio": 0.99}),
     ),
     Case(
         Cause.SLOW_START,
@@ -223,36 +264,36 @@ CASES = (
     Case(
         Cause.PACING_RATE,
         facts(
-            {"shares": {"pacing": 0.95}}, segments={"pacing_bps": 500e6, "pacing_constant_ratio": 1.0}, rate_bps=490e6
+            {"shares": {"pacing": 0.95}}, segments={"pacing.bps": 500e6, "pacing.constant_ratio": 1.0}, rate_bps=490e6
         ),
-        of_segments(pacing_constant_ratio=0.01),
+        of_segments({"pacing.constant_ratio": 0.01}),
     ),
     Case(
         Cause.SENDER_CPU,
-        facts({"shares": {"not_writing": 0.9}, "asleep_ratio": 0.0, "computing_ratio": 0.9}),
-        at_sender(computing_ratio=0.01),
+        facts({"shares": {"not_writing": 0.9}, "calls.asleep_ratio": 0.0, "calls.computing_ratio": 0.9}),
+        at_sender({"calls.computing_ratio": 0.01}),
     ),
     Case(
         Cause.RECEIVER_CPU,
         facts(
             {"shares": {"receive_window_reader": 0.8}},
-            {"shares": {"not_reading": 0.9}, "asleep_ratio": 0.0, "computing_ratio": 0.9},
+            {"shares": {"not_reading": 0.9}, "calls.asleep_ratio": 0.0, "calls.computing_ratio": 0.9},
         ),
-        at_receiver(computing_ratio=0.01),
+        at_receiver({"calls.computing_ratio": 0.01}),
     ),
     Case(
         Cause.SHARED_CPU,
         facts(
-            {"cpus": frozenset({0}), "thread_ratio": 0.45, "run_queue_ratio": 0.5},
-            {"cpus": frozenset({0}), "thread_ratio": 0.45, "run_queue_ratio": 0.5},
+            {"processors.cpus": frozenset({0}), "processors.thread_ratio": 0.45, "processors.run_queue_ratio": 0.5},
+            {"processors.cpus": frozenset({0}), "processors.thread_ratio": 0.45, "processors.run_queue_ratio": 0.5},
             one_machine=True,
         ),
-        at_receiver(cpus=frozenset({1})),
+        at_receiver({"processors.cpus": frozenset({1})}),
     ),
     Case(
         Cause.OTHER_LOAD,
-        facts({"cpus": frozenset({0}), "run_queue_ratio": 0.5, "other_ratio": 0.5}),
-        at_sender(run_queue_ratio=0.01),
+        facts({"processors.cpus": frozenset({0}), "processors.run_queue_ratio": 0.5, "processors.other_ratio": 0.5}),
+        at_sender({"processors.run_queue_ratio": 0.01}),
     ),
     Case(
         Cause.MANY_CONNECTIONS,
@@ -261,31 +302,35 @@ CASES = (
     ),
     Case(
         Cause.SMALL_MTU,
-        facts(ON_CPU | {"mss_bytes": 524}, segments={"segment_bytes_mean": 520.0}),
-        at_sender(mss_bytes=8948),
+        facts(ON_CPU | {"sockets.mss_bytes": 524}, segments={"segment_bytes_mean": 520.0}),
+        at_sender({"sockets.mss_bytes": 8948}),
     ),
     Case(
         Cause.OFFLOADS_OFF,
         facts(
-            ON_CPU | {"mss_bytes": 1448, "call_bytes_mean": 131_072.0},
+            ON_CPU | {"sockets.mss_bytes": 1448, "calls.bytes_mean": 131_072.0},
             segments={"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0},
         ),
-        of_segments(sent_segments_per_packet=40.0, taken_segments_per_packet=40.0),
+        of_segments({"sent_segments_per_packet": 40.0, "taken_segments_per_packet": 40.0}),
     ),
-    Case(Cause.OFFLOADS_OFF, facts(ON_CPU, {"receive_offload": False}), at_receiver(receive_offload=True)),
+    Case(
+        Cause.OFFLOADS_OFF,
+        facts(ON_CPU, {"devices.receive_offload": False}),
+        at_receiver({"devices.receive_offload": True}),
+    ),
     Case(
         Cause.QUICK_ACK,
         facts(ON_CPU, segments={"acks_per_segment": 1.0, "ack_reasons": {"quick": 0.98}}),
-        of_segments(ack_reasons={"second_segment": 0.98}),
+        of_segments({"ack_reasons": {"second_segment": 0.98}}),
     ),
     Case(
         Cause.RECEIVER_LOSS,
         facts(
             {"shares": {"rto_wait": 0.9}},
-            {"dropped_packets": 100},
+            {"devices.dropped_packets": 100},
             segments={"data_packets": 5000, "retransmitted_ratio": 0.02},
         ),
-        at_receiver(dropped_packets=0),
+        at_receiver({"devices.dropped_packets": 0}),
     ),
     Case(
         Cause.RECEIVER_LOSS,
@@ -298,7 +343,7 @@ CASES = (
     Case(
         Cause.BOTTLENECK,
         QUEUED,
-        lambda found: replace(found, sender=replace(found.sender, thread_ratio=0.95)),
+        at_sender(ON_CPU),
     ),
     Case(
         Cause.REORDERING,
@@ -315,17 +360,17 @@ CASES = (
             level="counters",
         ),
         # What was sent again had been lost, so the reordering cost nothing.
-        of_segments(spurious_ratio=0.0),
+        of_segments({"spurious_ratio": 0.0}),
     ),
     Case(
         Cause.PACING_RATE,
         facts(
             {"shares": {"unknown": 0.9}},
             rate_bps=19e6,
-            segments={"pacing_bps": 20e6, "pacing_constant_ratio": 1.0},
+            segments={"pacing.bps": 20e6, "pacing.constant_ratio": 1.0},
             level="counters",
         ),
-        of_segments(pacing_constant_ratio=0.6),
+        of_segments({"pacing.constant_ratio": 0.6}),
     ),
     Case(
         Cause.SLOW_WRITER,
@@ -368,17 +413,17 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_reads_beyond_the_caches_are_named() -> None:
-    found = facts(receiver={"call_bytes_mean": 4e6, "shares": {"read_call": 0.9}, "thread_ratio": 0.95})
+    found = facts(receiver={"calls.bytes_mean": 4e6, "shares": {"read_call": 0.9}, "processors.thread_ratio": 0.95})
     assert judge(found)[0].cause is Cause.READ_SIZE
-    assert judge(at_receiver(call_bytes_mean=65_536.0)(found))[0].cause is Cause.CAPACITY
+    assert judge(at_receiver({"calls.bytes_mean": 65_536.0})(found))[0].cause is Cause.CAPACITY
 
 
 def test_a_paced_sender_that_pauses_is_paced_and_no_line_is_full() -> None:
-    line = {"line_bps": 500e6, "line_steadiness": 0.9, "line_use_ratio": 0.38}
+    line = {"bottleneck.bps": 500e6, "bottleneck.steadiness": 0.9, "bottleneck.use_ratio": 0.38}
     found = facts(
         {"shares": {"pacing": 0.4, "not_writing": 0.6}},
         windows={"rtt_ns_min": MS, "rtt_ns_median": 2 * MS},
-        segments={"pacing_bps": 500e6, "pacing_constant_ratio": 1.0} | line,
+        segments={"pacing.bps": 500e6, "pacing.constant_ratio": 1.0} | line,
         rate_bps=190e6,
     )
     causes = {verdict.cause for verdict in judge(found)}
@@ -388,7 +433,7 @@ def test_a_paced_sender_that_pauses_is_paced_and_no_line_is_full() -> None:
 
 
 def test_a_busy_cpu_alone_is_capacity() -> None:
-    verdicts = judge(facts({"shares": {"write_call": 0.97}, "thread_ratio": 0.98}))
+    verdicts = judge(facts({"shares": {"write_call": 0.97}, "processors.thread_ratio": 0.98}))
     assert [verdict.cause for verdict in verdicts] == [Cause.CAPACITY]
     assert verdicts[0].change is None
 
@@ -407,9 +452,9 @@ def test_without_a_log_confidence_is_lower() -> None:
 
 
 def test_a_gain_ends_where_the_other_end_is_busy() -> None:
-    found = facts({"shares": {"receive_window_buffer": 0.9}}, {"thread_ratio": 0.5})
+    found = facts({"shares": {"receive_window_buffer": 0.9}}, {"processors.thread_ratio": 0.5})
     assert judge(found)[0].predicted_gain == pytest.approx(2.0)
-    assert judge(at_receiver(thread_ratio=0.01)(found))[0].predicted_gain == pytest.approx(10.0)
+    assert judge(at_receiver({"processors.thread_ratio": 0.01})(found))[0].predicted_gain == pytest.approx(10.0)
 
 
 def test_the_change_undoes_what_the_cell_set() -> None:
@@ -430,7 +475,7 @@ def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on
         {"shares": {"rto_wait": 0.9}},
         segments={
             "out_of_order_ratio": 0.2,
-            "lost_ratio": 0.0,
+            "losses.ratio": 0.0,
             "retransmitted_ratio": 0.1,
             "data_packets": 1000,
         },
@@ -448,8 +493,8 @@ def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on
     [
         (OF_EITHER, SINGLE, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.RANDOM_LOSS]),
         (OF_EITHER, BURSTS, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.BURST_LOSS]),
-        (OF_CHANCE, {"loss_burst_odds_log10": -0.5}, [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BURST_LOSS]),
-        (OF_CHANCE, {"loss_burst_odds_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
+        (OF_CHANCE, {"losses.burst_likelihood_log10": -0.5}, [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BURST_LOSS]),
+        (OF_CHANCE, {"losses.burst_likelihood_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
     ],
 )
 def test_what_the_losses_do_not_tell_is_not_known_and_the_candidates_are_named(
@@ -471,7 +516,7 @@ def test_what_is_known_stands_before_what_is_not() -> None:
 
 
 def test_a_queue_and_chance_may_both_have_some_of_the_losses() -> None:
-    both = {"loss_scattered_ratio": 0.6, "loss_scattered_low": 0.4, "loss_scattered_high": 0.75}
+    both = {"losses.random_ratio": 0.6, "losses.random_low": 0.4, "losses.random_high": 0.75}
     verdicts = judge(facts({"shares": {"congestion_window": 0.95}}, segments=LOST | both | SINGLE))
     assert [verdict.cause for verdict in verdicts] == [Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
     assert all(verdict.confidence == "high" for verdict in verdicts)
@@ -479,7 +524,7 @@ def test_a_queue_and_chance_may_both_have_some_of_the_losses() -> None:
 
 def test_a_loss_can_be_looked_up_in_the_log() -> None:
     one = LostRun(connection=3, begin_ns=5 * MS, end_ns=6 * MS, segments=8, rank=0.4)
-    found = LOST | OF_CHANCE | BURSTS | {"loss_examples": (one,)}
+    found = LOST | OF_CHANCE | BURSTS | {"losses.examples": (one,)}
     evidence = judge(facts({"shares": {"loss_recovery": 0.9}}, segments=found))[0].evidence
     placed = [(row.connection, row.from_ns, row.to_ns, row.value) for row in evidence if row.connection is not None]
     assert placed == [(3, 5 * MS, 6 * MS, 8.0)]
@@ -518,12 +563,12 @@ def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, 
 
 def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks() -> None:
     packets = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0, "acks_per_segment": 0.25}
-    sender = ON_CPU | {"call_bytes_mean": 131_072.0, "mss_bytes": 1448}
+    sender = ON_CPU | {"calls.bytes_mean": 131_072.0, "sockets.mss_bytes": 1448}
     found = facts(sender, segments=packets | {"ack_reasons": {"read_call": 0.6, "quick": 0.4}})
     assert {Cause.OFFLOADS_OFF, Cause.QUICK_ACK} <= {verdict.cause for verdict in judge(found)}
     # So many are quick in the first ACKs of hundreds of connections.
-    first = of_segments(ack_reasons={"read_call": 0.9, "quick": 0.1})(found)
-    few = of_segments(acks_per_segment=0.02)(found)
+    first = of_segments({"ack_reasons": {"read_call": 0.9, "quick": 0.1}})(found)
+    few = of_segments({"acks_per_segment": 0.02})(found)
     for other in (first, few):
         assert Cause.QUICK_ACK not in {verdict.cause for verdict in judge(other)}
 
@@ -531,14 +576,14 @@ def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks
 @pytest.mark.parametrize("level", ["segments", "counters"])
 def test_receive_offload_that_is_off_is_told_by_the_device_where_packets_arrive_large(level: str) -> None:
     packets = {"sent_segments_per_packet": 36.0, "taken_segments_per_packet": 36.0} if level == "segments" else {}
-    found = facts(ON_CPU, {"receive_offload": False}, segments=packets, level=level)
+    found = facts(ON_CPU, {"devices.receive_offload": False}, segments=packets, level=level)
     verdict = judge(found)[0]
     assert (verdict.cause, verdict.predicted_gain) == (Cause.OFFLOADS_OFF, None)
     assert [one.table for one in verdict.evidence][:1] == ["devices"]
-    assert judge(at_receiver(receive_offload=True)(found))[0].cause is Cause.CAPACITY
-    assert judge(at_receiver(receive_offload=None)(found))[0].cause is Cause.CAPACITY
+    assert judge(at_receiver({"devices.receive_offload": True})(found))[0].cause is Cause.CAPACITY
+    assert judge(at_receiver({"devices.receive_offload": None})(found))[0].cause is Cause.CAPACITY
     # Whose CPU has time left is not held up by it.
-    idle = replace(found, sender=EndFacts(host="near"))
+    idle = replace(found, sender=HostFacts(host="near"))
     assert Cause.OFFLOADS_OFF not in {one.cause for one in judge(idle)}
 
 
@@ -584,18 +629,18 @@ def test_no_factor_is_named_that_would_change_the_other_end(is_turned: bool, fac
 
 STARVED: dict[str, Any] = {
     "shares": {"not_writing": 0.5, "unknown": 0.45},
-    "cpus": frozenset({0}),
-    "thread_ratio": 0.07,
-    "run_queue_ratio": 0.5,
-    "other_ratio": 0.89,
+    "processors.cpus": frozenset({0}),
+    "processors.thread_ratio": 0.07,
+    "processors.run_queue_ratio": 0.5,
+    "processors.other_ratio": 0.89,
 }
 
 
 def test_a_sender_kept_from_its_cpu_is_not_taken_for_an_idle_application_without_a_log() -> None:
-    reordered = {"out_of_order_ratio": 0.002, "retransmitted_ratio": 0.0001, "lost_ratio": 0.0}
+    reordered = {"out_of_order_ratio": 0.002, "retransmitted_ratio": 0.0001, "losses.ratio": 0.0}
     starved = facts(STARVED, segments=reordered, level="counters")
     assert judge(starved)[0].cause is Cause.OTHER_LOAD
-    alone = at_sender(run_queue_ratio=0.01, other_ratio=0.02)(starved)
+    alone = at_sender({"processors.run_queue_ratio": 0.01, "processors.other_ratio": 0.02})(starved)
     causes = {verdict.cause for verdict in judge(alone)}
     assert Cause.SLOW_WRITER in causes
     assert Cause.OTHER_LOAD not in causes
@@ -652,15 +697,18 @@ def test_what_a_full_line_makes_the_sender_wait_for_is_not_the_acks_doing() -> N
     assert [one.cause for one in judge(thinned)] == [Cause.BOTTLENECK]
 
 
-BUSY: dict[str, Any] = {"thread_ratio": 0.5, "run_queue_ratio": 0.4}
+BUSY: dict[str, Any] = {"processors.thread_ratio": 0.5, "processors.run_queue_ratio": 0.4}
 
 
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        ({"withheld_ratio": 0.4, "other_ratio": 0.45}, "Other programs take 45 %"),
-        ({"withheld_ratio": 0.4, "steal_ratio": 0.4}, "the hypervisor gave 40 % of that CPU to others"),
-        ({"withheld_ratio": 0.4, "other_ratio": 0.0}, "a CPU quota may hold them"),
+        ({"processors.withheld_ratio": 0.4, "processors.other_ratio": 0.45}, "Other programs take 45 %"),
+        (
+            {"processors.withheld_ratio": 0.4, "processors.steal_ratio": 0.4},
+            "the hypervisor gave 40 % of that CPU to others",
+        ),
+        ({"processors.withheld_ratio": 0.4, "processors.other_ratio": 0.0}, "a CPU quota may hold them"),
     ],
 )
 def test_a_cpu_that_is_not_its_own_is_no_capacity(end: dict[str, Any], words: str) -> None:
@@ -668,7 +716,10 @@ def test_a_cpu_that_is_not_its_own_is_no_capacity(end: dict[str, Any], words: st
     assert found.cause is Cause.OTHER_LOAD
     assert words in found.claim
     # Waiting for its own threads is use.
-    assert judge(facts(BUSY | {"withheld_ratio": 0.05}, level="counters", rate_bps=1e9))[0].cause is Cause.CAPACITY
+    assert (
+        judge(facts(BUSY | {"processors.withheld_ratio": 0.05}, level="counters", rate_bps=1e9))[0].cause
+        is Cause.CAPACITY
+    )
 
 
 def test_capacity_is_never_less_than_what_was_measured() -> None:
@@ -679,14 +730,24 @@ def test_capacity_is_never_less_than_what_was_measured() -> None:
 @pytest.mark.parametrize("asked", [None, 11.8e6])
 def test_datagrams_lost_on_the_way_come_before_what_the_sender_does(asked: float | None) -> None:
     lost = replace(AS_ASKED, taken_count=600, taken_bytes=600 * 1_472, asked_bps=asked)
-    sender = {"thread_ratio": 0.9, "call_bytes_mean": 64.0, "calls_count": 100_000, "asleep_ratio": 0.5}
+    sender = {
+        "processors.thread_ratio": 0.9,
+        "calls.bytes_mean": 64.0,
+        "calls.count": 100_000,
+        "calls.asleep_ratio": 0.5,
+    }
     found = judge(facts(sender, transport="udp", datagrams=lost, level="counters"))
     assert [one.cause for one in found] == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.RANDOM_LOSS]
     assert "40 % of the datagrams were lost before the receiving socket" in found[0].claim
 
 
 def test_a_sender_that_sends_what_was_asked_for_is_not_held_by_others() -> None:
-    sender = {"thread_ratio": 0.05, "run_queue_ratio": 0.3, "withheld_ratio": 0.3, "other_ratio": 0.9}
+    sender = {
+        "processors.thread_ratio": 0.05,
+        "processors.run_queue_ratio": 0.3,
+        "processors.withheld_ratio": 0.3,
+        "processors.other_ratio": 0.9,
+    }
     found = judge(facts(sender, transport="udp", datagrams=AS_ASKED, level="counters"))
     assert found[0].claim.startswith("The rate that was asked for is the limit: 11.8 Mbit/s")
     assert Cause.OTHER_LOAD not in {one.cause for one in found}
@@ -700,7 +761,12 @@ def test_requests_under_way_at_once_are_no_pause_of_the_application() -> None:
 
 
 def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
-    shared = {"thread_ratio": 0.52, "run_queue_ratio": 0.45, "withheld_ratio": 0.45, "other_ratio": 0.45}
+    shared = {
+        "processors.thread_ratio": 0.52,
+        "processors.run_queue_ratio": 0.45,
+        "processors.withheld_ratio": 0.45,
+        "processors.other_ratio": 0.45,
+    }
     found = judge(facts({"shares": {"unknown": 0.7, "not_writing": 0.24}, **shared}, level="counters"))
     assert found[0].cause is Cause.OTHER_LOAD
     assert Cause.SENDER_CPU not in {one.cause for one in found}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from whyperf.explain import states
-from whyperf.explain.facts import EndFacts
 from whyperf.explain.rules.finding import state_evidence
 from whyperf.explain.states import ReceiverState, SenderState
+from whyperf.explain.trial_facts import HostFacts
 from whyperf.report.explanation.looks import look_of
 
 GLOSSARY = (Path(__file__).parents[3] / "GLOSSARY.md").read_text()
@@ -28,5 +28,5 @@ def test_no_state_is_left_out() -> None:
 def test_each_state_has_one_name_in_evidence_and_bars() -> None:
     for role, kind in (("sender", SenderState), ("receiver", ReceiverState)):
         for state in kind:
-            end = EndFacts(host="near", shares={state.value: 0.5})
+            end = HostFacts(host="near", shares={state.value: 0.5})
             assert f"«{look_of(state.value, role).name}»" in state_evidence(end, role, state).words

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts, LostRun, SegmentFacts
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, scattered
 from whyperf.explain.gather.losses import Wire, backlog, losses
 from whyperf.explain.gather.segments import Logs, segment_facts
 from whyperf.explain.rules import judge
+from whyperf.explain.trial_facts import Facts, HostFacts, LostRun, SegmentFacts
 
 MS = 1_000_000
 PACKET = 1448
@@ -92,7 +92,7 @@ def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> Logs:
 
 def causes(segments: SegmentFacts) -> list[Cause]:
     """What a sender is told that waited for its congestion window most of the time."""
-    sender = EndFacts(host="near", shares={"congestion_window": 0.9})
+    sender = HostFacts(host="near", shares={"congestion_window": 0.9})
     return [one.cause for one in judge(Facts("log", life_ns=1000 * MS, sender=sender, segments=segments))]
 
 
@@ -112,13 +112,13 @@ def test_the_losses_of_a_second_tell_what_took_them(drops: Callable[[], Drops], 
 
 def test_connections_before_one_queue_are_seen_together() -> None:
     found = segment_facts(logs(tail_drop(18), turns=60, seed=1, connections=2))
-    assert (found.loss_scattered_high or 1) <= 0.5
-    assert found.loss_examples
+    assert (found.losses.random_high or 1) <= 0.5
+    assert found.losses.examples
 
 
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
     few = [segment_facts(logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
-    lossy = [one for one in few if one.loss_events]
+    lossy = [one for one in few if one.losses.events]
     told = [causes(one)[0] for one in lossy]
     assert Cause.NOT_KNOWN in told
     # Said by chance rarely: that a queue takes them, or that they come singly.

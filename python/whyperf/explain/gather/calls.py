@@ -1,38 +1,16 @@
 """What an end's threads did in and between their read and write calls."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.trial_facts import Calls
 
 _COLUMNS = (
     *("thread", "call", "start_mono_ns", "end_mono_ns", "moved_bytes", "outcome", "blocked_ns", "preempted_ns"),
     *("softirq_ns", "waited_before_ns", "runnable_before_ns", "softirq_before_ns"),
 )
 _SPENT = ("blocked_ns", "preempted_ns", "softirq_ns", "waited_before_ns", "runnable_before_ns", "softirq_before_ns")
-
-
-@dataclass(frozen=True)
-class Calls:
-    """Of the calls that move the payload this end's way. Ratios are of the threads' time from their first call to their
-    last: `in_call_ratio` in a call and on a CPU, `asleep_ratio` asleep before such a call, `asleep_other_ratio`
-    before another (an answer is waited for), `computing_ratio` running between calls, `runnable_ratio` wanting a CPU,
-    `in_softirqs_ratio` under softirqs that came in a call. `wakeups_per_s` is how often a thread slept in or before a
-    call.
-    """
-
-    count: int | None = None
-    bytes_mean: float | None = None
-    ns_mean: float | None = None
-    in_call_ratio: float | None = None
-    asleep_ratio: float | None = None
-    asleep_other_ratio: float | None = None
-    computing_ratio: float | None = None
-    runnable_ratio: float | None = None
-    in_softirqs_ratio: float | None = None
-    wakeups_per_s: float | None = None
 
 
 def calls(trial: FlowTrial, end: FlowEnd) -> Calls:

@@ -13,8 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.gather.rates import HEADERS_BYTES, LineRate
+from whyperf.explain.gather.rates import HEADERS_BYTES
 from whyperf.explain.gather.table import read_columns
+from whyperf.explain.trial_facts import BottleneckRate
 
 Floats = NDArray[np.float64]
 
@@ -74,21 +75,21 @@ class Steps:
         return self.backlogged_ratio >= MIN_BACKLOGGED_RATIO and self.window_segments >= MIN_WINDOW_SEGMENTS
 
 
-def delivered_line(trial: FlowTrial, sender: FlowEnd) -> LineRate:
-    """The bottleneck's rate, headers included; `LineRate()` where none shows.
+def delivered_line(trial: FlowTrial, sender: FlowEnd) -> BottleneckRate:
+    """The bottleneck's rate, headers included; `BottleneckRate()` where none shows.
 
     Raises:
         RecordError: the table cannot be read.
     """
     steps = _steps(trial, sender)
-    return LineRate() if steps is None else line_of_steps(steps)
+    return BottleneckRate() if steps is None else line_of_steps(steps)
 
 
-def line_of_steps(steps: Steps) -> LineRate:
-    """The highest rate, if the sender often had just this one and a queue stood then; else `LineRate()`."""
+def line_of_steps(steps: Steps) -> BottleneckRate:
+    """The highest rate, if the sender often had just this one and a queue stood then; else `BottleneckRate()`."""
     rates = steps.rates_bps
     if rates.size < MIN_STEPS or not steps.can_fill_path:
-        return LineRate()
+        return BottleneckRate()
     ordered = np.sort(rates)
     inside = np.searchsorted(ordered, ordered * NEAR_RATIO, side="right") - np.arange(rates.size)
     lowest = ordered[rates.size - 1 - int(np.argmax(inside[::-1]))]
@@ -96,11 +97,11 @@ def line_of_steps(steps: Steps) -> LineRate:
     line = float(np.median(rates[at_line]))
     above = float((rates > line * NEAR_RATIO).mean())
     if at_line.sum() < MIN_AT_LINE or at_line.mean() < MIN_AT_LINE_RATIO or above > MAX_ABOVE_RATIO or line <= 0:
-        return LineRate()
+        return BottleneckRate()
     if np.median(steps.queue_ratios[at_line]) < MIN_QUEUE_RATIO:
-        return LineRate()
+        return BottleneckRate()
     with_headers = (steps.mss_bytes + HEADERS_BYTES) / steps.mss_bytes
-    return LineRate(line * with_headers, float(at_line.mean()), min(1.0, float(rates.mean()) / line))
+    return BottleneckRate(line * with_headers, float(at_line.mean()), min(1.0, float(rates.mean()) / line))
 
 
 def _steps(trial: FlowTrial, sender: FlowEnd) -> Steps | None:

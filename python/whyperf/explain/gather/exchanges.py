@@ -3,8 +3,8 @@
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
-from whyperf.explain.facts import DatagramFacts, ExchangeFacts
 from whyperf.explain.gather.table import read_columns
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts
 
 _ASKER = "near"
 """The end that begins a workload's transactions, and so times them."""

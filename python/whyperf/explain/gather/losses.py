@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.explain.facts import LostRun
 from whyperf.explain.gather.rates import HEADERS_BYTES
+from whyperf.explain.trial_facts import LostRun
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -10,6 +10,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import read_columns
+from whyperf.explain.trial_facts import Processors
 
 _BUSY = ("user_ns", "system_ns", "irq_ns", "softirq_ns")
 _WALL = (pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)).alias("wall_ns")
@@ -17,22 +18,6 @@ _SPAN = ("phase", "start_mono_ns", "end_mono_ns")
 
 LEAST_TICKED_NS = 100_000_000
 """Ten ticks of the kernel's accounting: shorter times of CPUs say nothing."""
-
-
-@dataclass(frozen=True)
-class Processors:
-    """Ratios of the measured phase; None where nothing tells. `own_softirq_ratio` is of the CPUs that the threads ran
-    on."""
-
-    thread_ratio: float | None = None
-    run_queue_ratio: float | None = None
-    busy_ratio: float | None = None
-    softirq_ratio: float | None = None
-    own_softirq_ratio: float | None = None
-    other_ratio: float | None = None
-    steal_ratio: float | None = None
-    withheld_ratio: float | None = None
-    cpus: frozenset[int] = frozenset()
 
 
 def processors(trial: FlowTrial, end: FlowEnd) -> Processors:

@@ -4,10 +4,10 @@ Segments that follow one another closely leave a bottleneck one serialization ti
 (packet pairs: Keshav, SIGCOMM 1991). The most frequent rate of pairs is therefore the line's, whatever the mean rate.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+
+from whyperf.explain.trial_facts import BottleneckRate
 
 LEAST_PAIRS = 50
 """Fewer say nothing of what is most frequent."""
@@ -21,18 +21,7 @@ HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps."""
 
 
-@dataclass(frozen=True)
-class LineRate:
-    """`bps`: the most frequent rate of pairs of segments; `steadiness`: the part of the pairs that have about it;
-    `use_ratio`: all that arrived over what the line could have carried. None where too little arrived.
-    """
-
-    bps: float | None = None
-    steadiness: float | None = None
-    use_ratio: float | None = None
-
-
-def line_rate(arrived: pl.DataFrame) -> LineRate:
+def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
     """Of data packets in the order of arrival: time_ns, payload_bytes, wire_segments; all connections share a line."""
     time = arrived["time_ns"].to_numpy()
     counts = arrived["wire_segments"].cast(pl.Int64).to_numpy()
@@ -40,20 +29,20 @@ def line_rate(arrived: pl.DataFrame) -> LineRate:
     spans = np.diff(time)
     kept = spans > 0
     if int(kept.sum()) < LEAST_PAIRS:
-        return LineRate()
+        return BottleneckRate()
     every = sizes[1:][kept] * 8e9 / spans[kept]
     life = int(time[-1] - time[0])
     mean = float(sizes[1:].sum()) * 8e9 / max(1, life)
     # Pauses between bursts are no rate of a line: it carries more than what came in all, and no less than most pairs.
     rates = every[every > max(mean / NEAR_RATIO, float(np.quantile(every, 0.75)) / 2)]
     if rates.size < LEAST_PAIRS / 4:
-        return LineRate()
+        return BottleneckRate()
     classes = np.floor(np.log(rates) / np.log(STEP_RATIO)).astype(np.int64)
     classes -= classes.min()
     smooth = np.convolve(np.bincount(classes), (1, 1, 1), mode="same")
     found = rates[np.abs(classes - int(smooth.argmax())) <= 1]
     line = float(np.median(found))
     if line > MOST_BPS:
-        return LineRate()
+        return BottleneckRate()
     near = (every > line / NEAR_RATIO) & (every < line * NEAR_RATIO)
-    return LineRate(line, float(near.mean()), mean / line)
+    return BottleneckRate(line, float(near.mean()), mean / line)

@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial, read_log
-from whyperf.explain.facts import SegmentFacts, WindowFacts
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
-from whyperf.explain.gather.rates import line_rate
+from whyperf.explain.gather.rates import bottleneck_rate
+from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
-from whyperf.explain.gather.turns import turns
+from whyperf.explain.trial_facts import Losses, SegmentFacts, WindowFacts
 
 _SENT = (
     *("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "retransmission"),
@@ -79,8 +79,6 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         return SegmentFacts()
     again = data.filter(pl.col("retransmission").is_not_null())
     segments, packets = int(data.select(_WIRE.sum()).item()), data.height
-    rate, constant = pacing(data)
-    both = turns(logs.sent)
     facts = SegmentFacts(
         data_segments=segments,
         data_packets=packets,
@@ -89,14 +87,8 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         retransmitted_ratio=float(again.select(_WIRE.sum()).item()) / max(1, segments),
         timeouts=again.filter(pl.col("retransmission") == "timeout").height,
         data_back_packets=logs.sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
-        pacing_bps=rate,
-        pacing_constant_ratio=constant,
-        answer_ratio=both.answer_ratio,
-        think_ratio=both.think_ratio,
-        turn_ns=both.turn_ns,
-        exchange_ns=both.exchange_ns,
-        answer_ns=both.answer_ns,
-        think_ns=both.think_ns,
+        pacing=pacing(data),
+        cycle=request_cycle(logs.sent),
     )
     return facts if logs.taken is None else _of_both(facts, logs.sent, data, logs.taken)
 
@@ -112,27 +104,27 @@ def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken:
     reasons = acks.group_by(pl.col("ack_reason").cast(pl.String)).len()
     # A log with gaps at the receiver looks like loss; what was not sent again was not lost.
     lost_bytes = min(again_bytes, max(0.0, sent_bytes - arrived_bytes))
+    held, released = _held(taken)
     facts = replace(
         facts,
         taken_segments_per_packet=segments / arrived.height if arrived.height else None,
-        lost_ratio=lost_bytes / sent_bytes if sent_bytes else None,
+        losses=Losses(ratio=lost_bytes / sent_bytes if sent_bytes else None),
         out_of_order_ratio=_out_of_order(arrived),
         spurious_ratio=max(0.0, 1 - lost_bytes / again_bytes) if again_bytes else None,
         acks_arrived_ratio=came_back / acks.height if acks.height else None,
         acks_per_segment=acks.height / segments if segments else None,
         ack_reasons={reason: number / acks.height for reason, number in reasons.iter_rows()},
+        held_ratio=held,
+        released_bytes=released,
+        bottleneck=bottleneck_rate(arrived),
     )
-    held, released = _held(taken)
-    facts = replace(facts, held_ratio=held, released_bytes=released)
-    line = line_rate(arrived)
-    facts = replace(facts, line_bps=line.bps, line_steadiness=line.steadiness, line_use_ratio=line.use_ratio)
     return facts if not again_bytes else _with_losses(facts, data, arrived)
 
 
 def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame) -> SegmentFacts:
     """The losses of the connections that sent most."""
     most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
-    rate = None if facts.line_bps is None else facts.line_bps / 8e9
+    rate = None if facts.bottleneck.bps is None else facts.bottleneck.bps / 8e9
     wires = {}
     for connection in most["connection"].to_list()[:MOST_CONNECTIONS]:
         one = pl.col("connection") == connection
@@ -148,17 +140,19 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     lost_ratio = lost / max(1, sent)
     return replace(
         facts,
-        lost_ratio=lost_ratio,
         spurious_ratio=max(0.0, 1 - lost / max(1.0, (facts.retransmitted_ratio or 0.0) * sent)),
-        loss_events=len(events),
-        loss_runs=len(runs),
-        lost_segments_per_run=float(np.average(sizes, weights=weights)) if runs else None,
-        loss_backlog_rank=sum(ranks) / len(ranks) if ranks else None,
-        loss_scattered_ratio=None if by_chance is None else by_chance.mean,
-        loss_scattered_low=None if by_chance is None else by_chance.low,
-        loss_scattered_high=None if by_chance is None else by_chance.high,
-        loss_burst_odds_log10=burst_odds_log10(sizes, weights, lost_ratio) if runs else None,
-        loss_examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MOST_EXAMPLES]),
+        losses=Losses(
+            ratio=lost_ratio,
+            events=len(events),
+            runs=len(runs),
+            segments_per_run=float(np.average(sizes, weights=weights)) if runs else None,
+            backlog_rank=sum(ranks) / len(ranks) if ranks else None,
+            random_ratio=None if by_chance is None else by_chance.mean,
+            random_low=None if by_chance is None else by_chance.low,
+            random_high=None if by_chance is None else by_chance.high,
+            burst_likelihood_log10=burst_odds_log10(sizes, weights, lost_ratio) if runs else None,
+            examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MOST_EXAMPLES]),
+        ),
     )
 
 

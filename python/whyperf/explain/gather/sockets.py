@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.facts import WindowFacts
 from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.trial_facts import Pacing, Sockets, WindowFacts
 
 _COUNTS = ("retransmitted_segments", "data_segments_out", "duplicate_sacks_count", "reordering_events_count")
 _FLOWS = (
@@ -27,21 +27,6 @@ _LEAST_RTT_NS = 1
 STEP_NS = 500_000_000
 """Some round trips of most paths: what fills a hole in the sequence is acknowledged all at once."""
 LEAST_STEPS = 10
-
-
-@dataclass(frozen=True)
-class Sockets:
-    """Of one end. Counts are of the connections' whole lives."""
-
-    connections: int = 0
-    life_ns: int = 0
-    payload_bytes: int = 0
-    calls_count: int | None = None
-    buffer_bytes: int | None = None
-    clamp_bytes: int | None = None
-    mss_bytes: int | None = None
-    no_delay: bool | None = None
-    transport: str | None = None
 
 
 def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
@@ -75,7 +60,6 @@ class Sampled:
         data_segments: data segments sent, and `retransmitted_segments` of them more than once.
         duplicate_sacks: segments that the receiver reported to have come twice (RFC 2883); None on an old record.
         reordering_events: times that the sender saw reordering; None on an old record.
-        pacing_bps: the most frequent pacing rate of a connection, and the part of the samples that have it.
     """
 
     windows: WindowFacts = field(default_factory=WindowFacts)
@@ -83,8 +67,7 @@ class Sampled:
     retransmitted_segments: int | None = None
     duplicate_sacks: int | None = None
     reordering_events: int | None = None
-    pacing_bps: float | None = None
-    pacing_constant_ratio: float | None = None
+    pacing: Pacing = field(default_factory=Pacing)
 
     @property
     def retransmitted_ratio(self) -> float | None:
@@ -126,19 +109,18 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
     again, data, twice, reordered = (
         _whole(first(last, pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()))) for name in _COUNTS
     )
-    rate, constant = pacing(info)
-    return Sampled(windows, data, again, twice, reordered, rate, constant)
+    return Sampled(windows, data, again, twice, reordered, pacing(info))
 
 
-def pacing(rows: pl.DataFrame) -> tuple[float | None, float | None]:
+def pacing(rows: pl.DataFrame) -> Pacing:
     """The pacing rate in bit/s that most samples or segments have, and the part of them that have it."""
     # Of a record from before there was this column it has no type.
     rates = rows["pacing_rate_bytes_per_second"].cast(pl.UInt64).drop_nulls()
     rates = rates.filter(rates < UNLIMITED)
     if rates.is_empty():
-        return None, None
+        return Pacing()
     value, number = rates.value_counts(sort=True).row(0)
-    return float(value) * 8, float(number) / rows.height
+    return Pacing(float(value) * 8, float(number) / rows.height)
 
 
 def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:

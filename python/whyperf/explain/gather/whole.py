@@ -1,6 +1,7 @@
 """All facts of a trial."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,17 +9,16 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
-from whyperf.explain.facts import EndFacts, Facts, SegmentFacts
-from whyperf.explain.gather.calls import Calls, calls
+from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import delivered_line
 from whyperf.explain.gather.exchanges import datagrams, exchanges
-from whyperf.explain.gather.processors import Processors, processors
-from whyperf.explain.gather.rates import LineRate
+from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
-from whyperf.explain.gather.sockets import Sampled, Sockets, sampled, sockets
+from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.model import Budget, Pattern
 from whyperf.explain.states import SenderState
+from whyperf.explain.trial_facts import BottleneckRate, Devices, Facts, HostFacts, SegmentFacts, Sockets
 from whyperf.record import RECORD_VERSION
 
 
@@ -47,7 +47,7 @@ def gather_facts(
     seen = sampled(trial, sender)
     logs = read_logs(trial, sender, receiver)
     if logs is None:
-        line = LineRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
+        line = BottleneckRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
         windows, segments = seen.windows, _counted(trial, seen, line)
     else:
         windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
@@ -63,7 +63,7 @@ def gather_facts(
         one_machine=one_machine,
         is_turned=trial.is_turned,
         sender=_end(trial, sender, sent, budgets),
-        receiver=EndFacts() if receiver is None else _end(trial, receiver, taken, budgets),
+        receiver=HostFacts() if receiver is None else _end(trial, receiver, taken, budgets),
         windows=windows,
         segments=segments,
         transport=transport,
@@ -127,9 +127,8 @@ def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
 _OF_DEVICES = ("rx_packets", "tx_packets", "tx_dropped_packets", "rx_dropped_packets", "gro")
 
 
-def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) -> EndFacts:
+def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) -> HostFacts:
     states = [budget for budget in budgets.budgets if budget.host == end.host]
-    busy = processors(trial, end)
     called = calls(trial, end)
     devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
@@ -138,51 +137,20 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
     merges = first(devices, pl.col("gro").cast(pl.UInt8).sort_by(packets).last())
     count = own.calls_count if called.count is None else called.count
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
-    return EndFacts(
+    return HostFacts(
         host=end.host,
         shares=shares_of(states),
         spells=_spells_of(states),
         longest=budgets.longest.get(end.host, {}),
-        thread_ratio=busy.thread_ratio,
-        run_queue_ratio=busy.run_queue_ratio,
-        busy_ratio=busy.busy_ratio,
-        softirq_ratio=busy.softirq_ratio,
-        other_ratio=busy.other_ratio,
-        steal_ratio=busy.steal_ratio,
-        withheld_ratio=busy.withheld_ratio,
-        cpus=busy.cpus,
-        buffer_bytes=own.buffer_bytes,
-        clamp_bytes=own.clamp_bytes,
-        calls_count=count,
-        call_bytes_mean=mean,
-        call_ns_mean=called.ns_mean,
-        in_call_ratio=called.in_call_ratio,
-        payload_ratio=_payload_ratio(called, busy),
-        wakeups_per_s=called.wakeups_per_s,
-        asleep_ratio=called.asleep_ratio,
-        asleep_other_ratio=called.asleep_other_ratio,
-        computing_ratio=called.computing_ratio,
-        runnable_ratio=called.runnable_ratio,
-        device_packets=None if through is None else round(through),
-        dropped_packets=None if dropped is None else round(dropped),
-        receive_offload=None if merges is None else bool(merges),
-        no_delay=own.no_delay,
-        mss_bytes=own.mss_bytes,
+        processors=processors(trial, end),
+        calls=replace(called, count=count, bytes_mean=mean),
+        sockets=own,
+        devices=Devices(
+            sent_packets=None if through is None else round(through),
+            dropped_packets=None if dropped is None else round(dropped),
+            receive_offload=None if merges is None else bool(merges),
+        ),
     )
-
-
-def _payload_ratio(called: Calls, busy: Processors) -> float | None:
-    """Calls less the softirqs that came in them, and softirqs; None without a log of calls.
-
-    The clock of a call runs on while a virtual machine's CPU does not; that of the thread, which is exact, bounds it.
-    """
-    if called.in_call_ratio is None:
-        return None
-    within = called.in_softirqs_ratio or 0.0
-    own = max(0.0, called.in_call_ratio - within)
-    if busy.thread_ratio is not None:
-        own = min(own, busy.thread_ratio)
-    return min(1.0, own + max(within, busy.own_softirq_ratio or 0.0))
 
 
 def shares_of(budgets: list[Budget]) -> dict[str, float]:
@@ -215,7 +183,7 @@ def _is_held(budgets: TrialBudgets, host: str) -> bool:
     return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
 
 
-def _counted(trial: FlowTrial, seen: Sampled, line: LineRate) -> SegmentFacts:
+def _counted(trial: FlowTrial, seen: Sampled, line: BottleneckRate) -> SegmentFacts:
     """Below the log: what counters and TCP_INFO show of segments."""
     found = flow_facts(trial, whole_life=True)
 
@@ -242,11 +210,8 @@ def _counted(trial: FlowTrial, seen: Sampled, line: LineRate) -> SegmentFacts:
         out_of_order_ratio=_over(_reordered(late, seen.retransmitted_segments), merged or taken),
         reordering_events=seen.reordering_events,
         spurious_ratio=seen.spurious_ratio,
-        pacing_bps=seen.pacing_bps,
-        pacing_constant_ratio=seen.pacing_constant_ratio,
-        line_bps=line.bps,
-        line_steadiness=line.steadiness,
-        line_use_ratio=line.use_ratio,
+        pacing=seen.pacing,
+        bottleneck=line,
         acks_arrived_ratio=None if came is None else _over(came, acks),
         acks_per_segment=_over(acks, taken),
         ack_reasons={name: value / acks for name, value in reasons.items()} if acks else {},

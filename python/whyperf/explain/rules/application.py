@@ -2,7 +2,6 @@
 
 from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, ExchangeFacts, Facts
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.datagrams import is_dropping
 from whyperf.explain.rules.finding import (
@@ -17,6 +16,7 @@ from whyperf.explain.rules.finding import (
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import ExchangeFacts, Facts, HostFacts
 
 MOST_SEGMENT_BYTES = 1024
 """Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""
@@ -44,20 +44,20 @@ def _answers(facts: Facts) -> bool:
     if facts.level != "segments":
         return facts.exchanges is not None
     told = facts.segments
-    turns = (told.answer_ratio or 0.0) + (told.think_ratio or 0.0)
+    turns = told.cycle.waiting_ratio
     return (told.data_back_packets or 0) >= LEAST_ANSWERS and turns >= 0.1
 
 
 def _pausing(facts: Facts) -> float:
     """Part of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
     idle = facts.sender.ratio(S.NOT_WRITING)
-    if facts.sender.asleep_ratio is not None:
-        return min(idle, facts.sender.asleep_ratio)
+    if facts.sender.calls.asleep_ratio is not None:
+        return min(idle, facts.sender.calls.asleep_ratio)
     idle = limited = max(idle, _application_limited(facts))
-    waited = facts.sender.run_queue_ratio or 0.0
-    if facts.sender.thread_ratio is not None:
-        idle = min(idle, 1 - facts.sender.thread_ratio - waited)
-    if (facts.sender.other_ratio or 0.0) >= BUSY_RATIO:
+    waited = facts.sender.processors.run_queue_ratio or 0.0
+    if facts.sender.processors.thread_ratio is not None:
+        idle = min(idle, 1 - facts.sender.processors.thread_ratio - waited)
+    if (facts.sender.processors.other_ratio or 0.0) >= BUSY_RATIO:
         # A sender that others keep off the CPU has nothing more to send either: that time is theirs.
         idle = min(idle, limited - waited)
     return max(0.0, idle)
@@ -89,8 +89,8 @@ def slow_writer(facts: Facts) -> Finding | None:
         limited = facts.windows.application_limited_ratio or 0.0
         words = f"In {percent(limited)} of the samples the sender's kernel had too little to send."
         evidence.append(figure(words, WINDOWS, facts.sender, limited, "ratio"))
-    if facts.sender.asleep_ratio is not None:
-        asleep = facts.sender.asleep_ratio
+    if facts.sender.calls.asleep_ratio is not None:
+        asleep = facts.sender.calls.asleep_ratio
         words = f"Its threads slept {percent(asleep)} of the time before writes."
         evidence.append(figure(words, "calls", facts.sender, asleep, "ratio"))
     return Finding(
@@ -100,7 +100,7 @@ def slow_writer(facts: Facts) -> Finding | None:
         lost,
         # A log without calls does not tell a writer that waits for room in its buffer from one that sleeps; calls do,
         # and so do the kernel's clocks.
-        0.45 if facts.level == "segments" and facts.sender.asleep_ratio is None else 0.95,
+        0.45 if facts.level == "segments" and facts.sender.calls.asleep_ratio is None else 0.95,
         tuple(evidence),
         "Data waits in the send buffer while the rate is as low.",
         gain.of_ends(facts),
@@ -111,7 +111,7 @@ def think_time(facts: Facts) -> Finding | None:
     """The application pauses after an answer before it asks again."""
     if facts.level != "segments":
         return _counted_think_time(facts)
-    thinks = facts.segments.think_ratio
+    thinks = facts.segments.cycle.think_ratio
     if not _answers(facts) or thinks is None or thinks < 0.1:
         return None
     lost = min(thinks, _pausing(facts))
@@ -165,7 +165,7 @@ def round_trip(facts: Facts) -> Finding | None:
     """Request, answer, request: one exchange in a round trip."""
     if facts.level != "segments":
         return _counted_round_trip(facts)
-    waits, trip = facts.segments.answer_ratio, facts.windows.rtt_ns_min
+    waits, trip = facts.segments.cycle.answer_ratio, facts.windows.rtt_ns_min
     back = facts.segments.data_back_packets
     if not _answers(facts) or waits is None or waits < 0.1 or not trip or not back:
         return None
@@ -225,10 +225,10 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
 def slow_reader(facts: Facts) -> Finding | None:
     """Payload waits, the application sleeps, and the window closes."""
     idle = facts.receiver.ratio(R.NOT_READING)
-    if facts.receiver.asleep_ratio is not None:
-        idle = min(idle, facts.receiver.asleep_ratio)
-    elif facts.receiver.thread_ratio is not None:
-        idle = min(idle, 1 - facts.receiver.thread_ratio)
+    if facts.receiver.calls.asleep_ratio is not None:
+        idle = min(idle, facts.receiver.calls.asleep_ratio)
+    elif facts.receiver.processors.thread_ratio is not None:
+        idle = min(idle, 1 - facts.receiver.processors.thread_ratio)
     waits = facts.sender.ratio(*READER_STATES)
     lost = clipped(idle)
     if lost < 0.1:
@@ -250,12 +250,12 @@ def slow_reader(facts: Facts) -> Finding | None:
 
 def tiny_writes(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the sender's CPU does."""
-    size = facts.sender.call_bytes_mean
+    size = facts.sender.calls.bytes_mean
     if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "sender"):
         return None
     if _exchanges(facts) is not None or is_dropping(facts):
         return None
-    back, calls = facts.segments.data_back_packets, facts.sender.calls_count
+    back, calls = facts.segments.data_back_packets, facts.sender.calls.count
     if _answers(facts) and back and calls and calls < LEAST_WRITES_PER_ANSWER * back:
         return None
     return _tiny(facts, Cause.TINY_WRITES, "sender", "write", size)
@@ -263,13 +263,13 @@ def tiny_writes(facts: Facts) -> Finding | None:
 
 def tiny_reads(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the receiver's CPU does."""
-    size = facts.receiver.call_bytes_mean
+    size = facts.receiver.calls.bytes_mean
     if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "receiver"):
         return None
     if _exchanges(facts) is not None or facts.datagrams is not None:
         # An answer is as large as it is, and a datagram is read by itself.
         return None
-    sent = facts.sender.call_bytes_mean
+    sent = facts.sender.calls.bytes_mean
     # A reader that keeps up gets what was written: then the writes are small.
     if sent is not None and size >= 0.5 * sent and facts.sender.ratio(*READER_STATES) < 0.3:
         return None
@@ -280,13 +280,13 @@ def _is_calling(facts: Facts, role: str) -> bool:
     """Whether that end's CPU is the limit, in its calls."""
     end = facts.sender if role == "sender" else facts.receiver
     share = end.ratio(S.WRITE_CALL) if role == "sender" else end.ratio(R.READ_CALL)
-    return max(share, end.in_call_ratio or 0.0, end.wanted_ratio or 0.0) >= 0.4
+    return max(share, end.calls.in_call_ratio or 0.0, end.wanted_ratio or 0.0) >= 0.4
 
 
 def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Finding:
     end = facts.sender if role == "sender" else facts.receiver
     # Copying takes a fraction of a ns a byte; a call some hundred ns at least.
-    each = end.call_ns_mean or facts.life_ns / max(1, end.calls_count or 1)
+    each = end.calls.ns_mean or facts.life_ns / max(1, end.calls.count or 1)
     wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.995)
     lost = wasted * _calling_share(end)
     return Finding(
@@ -296,12 +296,12 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
         lost,
         0.95,
         (
-            figure(f"{end.calls_count or 0:,} {call} calls of {octets(round(size))}.", "flows", end, size, "bytes"),
+            figure(f"{end.calls.count or 0:,} {call} calls of {octets(round(size))}.", "flows", end, size, "bytes"),
             figure(
-                f"Its thread was on a CPU {percent(end.thread_ratio or 0)} of the time.",
+                f"Its thread was on a CPU {percent(end.processors.thread_ratio or 0)} of the time.",
                 "threads",
                 end,
-                end.thread_ratio,
+                end.processors.thread_ratio,
                 "ratio",
             ),
         ),
@@ -323,17 +323,17 @@ def _of_larger_calls(facts: Facts, role: str, size: float) -> gain.Gain | None:
     return None if calls is None else gain.least((calls, gain.of_ends(facts, saved="receiver")))
 
 
-def _calling_share(end: EndFacts) -> float:
+def _calling_share(end: HostFacts) -> float:
     """What part of its time the end calls, of what other programs leave it; all of it where its calls are not known."""
-    if end.in_call_ratio is None:
+    if end.calls.in_call_ratio is None:
         return 1.0
-    called = end.in_call_ratio + (end.computing_ratio or 0.0)
-    return clipped(called / max(0.05, 1 - (end.runnable_ratio or 0.0)))
+    called = end.calls.in_call_ratio + (end.calls.computing_ratio or 0.0)
+    return clipped(called / max(0.05, 1 - (end.calls.runnable_ratio or 0.0)))
 
 
 def huge_reads(facts: Facts) -> Finding | None:
     """Read calls so large that what they copy no longer fits the CPU's caches."""
-    size = facts.receiver.call_bytes_mean
+    size = facts.receiver.calls.bytes_mean
     if size is None or size < HUGE_READ_BYTES or not _is_calling(facts, "receiver"):
         return None
     return Finding(

@@ -2,13 +2,13 @@
 
 from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.pattern import turn_words
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts
 
 LEAST_WRITES = 4
 """Writes that a window of few segments must hold, or a part of it stays empty: stop-and-go."""
@@ -31,9 +31,9 @@ def receive_buffer(facts: Facts) -> Finding | None:
         most = f"never announced more than {octets(window)}"
         words = f"The receiver {most}." if usual in {None, window} else f"The receiver {most}, usually {octets(usual)}."
         evidence.append(figure(words, WINDOWS, facts.sender, window, "bytes"))
-    if facts.receiver.buffer_bytes is not None:
-        words = f"Its receive buffer is {octets(facts.receiver.buffer_bytes)}, as the kernel reports it."
-        evidence.append(figure(words, "flows", facts.receiver, facts.receiver.buffer_bytes, "bytes"))
+    if facts.receiver.sockets.buffer_bytes is not None:
+        words = f"Its receive buffer is {octets(facts.receiver.sockets.buffer_bytes)}, as the kernel reports it."
+        evidence.append(figure(words, "flows", facts.receiver, facts.receiver.sockets.buffer_bytes, "bytes"))
     if trip is not None:
         words = f"A round trip takes {seconds(trip)}."
         evidence.append(figure(words, WINDOWS, facts.sender, trip, "ns"))
@@ -53,7 +53,7 @@ def receive_buffer(facts: Facts) -> Finding | None:
 def send_buffer(facts: Facts) -> Finding | None:
     """All that the send buffer holds is on its way, and the application waits for room."""
     lost = facts.sender.ratio(S.SEND_BUFFER)
-    buffer, flight = facts.sender.buffer_bytes, facts.windows.flight_bytes_max
+    buffer, flight = facts.sender.sockets.buffer_bytes, facts.windows.flight_bytes_max
     if lost < 0.05 or (is_on_cpu(facts) and (buffer or 0) >= LARGE_BUFFER_BYTES):
         return None
     evidence = [state_evidence(facts.sender, "sender", S.SEND_BUFFER)]
@@ -86,7 +86,11 @@ def send_buffer(facts: Facts) -> Finding | None:
 def write_window_mismatch(facts: Facts) -> Finding | None:
     """A window that holds few writes and few segments: each waits for the acknowledgment of the one before."""
     lost = facts.sender.ratio(S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.NAGLE, S.ZERO_WINDOW, S.RECEIVE_WINDOW_READER)
-    window, write, mss = facts.windows.announced_bytes_max, facts.sender.call_bytes_mean, facts.sender.mss_bytes
+    window, write, mss = (
+        facts.windows.announced_bytes_max,
+        facts.sender.calls.bytes_mean,
+        facts.sender.sockets.mss_bytes,
+    )
     if lost < 0.1 or window is None or write is None or not mss:
         return None
     # Writes much larger than the window are cut to fit it: that is a small buffer, not a mismatch.
@@ -153,7 +157,7 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
 def _kept(facts: Facts) -> float:
     """What part of an exchange is left without the wait: from what left last to the answer, and on to the next."""
     told = facts.segments
-    turns = (told.answer_ratio or 0.0) + (told.think_ratio or 0.0)
+    turns = told.cycle.waiting_ratio
     return turns or max(1e-3, 1 - _held(facts))
 
 
@@ -168,7 +172,7 @@ def _held(facts: Facts) -> float:
 
 def _is_nagle(facts: Facts) -> bool:
     """Whether what waits for the timer is a short segment of a connection that has Nagle's rule on."""
-    if facts.sender.no_delay:
+    if facts.sender.sockets.no_delay:
         return False
     held, others = (
         facts.sender.ratio(S.NAGLE),
@@ -176,7 +180,7 @@ def _is_nagle(facts: Facts) -> bool:
     )
     if held or others:
         return held > others
-    size, mss = facts.segments.released_bytes, facts.sender.mss_bytes
+    size, mss = facts.segments.released_bytes, facts.sender.sockets.mss_bytes
     return size is not None and mss is not None and size < mss
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.model import Change, Level
 from whyperf.explain.rules.commands import (
     DEVICE,
@@ -22,6 +21,7 @@ from whyperf.explain.rules.commands import (
 from whyperf.explain.rules.datagrams import is_reader_busy
 from whyperf.explain.rules.finding import Finding
 from whyperf.explain.setup import Setup
+from whyperf.explain.trial_facts import Facts, HostFacts
 
 DEFAULT = "default"
 NO_MODEL = "none"
@@ -89,13 +89,13 @@ def _setter(name: str, setup: Setup) -> str | None:
     return next((one for one in (name, "window_bytes") if setup.level(one) != DEFAULT), None)
 
 
-def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: EndFacts, setup: Setup) -> dict[str, Level]:
+def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> dict[str, Level]:
     """The factor that made the buffer what it is, back to the kernel's choice; where it was that already, a size.
 
     Nothing where the host's limits keep the buffer from growing: what setsockopt asks for is cut, and doubled
     (sk_setsockopt, net/core/sock.c).
     """
-    host, now = setup.hosts.get(end.host, {}), end.buffer_bytes or 0
+    host, now = setup.hosts.get(end.host, {}), end.sockets.buffer_bytes or 0
     if factor := _setter(name, setup):
         chosen = largest(host, f"net.ipv4.tcp_{letter}mem")
         return {factor: DEFAULT} if chosen is None or chosen > now else {}
@@ -104,7 +104,7 @@ def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: EndFacts, se
     return {name: size} if 2 * size > now else {}
 
 
-def _bounds(name: str, wanted: int, letter: Literal["r", "w"], end: EndFacts, setup: Setup) -> str:
+def _bounds(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> str:
     """The host's bounds of buffers, as high as the wanted one needs: half of a buffer is for what is beside payload.
 
     What setsockopt may ask for matters only where a program asks.
@@ -285,7 +285,7 @@ def _receiver_loss(finding: Finding, facts: Facts, setup: Setup) -> Change:
             command="; ".join(one for one in (f"ethtool -g {DEVICE}", backlog) if one),
             command_host=facts.receiver.host,
         )
-    wanted = _power(max(LARGE_DATAGRAM_BUFFER_BYTES, 4 * (facts.receiver.buffer_bytes or 0)))
+    wanted = _power(max(LARGE_DATAGRAM_BUFFER_BYTES, 4 * (facts.receiver.sockets.buffer_bytes or 0)))
     limit = largest(host, "net.core.rmem_max")
     size = wanted if limit is None else min(wanted, limit)
     changed: dict[str, Level] = {}
@@ -295,7 +295,7 @@ def _receiver_loss(finding: Finding, facts: Facts, setup: Setup) -> Change:
         changed = (
             _less("write_rate_bps", taken, setup) if setup.level("datagram_merge") is True else {"datagram_merge": True}
         )
-    elif 2 * size > (facts.receiver.buffer_bytes or 0):
+    elif 2 * size > (facts.receiver.sockets.buffer_bytes or 0):
         changed = _more("receive_buffer_bytes", size, setup)
     return Change(
         factors=changed,
@@ -326,7 +326,7 @@ def _tiny_writes(_: Finding, facts: Facts, setup: Setup) -> Change:
 
 
 def _read_size(_: Finding, facts: Facts, setup: Setup) -> Change:
-    is_small = (facts.receiver.call_bytes_mean or 0) < _LARGE_WRITE
+    is_small = (facts.receiver.calls.bytes_mean or 0) < _LARGE_WRITE
     return Change(
         factors=(_more if is_small else _less)("read_size_bytes", _LARGE_WRITE, setup),
         by_hand="Read into a buffer of 64 to 256 KiB with each call (recv, read).",
@@ -357,7 +357,7 @@ def _small_mtu(_: Finding, facts: Facts, setup: Setup) -> Change:
     )
 
 
-def _mtu_bytes(end: EndFacts, setup: Setup) -> int | None:
+def _mtu_bytes(end: HostFacts, setup: Setup) -> int | None:
     if setup.testbed == "veth":
         return int(setup.level("mtu_bytes"))
     found = setup.devices.get(end.host, {}).get("mtu_bytes")
@@ -375,7 +375,7 @@ def _offloads_off(_: Finding, facts: Facts, setup: Setup) -> Change:
     )
 
 
-def _offloads(end: EndFacts, setup: Setup) -> Mapping[str, bool] | None:
+def _offloads(end: HostFacts, setup: Setup) -> Mapping[str, bool] | None:
     if setup.testbed == "veth":
         return {name: setup.level(name) is True for name in OFFLOADS}
     return setup.devices.get(end.host, {}).get("offloads")

@@ -2,7 +2,6 @@
 
 from whyperf.analyze.text import octets, percent, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
@@ -16,6 +15,7 @@ from whyperf.explain.rules.finding import (
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS, SUPER_SEGMENT_BYTES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts, HostFacts
 
 MANY = 32
 """Connections from which on changing between them costs more than what each has to do."""
@@ -39,12 +39,12 @@ def computing_receiver(facts: Facts) -> Finding | None:
     return _computing(facts, Cause.RECEIVER_CPU, "receiver", facts.receiver, facts.receiver.ratio(R.NOT_READING))
 
 
-def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float) -> Finding | None:
-    computing = end.computing_ratio
-    if computing is None and end.thread_ratio is not None:
+def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: float) -> Finding | None:
+    computing = end.calls.computing_ratio
+    if computing is None and end.processors.thread_ratio is not None:
         # Of a thread that is kept from its CPU nobody saw what it would have done.
-        idle = max(0.0, idle - (end.withheld_ratio or 0.0))
-        computing = min(idle, end.thread_ratio) if end.thread_ratio >= 0.5 else 0.0
+        idle = max(0.0, idle - (end.processors.withheld_ratio or 0.0))
+        computing = min(idle, end.processors.thread_ratio) if end.processors.thread_ratio >= 0.5 else 0.0
     lost = clipped(min(computing or 0.0, 1.0))
     if lost < 0.15:
         return None
@@ -66,12 +66,13 @@ def _computing(facts: Facts, cause: Cause, role: str, end: EndFacts, idle: float
 
 def shared_cpu(facts: Facts) -> Finding | None:
     """Both ends' threads run on one CPU of one machine."""
-    both = facts.sender.cpus & facts.receiver.cpus
-    if not facts.one_machine or not both or len(facts.sender.cpus | facts.receiver.cpus) > 1:
+    sender, receiver = facts.sender.processors, facts.receiver.processors
+    both = sender.cpus & receiver.cpus
+    if not facts.one_machine or not both or len(sender.cpus | receiver.cpus) > 1:
         return None
-    used = (facts.sender.thread_ratio or 0.0) + (facts.receiver.thread_ratio or 0.0)
-    waited = max(facts.sender.run_queue_ratio or 0.0, facts.receiver.run_queue_ratio or 0.0)
-    if used + max(facts.sender.softirq_ratio or 0.0, facts.receiver.softirq_ratio or 0.0) < 0.6:
+    used = (sender.thread_ratio or 0.0) + (receiver.thread_ratio or 0.0)
+    waited = max(sender.run_queue_ratio or 0.0, receiver.run_queue_ratio or 0.0)
+    if used + max(sender.softirq_ratio or 0.0, receiver.softirq_ratio or 0.0) < 0.6:
         return None
     number = min(both)
     lost = clipped(max(waited, 0.5))
@@ -81,8 +82,8 @@ def shared_cpu(facts: Facts) -> Finding | None:
         lost,
         0.97,
         (
-            figure(f"The sender ran on CPU {number}.", "threads", facts.sender, facts.sender.thread_ratio, "ratio"),
-            figure("So did the receiver.", "threads", facts.receiver, facts.receiver.thread_ratio, "ratio"),
+            figure(f"The sender ran on CPU {number}.", "threads", facts.sender, sender.thread_ratio, "ratio"),
+            figure("So did the receiver.", "threads", facts.receiver, receiver.thread_ratio, "ratio"),
         ),
         "The rate stays as it is with each on a CPU of its own.",
         gain.of_one_cpu(facts),
@@ -95,7 +96,7 @@ def other_load(facts: Facts) -> Finding | None:
         return None
     ends = (("sender", facts.sender, _sender_wait(facts)), ("receiver", facts.receiver, _receiver_wait(facts)))
     role, end, lost = max(ends, key=lambda one: one[2])
-    waited, other = end.run_queue_ratio, end.other_ratio
+    waited, other = end.processors.run_queue_ratio, end.processors.other_ratio
     if waited is None or other is None or waited < 0.1 or other < 0.2 or lost < 0.1:
         return None
     return Finding(
@@ -124,9 +125,9 @@ ELSEWHERE = (
 
 def _sender_wait(facts: Facts) -> float:
     """How long the sender's thread wanted a CPU while nothing else held it up."""
-    waited = facts.sender.run_queue_ratio or 0.0
+    waited = facts.sender.processors.run_queue_ratio or 0.0
     seen = facts.sender.ratio(S.WAITS_FOR_CPU)
-    if facts.sender.in_call_ratio is not None:
+    if facts.sender.calls.in_call_ratio is not None:
         return seen
     asleep = facts.sender.ratio(*ELSEWHERE, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
     return clipped(min(waited, 1 - asleep))
@@ -134,7 +135,7 @@ def _sender_wait(facts: Facts) -> float:
 
 def _receiver_wait(facts: Facts) -> float:
     """How long the receiver's thread wanted a CPU while the sender waited for it to read."""
-    waited = facts.receiver.run_queue_ratio or 0.0
+    waited = facts.receiver.processors.run_queue_ratio or 0.0
     held = facts.sender.ratio(S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
     trip = facts.windows.rtt_ns_min
     if trip is not None and trip < NEIGHBOR_RTT_NS:
@@ -177,10 +178,10 @@ def many_connections(facts: Facts) -> Finding | None:
 
 def small_mtu(facts: Facts) -> Finding | None:
     """Small segments, each of which costs a CPU as much as a large one."""
-    size, mss = facts.segments.segment_bytes_mean, facts.sender.mss_bytes
+    size, mss = facts.segments.segment_bytes_mean, facts.sender.sockets.mss_bytes
     if mss is None or mss > (JUMBO_BYTES if _is_single(facts) else SMALL_SEGMENT_BYTES) or not is_on_cpu(facts):
         return None
-    write = facts.sender.call_bytes_mean
+    write = facts.sender.calls.bytes_mean
     if write is not None and write < mss:
         # What is written at a time is smaller still.
         return None
@@ -220,7 +221,7 @@ WHOLE_SEGMENTS = 8
 
 def _is_split_late(facts: Facts) -> bool:
     """Whether the sender's host takes packets apart itself, after TCP and before its device."""
-    through, packets = facts.sender.device_packets, facts.segments.data_packets
+    through, packets = facts.sender.devices.sent_packets, facts.segments.data_packets
     return bool(through and packets and through >= 3 * packets)
 
 
@@ -233,7 +234,7 @@ def offloads_off(facts: Facts) -> Finding | None:
     late = _is_split_late(facts)
     if min(sent, taken) >= 1.5 and not late:
         return None
-    size, mss = facts.sender.call_bytes_mean, facts.sender.mss_bytes
+    size, mss = facts.sender.calls.bytes_mean, facts.sender.sockets.mss_bytes
     # Writes that fit a segment, or windows that hold few, leave nothing to put together.
     window = facts.windows.flight_bytes_median
     if mss is None or (size is not None and size < 2 * mss) or (window is not None and window < 4 * mss):
@@ -266,7 +267,11 @@ def receive_offload_off(facts: Facts) -> Finding | None:
     that costs no figure of a trial tells, so no gain is foretold.
     """
     taken = facts.segments.taken_segments_per_packet
-    if not is_on_cpu(facts) or facts.receiver.receive_offload is not False or (taken is not None and taken < 1.5):
+    if (
+        not is_on_cpu(facts)
+        or facts.receiver.devices.receive_offload is not False
+        or (taken is not None and taken < 1.5)
+    ):
         return None
     large = "" if taken is None else f" Packets arrive with {significant(taken)} segments all the same."
     return Finding(
@@ -325,7 +330,7 @@ MOST_LOST_TO_ACKS = 0.3
 
 def receiver_loss(facts: Facts) -> Finding | None:
     """The receiving host drops what has arrived: devices count it, or what the log saw arrive is asked for again."""
-    dropped, sent = facts.receiver.dropped_packets, facts.segments.data_packets
+    dropped, sent = facts.receiver.devices.dropped_packets, facts.segments.data_packets
     again = facts.segments.retransmitted_ratio or 0.0
     missed = facts.lost_in_receiver if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH else 0
     if not (dropped or missed) or not sent or again <= 0:

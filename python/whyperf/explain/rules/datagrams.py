@@ -2,8 +2,8 @@
 
 from whyperf.analyze.text import bit_rate, octets, percent, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import DatagramFacts, Facts
 from whyperf.explain.rules.finding import BUSY, UNDECIDED, Finding, figure
+from whyperf.explain.trial_facts import DatagramFacts, Facts
 
 LEAST_DROPPED_RATIO = 0.01
 """Fewer drops at the socket leave the rate as it is."""
@@ -19,7 +19,7 @@ def is_dropping(facts: Facts) -> bool:
 
 def is_reader_busy(facts: Facts) -> bool:
     """Whether the receiving end has no CPU time left to take out more."""
-    return (facts.receiver.wanted_ratio or 0.0) + (facts.receiver.other_ratio or 0.0) >= BUSY
+    return (facts.receiver.wanted_ratio or 0.0) + (facts.receiver.processors.other_ratio or 0.0) >= BUSY
 
 
 def socket_loss(facts: Facts) -> Finding | None:
@@ -28,7 +28,7 @@ def socket_loss(facts: Facts) -> Finding | None:
     if told is None or not is_dropping(facts):
         return None
     busy = facts.receiver.wanted_ratio
-    buffer = facts.receiver.buffer_bytes
+    buffer = facts.receiver.sockets.buffer_bytes
     evidence = [
         figure(
             f"The kernel counted {told.dropped_count:,} datagrams that reached the receiving socket and found no room.",
@@ -56,10 +56,10 @@ def socket_loss(facts: Facts) -> Finding | None:
 
 
 def _why(facts: Facts) -> str:
-    buffer = facts.receiver.buffer_bytes
+    buffer = facts.receiver.sockets.buffer_bytes
     room = "its buffer" if buffer is None else f"its buffer of {octets(buffer)}"
     if is_reader_busy(facts):
-        others = facts.receiver.other_ratio or 0.0
+        others = facts.receiver.processors.other_ratio or 0.0
         whose = f", {percent(others)} of it other programs'," if others >= LEAST_OTHERS_RATIO else ""
         return f"the receiver's CPU{whose} has no time to read faster, and {room} fills"
     return f"{room} is too small for what comes between two reads, though the receiver's CPU has time"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from whyperf.analyze.text import percent, seconds
 from whyperf.explain.budget.shares import MOST_LONGEST
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import EndFacts, Facts, State
 from whyperf.explain.model import Evidence, Spell
 from whyperf.explain.rules.gain import Gain
 from whyperf.explain.states import NAMES
+from whyperf.explain.trial_facts import Facts, HostFacts, State
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def looked_up(evidence: Evidence, level: str) -> Evidence:
     return evidence.model_copy(update={"table": tables.get(evidence.table, evidence.table)})
 
 
-def state_evidence(end: EndFacts, role: str, *states: State) -> Evidence:
+def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
     """How long an end was in these states, how often, and when longest."""
     words = " or ".join(dict.fromkeys(f"«{NAMES[state]}»" for state in states))
     ratio = end.ratio(*states)
@@ -102,7 +102,7 @@ def _spells_told(times: int, longest: Spell) -> str:
     return f"once, {length} from {begin} on" if times == 1 else f"{times:,} times, longest {length} from {begin} on"
 
 
-def figure(words: str, table: str, end: EndFacts, value: float | None, unit: str) -> Evidence:
+def figure(words: str, table: str, end: HostFacts, value: float | None, unit: str) -> Evidence:
     """A figure of a table."""
     return Evidence(words=words, table=table, host=end.host, value=None if value is None else float(value), unit=unit)
 

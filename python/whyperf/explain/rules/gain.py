@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import bit_rate
-from whyperf.explain.facts import EndFacts, Facts
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
+from whyperf.explain.trial_facts import Facts, HostFacts
 
 MOST_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
@@ -108,19 +108,26 @@ def _of_stated_line(facts: Facts) -> Gain | None:
 def _of_seen_line(facts: Facts) -> Gain | None:
     """Up to a path's line, by the distances in which segments arrive; not where the sender itself makes them."""
     told, now = facts.segments, _rate(facts)
-    if (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or not told.line_bps or not told.line_use_ratio or not now:
+    if (
+        (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
+        or not told.bottleneck.bps
+        or not told.bottleneck.use_ratio
+        or not now
+    ):
         return None
     if not is_line_seen(facts) or is_own_rhythm(facts) or _is_paced(facts):
         return None
-    return gain(_full_line(facts, told.line_use_ratio), _SURE, "at most a full link, from the spacing of segments")
+    return gain(
+        _full_line(facts, told.bottleneck.use_ratio), _SURE, "at most a full link, from the spacing of segments"
+    )
 
 
 def _is_paced(facts: Facts) -> bool:
     """Whether segments may come in the distances of a pacing rate that hardly changes."""
     told = facts.segments
-    if not told.pacing_bps or not told.line_bps or (told.pacing_constant_ratio or 0.0) < _CONSTANT_RATIO:
+    if not told.pacing.bps or not told.bottleneck.bps or (told.pacing.constant_ratio or 0.0) < _CONSTANT_RATIO:
         return False
-    return told.line_bps < _QUEUE_GROWTH * told.pacing_bps
+    return told.bottleneck.bps < _QUEUE_GROWTH * told.pacing.bps
 
 
 def _of_deliveries(facts: Facts) -> Gain | None:
@@ -143,7 +150,7 @@ def _rate(facts: Facts) -> float | None:
 
 
 def _payload_part(facts: Facts) -> float:
-    size = facts.segments.segment_bytes_mean or facts.sender.mss_bytes
+    size = facts.segments.segment_bytes_mean or facts.sender.sockets.mss_bytes
     return size / (size + HEADERS_BYTES) if size else 1.0
 
 
@@ -171,13 +178,13 @@ def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = Fals
 def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     """Up to a full line; None where none is seen."""
     told = facts.segments
-    if not told.line_use_ratio:
+    if not told.bottleneck.use_ratio:
         return None
     seen, far = is_line_seen(facts), (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
     # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
     if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
         return None
-    return gain(_full_line(facts, told.line_use_ratio), _SURE if far and seen else _SPREAD, "a full line")
+    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE if far and seen else _SPREAD, "a full line")
 
 
 def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
@@ -195,8 +202,12 @@ def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
     return least(bounds) or idle(MOST_GAIN, "mostly idle hosts")
 
 
-def _of_end(facts: Facts, end: EndFacts, *, behind: bool) -> Gain | None:
-    known = [end.in_call_ratio, end.softirq_ratio] if end.in_call_ratio is not None else [end.on_cpu_ratio]
+def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
+    known = (
+        [end.calls.in_call_ratio, end.processors.softirq_ratio]
+        if end.calls.in_call_ratio is not None
+        else [end.on_cpu_ratio]
+    )
     works = end.payload_ratio or max((value for value in known if value), default=None)
     if works is None:
         return None
@@ -205,7 +216,7 @@ def _of_end(facts: Facts, end: EndFacts, *, behind: bool) -> Gain | None:
     filling = max(1.0, (facts.rate_bps or 0.0) / facts.goodput_bps) if facts.goodput_bps else 1.0
     if works >= _BUSY_RATIO:
         return gain(filling / works, _SPREAD, basis)
-    wakeups = max(one.wakeups_per_s or 0.0 for one in (facts.sender, facts.receiver))
+    wakeups = max(one.calls.wakeups_per_s or 0.0 for one in (facts.sender, facts.receiver))
     if behind or not wakeups:
         return idle(filling / works, basis)
     turn_ns = 1e9 / wakeups
@@ -246,16 +257,16 @@ def _in_larger(each: float, size: float, wanted: float) -> float:
 
 def of_one_cpu(facts: Facts) -> Gain:
     """With a CPU for each of two ends that share one: the busier of them has all of its own."""
-    works = max(facts.sender.thread_ratio or 0.5, facts.receiver.thread_ratio or 0.5)
+    works = max(facts.sender.processors.thread_ratio or 0.5, facts.receiver.processors.thread_ratio or 0.5)
     return gain(min(2.0, 1 / works), _SURE, "the busier end with a CPU to itself")
 
 
-def of_calls(facts: Facts, end: EndFacts, size: float, wanted: float) -> Gain | None:
+def of_calls(facts: Facts, end: HostFacts, size: float, wanted: float) -> Gain | None:
     """With calls of `wanted` bytes instead of `size` at that end: fewer calls, each of them longer.
 
     Larger calls make larger packets, which cost softirqs as much each as the small ones did.
     """
-    each, now = end.call_ns_mean, facts.goodput_bps or facts.rate_bps
+    each, now = end.calls.ns_mean, facts.goodput_bps or facts.rate_bps
     if each is None or not now:
         return None
     packets = _softirq_ns_of_a_packet(facts, end) * wanted / SUPER_SEGMENT_BYTES
@@ -263,12 +274,14 @@ def of_calls(facts: Facts, end: EndFacts, size: float, wanted: float) -> Gain | 
     return gain(8e9 * wanted / then / now, _SPREAD, "larger calls and packets at a copy's cost for each byte")
 
 
-def _softirq_ns_of_a_packet(facts: Facts, end: EndFacts) -> float:
+def _softirq_ns_of_a_packet(facts: Facts, end: HostFacts) -> float:
     """What that end's busiest CPU spends in softirqs for a packet that leaves TCP; 0 where it is not known."""
     told = facts.segments
-    if not (end.softirq_ratio and facts.rate_bps and told.segment_bytes_mean and told.sent_segments_per_packet):
+    if not (
+        end.processors.softirq_ratio and facts.rate_bps and told.segment_bytes_mean and told.sent_segments_per_packet
+    ):
         return 0.0
-    return end.softirq_ratio * 8e9 * told.segment_bytes_mean * told.sent_segments_per_packet / facts.rate_bps
+    return end.processors.softirq_ratio * 8e9 * told.segment_bytes_mean * told.sent_segments_per_packet / facts.rate_bps
 
 
 def of_packets(facts: Facts, wanted: float) -> Gain | None:
@@ -308,30 +321,30 @@ def of_pauses(facts: Facts, lost: float) -> Gain:
     as long as the receiver takes up a request.
     """
     told = facts.segments
-    if not told.turn_ns or not told.exchange_ns or told.answer_ns is None:
+    if not told.cycle.cycle_ns or not told.cycle.exchange_ns or told.cycle.answer_ns is None:
         return of_turns(facts, 1 - lost)
-    slept = lost * told.turn_ns
-    left = warm_ns(told.exchange_ns, slept) + warm_ns(told.answer_ns, slept)
-    return of_turns(facts, left / told.turn_ns)
+    slept = lost * told.cycle.cycle_ns
+    left = warm_ns(told.cycle.exchange_ns, slept) + warm_ns(told.cycle.answer_ns, slept)
+    return of_turns(facts, left / told.cycle.cycle_ns)
 
 
 def of_held_turns(facts: Facts, kept: float) -> Gain:
     """Without a wait within each exchange, all but the `kept` part of the time, and without waking up cold from it."""
     told = facts.segments
-    if not told.turn_ns or told.answer_ns is None or told.think_ns is None:
+    if not told.cycle.cycle_ns or told.cycle.answer_ns is None or told.cycle.think_ns is None:
         return of_turns(facts, kept)
-    slept = (1 - kept) * told.turn_ns
-    left = warm_ns(told.answer_ns, slept) + warm_ns(told.think_ns, slept)
-    return of_turns(facts, left / told.turn_ns)
+    slept = (1 - kept) * told.cycle.cycle_ns
+    left = warm_ns(told.cycle.answer_ns, slept) + warm_ns(told.cycle.think_ns, slept)
+    return of_turns(facts, left / told.cycle.cycle_ns)
 
 
 def _full_line(facts: Facts, use: float) -> float:
     """A full line's payload over the rate now: that of the trials without the log, since losses are luck."""
     told, now = facts.segments, facts.goodput_bps or facts.rate_bps
-    if not told.line_bps or not told.segment_bytes_mean or not now:
+    if not told.bottleneck.bps or not told.segment_bytes_mean or not now:
         return 1 / use
     payload = told.segment_bytes_mean / (told.segment_bytes_mean + HEADERS_BYTES)
-    return told.line_bps * payload / now
+    return told.bottleneck.bps * payload / now
 
 
 def is_own_rhythm(facts: Facts) -> bool:
@@ -340,15 +353,15 @@ def is_own_rhythm(facts: Facts) -> bool:
     Before a line that is really full a queue stands, and a round trip takes longer. Between neighbors the round trip
     of one segment says nothing of that.
     """
-    use, trip = facts.segments.line_use_ratio or 0.0, facts.windows.rtt_ns_min or 0
+    use, trip = facts.segments.bottleneck.use_ratio or 0.0, facts.windows.rtt_ns_min or 0
     if trip < NEIGHBOR_RTT_NS:
-        return (facts.segments.line_steadiness or 0.0) < _NEIGHBORS_STEADINESS
+        return (facts.segments.bottleneck.steadiness or 0.0) < _NEIGHBORS_STEADINESS
     return use > FULL_LINE_USE and (facts.windows.rtt_growth or 1.0) < _QUEUE_GROWTH
 
 
 def is_line_seen(facts: Facts) -> bool:
     """Whether segments arrive at one rate, so that something before the receiver sets it."""
-    steady = facts.segments.line_steadiness
+    steady = facts.segments.bottleneck.steadiness
     return steady is not None and steady >= LINE_STEADINESS
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from whyperf.analyze.text import bit_rate, percent, seconds, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import ExchangeFacts, Facts
 from whyperf.explain.model import Evidence, Verdict
 from whyperf.explain.rules import application, buffers, cpu, datagrams, path
 from whyperf.explain.rules.application import BUSY_RATIO
@@ -26,6 +25,7 @@ from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import ExchangeFacts, Facts
 
 RULES: tuple[Rule, ...] = (
     buffers.receive_buffer,
@@ -120,7 +120,7 @@ def _rank(finding: Finding, facts: Facts) -> float:
     if finding.cause is not Cause.OTHER_LOAD:
         # What becomes of datagrams stands before what may keep an end from doing more.
         return -finding.strength - any(one.table == "datagrams" for one in finding.evidence)
-    taken = max(facts.sender.other_ratio or 0.0, facts.receiver.other_ratio or 0.0)
+    taken = max(facts.sender.processors.other_ratio or 0.0, facts.receiver.processors.other_ratio or 0.0)
     return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
 
@@ -182,7 +182,7 @@ def _capacity(facts: Facts) -> Finding | None:
         "A faster or less busy CPU at that end leaves the rate as it is"
         + (
             "."
-            if facts.receiver.receive_offload is not None
+            if facts.receiver.devices.receive_offload is not None
             else "; or the receiving device's receive offload is off (ethtool -k), which no segment tells where "
             "packets arrive large."
         ),
@@ -197,8 +197,12 @@ WITHHELD_RATIO = 0.2
 def _withheld(facts: Facts) -> Finding | None:
     """An end's threads want a CPU and do not get it: the CPU is not at the end of what it can do, but not theirs."""
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda one: one[1].withheld_ratio or 0.0)
-    waited, others, stolen = end.withheld_ratio or 0.0, end.other_ratio or 0.0, end.steal_ratio or 0.0
+    role, end = max(ends, key=lambda one: one[1].processors.withheld_ratio or 0.0)
+    waited, others, stolen = (
+        end.processors.withheld_ratio or 0.0,
+        end.processors.other_ratio or 0.0,
+        end.processors.steal_ratio or 0.0,
+    )
     if waited < WITHHELD_RATIO:
         return None
     if stolen >= max(others, WITHHELD_RATIO / 2):
@@ -213,7 +217,13 @@ def _withheld(facts: Facts) -> Finding | None:
         waited,
         0.9,
         (
-            figure(f"Run queue: {percent(end.run_queue_ratio or 0)} of the time.", "threads", end, waited, "ratio"),
+            figure(
+                f"Run queue: {percent(end.processors.run_queue_ratio or 0)} of the time.",
+                "threads",
+                end,
+                waited,
+                "ratio",
+            ),
             figure(f"Neither the load nor softirqs: {percent(others)} of the CPU.", "cpu", end, others, "ratio"),
             figure(f"Steal: {percent(stolen)} of the CPU.", "cpu", end, stolen, "ratio"),
         ),
@@ -233,7 +243,7 @@ def _by_turns(facts: Facts) -> Finding:
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     shares = [(role, end.wanted_ratio or 0.0) for role, end in ends]
     told = facts.exchanges
-    each_ns = facts.segments.turn_ns if told is None else told.latency_ns
+    each_ns = facts.segments.cycle.cycle_ns if told is None else told.latency_ns
     each = "" if each_ns is None else f", {seconds(each_ns)} each"
     rate = "" if told is None else f", and {told.per_s:,.0f} a second are what that leaves"
     busy = " and ".join(f"the {role}'s CPU is busy {percent(share)} of the time" for role, share in shares)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from whyperf.analyze.text import bit_rate, count, percent, seconds, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.facts import Facts, LostRun
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
@@ -21,6 +20,7 @@ from whyperf.explain.rules.finding import (
 )
 from whyperf.explain.rules.gain import FULL_LINE_USE, NEIGHBOR_RTT_NS, is_line_seen
 from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts, LostRun
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
@@ -46,16 +46,16 @@ def _losses(facts: Facts) -> tuple[Evidence, ...]:
     if told.retransmitted_ratio is not None:
         words = f"{percent(told.retransmitted_ratio)} of the segments were sent again."
         evidence.append(figure(words, WINDOWS, facts.sender, told.retransmitted_ratio, "ratio"))
-    if told.loss_runs:
-        words = f"{count(told.loss_runs, 'loss', 'losses')} of {significant(told.lost_segments_per_run or 1)} segments"
-        evidence.append(figure(f"{words} each.", "segments", facts.receiver, told.loss_runs, "count"))
-    if told.loss_backlog_rank is not None:
+    if told.losses.runs:
         words = (
-            f"Before the line waited more than at {percent(told.loss_backlog_rank)} of the other segments when one was "
-            "lost."
+            f"{count(told.losses.runs, 'loss', 'losses')} of {significant(told.losses.segments_per_run or 1)} segments"
         )
-        evidence.append(figure(words, "segments", facts.sender, told.loss_backlog_rank, "ratio"))
-    return (*evidence, *(_lost_run(facts, run) for run in told.loss_examples))
+        evidence.append(figure(f"{words} each.", "segments", facts.receiver, told.losses.runs, "count"))
+    if told.losses.backlog_rank is not None:
+        rank = percent(told.losses.backlog_rank)
+        words = f"Before the line waited more than at {rank} of the other segments when one was lost."
+        evidence.append(figure(words, "segments", facts.sender, told.losses.backlog_rank, "ratio"))
+    return (*evidence, *(_lost_run(facts, run) for run in told.losses.examples))
 
 
 def _lost_run(facts: Facts, run: LostRun) -> Evidence:
@@ -75,7 +75,7 @@ def _lost_run(facts: Facts, run: LostRun) -> Evidence:
 
 
 def _has_losses(facts: Facts) -> bool:
-    return (facts.segments.loss_events or 0) >= 1 and (facts.segments.lost_ratio or 0) > 0
+    return (facts.segments.losses.events or 0) >= 1 and (facts.segments.losses.ratio or 0) > 0
 
 
 def _overruns(facts: Facts) -> bool:
@@ -85,7 +85,7 @@ def _overruns(facts: Facts) -> bool:
 
 def _scattered(facts: Facts) -> float:
     """Part of the losses that came without regard to a queue; where no line is known, all of them."""
-    part = facts.segments.loss_scattered_ratio
+    part = facts.segments.losses.random_ratio
     return 1.0 if part is None else part
 
 
@@ -104,14 +104,14 @@ class _Whose:
 
 def _whose(facts: Facts) -> _Whose:
     told = facts.segments
-    if told.loss_scattered_low is None or told.loss_scattered_high is None:
+    if told.losses.random_low is None or told.losses.random_high is None:
         return _Whose(chance=True, queue=False)
-    return _Whose(chance=told.loss_scattered_low >= SURELY, queue=told.loss_scattered_high <= 1 - SURELY)
+    return _Whose(chance=told.losses.random_low >= SURELY, queue=told.losses.random_high <= 1 - SURELY)
 
 
 def _use(facts: Facts) -> float | None:
     """How much of the line was used while there was anything to send; None where no line is seen."""
-    use = facts.segments.line_use_ratio
+    use = facts.segments.bottleneck.use_ratio
     if use is None or not is_line_seen(facts):
         return None
     return clipped(use / max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING)))
@@ -131,7 +131,7 @@ def bottleneck(facts: Facts) -> Finding | None:
         # A sender that is paced has a line's regularity.
         return None
     use = _use(facts)
-    if told.line_bps is None or use is None:
+    if told.bottleneck.bps is None or use is None:
         return None
     if facts.level == "segments":
         overruns = _overruns(facts)
@@ -151,26 +151,28 @@ def bottleneck(facts: Facts) -> Finding | None:
         evidence.append(figure(words, WINDOWS, facts.sender, growth, "ratio"))
     return Finding(
         Cause.BOTTLENECK,
-        f"The path's bottleneck of {bit_rate(told.line_bps)} is full: {percent(use)} of it is used{grown}.",
+        f"The path's bottleneck of {bit_rate(told.bottleneck.bps)} is full: {percent(use)} of it is used{grown}.",
         wait,
         # Counters show the constant rate of a queue as well as a log does.
         0.95,
         tuple(evidence),
         "A second connection adds to the rate, or the queue before the line is empty.",
         None,
-        {"line_bps": told.line_bps},
+        {"line_bps": told.bottleneck.bps},
         is_counted=True,
     )
 
 
 def _line(facts: Facts) -> Evidence:
     """What shows the line's rate."""
-    told, steady = facts.segments, percent(facts.segments.line_steadiness or 0)
+    told, steady = facts.segments, percent(facts.segments.bottleneck.steadiness or 0)
     if facts.level == "segments":
-        words = f"Segments arrive at {bit_rate(told.line_bps or 0)}, {steady} of them at just this rate."
-        return figure(words, SEGMENTS, facts.receiver, told.line_bps, "bit/s")
-    words = f"The path delivered {bit_rate(told.line_bps or 0)} in {steady} of the time, rarely more, with a queue."
-    return figure(words, WINDOWS, facts.sender, told.line_bps, "bit/s")
+        words = f"Segments arrive at {bit_rate(told.bottleneck.bps or 0)}, {steady} of them at just this rate."
+        return figure(words, SEGMENTS, facts.receiver, told.bottleneck.bps, "bit/s")
+    words = (
+        f"The path delivered {bit_rate(told.bottleneck.bps or 0)} in {steady} of the time, rarely more, with a queue."
+    )
+    return figure(words, WINDOWS, facts.sender, told.bottleneck.bps, "bit/s")
 
 
 def small_queue(facts: Facts) -> Finding | None:
@@ -183,13 +185,13 @@ def small_queue(facts: Facts) -> Finding | None:
     whose = _whose(facts)
     if whose.chance and not whose.queue:
         return None
-    line = "the line" if told.line_bps is None else f"a line of {bit_rate(told.line_bps)}"
+    line = "the line" if told.bottleneck.bps is None else f"a line of {bit_rate(told.bottleneck.bps)}"
     lost = _unused(facts) * (1 - _scattered(facts) if whose.chance else 1.0)
-    certainty = 0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.65
+    certainty = 0.9 if (told.losses.events or 0) >= LEAST_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
         f"A queue on the path is too small: it runs over when a burst comes, while {line} is used at "
-        f"{percent(told.line_use_ratio or 0)} only.",
+        f"{percent(told.bottleneck.use_ratio or 0)} only.",
         lost,
         UNDECIDED if whose.is_open else certainty,
         _losses(facts),
@@ -201,7 +203,7 @@ def small_queue(facts: Facts) -> Finding | None:
 
 def _few_losses(facts: Facts) -> str:
     """Why it is not known whose the losses are."""
-    told = count(facts.segments.loss_events or 0, "loss", "losses")
+    told = count(facts.segments.losses.events or 0, "loss", "losses")
     return f"{told} may be a queue's that runs over as well as chance's; {WHAT_WOULD_TELL}"
 
 
@@ -252,7 +254,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
         cause, when = (Cause.BURST_LOSS, "many in a row") if bursts else (Cause.RANDOM_LOSS, "at random")
         return _counted_losses(facts, cause, when)
     told, wait = facts.segments, _path_wait(facts)
-    each, odds = told.lost_segments_per_run, told.loss_burst_odds_log10
+    each, odds = told.losses.segments_per_run, told.losses.burst_likelihood_log10
     if not _has_losses(facts) or wait < 0.1 or each is None or odds is None:
         return None
     whose = _whose(facts)
@@ -262,14 +264,14 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
         return None
     even = abs(odds) <= CLEAR_ODDS_LOG10
     lost = _unused(facts) * (_scattered(facts) if whose.queue else 1.0)
-    certainty = 0.9 if (told.loss_events or 0) >= LEAST_LOSSES else 0.65
+    certainty = 0.9 if (told.losses.events or 0) >= LEAST_LOSSES else 0.65
     how = f"in bursts of {significant(each, 2)} segments" if bursts else "one at a time"
     why = _few_losses(facts) if whose.is_open else _no_odds(facts) if even else ""
     # Of two that are as likely the likelier one stands first.
     less = 0.02 if even and bursts != (odds > 0) else 0.0
     return Finding(
         Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
-        f"The path loses {percent(told.lost_ratio or 0)} of the data, {how}, whether or not a queue is there: the "
+        f"The path loses {percent(told.losses.ratio or 0)} of the data, {how}, whether or not a queue is there: the "
         "congestion window never grows to what the path holds.",
         lost,
         UNDECIDED - less if why else certainty,
@@ -282,8 +284,8 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
 
 def _no_odds(facts: Facts) -> str:
     """Why it is not known whether losses come singly or in bursts."""
-    told = count(facts.segments.loss_runs or 0, "loss", "losses")
-    each = significant(facts.segments.lost_segments_per_run or 1)
+    told = count(facts.segments.losses.runs or 0, "loss", "losses")
+    each = significant(facts.segments.losses.segments_per_run or 1)
     return f"{told} of {each} segments come about as often from bursts as from chance alone; {WHAT_WOULD_TELL}"
 
 
@@ -291,7 +293,7 @@ def reordering(facts: Facts) -> Finding | None:
     """Segments overtake one another, and the sender takes it for loss."""
     told, wait = facts.segments, _path_wait(facts)
     late = told.out_of_order_ratio or 0.0
-    repaired = told.lost_ratio or 0.0
+    repaired = told.losses.ratio or 0.0
     if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not told.retransmitted_ratio):
         return None
     # What had arrived and is asked for again nevertheless was lost behind the path.
@@ -401,25 +403,25 @@ def slow_start(facts: Facts) -> Finding | None:
 def pacing_rate(facts: Facts) -> Finding | None:
     """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
     told = facts.segments
-    constant = told.pacing_constant_ratio or 0.0
-    if told.pacing_bps is None or constant < (0.5 if facts.level == "segments" else LEAST_SAMPLES_PACED):
+    constant = told.pacing.constant_ratio or 0.0
+    if told.pacing.bps is None or constant < (0.5 if facts.level == "segments" else LEAST_SAMPLES_PACED):
         return None
     lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
     # No faster than that in all, and about as fast while there is anything to send.
-    paced = told.pacing_bps * facts.connections
+    paced = told.pacing.bps * facts.connections
     sending = max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING))
     if lost < 0.1 or facts.rate_bps is None or not 0.6 * sending <= facts.rate_bps / paced <= 1.3:
         return None
     return Finding(
         Cause.PACING_RATE,
-        f"The sender is paced to {bit_rate(told.pacing_bps)}: the rate that was set for its socket, not one that its "
+        f"The sender is paced to {bit_rate(told.pacing.bps)}: the rate that was set for its socket, not one that its "
         "congestion control found.",
         lost,
         0.97,
         (
             figure(
                 f"{percent(constant)} of the {_looked_at(facts)} have just this pacing rate.",
-                WINDOWS, facts.sender, told.pacing_bps, "bit/s",
+                WINDOWS, facts.sender, told.pacing.bps, "bit/s",
             ),
             state_evidence(facts.sender, "sender", S.PACING),
         ),

@@ -1,43 +1,21 @@
-"""Where data goes both ways in turns: how long requests and their answers take, and what lies between."""
-
-from dataclasses import dataclass
+"""Where data goes in both directions: how long requests and their answers take, and what lies between."""
 
 import polars as pl
 
 from whyperf.explain.gather.table import first
+from whyperf.explain.trial_facts import RequestCycle
 
 
-@dataclass(frozen=True)
-class Turns:
-    """None where no answers come.
-
-    Attributes:
-        answer_ratio: part of the time from the last data out to the answer in.
-        think_ratio: part of the time from the answer to the next data out.
-        turn_ns: the mean time from a request to the next.
-        exchange_ns: the middle time from the first data of a request to its answer.
-        answer_ns: the middle time from the last data of a request to its answer.
-        think_ns: the middle time from an answer to the next request.
-    """
-
-    answer_ratio: float | None = None
-    think_ratio: float | None = None
-    turn_ns: float | None = None
-    exchange_ns: float | None = None
-    answer_ns: float | None = None
-    think_ns: float | None = None
-
-
-def turns(sent: pl.DataFrame) -> Turns:
-    """What the sender's log tells of them; `sent` has time_ns, connection, direction, payload_bytes."""
+def request_cycle(sent: pl.DataFrame) -> RequestCycle:
+    """How long they are by the sender's log; `sent` has time_ns, connection, direction, payload_bytes."""
     data = sent.filter((pl.col("payload_bytes") > 0) & (pl.col("time_ns") >= 0))
     both = data.select("time_ns", "connection", pl.col("direction").cast(pl.String))
     if both.filter(pl.col("direction") == "in").is_empty():
-        return Turns()
+        return RequestCycle()
     span = both.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
     life = int(span["time_ns"].sum())
     if life <= 0:
-        return Turns()
+        return RequestCycle()
     steps = both.with_columns(
         pl.col("direction").shift(1).over("connection").alias("before"),
         pl.col("time_ns").diff().over("connection").alias("gap_ns"),
@@ -47,10 +25,10 @@ def turns(sent: pl.DataFrame) -> Turns:
     begins = pl.when((pl.col("direction") == "out") & (pl.col("before") != "out").fill_null(value=True)).then("time_ns")
     exchanges = steps.with_columns(begins.forward_fill().over("connection").alias("begin_ns"))
     exchanges = exchanges.filter((pl.col("before") == "out") & (pl.col("direction") == "in"))
-    return Turns(
+    return RequestCycle(
         answer_ratio=float(answers["gap_ns"].sum()) / life,
         think_ratio=float(thinks["gap_ns"].sum()) / life,
-        turn_ns=life / thinks.height if thinks.height else None,
+        cycle_ns=life / thinks.height if thinks.height else None,
         exchange_ns=first(exchanges, (pl.col("time_ns") - pl.col("begin_ns")).median()),
         answer_ns=first(answers, pl.col("gap_ns").median()),
         think_ns=first(thinks, pl.col("gap_ns").median()),

@@ -18,86 +18,157 @@ SENT_AS_ASKED = 0.97
 
 
 @dataclass(frozen=True)
-class EndFacts:
-    """One end of all connections together.
+class Processors:
+    """How busy a host's CPUs were: ratios of the measured phase.
+
+    Attributes:
+        thread_ratio: CPU time of the busiest of the load's threads.
+        run_queue_ratio: how long the thread that waited most for a CPU did so.
+        busy_ratio: of the busiest CPU that only this side of the load uses.
+        softirq_ratio: softirqs on the CPU that had most of them.
+        own_softirq_ratio: the same, of the CPUs that the load's threads ran on.
+        other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
+        steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
+        withheld_ratio: how long the thread that waited most for a CPU did so while the load did not use it itself.
+        cpus: where the load's threads ran.
+    """
+
+    thread_ratio: float | None = None
+    run_queue_ratio: float | None = None
+    busy_ratio: float | None = None
+    softirq_ratio: float | None = None
+    own_softirq_ratio: float | None = None
+    other_ratio: float | None = None
+    steal_ratio: float | None = None
+    withheld_ratio: float | None = None
+    cpus: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls that move the payload in this host's direction: writes of the sender, reads of the receiver.
+
+    Ratios are of the threads' time from their first call to their last.
+
+    Attributes:
+        count: calls that moved something.
+        bytes_mean: payload of such a call.
+        ns_mean: time in such a call, waiting left out.
+        in_call_ratio: in a read or write call, on a CPU.
+        in_softirqs_ratio: under softirqs that came in a call.
+        asleep_ratio: asleep before calls that move the payload.
+        asleep_other_ratio: asleep before calls of the other direction: an answer is waited for.
+        computing_ratio: running, but in no call.
+        runnable_ratio: runnable, without a CPU.
+        wakeups_per_s: how often a thread woke from a sleep in or before a call.
+    """
+
+    count: int | None = None
+    bytes_mean: float | None = None
+    ns_mean: float | None = None
+    in_call_ratio: float | None = None
+    in_softirqs_ratio: float | None = None
+    asleep_ratio: float | None = None
+    asleep_other_ratio: float | None = None
+    computing_ratio: float | None = None
+    runnable_ratio: float | None = None
+    wakeups_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Sockets:
+    """The connections that moved payload, over their whole lives.
+
+    Attributes:
+        connections: how many.
+        life_ns: from the first call to the last.
+        payload_bytes: what they moved.
+        calls_count: write or read calls.
+        buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
+        clamp_bytes: upper bound of the announced window.
+        mss_bytes: largest segment.
+        no_delay: Nagle is off.
+        transport: what carried the payload.
+    """
+
+    connections: int = 0
+    life_ns: int = 0
+    payload_bytes: int = 0
+    calls_count: int | None = None
+    buffer_bytes: int | None = None
+    clamp_bytes: int | None = None
+    mss_bytes: int | None = None
+    no_delay: bool | None = None
+    transport: str | None = None
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The host's network devices.
+
+    Attributes:
+        sent_packets: packets that they sent.
+        dropped_packets: dropped after they had arrived, or before they left.
+        receive_offload: whether the device that has most of the packets puts together what arrives (GRO).
+    """
+
+    sent_packets: int | None = None
+    dropped_packets: int | None = None
+    receive_offload: bool | None = None
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """One side of all connections together.
 
     Attributes:
         host: near or far.
         shares: part of the connections' lives in each limit state.
         spells: how often it was in each of them, and `longest` when it was longest.
-        thread_ratio: CPU time of the busiest of the load's threads.
-        run_queue_ratio: how long the thread that waited most for a CPU did so.
-        busy_ratio: of the busiest of the CPUs that are this end's alone.
-        softirq_ratio: softirqs on the CPU that had most of them.
-        other_ratio: of the CPUs that the load ran on, what neither the load nor softirqs took, on the busiest.
-        steal_ratio: of these CPUs, what the hypervisor gave to others, on the one that lost most.
-        withheld_ratio: how long the thread that waited most for a CPU did so while the load did not use it itself.
-        cpus: where the load's threads ran.
-        buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
-        clamp_bytes: upper bound of the announced window.
-        calls_count: write or read calls.
-        call_bytes_mean: payload of a call.
-        call_ns_mean: time in a call that moved something, waiting left out.
-        in_call_ratio: the threads' time in read and write calls, on a CPU.
-        payload_ratio: what moving the payload takes of the CPU that the threads run on: their calls and softirqs.
-        wakeups_per_s: how often a thread woke from a sleep in or before a call.
-        asleep_ratio: their time asleep between the calls that move this end's payload.
-        asleep_other_ratio: asleep before calls of the other kind: an answer is waited for.
-        computing_ratio: running, but in no call.
-        runnable_ratio: wanting a CPU and not having one.
-        device_packets: packets that its devices sent.
-        dropped_packets: dropped by the host's devices after they had arrived, or before they left.
-        receive_offload: whether the device that has most of the packets puts together what arrives (GRO).
-        no_delay: Nagle is off.
-        mss_bytes: largest segment.
     """
 
     host: str = ""
     shares: Mapping[str, float] = field(default_factory=dict)
     spells: Mapping[str, int] = field(default_factory=dict)
     longest: Mapping[str, tuple[Spell, ...]] = field(default_factory=dict)
-    thread_ratio: float | None = None
-    run_queue_ratio: float | None = None
-    busy_ratio: float | None = None
-    softirq_ratio: float | None = None
-    other_ratio: float | None = None
-    steal_ratio: float | None = None
-    withheld_ratio: float | None = None
-    cpus: frozenset[int] = frozenset()
-    buffer_bytes: int | None = None
-    clamp_bytes: int | None = None
-    calls_count: int | None = None
-    call_bytes_mean: float | None = None
-    call_ns_mean: float | None = None
-    in_call_ratio: float | None = None
-    payload_ratio: float | None = None
-    wakeups_per_s: float | None = None
-    asleep_ratio: float | None = None
-    asleep_other_ratio: float | None = None
-    computing_ratio: float | None = None
-    runnable_ratio: float | None = None
-    device_packets: int | None = None
-    dropped_packets: int | None = None
-    receive_offload: bool | None = None
-    no_delay: bool | None = None
-    mss_bytes: int | None = None
+    processors: Processors = field(default_factory=Processors)
+    calls: Calls = field(default_factory=Calls)
+    sockets: Sockets = field(default_factory=Sockets)
+    devices: Devices = field(default_factory=Devices)
 
     def ratio(self, *states: State) -> float:
         """What these states have of the time together."""
         return sum(self.shares.get(state.value, 0.0) for state in states)
 
     @property
+    def payload_ratio(self) -> float | None:
+        """What moving the payload takes of the CPU that the threads run on: calls less the softirqs that came in them,
+        and softirqs; None without a log of calls.
+
+        The clock of a call runs on while a virtual machine's CPU does not; that of the thread, which is exact, bounds
+        it.
+        """
+        if self.calls.in_call_ratio is None:
+            return None
+        within = self.calls.in_softirqs_ratio or 0.0
+        own = max(0.0, self.calls.in_call_ratio - within)
+        if self.processors.thread_ratio is not None:
+            own = min(own, self.processors.thread_ratio)
+        return min(1.0, own + max(within, self.processors.own_softirq_ratio or 0.0))
+
+    @property
     def on_cpu_ratio(self) -> float | None:
-        """How much of its busiest CPU the end itself takes: threads and softirqs, other programs left out."""
-        own = None if self.busy_ratio is None else max(0.0, self.busy_ratio - (self.other_ratio or 0.0))
-        known = [value for value in (self.thread_ratio, own, self.softirq_ratio) if value is not None]
+        """How much of its busiest CPU this side itself takes: threads and softirqs, other programs left out."""
+        cpu = self.processors
+        own = None if cpu.busy_ratio is None else max(0.0, cpu.busy_ratio - (cpu.other_ratio or 0.0))
+        known = [value for value in (cpu.thread_ratio, own, cpu.softirq_ratio) if value is not None]
         return min(1.0, max(known)) if known else None
 
     @property
     def wanted_ratio(self) -> float | None:
-        """How much of a CPU the end would take: what it has, and what its busiest thread waited for."""
+        """How much of a CPU this side would take: what it has, and what its busiest thread waited for."""
         own = self.on_cpu_ratio
-        return None if own is None else min(1.0, own + (self.run_queue_ratio or 0.0))
+        return None if own is None else min(1.0, own + (self.processors.run_queue_ratio or 0.0))
 
 
 @dataclass(frozen=True)
@@ -146,7 +217,7 @@ class LostRun:
     """Segments that left one after the other and were all lost.
 
     `rank` is where the first of them stands among all segments by the backlog it met: 0.5 is anywhere, 1 at the most;
-    None without a rate of the line.
+    None where the bottleneck rate is not known.
     """
 
     connection: int
@@ -157,8 +228,87 @@ class LostRun:
 
 
 @dataclass(frozen=True)
+class Losses:
+    """Lost segments. All but `ratio` need the logs of both hosts.
+
+    Attributes:
+        ratio: bytes that left the sender and never arrived, over all.
+        events: losses that came more than a round trip after the one before.
+        runs: losses of segments that left one after the other.
+        segments_per_run: how many segments such a run had, of those that were not a queue's.
+        backlog_rank: where losses stand among all segments by the backlog before the bottleneck: 0.5 is anywhere, 1 at
+            the fullest only.
+        random_ratio: the most likely part of the loss events that came without regard to that backlog; `random_low`
+            and `random_high` are the bounds of its 90 % interval.
+        burst_likelihood_log10: decimal logarithm of the likelihood ratio of burst losses over independent losses.
+        examples: the longest runs, with their place.
+    """
+
+    ratio: float | None = None
+    events: int | None = None
+    runs: int | None = None
+    segments_per_run: float | None = None
+    backlog_rank: float | None = None
+    random_ratio: float | None = None
+    random_low: float | None = None
+    random_high: float | None = None
+    burst_likelihood_log10: float | None = None
+    examples: tuple[LostRun, ...] = ()
+
+
+@dataclass(frozen=True)
+class BottleneckRate:
+    """The rate of the path's bottleneck, headers included; None where too little arrived.
+
+    Attributes:
+        bps: the most frequent rate of pairs of segments that arrived; without a log, the constant rate at which the
+            sender's kernel counted deliveries while a queue stood on the path.
+        steadiness: part of the pairs, or of the time, that has about this rate.
+        use_ratio: all that arrived over what a bottleneck of this rate could have carried.
+    """
+
+    bps: float | None = None
+    steadiness: float | None = None
+    use_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """The pacing rate that most segments or samples saw, and the part of them that saw just this rate."""
+
+    bps: float | None = None
+    constant_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class RequestCycle:
+    """Requests and answers by the sender's log; None where no data comes back.
+
+    Attributes:
+        answer_ratio: part of the time from the last data sent to the answer.
+        think_ratio: part of the time from the answer to the next data sent.
+        cycle_ns: the mean time from a request to the next.
+        exchange_ns: the median time from the first data of a request to its answer.
+        answer_ns: the median time from the last data of a request to its answer.
+        think_ns: the median time from an answer to the next request.
+    """
+
+    answer_ratio: float | None = None
+    think_ratio: float | None = None
+    cycle_ns: float | None = None
+    exchange_ns: float | None = None
+    answer_ns: float | None = None
+    think_ns: float | None = None
+
+    @property
+    def waiting_ratio(self) -> float:
+        """Part of the time between the last data of a request and the first of the next."""
+        return (self.answer_ratio or 0.0) + (self.think_ratio or 0.0)
+
+
+@dataclass(frozen=True)
 class SegmentFacts:
-    """What went over the wire; only both ends' logs tell losses and their order.
+    """What went over the wire; losses and their order need the logs of both hosts.
 
     Attributes:
         data_segments: data segments sent, as on the wire.
@@ -167,38 +317,18 @@ class SegmentFacts:
         sent_segments_per_packet: segments of a packet as it left TCP; 1 without segmentation offload.
         taken_segments_per_packet: the same as it arrived at the receiver's TCP; 1 without receive offload.
         retransmitted_ratio: segments sent again over all.
-        lost_ratio: bytes that left the sender and never arrived, over all.
-        loss_events: losses that came more than a round trip after the one before.
-        loss_runs: losses of segments that left one after the other.
-        lost_segments_per_run: how many segments such a run had, of those that were not a queue's.
         timeouts: segments sent again after a timeout.
         out_of_order_ratio: data packets that arrived out of order over all; without a log, less what retransmissions
             explain.
         reordering_events: times that the sender's kernel saw reordering; None where it does not count them.
         spurious_ratio: of what was sent again, the part that had not been lost.
-        loss_backlog_rank: where losses stand among all segments by the backlog before the line: 0.5 is anywhere, 1 at
-            the fullest only.
-        loss_scattered_ratio: part of the loss events that came without regard to that backlog, as is most to be
-            believed; `loss_scattered_low` and `_high` are the ends of its 90 % interval.
-        loss_burst_odds_log10: how much likelier these are bursts than losses that know nothing of each other.
-        loss_examples: the longest runs, with their place.
         acks_arrived_ratio: pure ACKs that arrived over those the receiver sent.
         acks_per_segment: pure ACKs sent over data segments arrived.
         ack_reasons: part of the receiver's pure ACKs by reason.
         data_back_packets: data packets from the receiver to the sender: answers.
-        pacing_bps: the pacing rate that most segments saw.
-        pacing_constant_ratio: part of the segments that saw just this rate.
-        held_ratio: part of the time in which the receiver's timer held back an ACK, and data came as soon as it let go.
-        released_bytes: the middle one of the packets that such an ACK released.
-        answer_ratio: part of the time from the last data sent to the answer; None where no data comes back.
-        think_ratio: part of the time from the answer to the next data sent.
-        turn_ns: the mean time from a request to the next.
-        exchange_ns: the middle time from the first data of a request to its answer; `answer_ns` from the last,
-            `think_ns` from the answer to the next request.
-        line_bps: the most frequent rate of pairs of segments that arrived, headers included; without a log, the
-            constant rate at which the sender's kernel counted deliveries while a queue stood on the path.
-        line_steadiness: part of the pairs, or of the time, that has about this rate.
-        line_use_ratio: all that arrived over what a line of this rate could have carried.
+        held_ratio: part of the time in which the receiver's timer held back an ACK, and data came as soon as it was
+            sent.
+        released_bytes: median size of the packets that such an ACK released.
     """
 
     data_segments: int | None = None
@@ -207,37 +337,20 @@ class SegmentFacts:
     sent_segments_per_packet: float | None = None
     taken_segments_per_packet: float | None = None
     retransmitted_ratio: float | None = None
-    lost_ratio: float | None = None
-    loss_events: int | None = None
-    loss_runs: int | None = None
-    lost_segments_per_run: float | None = None
     timeouts: int | None = None
     out_of_order_ratio: float | None = None
     reordering_events: int | None = None
     spurious_ratio: float | None = None
-    loss_backlog_rank: float | None = None
-    loss_scattered_ratio: float | None = None
-    loss_scattered_low: float | None = None
-    loss_scattered_high: float | None = None
-    loss_burst_odds_log10: float | None = None
-    loss_examples: tuple[LostRun, ...] = ()
     acks_arrived_ratio: float | None = None
     acks_per_segment: float | None = None
     ack_reasons: Mapping[str, float] = field(default_factory=dict)
     data_back_packets: int | None = None
-    pacing_bps: float | None = None
-    pacing_constant_ratio: float | None = None
     held_ratio: float | None = None
     released_bytes: float | None = None
-    answer_ratio: float | None = None
-    think_ratio: float | None = None
-    turn_ns: float | None = None
-    exchange_ns: float | None = None
-    answer_ns: float | None = None
-    think_ns: float | None = None
-    line_bps: float | None = None
-    line_steadiness: float | None = None
-    line_use_ratio: float | None = None
+    losses: Losses = field(default_factory=Losses)
+    bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
+    pacing: Pacing = field(default_factory=Pacing)
+    cycle: RequestCycle = field(default_factory=RequestCycle)
 
 
 @dataclass(frozen=True)
@@ -341,8 +454,8 @@ class Facts:
     connections: int = 1
     one_machine: bool = False
     is_turned: bool = False
-    sender: EndFacts = field(default_factory=EndFacts)
-    receiver: EndFacts = field(default_factory=EndFacts)
+    sender: HostFacts = field(default_factory=HostFacts)
+    receiver: HostFacts = field(default_factory=HostFacts)
     windows: WindowFacts = field(default_factory=WindowFacts)
     segments: SegmentFacts = field(default_factory=SegmentFacts)
     transport: str = "tcp"
@@ -354,7 +467,7 @@ class Facts:
     gaps: tuple[str, ...] = ()
 
     @property
-    def asker(self) -> EndFacts:
+    def asker(self) -> HostFacts:
         """The end that begins a workload's transactions and counts them: the near one."""
         return self.receiver if self.is_turned else self.sender
 

@@ -51,7 +51,7 @@ install_packages() {
     say "installing $*"
     hold_services "$root"
     $root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || warn "apt-get update failed; trying with the package lists at hand"
-    # A host's own upgrades may hold the lock for a while.
+    # A host's own upgrades may hold the lock for minutes.
     if ! $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=120 "$@" </dev/null >/dev/null; then
         release_services "$root"
         return 1

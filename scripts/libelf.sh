@@ -1,4 +1,4 @@
-# What a static link with libelf needs beside libelf.a, which differs with its version. Sourced.
+# What a static link with libelf needs in addition to libelf.a, which differs with its version. Sourced.
 # shellcheck shell=bash
 
 LIBELF_SEARCH=target/libelf-search.o

@@ -14,8 +14,8 @@ from scripts.style.source import Piece
 RULES = Path(__file__).with_name("rules.toml")
 #: Boundaries of the words in a name: `rttMin`, `rtt_min`, `HTTPServer`.
 NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`(\"“«\d])|\n\s*\n")
-WORD = re.compile(r"\S*\w\S*")
+SENTENCE_END = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`(\"“«\d])|(?<=;)\s+|\n\s*\n")
+WORD = re.compile(r"\S*[^\W\d_]\S*")
 
 
 @dataclass(frozen=True)

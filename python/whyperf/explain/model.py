@@ -14,6 +14,17 @@ from whyperf.explain.causes import Cause
 FORMAT = 1
 
 Level = str | int | float | bool
+Value = int | float | str | list[str]
+
+
+class Statement(Part):
+    """What a text says, as data: `code` is its template in `explain/wording/catalog.toml`, `values` what is filled in.
+
+    The name of a value ends in its unit: `window_bytes`, `lost_ratio`, `rtt_ns`, `link_bps`.
+    """
+
+    code: str = ""
+    values: dict[str, Value] = Field(default_factory=dict)
 
 
 class StateShare(Part):
@@ -100,7 +111,11 @@ class Phase(Part):
     """Who waits for whom in a turn, in words."""
     ratio: float
     changed_by: str = ""
+    change: Statement | None = None
+    """`changed_by` as data."""
     words: str
+    stretches: int = 1
+    """How often the cycle started, where the connection goes back and forth between cycles."""
     turn: list[TurnSegment] = Field(default_factory=list)
     turns: int = 0
     turn_ns: int | None = None
@@ -147,7 +162,7 @@ class Spell(Part):
     to_ns: int
 
 
-class Evidence(Part):
+class Evidence(Statement):
     """A fact that a verdict stands on: a sentence, and where to look it up.
 
     `table`, `host`, `connection` and the times tell the rows; `value` and `unit` the figure, if it is one. Of a state
@@ -166,7 +181,7 @@ class Evidence(Part):
     spells_count: int | None = None
 
 
-class Change(Part):
+class Change(Statement):
     """What to change: factors of whyperf with their new levels, and what a user of the hosts would do.
 
     `factors` is empty where no factor can make the change, or the cell has it already; `by_hand` then is all there is.
@@ -181,7 +196,7 @@ class Change(Part):
     is_host_wide: bool = False
 
 
-class Verification(Part):
+class Verification(Statement):
     """The change was made and measured, interleaved with the original.
 
     Gains are rates with the change over rates without it: 1 is no change. The ends of the 95 % interval hold
@@ -207,7 +222,7 @@ class Verification(Part):
     experiment: str = ""
 
 
-class Verdict(Part):
+class Verdict(Statement):
     """A cause, what it costs, the evidence for it, and what would refute it.
 
     `lost_ratio` is the part of the time (or of the rate that was possible) that the cause took. `confidence` is high,
@@ -232,7 +247,7 @@ class Verdict(Part):
     verification: Verification | None = None
 
 
-class Anomaly(Part):
+class Anomaly(Statement):
     """A point of a sweep that stands out from its neighbors by 10 % and more beyond the noise, or where a curve bends.
 
     `ratio` is its rate over what its neighbors foretell, `lost_rate` the difference of the two in bit/s (transactions

@@ -7,7 +7,7 @@ from whyperf.analyze.text import significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verification
 from whyperf.explain.predicted import OPEN
-from whyperf.explain.verify import change_words
+from whyperf.explain.wording.verifications import change_text
 from whyperf.profile import Factors, Level
 from whyperf.truth.design import Part
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
@@ -82,8 +82,8 @@ def _proofs(proofs: Sequence[Proof]) -> str:
             continue
         predicted = claimed(claim)
         sides = [cell for side in (one.right, one.wrong) for cell in (gained(side), outcome(side))]
-        right = f"`{claim.cause}`: {change_words(claim.right)}"
-        rows.append((dose, right, predicted, *sides[:2], change_words(claim.tried.wrong), *sides[2:]))
+        right = f"`{claim.cause}`: {change_text(claim.right)}"
+        rows.append((dose, right, predicted, *sides[:2], change_text(claim.tried.wrong), *sides[2:]))
     text = (
         "A gain is the rate with the change over the rate without it, with its interval and the pairs that it took. "
         "Confirmed and refuted are as [explain.md](explain.md#trying-the-change) has them."

@@ -11,7 +11,8 @@ from typing import Literal
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Verification
-from whyperf.explain.verify import Judged, Looks, Pair, PredictedGain, change_words, judge
+from whyperf.explain.verify import Judged, Looks, Pair, PredictedGain, judge
+from whyperf.explain.wording.verifications import change_text
 from whyperf.plan import Plan, PlannedTrial, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify
@@ -204,7 +205,7 @@ class Progress:
             original, changed = self._rate_of(trials[ORIGINAL]), self._rate_of(trials[side])
             if original and changed:
                 pairs.append(Pair(number, original, changed))
-        words = change_words(claim.change(side))
+        words = change_text(claim.change(side))
         return judge(pairs, claim.predicted, self._looks, tried=tried, change=words)
 
 

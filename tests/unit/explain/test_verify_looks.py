@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from whyperf.explain.verify.looks import SIDE, Looks, critical_ranks, middle, repeated_interval
+from whyperf.explain.verify.looks import SIDE, Looks, center, critical_ranks, repeated_interval
 
 ALL = (Looks(6, 16), Looks(6, 20), Looks(8, 16), Looks(3, 12))
 
@@ -77,10 +77,10 @@ def test_each_look_of_six_pairs_is_their_range() -> None:
     assert repeated_interval(six, Looks(6, 16).taken([6])) == (0.1, 0.9)
 
 
-def test_a_wild_pair_moves_neither_middle_nor_interval_far() -> None:
+def test_a_wild_pair_moves_neither_center_nor_interval_far() -> None:
     steady = [0.1 + 0.001 * number for number in range(16)]
     wild = [*steady[:-2], -50.0, 40.0]
-    assert middle(wild) == pytest.approx(middle(steady), abs=0.01)
+    assert center(wild) == pytest.approx(center(steady), abs=0.01)
     low, high = repeated_interval(wild, Looks(16, 16).taken([16])) or (0.0, 0.0)
     assert 0.09 < low < high < 0.13
 

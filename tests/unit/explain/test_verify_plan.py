@@ -130,9 +130,9 @@ def test_a_profile_keeps_its_own_workload_in_the_text_of_its_verification() -> N
 )
 def test_what_cannot_be_changed_is_said_in_a_sentence(change: dict[str, int | bool], said: str) -> None:
     profile, plan = planned(SAMPLE)
-    with pytest.raises(Obstacle, match=said) as told:
+    with pytest.raises(Obstacle, match=said) as refused:
         plan_of(question_of(profile, plan, plan.cells[0], change, 3), plan)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 def made_by(**factors: int | bool | str) -> Verdict:
@@ -144,13 +144,15 @@ def made_by(**factors: int | bool | str) -> Verdict:
 
 def test_a_setting_of_the_path_to_a_far_host_is_left_to_its_owner() -> None:
     _, plan = planned(SAMPLE, target="far")
-    with pytest.raises(Obstacle) as told:
+    with pytest.raises(Obstacle) as refused:
         refuse_other_path(made_by(mtu_bytes=9000, window_bytes=65536), plan)
-    assert str(told.value) == (
-        "mtu_bytes = 9,000 bytes is a setting of the path to far, which no plan changes; "
-        "change it by hand (Raise the MTU on both hosts) and measure again."
-    )
-    with pytest.raises(Obstacle, match="path_queue = bdp is a setting of the path to far"):
+    assert refused.value.code == "other_path"
+    assert refused.value.values == {
+        "change": "mtu_bytes = 9,000 bytes",
+        "place": "the path to far",
+        "by_hand": "Raise the MTU on both hosts",
+    }
+    with pytest.raises(Obstacle, match="path_queue = bdp"):
         refuse_other_path(made_by(path_queue="bdp"), plan)
     # On the testbed it can be tried.
     refuse_other_path(made_by(mtu_bytes=9000), planned(SAMPLE)[1])
@@ -169,8 +171,8 @@ def test_options_of_sockets_at_a_far_host_are_changed_in_the_plan() -> None:
 def test_where_nothing_is_blamed_there_is_nothing_to_try() -> None:
     idle = made_by()
     nothing = idle.model_copy(update={"cause": Cause.CAPACITY, "change": None})
-    with pytest.raises(Obstacle) as told:
+    with pytest.raises(Obstacle) as refused:
         refuse_untriable(nothing, 1, [nothing])
-    assert str(told.value) == "Verdict 1 (capacity) blames nothing, so there is nothing to try."
-    with pytest.raises(Obstacle, match="so there is nothing to try; choose another with --verdict"):
+    assert (refused.value.code, refused.value.values["other"]) == ("capacity", None)
+    with pytest.raises(Obstacle, match="choose another verdict with --verdict"):
         refuse_untriable(nothing, 1, [nothing, made_by(mtu_bytes=9000)])

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from whyperf.analyze.text import significant
-from whyperf.explain.verify import change_words
+from whyperf.explain.wording.verifications import change_text
 from whyperf.truth import Part
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.grade import Grade
@@ -51,10 +51,10 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     for one in proofs:
         claim = one.claim
         predicted = claimed(claim)
-        change = claim.obstacle or change_words(claim.right)
+        change = claim.obstacle or change_text(claim.right)
         right, wrong = (gained(one.right), outcome(one.right)), (gained(one.wrong), outcome(one.wrong))
         named = (claim.role.of, str(claim.role.dose), change, predicted)
-        table.add_row(*named, *right, change_words(claim.tried.wrong), *wrong)
+        table.add_row(*named, *right, change_text(claim.tried.wrong), *wrong)
     console.print(table)
     console.print()
     _print_bars(console, found)

@@ -20,7 +20,6 @@ from whyperf.explain.verify import (
     Looks,
     Obstacle,
     Verified,
-    change_words,
     folder_of,
     judged,
     keep,
@@ -34,6 +33,7 @@ from whyperf.explain.verify import (
     verification_of,
     with_verifications,
 )
+from whyperf.explain.wording.verifications import change_text
 from whyperf.plan import LOCAL, Plan, PlannedTrial
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
@@ -170,7 +170,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
     gain = gain_words(attempt.verdict)
     predicted = f" Predicted gain: {gain}." if gain else ""
-    say(f"Trying {what} with {change_words(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
+    say(f"Trying {what} with {change_text(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,
@@ -203,7 +203,7 @@ def _planned(experiment: Experiment, attempt: Attempt, pairs: int) -> tuple[Prof
     if plan.testbed.kind == "veth":
         kind, reason = allowed_kind(None)
         if kind is not Kind.VETH:
-            raise Obstacle(f"It was measured on the embedded testbed, and that needs network namespaces: {reason}.")
+            raise Obstacle("no_testbed", problem=reason)
     if plan.testbed.kind != "model":
         refuse_other_host(plan, experiment.hosts().get("near"), describe_host(None))
     asked = parse(experiment.profile_text, name=plan.profile, where=str(experiment.folder))

@@ -1,19 +1,21 @@
 """From curves to anomalies: where, how much, what differs, and what that makes the cause."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from whyperf.analyze.summary import CellResult, Summary
-from whyperf.analyze.text import si, significant
+from whyperf.analyze.text import si
 from whyperf.explain.anomalies.bends import Bend, find_bend
 from whyperf.explain.anomalies.cause import bend_cause, point_cause
 from whyperf.explain.anomalies.curves import Curve, curves_of
 from whyperf.explain.anomalies.evidence import Difference, differences, known_of
 from whyperf.explain.anomalies.standing_out import Candidate, standing_out
 from whyperf.explain.anomalies.together import Group, Member, together
-from whyperf.explain.anomalies.words import because, extent, far, flow, levels, span, where
-from whyperf.explain.model import Anomaly, CellExplanation, Evidence
+from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Value
+from whyperf.explain.wording.anomalies import because, cycles, evidence_of, levels, off, other_levels, place, span
+from whyperf.explain.wording.catalog import known, render
 
 Explained = Mapping[str, CellExplanation]
 
@@ -67,71 +69,84 @@ def _member(one: Candidate, explained: Explained) -> Member[Candidate]:
 
 def _point(group: Group[Candidate], explained: Explained) -> Anomaly:
     one = group.first.found
-    curve, own = one.curve, one.curve.cells[one.at]
-    near = [curve.cells[at] for at in one.neighbors]
-    there = levels(curve, one.neighbors)
-    found = _differences(own, near, explained)
-    way = "above" if one.kind == "peak" else "below"
-    against = f"what {there} foretell" if len(near) > 1 else f"that at {there}"
-    lost = f" ({si(group.first.lost or 0.0, curve.unit)} {'more' if one.kind == 'peak' else 'less'})"
-    cause = group.cause
-    beside = [(levels(curve, [at]), explained.get(curve.cells[at].id)) for at in one.neighbors]
-    reason = " ".join(
-        text for text in (because(cause, found, f"at {there}"), flow(explained.get(own.id), beside)) if text
-    )
-    sentences = [
-        f"{where(curve, own)}: the rate, {_rate(curve, one.at)}, is {far(one.ratio)} {way} {against}{lost}"
-        f"{_wide(one)}{extent(group)}.",
-        reason,
-        "" if one.chance is not None else "One trial a cell: how much rates vary is not known.",
-    ]
-    return Anomaly(
-        kind=one.kind,
-        cell=own.id,
-        sweep=curve.sweep,
-        factor=curve.factor,
-        level=_factor(own, curve.factor),
-        ratio=one.ratio,
-        lost_rate=group.first.lost,
-        neighbors=[cell.id for cell in near],
-        others=[member.cell for member in group.others],
-        differences=_evidence(found, own, near, explained, f"at {there}"),
-        cause=cause,
-        because=reason,
-        words=" ".join(sentence for sentence in sentences if sentence),
+    curve = one.curve
+    lost = group.first.lost or 0.0
+    code = one.kind if len(one.neighbors) > 1 else "fall"
+    values = {"rate": _rate(curve, one.at), "off": off(one.ratio), "lost": si(lost, curve.unit), "shared": _shared(one)}
+    measured = {"ratio": one.ratio, "lost_rate": group.first.lost, "kind": one.kind}
+    note = "" if one.chance is not None else render("anomaly", "one_trial", {})
+    return _anomaly(
+        group,
+        list(one.neighbors),
+        explained,
+        code=code,
+        values=values,
+        note=note,
+        measured=measured,
+        neighbors=[curve.cells[at] for at in one.neighbors],
     )
 
 
 def _bend(group: Group[Bend], explained: Explained) -> Anomaly:
     bend = group.first.found
-    curve, own = bend.curve, bend.curve.cells[bend.at]
-    before, last = list(curve.cells[: bend.at]), curve.cells[bend.at - 1]
+    curve = bend.curve
+    values: dict[str, Value | None] = {"rate": _rate(curve, bend.at)}
     if bend.kind == "plateau":
-        text = f"from here on the rate stays at about {si(float(np.median(curve.rates[bend.at :])), curve.unit)}"
+        code, values = "plateau", {"rate": si(float(np.median(curve.rates[bend.at :])), curve.unit)}
     elif bend.behind > 0.0:
-        less = significant(bend.before / max(bend.behind, 0.01), 2)
-        text = f"from here on, at {_rate(curve, bend.at)}, the rate grows {less} times less steeply"
+        code, values["slope_times"] = "knee", bend.before / max(bend.behind, 0.01)
     else:
-        text = f"here, at {_rate(curve, bend.at)}, the rate stops growing"
-    found = _differences(own, [last], explained)
-    label = f"at {levels(curve, [bend.at - 1])}"
-    beside = [(levels(curve, [bend.at - 1]), explained.get(last.id))]
-    reason = " ".join(
-        text for text in (because(group.cause, found, label), flow(explained.get(own.id), beside)) if text
+        code = "peak_of_curve"
+    measured = {"ratio": None, "kind": bend.kind}
+    return _anomaly(
+        group,
+        [bend.at - 1],
+        explained,
+        code=code,
+        values=values,
+        measured=measured,
+        neighbors=list(curve.cells[: bend.at]),
     )
+
+
+def _anomaly(
+    group: Group[Candidate] | Group[Bend],
+    beside: list[int],
+    explained: Explained,
+    *,
+    code: str,
+    values: Mapping[str, Value | None],
+    measured: Mapping[str, Any],
+    neighbors: Sequence[CellResult],
+    note: str = "",
+) -> Anomaly:
+    """The anomaly of a group. `beside` are the points of its curve with which its evidence is compared, `neighbors` the
+    cells that its rate is compared with, `note` is a sentence that ends its text.
+    """
+    curve, own = group.first.found.curve, group.first.found.curve.cells[group.first.found.at]
+    near = [curve.cells[at] for at in beside]
+    there = levels(curve, beside)
+    found = _differences(own, near, explained)
+    flows = cycles(explained.get(own.id), [(levels(curve, [at]), explained.get(curve.cells[at].id)) for at in beside])
+    reason = " ".join(filter(None, (because(group.cause, found, there), flows)))
+    given = known({
+        "place": place(curve, own), "neighbors": there, "others": len(group.others) or None,
+        "levels": other_levels(group), **values,
+    })  # fmt: skip
     return Anomaly(
-        kind=bend.kind,
+        code=code,
+        values=given,
         cell=own.id,
         sweep=curve.sweep,
         factor=curve.factor,
         level=_factor(own, curve.factor),
-        ratio=None,
-        neighbors=[cell.id for cell in before],
+        neighbors=[cell.id for cell in neighbors],
         others=[member.cell for member in group.others],
-        differences=_evidence(found, own, [last], explained, label),
+        differences=_evidence(found, own, near, explained, there),
         cause=group.cause,
         because=reason,
-        words=f"{where(curve, own)}: {text}{extent(group)}. {reason}".rstrip(),
+        words=" ".join(filter(None, (render("anomaly", code, given), reason, note))),
+        **measured,
     )
 
 
@@ -141,29 +156,25 @@ def _differences(own: CellResult, near: Sequence[CellResult], explained: Explain
 
 
 def _evidence(
-    found: Sequence[Difference], own: CellResult, near: Sequence[CellResult], explained: Explained, label: str
+    found: Sequence[Difference], own: CellResult, near: Sequence[CellResult], explained: Explained, neighbors: str
 ) -> list[Evidence]:
     """The differences as rows, and what could not be compared."""
-    listed = [one.evidence(label) for one in found]
+    rows = [evidence_of(one, neighbors) for one in found]
     with_log = [_has_log(explained.get(cell.id)) for cell in (own, *near)]
     if not with_log[0] or not any(with_log[1:]):
-        place = "here" if not with_log[0] else label
-        listed.append(Evidence(words=f"No segment log {place}: sizes, ACKs and waits are not compared."))
-    return listed
+        code = "no_log_here" if not with_log[0] else "no_log_there"
+        rows.append(Evidence(code=code, words=render("anomaly", code, {"neighbors": neighbors})))
+    return rows
 
 
 def _has_log(explained: CellExplanation | None) -> bool:
     return explained is not None and any(pattern.phases or pattern.losses for pattern in explained.patterns)
 
 
-def _wide(one: Candidate) -> str:
+def _shared(one: Candidate) -> str | None:
     """Which other points share in it."""
-    if len(one.neighbors) == 1:
-        return ", and stays lower"
-    before, after = one.neighbors
-    if after - before <= 2:
-        return ""
-    return f"; {span(one.curve, before + 1, after - 1)} share in it"
+    before, after = one.neighbors[0], one.neighbors[-1]
+    return span(one.curve, before + 1, after - 1) if after - before > 2 else None
 
 
 def _rate(curve: Curve, at: int) -> str:

@@ -17,10 +17,9 @@ import polars as pl
 from whyperf.analyze.flow import FlowTrial, read_user
 from whyperf.explain.model import Pattern
 from whyperf.explain.pattern.packets import read_rows
-from whyperf.explain.pattern.told import tell_pattern
-from whyperf.explain.pattern.words import turn_words
+from whyperf.explain.pattern.phases import describe_pattern
 
-__all__ = ["pattern_of", "patterns_of", "turn_words"]
+__all__ = ["pattern_of", "patterns_of"]
 
 
 def pattern_of(trial: FlowTrial, connection: int) -> Pattern:
@@ -44,7 +43,7 @@ def patterns_of(trial: FlowTrial, connections: Collection[int]) -> list[Pattern]
     found = []
     for connection in wanted:
         sender, receiver = (None if logs is None else logs.get(connection) for logs in rows.values())
-        found.append(tell_pattern(trial.trial, connection, sender, receiver, segment.get(connection)))
+        found.append(describe_pattern(trial.trial, connection, sender, receiver, segment.get(connection)))
     return found
 
 

@@ -3,12 +3,12 @@
 from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
-from whyperf.explain.pattern import turn_words
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import WINDOWS, Finding, figure, is_on_cpu, state_evidence
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
+from whyperf.explain.wording.patterns import sends
 
 LEAST_WRITES = 4
 """Writes that a window of few segments must hold, or a part of it stays empty: stop-and-go."""
@@ -99,12 +99,12 @@ def write_window_mismatch(facts: Facts) -> Finding | None:
         return None
     late = facts.segments.ack_reasons.get("delayed_timer", 0.0)
     phase = facts.longest_phase
-    turn = "a write and what is left of the window go" if phase is None else f"{turn_words(phase.payloads)} bytes go"
+    cycle = "send a write and what is left of the window" if phase is None else sends(phase.payloads)
     seen = () if phase is None else (figure(f"{phase.words}. {phase.waits}", "segments", facts.sender, None, ""),)
     return Finding(
         Cause.WRITE_WINDOW_MISMATCH,
-        f"Writes of {octets(round(write))} do not fit the window of {octets(window)}: {turn} out, then everything "
-        f"waits for the acknowledgment, {percent(lost)} of the time.",
+        f"Writes of {octets(round(write))} do not fit the window of {octets(window)}: the cycle is to {cycle}, then "
+        f"to wait for an ACK, {percent(lost)} of the time.",
         lost,
         0.95,
         (

@@ -4,7 +4,7 @@
 the business of `whyperf.run`, which the command line calls in between.
 """
 
-from whyperf.explain.verify.judgement import Judged, Pair, PredictedGain, gain_text, judge, worth_gain
+from whyperf.explain.verify.judgement import Judged, Pair, PredictedGain, judge, worth_gain
 from whyperf.explain.verify.kept import (
     Verified,
     folder_of,
@@ -15,10 +15,15 @@ from whyperf.explain.verify.kept import (
     with_verifications,
 )
 from whyperf.explain.verify.looks import MOST_WITH_LOOKS, Looks
-from whyperf.explain.verify.obstacles import refuse_other_host, refuse_other_path, refuse_untriable, refuse_unwritable
+from whyperf.explain.verify.obstacles import (
+    Obstacle,
+    refuse_other_host,
+    refuse_other_path,
+    refuse_untriable,
+    refuse_unwritable,
+)
 from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
-from whyperf.explain.verify.words import Obstacle, change_words
 
 __all__ = [
     "MOST_WITH_LOOKS",
@@ -28,9 +33,7 @@ __all__ = [
     "Pair",
     "PredictedGain",
     "Verified",
-    "change_words",
     "folder_of",
-    "gain_text",
     "judge",
     "judged",
     "keep",

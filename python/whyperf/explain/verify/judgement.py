@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from whyperf.analyze.text import count, percent, significant
 from whyperf.explain.model import Verification
-from whyperf.explain.verify.looks import FEWEST_PAIRS, Looks, middle, repeated_interval
+from whyperf.explain.verify.looks import FEWEST_PAIRS, Looks, center, repeated_interval
+from whyperf.explain.wording.verifications import with_text
 
 #: A claim that names no figure promises this much.
 WORTH_GAIN = 1.10
@@ -70,9 +70,10 @@ def judge(
 ) -> Judged:
     """Marks a verdict's cause and its prediction from pairs of rates measured in the same block.
 
-    All is as of the last look that was reached. The gain is the middle of the pairs' ratios on a logarithmic scale, its
-    interval one that holds at every look (see `looks`). The cause is *confirmed* where the whole interval lies above
-    the gain that is worth the claim (`worth_gain`), *refuted* where it lies below, else *undecided*.
+    All of it is as of the last look reached. The gain is the Hodges-Lehmann estimate of the pairs' ratios on a
+    logarithmic scale, its interval one that holds at every look (see `looks`). The cause is *confirmed* where the whole
+    interval lies above the gain that is worth the claim (`worth_gain`), *refuted* where it lies below, else
+    *undecided*.
 
     Args:
         pairs: those with a result, by block.
@@ -88,26 +89,32 @@ def judge(
     measured = _measured(seen, looks, reached)
     outcome = _outcome(measured, predicted.claimed)
     gains = [math.log(pair.gain) for pair in seen]
-    verification = Verification(
-        outcome=outcome,
-        predicted_gain=predicted.gain,
-        predicted_low=predicted.low,
-        predicted_high=predicted.high,
-        is_as_predicted=_is_as_predicted(measured, predicted),
-        measured_gain=math.exp(middle(gains)) if gains else None,
-        low=measured.low if measured else None,
-        high=measured.high if measured else None,
-        pairs=len(seen),
-        words="",
-        experiment=experiment,
-    )
+    is_final = tried >= looks.most
     most = reached[-1] if reached else tried
-    counted = count(len(seen), "pair") if len(seen) == most else f"{len(seen)} of {count(most, 'pair')}"
-    cause = _cause_words(verification, counted, change, _why(outcome, looks, tried))
-    prediction = _prediction_words(verification)
-    update = {"cause_words": cause, "prediction_words": prediction, "words": f"{cause} {prediction}".rstrip()}
-    is_settled = outcome != "undecided" or tried >= looks.most
-    return Judged(verification.model_copy(update=update), is_settled)
+    verification = with_text(
+        Verification(
+            code=_code(outcome, bool(seen), measured, is_final=is_final),
+            values={
+                "change": change,
+                "tried_pairs": most,
+                "fewest_pairs": FEWEST_PAIRS,
+                "max_pairs": looks.most,
+                "worth_times": worth_gain(predicted.claimed),
+            },
+            outcome=outcome,
+            predicted_gain=predicted.gain,
+            predicted_low=predicted.low,
+            predicted_high=predicted.high,
+            is_as_predicted=_is_as_predicted(measured, predicted),
+            measured_gain=math.exp(center(gains)) if gains else None,
+            low=measured.low if measured else None,
+            high=measured.high if measured else None,
+            pairs=len(seen),
+            words="",
+            experiment=experiment,
+        )
+    )
+    return Judged(verification, outcome != "undecided" or is_final)
 
 
 def _is_as_predicted(measured: _Measured | None, predicted: PredictedGain) -> bool | None:
@@ -132,7 +139,7 @@ def _measured(seen: Sequence[Pair], looks: Looks, reached: Sequence[int]) -> _Me
     interval = repeated_interval(gains, taken) if taken and gains else None
     if interval is None:
         return None
-    return _Measured(math.exp(middle(gains)), math.exp(interval[0]), math.exp(interval[1]))
+    return _Measured(math.exp(center(gains)), math.exp(interval[0]), math.exp(interval[1]))
 
 
 def _outcome(measured: _Measured | None, claimed: float | None) -> Outcome:
@@ -142,48 +149,10 @@ def _outcome(measured: _Measured | None, claimed: float | None) -> Outcome:
     return "confirmed" if measured.low > worth else "refuted" if measured.high < worth else "undecided"
 
 
-def _why(outcome: Outcome, looks: Looks, tried: int) -> str:
-    if outcome == "confirmed":
-        return ""
-    if outcome == "refuted":
-        return ", and that is no gain worth the claim"
-    more = "more pairs may (--most)" if tried >= looks.most else f"up to {looks.most} pairs may"
-    return f", which neither confirms nor refutes it; {more}"
-
-
-def _cause_words(found: Verification, pairs: str, change: str, why: str) -> str:
-    """`Cause confirmed: with no_delay = true the rate is 3.10 times as high (2.80 to 3.40 times in 6 pairs).`"""
-    if found.measured_gain is None:
-        return f"Cause undecided: with {change} {pairs} have a result."
-    rate = f"with {change} the rate is {gain_text(found.measured_gain)}"
-    if found.low is None or found.high is None:
-        return f"Cause undecided: {rate} in {pairs}, too few for an interval; {FEWEST_PAIRS} pairs are enough."
-    interval = f"{_range(found.low, found.high)} times in {pairs}"
-    return f"Cause {found.outcome}: {rate} ({interval}){why}."
-
-
-def _prediction_words(found: Verification) -> str:
-    """`Prediction wrong: predicted 12.0 (8.00 to 18.0), measured 3.10 (2.80 to 3.40).`; "" without an interval."""
-    if found.low is None or found.high is None or found.measured_gain is None:
-        return ""
-    if found.predicted_gain is None:
-        return "Prediction: none was made that could be right or wrong."
-    low, high = found.predicted_low, found.predicted_high
-    between = "" if low is None or high is None else f" ({_range(low, high)})"
-    predicted = f"predicted {significant(found.predicted_gain)}{between}"
-    measured = f"measured {significant(found.measured_gain)} ({_range(found.low, found.high)})"
-    said = {True: "right", False: "wrong", None: "undecided"}[found.is_as_predicted]
-    return f"Prediction {said}: {predicted}, {measured}."
-
-
-def _range(low: float, high: float) -> str:
-    return f"{significant(low)} to {significant(high)}"
-
-
-def gain_text(gain: float) -> str:
-    """A gain as it is read: `2.3 times as high`, `the same`, `3 % higher`."""
-    if math.isclose(gain, 1, abs_tol=0.005):
-        return "the same"
-    if gain >= 1.5 or gain <= 0.5:
-        return f"{significant(gain)} times as high"
-    return f"{percent(abs(gain - 1))} {'higher' if gain > 1 else 'lower'}"
+def _code(outcome: Outcome, has_pairs: bool, measured: _Measured | None, *, is_final: bool) -> str:
+    """The sentence about the cause in the catalog."""
+    if measured is None:
+        return "too_few" if has_pairs else "no_pairs"
+    if outcome != "undecided":
+        return outcome
+    return "undecided_final" if is_final else "undecided_open"

@@ -1,4 +1,4 @@
-"""Which verdict an experiment verifies: `verifies.json` in its folder, beside the explained experiment.
+"""Which verdict an experiment verifies: `verifies.json` in its folder, next to the explained experiment.
 
 With it an explanation can be made anew from the records alone, verifications included.
 """
@@ -16,7 +16,7 @@ from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, 
 from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
-from whyperf.explain.verify.words import change_words
+from whyperf.explain.wording.verifications import change_text
 from whyperf.foreign import read_bytes
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
@@ -27,7 +27,7 @@ FILE = "verifies.json"
 
 
 class Verified(Part):
-    """The verdict that was tried: on which cell, its cause, its change and what it foretold.
+    """The verdict that was tried: on which cell, its cause, its change and what it predicted.
 
     `first_look` is the number of pairs after which it is judged first; None for all at once.
     """
@@ -97,7 +97,7 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
         PredictedGain(verified.predicted_gain, verified.predicted_low, verified.predicted_high),
         looks_of(plan, verified),
         tried=missing[0].block - 1 if missing else len(plan.blocks),
-        change=change_words(verified.factors),
+        change=change_text(verified.factors),
         experiment=experiment.name,
     )
 
@@ -105,7 +105,7 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
 def with_verifications(explanation: Explanation, experiment: Experiment) -> Explanation:
     """The explanation, each verdict with its verification where one is kept beside; of several the one of most pairs.
 
-    What cannot be read is left out: a verification never keeps an explanation from being told.
+    What cannot be read is left out: a verification never keeps an explanation from being printed.
     """
     found = list(_kept(experiment))
     if not found:

@@ -81,7 +81,7 @@ def repeated_interval(logarithms: Sequence[float], taken: tuple[tuple[int, float
     return float(averages[beyond]), float(averages[-1 - beyond])
 
 
-def middle(logarithms: Sequence[float]) -> float:
+def center(logarithms: Sequence[float]) -> float:
     """The median of all averages of two: the estimate of Hodges and Lehmann."""
     return float(np.median(_averages(logarithms)))
 

@@ -1,4 +1,4 @@
-"""Which verdicts can be tried at all, and from here."""
+"""Which verdicts can be verified at all, and from this host."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Verdict
-from whyperf.explain.verify.words import Obstacle, change_words
+from whyperf.explain.model import Value, Verdict
+from whyperf.explain.wording.catalog import render
+from whyperf.explain.wording.verifications import change_text
 from whyperf.plan import LOCAL, Plan
 from whyperf.profile import BY_NAME
 
-#: The way out where a plan can make another verdict's change.
-_CHOOSE = "; choose another with --verdict"
 #: What makes two hosts the same one.
 SAME = ("hostname", "cpu_model")
+
+
+class Obstacle(Exception):  # noqa: N818 - a sentence for the user, not a failure of ours
+    """Why a verdict cannot be verified: its code in the catalog and its values; as text what to do instead, too."""
+
+    def __init__(self, code: str, **values: Value | None) -> None:
+        """`code` is one of the catalog's obstacles."""
+        self.code, self.values = code, values
+        super().__init__(render("obstacle", code, values))
 
 
 def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] = ()) -> None:
@@ -26,13 +34,12 @@ def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] 
     change = verdict.change
     if change is not None and change.factors:
         return
-    named = f"Verdict {number} ({verdict.cause.value})"
+    named = {"number": number, "cause": verdict.cause.value}
     if change is None or not change.by_hand:
-        others = any(one.change is not None and one.change.factors for one in verdicts)
-        what = "blames nothing" if verdict.cause is Cause.CAPACITY else "names nothing to change"
-        raise Obstacle(f"{named} {what}, so there is nothing to try{_CHOOSE if others else ''}.")
-    by_hand = change.by_hand.rstrip(".")
-    raise Obstacle(f"{named} cannot be tried in a plan; change it by hand ({by_hand}) and measure again.")
+        has_others = any(one.change is not None and one.change.factors for one in verdicts)
+        code = "capacity" if verdict.cause is Cause.CAPACITY else "no_change"
+        raise Obstacle(code, other=render("obstacle", "other_verdict", {}) if has_others else None, **named)
+    raise Obstacle("by_hand", by_hand=change.by_hand.rstrip("."), **named)
 
 
 def refuse_unwritable(explained: Path) -> None:
@@ -43,9 +50,7 @@ def refuse_unwritable(explained: Path) -> None:
     """
     parent = explained.absolute().parent
     if not os.access(parent, os.W_OK):
-        raise Obstacle(
-            f"A verification is kept beside its result, in {parent}, where nothing can be written; copy the result."
-        )
+        raise Obstacle("unwritable", folder=str(parent))
 
 
 def refuse_other_path(verdict: Verdict, plan: Plan) -> None:
@@ -64,9 +69,9 @@ def refuse_other_path(verdict: Verdict, plan: Plan) -> None:
     if not beyond:
         return
     place = "the loopback" if plan.testbed.kind == "loopback" else f"the path to {plan.target}"
-    by_hand = verdict.change.by_hand.rstrip(".")
-    way = f"change it by hand ({by_hand}) and measure again" if by_hand else "change it by hand and measure again"
-    raise Obstacle(f"{change_words(beyond)} is a setting of {place}, which no plan changes; {way}.")
+    raise Obstacle(
+        "other_path", change=change_text(beyond), place=place, by_hand=verdict.change.by_hand.rstrip(".") or None
+    )
 
 
 def refuse_other_host(plan: Plan, kept: Mapping[str, Any] | None, here: Mapping[str, Any]) -> None:
@@ -79,4 +84,4 @@ def refuse_other_host(plan: Plan, kept: Mapping[str, Any] | None, here: Mapping[
         return
     if any(kept.get(name) != here.get(name) for name in SAME):
         host = f"{kept.get('hostname')} ({kept.get('cpu_model')})"
-        raise Obstacle(f"It was measured on {host}, not on this host; run the same command there.")
+        raise Obstacle("other_host", host=host)

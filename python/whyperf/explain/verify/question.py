@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from whyperf.explain.setup import Setup
-from whyperf.explain.verify.words import Obstacle, change_words
+from whyperf.explain.verify.obstacles import Obstacle
+from whyperf.explain.wording.verifications import change_text
 from whyperf.foreign import parse_toml
 from whyperf.plan import Cell, Plan, build
 from whyperf.profile import BY_NAME, Factors, Level, Profile, ProfileError, parse
@@ -41,11 +42,11 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
     before, after = _stated(setup, {}), _stated(setup, change)
     differ = {name for name in (*before, *after) if before.get(name) != after.get(name)}
     if not differ:
-        raise Obstacle(f"The cell has {change_words(change)} already; there is nothing to change.")
+        raise Obstacle("already", change=change_text(change))
     # A sweep states something, also where the change adds a factor that the original has none of.
     differ.add(STATED)
     document: dict[str, Any] = {
-        "about": f"Whether {change_words(change)} does what a verdict on {plan.experiment} foretold.",
+        "about": f"Whether {change_text(change)} does what a verdict on {plan.experiment} predicts.",
         "seed": plan.seed,
         "fixed": {name: level for name, level in before.items() if name not in differ},
         "design": {"trials": pairs, "pause_ms": plan.pause_ms},
@@ -60,7 +61,7 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
     try:
         profile = parse(text, name=NAME, where=NAME)
     except ProfileError as error:
-        raise Obstacle(f"{change_words(change)} cannot be planned: {error.problem}.") from None
+        raise Obstacle("unplannable", change=change_text(change), problem=error.problem) from None
     return replace(profile, workloads=dict(asked.workloads), schedules=dict(asked.schedules))
 
 
@@ -73,7 +74,7 @@ def plan_of(question: Profile, plan: Plan) -> Plan:
     try:
         return build(question, target=plan.target, near=plan.near, evidence=plan.evidence or "counters")
     except ProfileError as error:
-        raise Obstacle(f"The change cannot be made in a plan: {error.key or error.where}: {error.problem}.") from None
+        raise Obstacle("not_in_plan", place=error.key or error.where, problem=error.problem) from None
 
 
 def _stated(setup: Setup, change: Mapping[str, Level]) -> Factors:
@@ -81,17 +82,17 @@ def _stated(setup: Setup, change: Mapping[str, Level]) -> Factors:
     try:
         return setup.stated(change)
     except ProfileError as error:
-        raise Obstacle(f"{change_words(change)} is not possible here: {error.problem}.") from None
+        raise Obstacle("impossible_here", change=change_text(change), problem=error.problem) from None
 
 
 def _checked(change: Mapping[str, Level]) -> Factors:
     unknown = next((name for name in change if name not in BY_NAME), None)
     if unknown is not None:
-        raise Obstacle(f"There is no factor {unknown}; the change has to be made by hand.")
+        raise Obstacle("no_factor", name=unknown)
     try:
         return {name: BY_NAME[name].check(level) for name, level in change.items()}
     except ProfileError as error:
-        raise Obstacle(f"{change_words(change)} is not possible: {error.problem}.") from None
+        raise Obstacle("impossible", change=change_text(change), problem=error.problem) from None
 
 
 def _own_tables(asked: Profile) -> dict[str, Any]:

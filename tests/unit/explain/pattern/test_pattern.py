@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.unit.analyze.flow.traces import OPENING, trace, write
-from whyperf.explain.model import Losses, Pattern, Phase
+from whyperf.explain.model import Pattern, Phase, Statement
 from whyperf.explain.pattern import pattern_of
-from whyperf.explain.pattern.words import losses_words, pattern_words, phase_words
+from whyperf.explain.wording.catalog import statement
+from whyperf.explain.wording.patterns import with_text
 
 TURNS = 20
 
@@ -61,8 +62,7 @@ def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> N
     assert phase.stop_and_go_ratio == 1.0
     assert phase.ack_reasons == {"read_call": 1.0}
     assert (phase.outstanding_bytes, phase.window_bytes) == (7168, 8192)
-    assert found.words.startswith("1,024 + 6,144, then waits for the ACK (stop-and-go): ")
-    assert "though the window has room" in phase.waits
+    assert found.words.startswith("Repeats: send 1,024 B, send 6,144 B, wait for the ACK (stop-and-go); ")
 
 
 def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> None:
@@ -78,13 +78,9 @@ def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> N
         wire.ack(win=4096)
     found = wire.pattern(tmp_path)
     assert [phase.payloads for phase in found.phases] == [[(4096, 1)], [(3080, 1), (1016, 1)]]
-    assert found.phases[1].changed_by == "at 64.0 ms a delayed ACK announced 3,080 bytes"
-    assert (
-        "at 64.0 ms a delayed ACK announced 3,080 bytes; from then on 3,080 and 1,016 alternate"
-        in found.words.lower().replace("ack", "ACK")
-    )
+    assert found.phases[1].change == statement("delayed_ack", time_ns=64_000_000, window_bytes=3080)
+    assert found.phases[1].changed_by == "at 64.0 ms a delayed ACK advertised a window of 3,080 bytes"
     assert found.phases[0].turn[0].held_by == "window"
-    assert "waits until an ACK opens the window" in found.phases[0].waits
 
 
 def test_two_segments_and_two_acks_a_turn_are_work_at_the_same_time(tmp_path: Path) -> None:
@@ -98,10 +94,10 @@ def test_two_segments_and_two_acks_a_turn_are_work_at_the_same_time(tmp_path: Pa
     assert phase.payloads == [(2048, 2)]
     assert phase.ack_reasons == {"read_call": 2.0}
     assert phase.overlap_ratio == 0.5
-    assert "with 2 ACKs a turn, sent while the receiver reads" in phase.words
+    assert "with 2 ACKs per cycle, while the receiver reads" in phase.words
 
 
-def test_the_acknowledgment_within_a_turn_is_told(tmp_path: Path) -> None:
+def test_the_acknowledgment_within_a_cycle_is_described(tmp_path: Path) -> None:
     wire = Wire()
     for _ in range(TURNS):
         wire.data(4096)
@@ -111,10 +107,11 @@ def test_the_acknowledgment_within_a_turn_is_told(tmp_path: Path) -> None:
         wire.ack()
     (phase,) = wire.pattern(tmp_path).phases
     assert sorted(phase.payloads) == [(512, 1), (4096, 1), (4096, 1)]
-    assert "4,096, ACK, 512 + 4,096" in phase.words or "512 + 4,096, ACK, 4,096" in phase.words
+    parts = ("send 4,096 B", "send 512 B, send 4,096 B")
+    assert any(", wait for an ACK, ".join(order) in phase.words for order in (parts, parts[::-1]))
 
 
-def test_a_loss_changes_the_flow_and_is_told_where_it_was(tmp_path: Path) -> None:
+def test_a_loss_changes_the_flow_and_its_place_is_found(tmp_path: Path) -> None:
     wire = Wire()
     for _ in range(TURNS):
         wire.data(1000)
@@ -133,11 +130,8 @@ def test_a_loss_changes_the_flow_and_is_told_where_it_was(tmp_path: Path) -> Non
     assert found.losses.timeout_wait_ns == 200_000_000
     # It had arrived at the receiving host before that host asked for it again.
     assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (1, 0)
-    assert found.phases[1].changed_by.endswith("a segment was sent again after a timeout")
-    assert (
-        "after 200 ms of silence until timers ran out. It had arrived before: the receiving host lost it."
-        in found.words
-    )
+    assert found.phases[1].change is not None
+    assert found.phases[1].change.code == "timeout"
 
 
 def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
@@ -157,16 +151,14 @@ def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
     assert (found.losses.lost_in_receiver, found.losses.lost_on_path) == (0, 1)
 
 
-def test_without_the_senders_log_sizes_and_reasons_are_told(tmp_path: Path) -> None:
+def test_without_the_senders_log_sizes_and_reasons_are_known(tmp_path: Path) -> None:
     wire = Wire()
     for _ in range(TURNS):
         wire.data(1024, "ctx=net_rx")
         wire.data(6144)
         wire.ack()
     found = wire.pattern(tmp_path, logs=["far"])
-    assert found.missing == [
-        "There is no segment log of the sender: who let segments go and what held them is not known."
-    ]
+    assert [missing.partition(":")[0] for missing in found.missing] == ["No segment log of the sender"]
     assert sorted(found.phases[0].payloads) == [(1024, 1), (6144, 1)]
     assert found.phases[0].stop_and_go_ratio is None
     assert found.phases[0].ack_reasons == {"read_call": 1.0}
@@ -190,42 +182,30 @@ def test_a_random_mixture_has_no_cycle(tmp_path: Path) -> None:
     assert "No repeating cycle" in found.words
 
 
-def phase_of(begin_ns: int, payloads: list[tuple[int, int]], ratio: float, changed_by: str = "") -> Phase:
-    """A phase without anything but its turn."""
-    told = Phase(
+def phase_of(begin_ns: int, payloads: list[tuple[int, int]], ratio: float, change: Statement | None = None) -> Phase:
+    """A phase without anything but its cycle."""
+    return Phase(
         begin_ns=begin_ns,
         end_ns=begin_ns + 10**9,
         payloads=payloads,
         acks_per_turn=None,
         waits="",
         ratio=ratio,
-        changed_by=changed_by,
+        change=change,
         words="",
     )
-    return told.model_copy(update={"words": phase_words(told)})
 
 
-def test_the_same_turn_again_is_no_change() -> None:
-    """Wherever a turn begins, and whatever came in between: a person would say it once."""
+def test_the_same_cycle_again_is_no_change() -> None:
+    """Wherever a cycle starts, and whatever came in between: a person would describe it once."""
+    grew = statement("larger_cwnd", time_ns=10**9, before_segments=218, cwnd_segments=2997)
     phases = [
         phase_of(0, [(376, 1), (65160, 1)], 0.2),
-        phase_of(10**9, [(65160, 1), (376, 1)], 0.3, "at 1.00 s the congestion window grew from 218 to 2,997 segments"),
-        phase_of(2 * 10**9, [(2896, 1)], 0.5, "at 2.00 s an ACK announced only 2,896 bytes"),
+        phase_of(10**9, [(65160, 1), (376, 1)], 0.3, grew),
+        phase_of(2 * 10**9, [(2896, 1)], 0.5, statement("smaller_window", time_ns=2 * 10**9, window_bytes=2896)),
     ]
-    assert pattern_words(phases, "", None, 3 * 10**9) == (
-        "65,160 + 376: 50 % of the connection, in 2 stretches. "
-        "At 2.00 s an ACK announced only 2,896 bytes; from then on 2,896 bytes at a time: 50 % of the connection."
-    )
-
-
-def test_losses_are_told_with_how_many_could_be_traced() -> None:
-    traced = Losses(kinds={"fast": 46}, timeout_wait_ns=0, lost_in_receiver=0, lost_on_path=8)
-    assert losses_words(traced) == (
-        "46 segments were sent again by fast retransmission. Of the 8 that the receiver had asked for none had "
-        "arrived at the receiving host: the path lost them."
-    )
-    mixed = Losses(kinds={"fast": 4, "timeout": 2}, timeout_wait_ns=4 * 10**8, lost_in_receiver=5, lost_on_path=1)
-    assert losses_words(mixed) == (
-        "6 segments were sent again (4 by fast retransmission, 2 by timeouts), after 400 ms of silence until timers "
-        "ran out. Of these 5 had arrived at the receiving host before: it lost them."
+    pattern = Pattern(trial="log01-c0001", connection=0, phases=phases, words="")
+    assert with_text(pattern, "", 3 * 10**9).words == (
+        "Repeats: send 65,160 B, send 376 B; 50 % of the connection in 2 stretches. "
+        "At 2.00 s an ACK advertised a window of only 2,896 bytes. From then on: send 2,896 B; 50 % of the connection."
     )

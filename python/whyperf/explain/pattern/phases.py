@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import Runs, find_payloads, runs_of
 from whyperf.analyze.flow.log import ACK_REASONS
-from whyperf.explain.model import Pattern, Phase, TurnSegment
-from whyperf.explain.pattern.changed import what_changed
+from whyperf.explain.model import Pattern, Phase, Statement, TurnSegment
+from whyperf.explain.pattern.changes import what_changed
 from whyperf.explain.pattern.losses import find_losses
 from whyperf.explain.pattern.packets import Packets, packets_of
 from whyperf.explain.pattern.stretches import Stretch, find_stretches
 from whyperf.explain.pattern.turns import Turns, overlap_ratio, places, stop_and_go_ratio, turns_of
-from whyperf.explain.pattern.words import pattern_words, phase_words, waits_words
+from whyperf.explain.wording.catalog import render
+from whyperf.explain.wording.patterns import with_text
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +23,7 @@ ENOUGH_RATIO = 0.5
 """Cycles of packets that cover less than this give way to those of the segments they become on the wire."""
 
 
-def tell_pattern(
+def describe_pattern(
     trial: str, connection: int, sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: int | None
 ) -> Pattern:
     """The pattern of one connection.
@@ -33,21 +34,17 @@ def tell_pattern(
     missing = _missing(sender, receiver)
     packets = packets_of(sender, receiver, mss)
     if packets is None:
-        words = "Nothing was sent." if len(missing) < 2 else "No segment log: the pattern is not known."
+        words = render("cycle", "none" if len(missing) < 2 else "no_log", {})
         return Pattern(trial=trial, connection=connection, phases=[], words=words, missing=missing)
     losses = find_losses(sender, receiver)
     phases, otherwise = _phases(packets, sender)
-    words = pattern_words(phases, otherwise, losses, packets.life_ns)
-    return Pattern(trial=trial, connection=connection, phases=phases, words=words, losses=losses, missing=missing)
+    found = Pattern(trial=trial, connection=connection, phases=phases, words="", losses=losses, missing=missing)
+    return with_text(found, otherwise, packets.life_ns)
 
 
 def _missing(sender: pl.DataFrame | None, receiver: pl.DataFrame | None) -> list[str]:
-    gives = {
-        "sender": "who let segments go and what held them is not known",
-        "receiver": "why the receiver sent its ACKs is not known",
-    }
     rows = {"sender": sender, "receiver": receiver}
-    return [f"There is no segment log of the {role}: {gives[role]}." for role, log in rows.items() if log is None]
+    return [render("missing", f"log_{role}", {}) for role, log in rows.items() if log is None]
 
 
 def _phases(packets: Packets, log: pl.DataFrame | None) -> tuple[list[Phase], str]:
@@ -55,13 +52,13 @@ def _phases(packets: Packets, log: pl.DataFrame | None) -> tuple[list[Phase], st
     runs = runs_of(packets.payload.astype(np.uint32))
     stretches = find_stretches(runs)
     if sum(stretch.covered for stretch in stretches) >= ENOUGH_RATIO * packets.payload.size:
-        return _told(packets, stretches, log), ""
+        return _phases_of_packets(packets, stretches, log), ""
     wire = _wire(packets)
     before = np.append(0, np.cumsum(packets.segments))
     on_wire = find_stretches(wire)
     if sum(stretch.covered for stretch in on_wire) >= ENOUGH_RATIO * wire.segments_count:
-        return _told_on_wire(packets, wire, before, on_wire, log), ""
-    return _told(packets, stretches, log), find_payloads(wire).words
+        return _phases_on_wire(packets, wire, before, on_wire, log), ""
+    return _phases_of_packets(packets, stretches, log), find_payloads(wire).words
 
 
 def _wire(packets: Packets) -> Runs:
@@ -76,17 +73,17 @@ def _wire(packets: Packets) -> Runs:
     return runs_of(sizes.ravel(), repeats.ravel())
 
 
-def _told(packets: Packets, stretches: Sequence[Stretch], log: pl.DataFrame | None) -> list[Phase]:
-    """Phases whose turns are packets."""
+def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: pl.DataFrame | None) -> list[Phase]:
+    """Phases whose cycles are packets."""
     found: list[Phase] = []
     for number, stretch in enumerate(stretches):
         turns = turns_of(packets, stretch)
-        changed = what_changed(packets, stretches[number - 1], stretch, log) if number else ""
+        changed = what_changed(packets, stretches[number - 1], stretch, log) if number else None
         found.append(_phase(packets, stretch, turns, changed))
     return found
 
 
-def _told_on_wire(
+def _phases_on_wire(
     packets: Packets, wire: Runs, before: Ints, stretches: Sequence[Stretch], log: pl.DataFrame | None
 ) -> list[Phase]:
     """Phases whose turns are segments on the wire, in packets of no steady size: turns are not told place by place."""
@@ -100,7 +97,7 @@ def _told_on_wire(
         )
         run = int(np.searchsorted(runs_before, stretch.inner[0][0], side="right")) - 1
         payloads = _turn_of_runs(wire, run, stretch.period)
-        changed = what_changed(packets, last, of_packets, log) if last is not None else ""
+        changed = what_changed(packets, last, of_packets, log) if last is not None else None
         turns = Turns(np.arange(of_packets.start, of_packets.stop)[:, None])
         found.append(_phase(packets, of_packets, turns, changed, payloads))
         last = of_packets
@@ -119,7 +116,11 @@ def _turn_of_runs(wire: Runs, run: int, period: int) -> list[tuple[int, int]]:
 
 
 def _phase(
-    packets: Packets, stretch: Stretch, turns: Turns, changed: str, on_wire: list[tuple[int, int]] | None = None
+    packets: Packets,
+    stretch: Stretch,
+    turns: Turns,
+    change: Statement | None,
+    on_wire: list[tuple[int, int]] | None = None,
 ) -> Phase:
     """One phase; `on_wire` is its turn where that is one of segments and not of packets."""
     turn = places(packets, turns) if turns.count else []
@@ -135,15 +136,16 @@ def _phase(
     acks = packets.acks.filter(pl.col("time_ns").is_between(begin, end, closed="left" if after else "both"))
     reasons = _reasons(acks, turns_count)
     waited = inner[packets.follows_ack[inner]]
-    phase = Phase(
+    return Phase(
         begin_ns=begin,
         end_ns=end,
         payloads=on_wire or _payloads(turn),
         acks_per_turn=acks.height / turns_count,
         waits="",
         ratio=min(1.0, _time_in(packets, stretch) / packets.life_ns),
-        changed_by=changed,
+        change=change,
         words="",
+        stretches=stretch.returns,
         turn=turn,
         turns=int(turns_count),
         turn_ns=int((end - begin) / turns_count),
@@ -154,8 +156,6 @@ def _phase(
         packet_bytes=int(np.median(packets.payload[inner])),
         window_bytes=int(np.median(acks["window_bytes"].to_numpy())) if acks.height else None,
     )
-    returns = f", in {stretch.returns} stretches" if stretch.returns > 1 else ""
-    return phase.model_copy(update={"words": phase_words(phase) + returns, "waits": waits_words(phase)})
 
 
 def _time_in(packets: Packets, stretch: Stretch) -> int:

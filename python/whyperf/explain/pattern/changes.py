@@ -1,13 +1,14 @@
 """What changed one cycle into the next: the last unusual thing before the first packet that broke the old one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
 
-from whyperf.analyze.text import seconds
+from whyperf.explain.model import Statement
 from whyperf.explain.pattern.packets import Packets
 from whyperf.explain.pattern.stretches import Stretch
+from whyperf.explain.wording.catalog import statement
 
 LOOK_BACK_TURNS = 2
 LOOK_BACK_PACKETS = 4
@@ -18,14 +19,15 @@ USUAL_RATIO = 0.2
 
 
 class Event(NamedTuple):
-    """Something unusual at an instant, in words."""
+    """Something unusual at an instant: its code in the catalog and its figures."""
 
     time_ns: int
-    words: str
+    code: str
+    values: Mapping[str, int]
 
 
-def what_changed(packets: Packets, old: Stretch, new: Stretch, log: pl.DataFrame | None) -> str:
-    """The cause in words, with its instant; "" where nothing unusual came before.
+def what_changed(packets: Packets, old: Stretch, new: Stretch, log: pl.DataFrame | None) -> Statement | None:
+    """The cause, with its instant; None where nothing unusual came before.
 
     `log` has the sender's rows, for what was sent again and the congestion window.
     """
@@ -38,9 +40,9 @@ def what_changed(packets: Packets, old: Stretch, new: Stretch, log: pl.DataFrame
     if not events:
         events = [*_congestion(packets, log, old, new)]
     if not events:
-        return ""
+        return None
     last = max(events, key=lambda event: event.time_ns)
-    return f"at {seconds(last.time_ns)} {last.words}"
+    return statement(last.code, time_ns=last.time_ns, **last.values)
 
 
 def _acks(acks: pl.DataFrame, before: tuple[int, int], span: tuple[int, int]) -> Iterator[Event]:
@@ -56,13 +58,15 @@ def _acks(acks: pl.DataFrame, before: tuple[int, int], span: tuple[int, int]) ->
     largest = int(window.to_numpy().max())
     is_timer_unusual = isinstance(by_timer, float) and by_timer <= USUAL_RATIO
     is_steady = counts["count"][0] >= (1 - USUAL_RATIO) * usual.height
-    for at, announced, reason in acks.filter(time.is_between(*span)).select("time_ns", "window_bytes", "reason").rows():
+    for at, advertised, reason in (
+        acks.filter(time.is_between(*span)).select("time_ns", "window_bytes", "reason").rows()
+    ):
         if reason == "delayed_timer" and is_timer_unusual:
-            yield Event(at, f"a delayed ACK announced {announced:,} bytes")
-        elif is_steady and announced < common:
-            yield Event(at, f"an ACK announced only {announced:,} bytes")
-        elif announced > largest:
-            yield Event(at, f"the announced window grew from {largest:,} to {announced:,} bytes")
+            yield Event(at, "delayed_ack", {"window_bytes": advertised})
+        elif is_steady and advertised < common:
+            yield Event(at, "smaller_window", {"window_bytes": advertised})
+        elif advertised > largest:
+            yield Event(at, "larger_window", {"before_bytes": largest, "window_bytes": advertised})
 
 
 def _again(log: pl.DataFrame | None, span: tuple[int, int]) -> Iterator[Event]:
@@ -72,8 +76,7 @@ def _again(log: pl.DataFrame | None, span: tuple[int, int]) -> Iterator[Event]:
         pl.col("retransmission").is_not_null() & (pl.col("direction") == "out") & pl.col("time_ns").is_between(*span)
     )
     for at, kind in log.filter(again).select("time_ns", pl.col("retransmission").cast(pl.String)).tail(1).rows():
-        why = {"timeout": "after a timeout", "fast": "by fast retransmission", "probe": "as a probe"}.get(kind, "")
-        yield Event(at, f"a segment was sent again {why}".rstrip())
+        yield Event(at, kind if kind in {"timeout", "fast", "probe"} else "other", {})
 
 
 def _congestion(packets: Packets, log: pl.DataFrame | None, old: Stretch, new: Stretch) -> Iterator[Event]:
@@ -89,5 +92,6 @@ def _congestion(packets: Packets, log: pl.DataFrame | None, old: Stretch, new: S
     ]
     if None in medians or medians[0] == medians[1]:
         return
-    went = "grew" if medians[1] > medians[0] else "fell"
-    yield Event(at, f"the congestion window {went} from {medians[0]:,.0f} to {medians[1]:,.0f} segments")
+    before, after = (round(median) for median in medians)
+    code = "larger_cwnd" if medians[1] > medians[0] else "smaller_cwnd"
+    yield Event(at, code, {"before_segments": before, "cwnd_segments": after})

@@ -98,7 +98,7 @@ def test_w8k_u7168_is_stop_and_go_of_1024_and_6144(explained: Found) -> None:
     assert phase["payloads"] == [[1024, 1], [6144, 1]]
     assert phase["turn"][0]["held_by"] == "small"
     assert phase["stop_and_go_ratio"] > 0.95
-    assert pattern["words"].startswith("1,024 + 6,144, then waits for the ACK (stop-and-go): ")
+    assert pattern["words"].startswith("Repeats: send 1,024 B, send 6,144 B, wait for the ACK (stop-and-go); ")
     assert explained["cells"]["w8192-u7168"]["verdicts"][0]["cause"] == "write_window_mismatch"
 
 
@@ -114,8 +114,9 @@ def test_w4k_u4096_is_changed_by_a_delayed_ack(explained: Found) -> None:
     pattern = _pattern(explained, "w4096-u4096")
     sizes = [sorted(size for size, _ in phase["payloads"]) for phase in pattern["phases"]]
     assert sizes[:2] == [[4096], [1016, 3080]]
-    assert pattern["phases"][1]["changed_by"].endswith("a delayed ACK announced 3,080 bytes")
-    assert "1,016 and 3,080 alternate" in pattern["words"]
+    change = pattern["phases"][1]["change"]
+    assert (change["code"], change["values"]["window_bytes"]) == ("delayed_ack", 3080)
+    assert "send 1,016 B, send 3,080 B" in pattern["words"]
     # A later one leads on.
     assert [2028, 2068] in sizes[2:]
 
@@ -147,7 +148,7 @@ def test_the_drop_and_the_peak_of_the_8_kb_window_are_found_with_their_causes(ex
     assert set(found) <= {("peak", 6144), ("drop", 7168), ("peak", 8192)}
     peak = found["peak", 8192]
     assert peak["cause"] == "write_window_mismatch"
-    assert any("less than a segment" in one["words"] for one in peak["differences"])
+    assert any(one["code"] == "small_waits" for one in peak["differences"])
     drop = found["drop", 7168]
     assert drop["ratio"] < 0.9
 

@@ -80,6 +80,6 @@ def _explainer() -> str:
     """The version, and the sources of what explains: one version may have several sets of rules while it is made."""
     digest = hashlib.sha256(__version__.encode())
     here = Path(__file__).parent
-    for path in sorted((*here.rglob("*.py"), *(here.parent / "analyze").rglob("*.py"))):
+    for path in sorted((*here.rglob("*.py"), *here.rglob("*.toml"), *(here.parent / "analyze").rglob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -44,11 +44,11 @@ def unpack(kind: str, folder: Path) -> None:
         archive.extractall(folder / "results", filter="data")
 
 
-def output(*words: str) -> Output:
+def output(*arguments: str) -> Output:
     """Runs a command in this process."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        status = main(words)
+        status = main(arguments)
     return Output(status, printed.getvalue())
 
 

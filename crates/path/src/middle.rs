@@ -134,7 +134,7 @@ pub(crate) fn check_segments(path: &PathSpec, testbed: &TestbedSpec) -> Result<(
 /// receive buffer for them (`tcp_adv_win_scale`).
 const BUFFER_FACTOR: u64 = 4;
 /// More is no help: a window ends at 1 GiB (RFC 7323 section 2.3).
-const MOST_BUFFER_BYTES: u64 = 1 << 30;
+const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
 /// How large a buffer of TCP must be that a connection can fill the path and its queue, in bytes.
 pub(crate) fn buffer_bytes(spec: &PathSpec) -> u64 {
@@ -143,7 +143,7 @@ pub(crate) fn buffer_bytes(spec: &PathSpec) -> u64 {
         product_bytes.saturating_add(queue_bytes(spec, direction))
     };
     let held_bytes = round_trip(&spec.forward).max(round_trip(&spec.backward));
-    held_bytes.saturating_mul(BUFFER_FACTOR).min(MOST_BUFFER_BYTES)
+    held_bytes.saturating_mul(BUFFER_FACTOR).min(MAX_BUFFER_BYTES)
 }
 
 /// What a direction's queue holds, in bytes.

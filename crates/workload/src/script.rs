@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use crate::sizes;
 
 /// Most connections of a strand.
-pub const MOST_CONNECTIONS: u32 = 1024;
+pub const MAX_CONNECTIONS: u32 = 1024;
 /// Most strands of a workload.
-pub const MOST_STRANDS: u32 = 1 << 24;
+pub const MAX_STRANDS: u32 = 1 << 24;
 /// Most executions of a strand under way.
-pub const MOST_OUTSTANDING: u32 = 1 << 16;
+pub const MAX_OUTSTANDING: u32 = 1 << 16;
 
 /// Why a workload makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -187,9 +187,9 @@ impl Script {
                 return Err(ScriptError { place: format!("group \"{}\"", asked.name), text: "there are two of that name".to_owned() });
             }
             groups.push(group(asked, first_strand, row)?);
-            first_strand = first_strand.checked_add(asked.strands_count).filter(|sum| *sum <= MOST_STRANDS).ok_or_else(|| ScriptError {
+            first_strand = first_strand.checked_add(asked.strands_count).filter(|sum| *sum <= MAX_STRANDS).ok_or_else(|| ScriptError {
                 place: format!("group \"{}\"", asked.name),
-                text: format!("more than {MOST_STRANDS} strands in all"),
+                text: format!("more than {MAX_STRANDS} strands in all"),
             })?;
             row += u32::try_from(asked.transactions.len()).unwrap_or(0);
         }
@@ -258,8 +258,8 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
         }
         check_arrivals(&transaction.arrivals).map_err(wrong)?;
         let steps = compile_steps(&place, &transaction.steps)?;
-        if transaction.outstanding_count == 0 || transaction.outstanding_count > MOST_OUTSTANDING {
-            return Err(wrong(format!("outstanding_count is {}; it must be from 1 to {MOST_OUTSTANDING}", transaction.outstanding_count)));
+        if transaction.outstanding_count == 0 || transaction.outstanding_count > MAX_OUTSTANDING {
+            return Err(wrong(format!("outstanding_count is {}; it must be from 1 to {MAX_OUTSTANDING}", transaction.outstanding_count)));
         }
         if transaction.outstanding_count > 1 && steps.iter().any(|step| !step.act.sends() && !step.act.receives()) {
             return Err(wrong("only reads and writes can be outstanding together".to_owned()));
@@ -282,8 +282,8 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
             steps,
         });
     }
-    if connections_count > MOST_CONNECTIONS {
-        return Err(wrong(format!("a strand has at most {MOST_CONNECTIONS} connections")));
+    if connections_count > MAX_CONNECTIONS {
+        return Err(wrong(format!("a strand has at most {MAX_CONNECTIONS} connections")));
     }
     Ok(Group {
         name: asked.name.clone(),
@@ -344,8 +344,8 @@ fn compile_step(asked: &StepAsked) -> Result<Step, String> {
         }
         Operation::Disconnect { connection } => (Act::Disconnect, *connection),
     };
-    if connection >= MOST_CONNECTIONS {
-        return Err(format!("connection {connection}: a strand has at most {MOST_CONNECTIONS}"));
+    if connection >= MAX_CONNECTIONS {
+        return Err(format!("connection {connection}: a strand has at most {MAX_CONNECTIONS}"));
     }
     Ok(Step { act, connection, count: asked.count, can_fail: asked.can_fail })
 }

@@ -35,7 +35,7 @@ use threads::Threads;
 const CPU_PERIOD_NS: u64 = 50_000_000;
 
 /// Connections that have rows of their own in every interval; of more the rows are summed by group.
-const MOST_SINGLE_FLOWS: usize = 10_000;
+const MAX_SINGLE_FLOWS: usize = 10_000;
 
 /// How long before the load's start the first sample of the CPUs is taken.
 pub const BEGIN_LEAD_NS: u64 = 300_000;

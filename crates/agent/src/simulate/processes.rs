@@ -7,7 +7,7 @@ use sim::application::{Application, Scripted};
 use workload::strand::Ending;
 
 /// Connections of a host at most, of which each has its number in every segment.
-const MOST_CONNECTIONS: u32 = 10_000;
+const MAX_CONNECTIONS: u32 = 10_000;
 
 /// The near and the far processes, in the order of their connections.
 ///
@@ -15,8 +15,8 @@ const MOST_CONNECTIONS: u32 = 10_000;
 /// What the model's processes cannot do, in a sentence.
 pub fn processes(asked: &Simulation) -> Result<[Vec<Application>; 2], String> {
     let count = asked.workload.as_ref().map_or(asked.connections_count, strands_count);
-    if !(1..=MOST_CONNECTIONS).contains(&count) {
-        return Err(format!("connections: a host of the model has 1 to {MOST_CONNECTIONS}, not {count}"));
+    if !(1..=MAX_CONNECTIONS).contains(&count) {
+        return Err(format!("connections: a host of the model has 1 to {MAX_CONNECTIONS}, not {count}"));
     }
     let Some(workload) = &asked.workload else {
         let [near, far] = stream(asked)?;

@@ -33,7 +33,7 @@ const FULL: Duration = Duration::from_micros(500);
 /// Payload that may be sent before the send buffer is looked at again.
 const LOOK_BYTES: u64 = 64 << 10;
 /// What it may hold at least: a millisecond at 4 Gbit/s.
-const LEAST_HELD_BYTES: u64 = 512 << 10;
+const MIN_HELD_BYTES: u64 = 512 << 10;
 
 /// The connection and the way to agree about its end.
 pub(crate) struct UdtCarrier {
@@ -64,7 +64,7 @@ impl UdtCarrier {
         // One that is gone says so when it is written to.
         let is_full = self.view.socket.facts().is_ok_and(|facts| {
             let packet = u64::from(facts.payload_bytes);
-            facts.unacknowledged_packets * packet > (2 * facts.flight_packets * packet).max(LEAST_HELD_BYTES)
+            facts.unacknowledged_packets * packet > (2 * facts.flight_packets * packet).max(MIN_HELD_BYTES)
         });
         if is_full {
             std::thread::sleep(FULL);

@@ -93,10 +93,10 @@ impl Counts {
 /// How many of the last datagrams the receiver of each flow remembers: a second of them at a rate that
 /// one flow reaches, less where many flows share the memory.
 pub(crate) fn window(flows: usize) -> usize {
-    const MOST: usize = 1 << 20;
-    const LEAST: usize = 1 << 14;
+    const MAX: usize = 1 << 20;
+    const MIN: usize = 1 << 14;
     const FLOWS: usize = 16;
-    if flows <= FLOWS { MOST } else { LEAST }
+    if flows <= FLOWS { MAX } else { MIN }
 }
 
 /// Datagrams that a flow's socket dropped since it was opened, for want of buffer.

@@ -18,7 +18,7 @@ use crate::life::{Ended, Life};
 use crate::{options, sockopt};
 
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
-const MOST_CALL_BYTES: usize = 65_507;
+const MAX_CALL_BYTES: usize = 65_507;
 /// How often a sender that waits for its turn looks whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// How long a device that has no room gets.
@@ -75,7 +75,7 @@ struct Sending<'a> {
 impl<'a> Sending<'a> {
     fn new(task: &'a mut Task, source: &[u8]) -> Self {
         let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
-        let batch = (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1);
+        let batch = (task.stream.batch_count as usize).min(MAX_CALL_BYTES / size).max(1);
         let buffer = source.iter().copied().cycle().take(batch * size).collect();
         let schedule = Pace::new(task.stream.rate_bps).map(|pace| Schedule::new(pace, mono_ns()));
         Self { task, size, batch, buffer, schedule, sent_count: 0 }

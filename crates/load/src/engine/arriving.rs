@@ -22,7 +22,7 @@ use crate::preamble::{self, LATER_BYTES};
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Payload read together with a preamble at most, in bytes.
-const MOST_CREDIT_BYTES: usize = 4096;
+const MAX_CREDIT_BYTES: usize = 4096;
 /// Connections taken from a port's queue before other strands get their turn.
 const ACCEPTS_AT_ONCE: usize = 64;
 
@@ -65,7 +65,7 @@ impl Worker {
 
     fn hear_pending(&mut self, mut pending: PendingConnection, number: Option<u64>) {
         let missing = LATER_BYTES - pending.have;
-        let most = (missing + MOST_CREDIT_BYTES).min(self.buffers.sink.len());
+        let most = (missing + MAX_CREDIT_BYTES).min(self.buffers.sink.len());
         let descriptor = pending.socket.as_raw_fd();
         match sys::receive(descriptor, &mut self.buffers.sink[..most], libc::MSG_DONTWAIT) {
             Ok(0) => return self.on_stranger(),

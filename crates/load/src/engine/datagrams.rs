@@ -14,7 +14,7 @@ use workload::strand::Direction;
 
 use super::worker::Worker;
 use crate::LoadError;
-use crate::open::MOST_DATAGRAM_BYTES;
+use crate::open::MAX_DATAGRAM_BYTES;
 
 /// How long a reply is waited for where the workload does not say, in ns.
 const LOST_AFTER_NS: u64 = 1_000_000_000;
@@ -38,8 +38,8 @@ pub(super) fn over_udp(mut script: Script) -> Result<Script, LoadError> {
         for step in &mut transaction.steps {
             let (Act::Write(transfer) | Act::Read(transfer)) = &mut step.act else { continue };
             let largest = sizes::largest(&transfer.size);
-            if largest > MOST_DATAGRAM_BYTES {
-                return refused(format!("a datagram of {largest} bytes; it has at most {MOST_DATAGRAM_BYTES}"));
+            if largest > MAX_DATAGRAM_BYTES {
+                return refused(format!("a datagram of {largest} bytes; it has at most {MAX_DATAGRAM_BYTES}"));
             }
             transfer.call_bytes = u64::MAX;
             // The end that follows waits for whatever comes next, however long that takes.

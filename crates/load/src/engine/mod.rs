@@ -63,15 +63,15 @@ use crate::pending::Pending;
 use crate::{options, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
-const MOST_BUFFER_BYTES: u64 = 4 << 20;
+const MAX_BUFFER_BYTES: u64 = 4 << 20;
 /// How long a blocking call waits before orders are looked at; what is still not there then is waited
 /// for as other threads do.
 const BLOCKED: Duration = Duration::from_millis(50);
 /// What to do when files are missing.
 const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
 /// Smallest.
-const LEAST_BUFFER_BYTES: u64 = 4 << 10;
-const LEAST_SINK_BYTES: usize = 4 << 10;
+const MIN_BUFFER_BYTES: u64 = 4 << 10;
+const MIN_SINK_BYTES: usize = 4 << 10;
 
 /// Threads that are made, but not begun.
 pub(crate) struct Prepared {
@@ -191,7 +191,7 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
         }
         _ => None,
     });
-    usize::try_from(largest.max().unwrap_or(0).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES)).unwrap_or(1)
+    usize::try_from(largest.max().unwrap_or(0).clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES)).unwrap_or(1)
 }
 
 /// The options of connections that are opened while the load runs, without what the kernel does
@@ -327,7 +327,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 source: Arc::clone(&source),
                 datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
                 // A ring's receives have a sink of their own.
-                sink: vec![0; if spec.io_model == IoModel::IoUring { LEAST_SINK_BYTES } else { sink_bytes }],
+                sink: vec![0; if spec.io_model == IoModel::IoUring { MIN_SINK_BYTES } else { sink_bytes }],
             },
             opening: worker::Opening {
                 pending: Pending::new(limits::pending_room(spec) / count as usize, 0),

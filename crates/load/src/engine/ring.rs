@@ -14,9 +14,9 @@ use workload::strand::Direction;
 use crate::LoadError;
 
 /// Operations that are handed over at a time.
-const MOST_SUBMISSIONS: u32 = 1024;
+const MAX_SUBMISSIONS: u32 = 1024;
 /// Completions that are kept in the ring; the kernel keeps what is beyond.
-const MOST_COMPLETIONS: u32 = 1 << 16;
+const MAX_COMPLETIONS: u32 = 1 << 16;
 /// Marks the wait for the epoll instance, and the answer to a cancellation.
 const EPOLL: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
@@ -65,8 +65,8 @@ impl Ring {
     /// The host has none, or too old a one.
     pub fn new(strands_count: usize, source: Arc<[u8]>, sink_bytes: usize) -> Result<Self, LoadError> {
         let most = u32::try_from(2 * strands_count + 2).unwrap_or(u32::MAX);
-        let submissions = most.min(MOST_SUBMISSIONS).next_power_of_two();
-        let completions = (most.min(MOST_COMPLETIONS / 2) * 2).next_power_of_two();
+        let submissions = most.min(MAX_SUBMISSIONS).next_power_of_two();
+        let completions = (most.min(MAX_COMPLETIONS / 2) * 2).next_power_of_two();
         let mut best = IoUring::builder();
         best.setup_r_disabled().setup_cqsize(completions).setup_clamp();
         let plain = best.clone();

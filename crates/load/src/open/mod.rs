@@ -50,15 +50,15 @@ const ABORT_CHECK: Duration = Duration::from_millis(100);
 /// Largest size of a call, a window or a buffer.
 const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Most connections of a trial.
-const MOST_CONNECTIONS: u64 = 200_000;
+const MAX_CONNECTIONS: u64 = 200_000;
 /// Most payload of a UDP datagram over IPv4 (RFC 768, RFC 791).
-pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
+pub(crate) const MAX_DATAGRAM_BYTES: u64 = 65_507;
 /// Most datagrams that the kernel takes in one call (`UDP_MAX_SEGMENTS`, since Linux 6.10).
-const MOST_BATCH: u64 = 128;
+const MAX_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.
-const MOST_DATAGRAM_FLOWS: u64 = 10_000;
+const MAX_DATAGRAM_FLOWS: u64 = 10_000;
 /// Most connections over a library.
-const MOST_LIBRARY_CONNECTIONS: u64 = 256;
+const MAX_LIBRARY_CONNECTIONS: u64 = 256;
 /// What libraries carry over UDP, in the order of their ports.
 const LIBRARIES: [Transport; 3] = [Transport::Udt, Transport::Quic, Transport::Srt];
 /// Those of them that are the libraries UDT and SRT, which are alike.
@@ -248,7 +248,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     let socket = |value: Option<u32>| u64::from(value.unwrap_or(1));
     // The bounds of the plan's factors, and none where the kernel's own answer says more.
     let bounded = [
-        ("connections_count", u64::from(spec.connections_count), 1, MOST_CONNECTIONS),
+        ("connections_count", u64::from(spec.connections_count), 1, MAX_CONNECTIONS),
         ("write_size_bytes", u64::from(spec.write_size_bytes), 1, LARGEST_SIZE_BYTES),
         ("read_size_bytes", u64::from(spec.read_size_bytes), 1, LARGEST_SIZE_BYTES),
         ("reply_size_bytes", u64::from(spec.reply_size_bytes), 0, LARGEST_SIZE_BYTES),
@@ -297,10 +297,10 @@ fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
             "{name} carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out"
         )));
     }
-    if u64::from(spec.connections_count) > MOST_LIBRARY_CONNECTIONS {
+    if u64::from(spec.connections_count) > MAX_LIBRARY_CONNECTIONS {
         let asked = spec.connections_count;
         let text = format!(
-            "connections_count is {asked}; over {name}, where each has threads of its own, it must be from 1 to {MOST_LIBRARY_CONNECTIONS}"
+            "connections_count is {asked}; over {name}, where each has threads of its own, it must be from 1 to {MAX_LIBRARY_CONNECTIONS}"
         );
         return Err(LoadError::Usage(text));
     }
@@ -326,11 +326,11 @@ fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
     if !has_datagrams {
         return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp or quic; {name} has none")));
     }
-    let (low, high) = (HEADER_BYTES as u64, MOST_DATAGRAM_BYTES);
+    let (low, high) = (HEADER_BYTES as u64, MAX_DATAGRAM_BYTES);
     let bounded = [
         ("datagram_bytes", u64::from(datagrams.datagram_bytes), low, high),
-        ("batch_count", u64::from(datagrams.batch_count), 1, MOST_BATCH),
-        ("connections_count", u64::from(spec.connections_count), 1, MOST_DATAGRAM_FLOWS),
+        ("batch_count", u64::from(datagrams.batch_count), 1, MAX_BATCH),
+        ("connections_count", u64::from(spec.connections_count), 1, MAX_DATAGRAM_FLOWS),
     ];
     match bounded.iter().find(|(_, value, low, high)| value < low || value > high) {
         Some((name, value, low, high)) => {

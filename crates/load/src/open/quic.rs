@@ -79,7 +79,7 @@ impl Open {
 
     /// Reads up to so many bytes in all; whether they are there. None when the connection is gone.
     fn hear(&mut self, length: usize) -> Option<bool> {
-        let mut piece = [0; preamble::MOST_BYTES];
+        let mut piece = [0; preamble::MAX_BYTES];
         while self.heard.len() < length {
             match self.line.read(&mut piece[..length - self.heard.len()]) {
                 Ok(0) => return None,

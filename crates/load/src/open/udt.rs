@@ -31,7 +31,7 @@ const THREAD_NAME: &str = "udt";
 /// Connections under way at most: the library keeps as many waiting at a port.
 const UNDER_WAY: usize = 64;
 /// Connections without a token yet that are kept waiting at most.
-const MOST_UNKNOWN: usize = 256;
+const MAX_UNKNOWN: usize = 256;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 256;
 /// How often both ends look what has come.
@@ -41,7 +41,7 @@ const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one connection is tried for.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest packet with its IPv4 and UDP headers: the library's default, and Ethernet's MTU.
-const MOST_MSS_BYTES: u32 = 1500;
+const MAX_MSS_BYTES: u32 = 1500;
 /// Octets of a packet that are not payload, as the library counts them when it makes packets of bytes.
 const HEADERS_BYTES: u32 = 28;
 /// Packets in flight at most, unless a window asks for more: the library's default.
@@ -150,7 +150,7 @@ fn listen(spec: &TrialSpec, transport: Transport, place: &Place) -> Result<UdtLi
             let doing = format!("listening on {address} for {}", title(transport));
             LoadError::host(doing, error, "; choose another port, or 0 to let the kernel choose")
         };
-        let socket = prepare(spec, transport, None, place.domain(), MOST_MSS_BYTES)?;
+        let socket = prepare(spec, transport, None, place.domain(), MAX_MSS_BYTES)?;
         socket.bind(address).map_err(failed)?;
         socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
         Ok(socket)
@@ -229,7 +229,7 @@ impl<'a> Reception<'a> {
             token: token_of(spec)?,
             preamble_bytes: preamble::length(&spec.socket),
             awaited: numbers_over(spec, transport).into_iter().collect(),
-            unknown: Pending::new(MOST_UNKNOWN, 0),
+            unknown: Pending::new(MAX_UNKNOWN, 0),
             arrivals,
             opened: UdtOpened::default(),
         })
@@ -336,7 +336,7 @@ struct Call {
 impl<'a> Calling<'a> {
     fn new(spec: &'a TrialSpec, transport: Transport, place: &'a Place) -> Result<Self, LoadError> {
         let address = address_of_library(spec, place, transport)?;
-        let mss_bytes = path_mtu(address).map_or(MOST_MSS_BYTES, |mtu| mtu.min(MOST_MSS_BYTES));
+        let mss_bytes = path_mtu(address).map_or(MAX_MSS_BYTES, |mtu| mtu.min(MAX_MSS_BYTES));
         Ok(Self { spec, transport, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
     }
 
@@ -382,7 +382,7 @@ impl<'a> Calling<'a> {
             let sent = call.socket.send(&preamble::encode(&self.token, call.number, self.preamble_bytes));
             call.is_greeted = sent.map_err(|error| self.unreachable(error)).map(|_| true)?;
         }
-        let mut piece = [0; preamble::MOST_BYTES];
+        let mut piece = [0; preamble::MAX_BYTES];
         while call.heard_bytes < self.preamble_bytes {
             match call.socket.receive(&mut piece[..self.preamble_bytes - call.heard_bytes]) {
                 Ok(count) if piece[..count].iter().any(|byte| *byte != WELCOME) => {

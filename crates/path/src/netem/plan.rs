@@ -12,7 +12,7 @@ use super::red::Red;
 /// Room for packets that lie in no queue of the path: those on the end's device leave at once.
 const PASSING_PACKETS: u32 = 100_000;
 /// The least frame of Ethernet, without its check sequence, in bytes.
-const LEAST_FRAME_BYTES: u64 = 60;
+const MIN_FRAME_BYTES: u64 = 60;
 /// A delay line that is never full has room for this many times what the bottleneck lets in.
 const LINE_FACTOR: u64 = 2;
 /// Packets that a delay line has room for at least, and without a rate.
@@ -212,7 +212,7 @@ fn line(direction: &DirectionSpec, seed: u64) -> Option<Qdisc> {
         return None;
     }
     let longest_ns = u128::from(direction.delay_ns + direction.jitter_ns);
-    let held = direction.rate_bps.map(|rate_bps| u128::from(rate_bps) * longest_ns / 8_000_000_000 / u128::from(LEAST_FRAME_BYTES));
+    let held = direction.rate_bps.map(|rate_bps| u128::from(rate_bps) * longest_ns / 8_000_000_000 / u128::from(MIN_FRAME_BYTES));
     let limit_packets = held.map_or(LINE_PACKETS.1, |packets| {
         u32::try_from(packets * u128::from(LINE_FACTOR)).unwrap_or(NO_LIMIT).max(LINE_PACKETS.0).min(NO_LIMIT)
     });

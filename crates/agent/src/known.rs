@@ -74,7 +74,7 @@ impl Address {
 /// Memory of our own that a connection may take, in bytes, with what the load keeps of it.
 const MAX_BYTES: usize = 512;
 
-const _: () = assert!(size_of::<Known>() + load::engine::STRAND_BYTES + load::engine::QUEUED_BYTES <= MAX_BYTES);
+const _: () = assert!(size_of::<Known>() + load::engine::USER_BYTES + load::engine::QUEUED_BYTES <= MAX_BYTES);
 
 impl Known {
     /// Of a connection that has moved nothing.

@@ -205,7 +205,7 @@ fn drive(
             return Ok(());
         }
     }
-    // Only a timed load comes here: its last phase is over. Strands know it by themselves.
+    // Only a timed load comes here: its last phase is over. Virtual users know it by themselves.
     if spec.role == Role::Sender && spec.workload.is_none() {
         load.stop();
     }

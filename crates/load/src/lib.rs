@@ -8,7 +8,7 @@
 //! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
 //! library's, is its [`carrier`]; over sockets payload leaves through an [`outlet`].
 //! Beside them the probe of [`round_trips`] may run.
-//! Workloads of groups and transactions are executed by [`engine`], few threads for many strands.
+//! Workloads of groups and transactions are executed by [`engine`], few threads for many users.
 
 mod asking;
 pub mod carrier;

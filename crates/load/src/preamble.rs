@@ -16,11 +16,11 @@
 //! ```text
 //!  0       4              8                         40             44
 //!  +-------+--------------+--------------------------+--------------+
-//!  | "WPDL"| strand (be32)| token (32 bytes)         | ordinal(be32)|
+//!  | "WPDL"| user (be32)| token (32 bytes)         | ordinal(be32)|
 //!  +-------+--------------+--------------------------+--------------+
 //! ```
 //!
-//! The ordinal counts the strand's connects, from 0.
+//! The ordinal counts the user's connects, from 0.
 //!
 //! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
 //! segment of the size last received, and then to a multiple of that size
@@ -100,17 +100,17 @@ pub fn decode(token: &Token, bytes: &[u8]) -> Option<u32> {
     known.then(|| u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
 }
 
-/// The preamble of the `ordinal`th connection that a strand opens while the load runs.
-pub fn encode_later(token: &Token, strand: u32, ordinal: u32) -> [u8; LATER_BYTES] {
+/// The preamble of the `ordinal`th connection that a user opens while the load runs.
+pub fn encode_later(token: &Token, user: u32, ordinal: u32) -> [u8; LATER_BYTES] {
     let mut bytes = [0; LATER_BYTES];
     bytes[..4].copy_from_slice(&LATER_MAGIC);
-    bytes[4..8].copy_from_slice(&strand.to_be_bytes());
+    bytes[4..8].copy_from_slice(&user.to_be_bytes());
     bytes[8..MIN_BYTES].copy_from_slice(&token.0);
     bytes[MIN_BYTES..].copy_from_slice(&ordinal.to_be_bytes());
     bytes
 }
 
-/// Strand and ordinal, or `None` for a stranger. `bytes` is a whole preamble.
+/// Virtual user and ordinal, or `None` for a stranger. `bytes` is a whole preamble.
 pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u32)> {
     let known = bytes[..4] == LATER_MAGIC && token.matches(&bytes[8..MIN_BYTES]);
     let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_later_connection_is_known_by_strand_and_ordinal() {
+    fn a_later_connection_is_known_by_user_and_ordinal() {
         let token = Token::parse(&"5a".repeat(32)).expect("64 digits");
         let mut bytes = encode_later(&token, 70_000, 3);
         assert_eq!(decode_later(&token, &bytes), Some((70_000, 3)));

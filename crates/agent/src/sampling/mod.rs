@@ -70,7 +70,7 @@ pub struct Sampler {
     datagrams: Option<Datagrams>,
     /// What a library knows of the connections that it carries, where there are some.
     transport_info: Option<TransportInfo>,
-    /// What strands executed, where there is a workload.
+    /// What users executed, where there is a workload.
     executed: Option<Executed>,
     /// The tables of flows and of devices, which are made at the end.
     at_end: Option<[TableBuilder; 2]>,

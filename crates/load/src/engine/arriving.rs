@@ -1,6 +1,6 @@
 //! Connections that the other end opens while a workload runs.
 //!
-//! Any thread takes the connection from the port's queue and hands it to the thread of the strand. Who
+//! Any thread takes the connection from the port's queue and hands it to the thread of the user. Who
 //! does not present the token is dropped and counted.
 
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::connections::PendingConnection;
 use super::interest::Key;
@@ -23,7 +23,7 @@ use crate::preamble::{self, LATER_BYTES};
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Payload read together with a preamble at most, in bytes.
 const MAX_CREDIT_BYTES: usize = 4096;
-/// Connections taken from a port's queue before other strands get their turn.
+/// Connections taken from a port's queue before other users get their turn.
 const ACCEPTS_AT_ONCE: usize = 64;
 
 impl Worker {
@@ -106,24 +106,24 @@ impl Worker {
     }
 
     fn welcome(&mut self, pending: PendingConnection, credit: usize) {
-        let Some((strand, ordinal)) = preamble::decode_later(&self.shared.openings.token, &pending.bytes) else {
+        let Some((user, ordinal)) = preamble::decode_later(&self.shared.openings.token, &pending.bytes) else {
             return self.on_stranger();
         };
         let is_watched = pending.is_watched;
-        let arrival = Arrival { strand, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
-        // Where it was watched while it was pending it will be watched anew, by its strand's thread.
+        let arrival = Arrival { user, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
+        // Where it was watched while it was pending it will be watched anew, by its user's thread.
         if is_watched {
             self.events.epoll.forget(arrival.descriptor.as_raw_fd());
         }
-        match self.shared.inboxes.get(strand as usize % self.shared.inboxes.len().max(1)) {
+        match self.shared.inboxes.get(user as usize % self.shared.inboxes.len().max(1)) {
             Some(inbox) if !Arc::ptr_eq(inbox, &self.shared.inbox) => inbox.push(Order::Adopt(arrival)),
             _ => self.adopt(arrival),
         }
     }
 
-    /// A connection has come for one of the thread's strands.
+    /// A connection has come for one of the thread's users.
     pub(super) fn adopt(&mut self, arrival: Arrival) {
-        let Some(index) = self.slot_of(arrival.strand) else { return self.on_stranger() };
+        let Some(index) = self.slot_of(arrival.user) else { return self.on_stranger() };
         let fits = options::settle(&sys::socket_of(&arrival.descriptor), self.plan.transport, &self.plan.socket_spec, self.plan.role);
         if fits.is_err() || self.cork(&arrival.descriptor).is_err() {
             return self.on_stranger();
@@ -135,7 +135,7 @@ impl Worker {
             slot.other_calls_count += 1;
         }
         slot.arrivals.push(arrival);
-        slot.strand.on_ready(Direction::Receive.bit());
+        slot.user.on_ready(Direction::Receive.bit());
         self.enqueue(index);
     }
 }

@@ -1,6 +1,6 @@
-//! Executes workloads: few threads, each with many strands.
+//! Executes workloads: few threads, each with many users.
 //!
-//! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each strand,
+//! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each user,
 //! a link of each connection. [`interest`] is what it waits for, [`moving`] payload, [`special_sends`]
 //! sends that are not plain, [`opening`] and [`arriving`] connections that come and go while the load
 //! runs, [`datagrams`] what differs over UDP. With a [`ring`], sends and receives go through an
@@ -41,7 +41,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use workload::script::{Act, Script};
 use workload::sizes;
-use workload::strand::Strand;
+use workload::user::VirtualUser;
 
 use self::conductor::Conductor;
 use self::connections::{Link, Openings, Slot};
@@ -109,8 +109,8 @@ impl Wakers {
 pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError> {
     let near = Script::near(workload).map_err(|error| LoadError::Usage(error.to_string()))?;
     if near.strands_count() != spec.connections_count {
-        let (strands, connections) = (near.strands_count(), spec.connections_count);
-        return Err(LoadError::Usage(format!("the workload has {strands} strands, the trial {connections} connections")));
+        let (users, connections) = (near.strands_count(), spec.connections_count);
+        return Err(LoadError::Usage(format!("the workload has {users} virtual users, the trial {connections} connections")));
     }
     let never_ends = |transaction: &workload::script::Transaction| transaction.repeat == Repeat::Trial;
     if spec.stop == Stop::Workload && near.groups.iter().flat_map(|group| &group.transactions).any(never_ends) {
@@ -163,7 +163,7 @@ fn ending(spec: &TrialSpec) -> EndingSpec {
     }
 }
 
-/// How many threads carry the strands.
+/// How many threads carry the users.
 fn threads_count(spec: &TrialSpec) -> u32 {
     if spec.io_model == IoModel::Blocking {
         return spec.connections_count.max(1);
@@ -228,11 +228,11 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     Ok(opened)
 }
 
-/// Memory of our own that a strand with one connection takes, in bytes, beside the kernel's, beside
+/// Memory of our own that a user with one connection takes, in bytes, beside the kernel's, beside
 /// buffers, which threads have, and beside what the sampler keeps.
-pub const STRAND_BYTES: usize = size_of::<Slot>()
+pub const USER_BYTES: usize = size_of::<Slot>()
     + size_of::<Link>()
-    + size_of::<ledger::StrandCounter>()
+    + size_of::<ledger::UserCounter>()
     + size_of::<Flow>()
     + size_of::<Socket>()
     + 2 * size_of::<usize>();
@@ -347,7 +347,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let mut connections = opened.connections.into_iter().peekable();
     let mut flows = Vec::with_capacity(script.strands_count() as usize);
     for group in &script.groups {
-        for number in group.first_strand..group.first_strand + group.strands_count {
+        for number in group.first_user..group.first_user + group.strands_count {
             let thread = number % count;
             let worker = &mut workers[thread as usize];
             let slot = u32::try_from(worker.slots.len()).unwrap_or(u32::MAX);
@@ -360,7 +360,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 let open = socket.as_ref().filter(|_| connection == 0);
                 worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec)?);
             }
-            worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
+            worker.slots.push(Slot::new(VirtualUser::new(&script, number), first_link));
             flows.push(Flow { socket, thread, ..Flow::new(number, times) });
         }
     }
@@ -396,7 +396,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         strands_count: script.strands_count(),
         is_lossy: spec.transport == Transport::Udp,
     };
-    let groups = script.groups.iter().map(|group| group.first_strand).collect();
+    let groups = script.groups.iter().map(|group| group.first_user).collect();
     let wakers = Wakers { inboxes, conductor: conductor_waker };
     Ok(Prepared { flows, workers, conductor, wakers, ledgers, latencies, openings, groups })
 }

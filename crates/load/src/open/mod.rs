@@ -140,7 +140,7 @@ impl Arrivals {
 }
 
 /// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's
-/// and SRT's streams; no strand has it.
+/// and SRT's streams; no user has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
 /// Reads the token of a trial.
@@ -149,7 +149,7 @@ pub(crate) fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
 }
 
 /// Numbers of the connections that are open before the start, ascending: all, or with a workload
-/// those of the strands that begin connected.
+/// those of the users that begin connected.
 pub fn numbers(spec: &TrialSpec) -> Vec<u32> {
     let Some(workload) = &spec.workload else { return (0..spec.connections_count).collect() };
     let mut first = 0u32;

@@ -15,7 +15,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
-use workload::strand::Ending;
+use workload::user::Ending;
 
 /// Enough to raise the window, and a pause of more than two timeouts of 200 ms and less than three.
 const BYTES: u32 = 1 << 20;

@@ -9,7 +9,7 @@ use sim::machine;
 use sim::profile::Library;
 use sim::profile::part::Value;
 use sim::world::{End, WorldSpec, run};
-use workload::strand::Ending;
+use workload::user::Ending;
 
 pub fn step(operation: Operation) -> Step {
     Step { operation, count: 1, can_fail: false }

@@ -1,10 +1,10 @@
-//! What a strand asks for, and what it is told.
+//! What a user asks for, and what it is told.
 
-/// What a strand asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
+/// What a user asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
 /// [`Action::Over`] the answer comes by one of the `on_*` methods, or not at all where none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Send at most this much; answer [`Strand::on_moved`] or [`Strand::on_blocked`].
+    /// Send at most this much; answer [`VirtualUser::on_moved`] or [`VirtualUser::on_blocked`].
     Send {
         /// On which connection.
         connection: u32,
@@ -33,26 +33,26 @@ pub enum Action {
         /// Bytes.
         bytes: u64,
     },
-    /// Open a connection; answer [`Strand::on_done`].
+    /// Open a connection; answer [`VirtualUser::on_done`].
     Connect {
         /// Its number.
         connection: u32,
-        /// Which of the strand's connections ever; the same at both ends.
+        /// Which of the user's connections ever; the same at both ends.
         ordinal: u64,
     },
-    /// Take the connection that the other end opened; answer [`Strand::on_done`].
+    /// Take the connection that the other end opened; answer [`VirtualUser::on_done`].
     Accept {
         /// Its number.
         connection: u32,
-        /// Which of the strand's connections ever; the same at both ends.
+        /// Which of the user's connections ever; the same at both ends.
         ordinal: u64,
     },
-    /// Close; answer [`Strand::on_done`].
+    /// Close; answer [`VirtualUser::on_done`].
     Disconnect {
         /// Which connection.
         connection: u32,
     },
-    /// Close when the other end has; answer [`Strand::on_done`].
+    /// Close when the other end has; answer [`VirtualUser::on_done`].
     Hear {
         /// Which connection.
         connection: u32,
@@ -74,7 +74,7 @@ pub enum Action {
         /// How many.
         executions_count: u64,
     },
-    /// The transaction is over; the next begins with [`Strand::begin`].
+    /// The transaction is over; the next begins with [`VirtualUser::begin`].
     Barrier,
     /// Failed; there is nothing more.
     Over,
@@ -98,7 +98,7 @@ pub struct Execution {
 pub struct Ending {
     /// When the phases are over.
     pub until_ns: Option<u64>,
-    /// Payload of each strand, both directions together.
+    /// Payload of each user, both directions together.
     pub payload_bytes: Option<u64>,
     /// Whether messages may get lost.
     pub is_lossy: bool,

@@ -1,15 +1,15 @@
-//! What a strand does next where several executions are outstanding.
+//! What a user does next where several executions are outstanding.
 //!
 //! Sends and receives each have a cursor of their own: the one that begins an execution (the head) runs
 //! ahead of the other (the tail) by as many executions as may be outstanding. Within an execution both
 //! keep the order of the script.
 
 use super::polling::poll_step;
-use super::{Action, NEVER, Stamps, Strand};
+use super::{Action, NEVER, Stamps, VirtualUser};
 use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Script, Transaction};
 
-/// What a strand keeps where several executions are outstanding.
+/// What a user keeps where several executions are outstanding.
 #[derive(Debug, Clone)]
 pub(super) struct Outstanding {
     /// The cursor that comes behind.
@@ -40,7 +40,7 @@ impl Outstanding {
     }
 }
 
-impl Strand {
+impl VirtualUser {
     fn outstanding_count(&self) -> u64 {
         self.outstanding.as_ref().map_or(1, |outstanding| outstanding.stamps.len() as u64)
     }

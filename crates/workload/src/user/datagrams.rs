@@ -1,10 +1,10 @@
-//! What is other for a strand of datagrams, some of which get lost.
+//! What is other for a user of datagrams, some of which get lost.
 
-use super::{NEVER, Strand};
+use super::{NEVER, VirtualUser};
 use crate::datagram_order;
 use crate::script::{Script, Transaction};
 
-impl Strand {
+impl VirtualUser {
     /// Number of the datagram that is sent now.
     pub fn datagram_number(&self, script: &Script) -> u64 {
         self.transaction(script).map_or(0, |transaction| datagram_order::number(&self.head, transaction, u32::from(self.round)))

@@ -1,10 +1,10 @@
-//! What a strand does next where one execution is under way at a time, and what a step asks for.
+//! What a user does next where one execution is under way at a time, and what a step asks for.
 
-use super::{Action, Direction, Execution, NEVER, Stamps, Standing, Strand};
+use super::{Action, Direction, Execution, NEVER, Stamps, Standing, VirtualUser};
 use crate::cursor::{BETWEEN, Cursor, Of};
 use crate::script::{Act, Script, Step, Transaction};
 
-impl Strand {
+impl VirtualUser {
     /// Whether the next execution may begin: `Ok`, or what to do instead.
     pub(super) fn poll_begin(&mut self, transaction: &Transaction, now_ns: u64) -> Result<(), Action> {
         let execution = self.head.execution;
@@ -84,7 +84,7 @@ impl Strand {
     }
 
     /// A read that has waited too long fails: where messages get lost, the execution; otherwise the
-    /// strand, unless that is passed over.
+    /// user, unless that is passed over.
     fn fail_if_late(&mut self, of: &Of<'_>, action: Action, step: &Step, now_ns: u64) -> Option<Action> {
         if !step.act.receives() || now_ns < self.head.until_ns {
             return None;

@@ -1,4 +1,4 @@
-//! What one strand does next: a state machine that is told what happened and says what to do.
+//! What one user does next: a state machine that is told what happened and says what to do.
 //!
 //! [`action`] has its words, [`polling`] how it goes on with one execution at a time, [`pipelining`] with
 //! several outstanding, [`datagrams`] what is other where messages get lost.
@@ -34,9 +34,9 @@ struct Stamps {
 
 const NEVER: Stamps = Stamps { intended_ns: u64::MAX, begin_ns: u64::MAX };
 
-/// One strand.
+/// One user.
 #[derive(Debug, Clone)]
-pub struct Strand {
+pub struct VirtualUser {
     number: u32,
     group: u16,
     round: u16,
@@ -57,16 +57,16 @@ pub struct Strand {
     ended_count: u64,
     /// Of the execution under way, where there is only one.
     stamps: Stamps,
-    /// What more there is where several are under way; apart, for there may be 100 000 strands without.
+    /// What more there is where several are under way; apart, for there may be 100 000 users without.
     outstanding: Option<Box<Outstanding>>,
     sent_bytes: u64,
     received_bytes: u64,
 }
 
-impl Strand {
-    /// The strand of this number.
+impl VirtualUser {
+    /// The user of this number.
     pub fn new(script: &Script, number: u32) -> Self {
-        let group = script.groups.partition_point(|group| group.first_strand + group.strands_count <= number);
+        let group = script.groups.partition_point(|group| group.first_user + group.strands_count <= number);
         let share = Share { position: 0, strands_count: 1, seed: 0 };
         Self {
             number,
@@ -107,12 +107,12 @@ impl Strand {
         u32::from(self.round)
     }
 
-    /// Payload sent since the strand began, in bytes.
+    /// Payload sent since the user began, in bytes.
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// Payload received since the strand began, in bytes.
+    /// Payload received since the user began, in bytes.
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
@@ -137,10 +137,10 @@ impl Strand {
         self.standing == Standing::Failed
     }
 
-    /// What it does or waits for, in words, for the sentence about a strand that was cut.
+    /// What it does or waits for, in words, for the sentence about a user that was cut.
     pub fn describe(&self, script: &Script) -> String {
         let Some(transaction) = self.transaction(script).filter(|_| self.standing == Standing::Running) else {
-            return "waiting for the other strands".to_owned();
+            return "waiting for the other virtual users".to_owned();
         };
         let tail = self.tail();
         let cursor = if tail.execution < self.head.execution { tail } else { self.head };
@@ -189,9 +189,9 @@ impl Strand {
             return;
         };
         let share = Share {
-            position: self.number - group.first_strand,
+            position: self.number - group.first_user,
             strands_count: group.strands_count,
-            seed: script.strand_seed(self.number) ^ u64::from(round),
+            seed: script.user_seed(self.number) ^ u64::from(round),
         };
         self.standing = Standing::Running;
         self.blocked = 0;
@@ -221,8 +221,8 @@ impl Strand {
             }
         }
         if let Arrivals::Trace { intended_ns } = &transaction.arrivals {
-            let (all, position, strands) = (intended_ns.len() as u64, u64::from(share.position), u64::from(share.strands_count));
-            self.limit = self.limit.min(all.saturating_sub(position).div_ceil(strands));
+            let (all, position, users) = (intended_ns.len() as u64, u64::from(share.position), u64::from(share.strands_count));
+            self.limit = self.limit.min(all.saturating_sub(position).div_ceil(users));
         }
         if transaction.is_silent && !transaction.steps.iter().any(|step| matches!(step.act, Act::Think(_))) {
             // Nothing to do here but to let the time pass, at one end.
@@ -293,7 +293,7 @@ impl Strand {
         self.limit = if self.is_lossy { executions_count.min(here) } else { executions_count };
     }
 
-    /// The operation under way has failed. Returns whether that is passed over; if not, the strand is
+    /// The operation under way has failed. Returns whether that is passed over; if not, the user is
     /// over.
     pub fn on_failed(&mut self, script: &Script) -> bool {
         self.blocked = 0;
@@ -328,7 +328,7 @@ impl Strand {
     }
 
     fn of<'a>(&self, script: &'a Script) -> Of<'a> {
-        Of { script, strand: self.number, round: u32::from(self.round), budget_bytes: self.budget_bytes }
+        Of { script, user: self.number, round: u32::from(self.round), budget_bytes: self.budget_bytes }
     }
 
     /// Of the cursor that comes behind; where there is one alone, that one.

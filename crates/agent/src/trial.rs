@@ -1,7 +1,7 @@
 //! One trial at one end: the stages in order. Opens, loads, samples at every interval's end,
 //! joins, and hands the tables over. Decides nothing: the plan says what, the tables say what was.
 
-use load::life::{Cut, Ended, Life};
+use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::open::Opened;
 use load::round_trips::{Probe, RoundTrip};
 use load::running::{Cutter, Ends, Load};
@@ -117,17 +117,17 @@ pub fn run(
     let ends = load.join();
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
-    let Ends { lives, .. } = ends;
+    let Ends { results, .. } = ends;
     let strangers_count = strangers_count + load.strangers_count() + datagrams::strangers_count(&load);
     if log.is_some() {
         close(spec, load, abort, witness);
     }
     let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
-    let notes = notes(spec, strangers_count, &lives, &sampler, witness);
-    let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
+    let notes = notes(spec, strangers_count, &results, &sampler, witness);
+    let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
     let evidence = witness.end(broken_off, sampler.unseen_segments_count(), left_out);
-    telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
+    telling.tell(Reply::Finished(Finished { outcome: outcome(&results), payload_bytes, notes, evidence }));
     for table in sampler.into_tables() {
         let name = table.name();
         telling.table(name, &table.finish()?);
@@ -218,12 +218,12 @@ fn drive(
 
 /// The worst that happened to any connection. A timed load that only failed to drain in time is
 /// still complete: its measurement was over.
-fn outcome(lives: &[Life]) -> Outcome {
-    let failed = lives.iter().find_map(|life| match &life.ended {
+fn outcome(results: &[ConnectionResult]) -> Outcome {
+    let failed = results.iter().find_map(|result| match &result.ended {
         Ended::Failed(reason) => Some(Outcome::Failed { reason: reason.clone() }),
         _ => None,
     });
-    let cut = lives.iter().find_map(|life| match &life.ended {
+    let cut = results.iter().find_map(|result| match &result.ended {
         Ended::Cut(Cut::Aborted) => Some(Outcome::Aborted),
         Ended::Cut(Cut::Deadline) => Some(Outcome::Deadline),
         _ => None,
@@ -232,17 +232,17 @@ fn outcome(lives: &[Life]) -> Outcome {
     cut.or(failed).unwrap_or(Outcome::Complete)
 }
 
-fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
+fn notes(spec: &TrialSpec, strangers_count: u64, results: &[ConnectionResult], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
     let mut notes = load::options::Requested::new(&spec.socket, spec.role).notes();
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
     }
-    let zero_copy = || lives.iter().filter_map(|life| life.zero_copy);
+    let zero_copy = || results.iter().filter_map(|result| result.zero_copy);
     let count = zero_copy().map(|sends| sends.copied_count).sum();
     if count > 0 {
         notes.push(Note::ZeroCopyCopied { count, sent_count: zero_copy().map(|sends| sends.sent_count).sum() });
     }
-    let unstamped_count = lives.iter().map(|life| life.unstamped_count).sum();
+    let unstamped_count = results.iter().map(|result| result.unstamped_count).sum();
     if unstamped_count > 0 {
         notes.push(Note::NoKernelStamps { count: unstamped_count });
     }

@@ -24,6 +24,7 @@ use crate::carrier::quic::{QuicCarrier, QuicView};
 use crate::carrier::socket::SocketCarrier;
 use crate::carrier::udt::UdtCarrier;
 use crate::carrier::{Carrier, Watched};
+use crate::connection_result::{ConnectionResult, Cut, Ended};
 use crate::control::{Control, Task};
 use crate::counter::Counter;
 use crate::datagrams::{self, Ready, agreement};
@@ -32,7 +33,6 @@ use crate::engine::connections::Openings;
 use crate::engine::ledger::{Latencies, Ledger, SharedLatencies};
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
-use crate::life::{Cut, Ended, Life};
 use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
 use crate::outlet::pattern;
 use crate::thread::{account, pin_this_thread};
@@ -67,15 +67,15 @@ pub struct Load {
 
 /// How a thread of the load ended.
 struct ThreadEnd {
-    lives: Vec<Life>,
+    results: Vec<ConnectionResult>,
     account: Option<(u64, ThreadSample)>,
 }
 
 /// How a load ended.
 #[derive(Debug, Default)]
 pub struct Ends {
-    /// Every connection's life, in the order of the numbers.
-    pub lives: Vec<Life>,
+    /// Every connection's result, in the order of the numbers.
+    pub results: Vec<ConnectionResult>,
     /// What each thread had used up when it ended, and when that was on CLOCK_MONOTONIC in ns.
     pub accounts: Vec<Option<(u64, ThreadSample)>>,
     /// With a workload: the latencies of all transactions.
@@ -155,8 +155,8 @@ impl Load {
             let control = Arc::clone(&self.control);
             self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
                 let start_mono_ns = control.await_start();
-                let lives = worker.run(start_mono_ns);
-                ThreadEnd { lives, account: None }
+                let results = worker.run(start_mono_ns);
+                ThreadEnd { results, account: None }
             })?;
         }
         self.await_threads()
@@ -178,11 +178,11 @@ impl Load {
             let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
             self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
                 control.await_start();
-                let life = match role {
+                let result = match role {
                     Role::Sender => datagrams::sender::carry(&mut task, &source),
                     Role::Receiver => datagrams::receiver::carry(&mut task),
                 };
-                ThreadEnd { lives: vec![life], account: None }
+                ThreadEnd { results: vec![result], account: None }
             })?;
         }
         self.await_threads()
@@ -219,7 +219,7 @@ impl Load {
                 let is_pinned = pinned.is_ok();
                 let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
                 if !is_pinned {
-                    return ThreadEnd { lives: Vec::new(), account: None };
+                    return ThreadEnd { results: Vec::new(), account: None };
                 }
                 let mut end = carry();
                 end.account = account();
@@ -311,11 +311,11 @@ impl Load {
         let thread = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
             task.begin_mono_ns = task.control.await_start();
-            let life = match role {
+            let result = match role {
                 Role::Sender => sender::carry(&mut task, &mut carrier, &source[..length]),
                 Role::Receiver => receiver::carry(&mut task, &mut carrier, &mut source[..length].to_vec()),
             };
-            ThreadEnd { lives: vec![life], account: None }
+            ThreadEnd { results: vec![result], account: None }
         })?;
         self.flows.push(Flow { counter: FlowCounter::Own(counter), thread, ..flow });
         Ok(())
@@ -364,8 +364,8 @@ impl Load {
     pub fn join(&mut self) -> Ends {
         let mut ends = Ends::default();
         for worker in std::mem::take(&mut self.workers) {
-            let end = worker.join().unwrap_or(ThreadEnd { lives: Vec::new(), account: None });
-            ends.lives.extend(end.lives);
+            let end = worker.join().unwrap_or(ThreadEnd { results: Vec::new(), account: None });
+            ends.results.extend(end.results);
             ends.accounts.push(end.account);
         }
         let recorded = self.latencies.iter().map(|latencies| std::mem::take(&mut *latencies.lock()));
@@ -373,11 +373,17 @@ impl Load {
             merged.merge(latencies);
             merged
         });
-        ends.lives.sort_by_key(|life| life.number);
-        let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
-        let mut lives = std::mem::take(&mut ends.lives).into_iter().peekable();
-        ends.lives =
-            self.flows.iter().map(|flow| lives.next_if(|life| life.number == flow.number).unwrap_or_else(|| broken(flow.number))).collect();
+        ends.results.sort_by_key(|result| result.number);
+        let broken = |number| ConnectionResult {
+            ended: Ended::Failed("the connection's thread panicked".to_owned()),
+            ..ConnectionResult::new(number)
+        };
+        let mut results = std::mem::take(&mut ends.results).into_iter().peekable();
+        ends.results = self
+            .flows
+            .iter()
+            .map(|flow| results.next_if(|result| result.number == flow.number).unwrap_or_else(|| broken(flow.number)))
+            .collect();
         ends
     }
 }

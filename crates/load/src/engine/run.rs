@@ -14,7 +14,7 @@ use super::orders::Report;
 use super::ring::Ring;
 use super::worker::Worker;
 use super::{sys, wire};
-use crate::life::{Cut, Ended, Life};
+use crate::connection_result::{ConnectionResult, Cut, Ended};
 
 /// Calls of a user in one turn.
 const TURN_CALLS: u32 = 32;
@@ -25,7 +25,7 @@ const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 impl Worker {
     /// Runs the users from `start_ns` on until all is over, and says how each ended.
-    pub fn run(&mut self, start_ns: u64) -> Vec<Life> {
+    pub fn run(&mut self, start_ns: u64) -> Vec<ConnectionResult> {
         sys::sharpen_timers();
         let ending = self.plan.ending.from(start_ns);
         self.tally.latencies.lock().on_start(start_ns);
@@ -37,7 +37,7 @@ impl Worker {
         self.settle_ring();
         self.settle_completions();
         self.close_own();
-        self.lives(cut, ended.err())
+        self.results(cut, ended.err())
     }
 
     fn work(&mut self, ending: &Ending) -> io::Result<()> {
@@ -208,10 +208,10 @@ impl Worker {
         slot.begun_before = begun;
     }
 
-    fn lives(&mut self, cut: Option<Cut>, broken: Option<io::Error>) -> Vec<Life> {
+    fn results(&mut self, cut: Option<Cut>, broken: Option<io::Error>) -> Vec<ConnectionResult> {
         let broken = broken.map(|error| format!("waiting for events: {error}"));
         let known = |ns: u64| (ns != u64::MAX && ns != 0).then_some(ns);
-        let mut lives = Vec::with_capacity(self.slots.len());
+        let mut results = Vec::with_capacity(self.slots.len());
         for (index, (slot, counter)) in self.slots.iter().zip(&self.tally.ledger.users).enumerate() {
             let counts = counter.read();
             let ended = match (self.tally.failures.get(&slot.user.number()), cut, &broken) {
@@ -220,7 +220,7 @@ impl Worker {
                 (None, None, Some(broken)) => Ended::Failed(broken.clone()),
                 (None, None, None) => Ended::Complete,
             };
-            lives.push(Life {
+            results.push(ConnectionResult {
                 first_call_mono_ns: known(slot.first_call_ns),
                 last_call_mono_ns: known(slot.last_call_ns),
                 payload_bytes: counts.payload_bytes,
@@ -229,9 +229,9 @@ impl Worker {
                 other_calls_count: slot.other_calls_count,
                 zero_copy: self.sending.as_ref().and_then(|sending| sending.zero_copy(index)),
                 ended,
-                ..Life::new(slot.user.number())
+                ..ConnectionResult::new(slot.user.number())
             });
         }
-        lives
+        results
     }
 }

@@ -22,9 +22,9 @@ pub enum Ended {
     Failed(String),
 }
 
-/// A connection's life at this end.
+/// What a connection did on this side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Life {
+pub struct ConnectionResult {
     /// Number of the connection.
     pub number: u32,
     /// Sender: first call begins. Receiver: first payload read. CLOCK_MONOTONIC in ns.
@@ -47,7 +47,7 @@ pub struct Life {
     pub ended: Ended,
 }
 
-impl Life {
+impl ConnectionResult {
     pub(crate) fn new(number: u32) -> Self {
         Self {
             number,

@@ -4,7 +4,7 @@
 use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::open::Opened;
 use load::round_trips::{Probe, RoundTrip};
-use load::running::{Cutter, Ends, Load};
+use load::running::{AbortHandle, Ends, Load};
 use load::urgency::Urgent;
 use probe::processes::Busy;
 use schema::message::{Finished, Note, Outcome, Reply};
@@ -48,15 +48,15 @@ pub struct Abort {
 #[derive(Default)]
 struct AbortState {
     aborted: AtomicBool,
-    cutter: Mutex<Option<Cutter>>,
+    abort_handle: Mutex<Option<AbortHandle>>,
 }
 
 impl Abort {
     /// Ends the load now, or as soon as it starts.
     pub fn abort(&self) {
         self.state.aborted.store(true, Ordering::SeqCst);
-        if let Some(cutter) = &*self.cutter() {
-            cutter.cut(Cut::Aborted);
+        if let Some(abort_handle) = &*self.abort_handle() {
+            abort_handle.cut(Cut::Aborted);
         }
     }
 
@@ -65,21 +65,21 @@ impl Abort {
         &self.state.aborted
     }
 
-    fn on_running(&self, cutter: Cutter) {
-        let mut kept = self.cutter();
+    fn on_running(&self, abort_handle: AbortHandle) {
+        let mut kept = self.abort_handle();
         if self.state.aborted.load(Ordering::SeqCst) {
-            cutter.cut(Cut::Aborted);
+            abort_handle.cut(Cut::Aborted);
         }
-        *kept = Some(cutter);
+        *kept = Some(abort_handle);
     }
 
     /// Lets go of the sockets: the load is over.
     fn let_go(&self) {
-        *self.cutter() = None;
+        *self.abort_handle() = None;
     }
 
-    fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
-        self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
+    fn abort_handle(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        self.state.abort_handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,7 +101,7 @@ pub fn run(
     let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
-    abort.on_running(load.cutter());
+    abort.on_running(load.abort_handle());
     let mut sampler = Sampler::open(spec, &load, witness.watch())?;
     let urgent = Urgent::this_thread();
     let planned_mono_ns = start_mono_ns;
@@ -200,7 +200,7 @@ fn drive(
             return Ok(());
         }
         if due_mono_ns == deadline_mono_ns {
-            load.cutter().cut(Cut::Deadline);
+            load.abort_handle().cut(Cut::Deadline);
             load.wait_until(probe::clock::mono_ns() + CUT_GRACE_NS);
             return Ok(());
         }
@@ -210,7 +210,7 @@ fn drive(
         load.stop();
     }
     if !load.wait_until(deadline_mono_ns) {
-        load.cutter().cut(Cut::Deadline);
+        load.abort_handle().cut(Cut::Deadline);
         load.wait_until(probe::clock::mono_ns() + CUT_GRACE_NS);
     }
     Ok(())

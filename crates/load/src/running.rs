@@ -84,13 +84,13 @@ pub struct Ends {
 
 /// Lets another thread end a load at any time.
 #[derive(Clone)]
-pub struct Cutter {
+pub struct AbortHandle {
     control: Arc<Control>,
     sockets: Vec<Arc<Socket>>,
     wakers: Option<Wakers>,
 }
 
-impl Cutter {
+impl AbortHandle {
     /// Ends all connections at once: calls that block return. What the kernel still holds unsent
     /// is thrown away.
     pub fn cut(&self, cut: Cut) {
@@ -333,9 +333,9 @@ impl Load {
     }
 
     /// A handle that ends the load from another thread.
-    pub fn cutter(&self) -> Cutter {
+    pub fn abort_handle(&self) -> AbortHandle {
         let sockets = self.flows.iter().filter_map(|flow| flow.socket.clone()).collect();
-        Cutter { control: Arc::clone(&self.control), sockets, wakers: self.wakers.clone() }
+        AbortHandle { control: Arc::clone(&self.control), sockets, wakers: self.wakers.clone() }
     }
 
     /// Ends a timed load in order: senders finish their call and close their direction.
@@ -392,7 +392,7 @@ impl Drop for Load {
     /// A load that nobody waited for is cut, so that no thread of it stays behind.
     fn drop(&mut self) {
         if !self.workers.is_empty() {
-            self.cutter().cut(Cut::Aborted);
+            self.abort_handle().cut(Cut::Aborted);
         }
     }
 }

@@ -160,7 +160,8 @@ impl Witness {
         let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
         let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();
         let refused = watch.refused_count();
-        let crowded = (refused > 0).then(|| format!("{refused} segments of strangers' connections, or of the trial's, found no room"));
+        let crowded =
+            (refused > 0).then(|| format!("{refused} segments of unauthenticated peers' connections, or of the trial's, found no room"));
         EvidenceReport {
             asked: self.asked,
             got: watch.level(),

@@ -9,7 +9,7 @@ use std::io;
 
 use crate::LoadError;
 
-/// Open files beside those of connections: the pipe, the probes, strangers.
+/// Open files beside those of connections: the pipe, the probes, unauthenticated peers.
 const SPARE_FILES: u64 = 64;
 /// Peers without a token that are kept waiting, whatever is left.
 const MIN_PENDING: u64 = 16;

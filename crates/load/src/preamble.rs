@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
-//! time is a stranger: dropped and counted.
+//! time is an unauthenticated peer: dropped and counted.
 //!
 //! A connection that a workload opens while it runs sends its payload right behind a preamble of
 //! another magic, and is not welcomed: a round trip would be part of what is measured.
@@ -78,7 +78,7 @@ impl Token {
         Some(Self(token))
     }
 
-    /// Compares without a data-dependent exit, so that the time tells a stranger nothing.
+    /// Compares without a data-dependent exit, so that the time tells an unauthenticated peer nothing.
     fn matches(&self, other: &[u8]) -> bool {
         other.len() == self.0.len() && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
@@ -94,7 +94,7 @@ pub fn encode(token: &Token, number: u32, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The connection's number, or `None` for a stranger. `bytes` is a whole preamble.
+/// The connection's number, or `None` for an unauthenticated peer. `bytes` is a whole preamble.
 pub fn decode(token: &Token, bytes: &[u8]) -> Option<u32> {
     let known = bytes.len() >= MIN_BYTES && bytes[..4] == MAGIC && token.matches(&bytes[8..MIN_BYTES]);
     known.then(|| u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
@@ -110,7 +110,7 @@ pub fn encode_later(token: &Token, user: u32, ordinal: u32) -> [u8; LATER_BYTES]
     bytes
 }
 
-/// Virtual user and ordinal, or `None` for a stranger. `bytes` is a whole preamble.
+/// Virtual user and ordinal, or `None` for an unauthenticated peer. `bytes` is a whole preamble.
 pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u32)> {
     let known = bytes[..4] == LATER_MAGIC && token.matches(&bytes[8..MIN_BYTES]);
     let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -329,7 +329,7 @@ impl Load {
 
     /// Connections without the token that came while the workload ran, and were dropped.
     pub fn strangers_count(&self) -> u64 {
-        self.openings.as_ref().map_or(0, |openings| openings.strangers.load(Ordering::Relaxed))
+        self.openings.as_ref().map_or(0, |openings| openings.unauthenticated.load(Ordering::Relaxed))
     }
 
     /// A handle that ends the load from another thread.

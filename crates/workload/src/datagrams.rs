@@ -7,7 +7,7 @@
 //!  +----------+-------------------+------------------------+------------+
 //! ```
 //!
-//! The tag is the flow's and hides the trial's token; who does not know it is a stranger.
+//! The tag is the flow's and hides the trial's token; who does not know it is an unauthenticated peer.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -42,7 +42,7 @@ impl Header {
         datagram[20..HEADER_BYTES].copy_from_slice(&self.length_bytes.to_be_bytes());
     }
 
-    /// The header of a whole datagram of the flow with this tag; `None` for a stranger's.
+    /// The header of a whole datagram of the flow with this tag; `None` for an unauthenticated peer's.
     pub fn decode(tag: u32, datagram: &[u8]) -> Option<Self> {
         let (header, _) = datagram.split_first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);

@@ -57,7 +57,7 @@ fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Tol
     let mut messages = if task.stream.is_merged {
         Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)
     } else {
-        // A byte more, so that a longer datagram is seen to be a stranger's.
+        // A byte more, so that a longer datagram is seen to be an unauthenticated peer's.
         Messages::new(CALL_COUNT, task.stream.datagram_bytes as usize + 1)
     };
     let tag = task.tag;
@@ -73,9 +73,9 @@ fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Tol
             Way::Quic(connection) => take_from(connection, tag, &mut account),
         };
         match taken {
-            Ok(strangers) => {
+            Ok(unauthenticated) => {
                 let now = mono_ns();
-                strangers_count += strangers;
+                strangers_count += unauthenticated;
                 let arrived = account.arrived();
                 result.calls_count += 1;
                 if arrived.payload_bytes > result.payload_bytes {

@@ -124,7 +124,7 @@ pub(crate) struct Openings {
     pub place: Place,
     pub listeners: Vec<Socket>,
     /// Connections that did not present the token.
-    pub strangers: AtomicU64,
+    pub unauthenticated: AtomicU64,
 }
 
 /// A connection that has not presented the token yet.

@@ -280,10 +280,10 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let (report, reports) = channel();
     let source: Arc<[u8]> = pattern(u32::try_from(buffer_bytes(&script, true)).unwrap_or(0)).into();
     let sink_bytes = buffer_bytes(&script, false);
-    // A port at which nobody is awaited any more is closed: strangers there cost the load its time.
+    // A port at which nobody is awaited any more is closed: unauthenticated peers there cost the load its time.
     let is_awaited = script.steps().any(|step| matches!(step.act, Act::Accept));
     let listeners = if is_awaited { opened.listeners } else { Vec::new() };
-    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, strangers: AtomicU64::new(0) });
+    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, unauthenticated: AtomicU64::new(0) });
     // No more threads than CPUs record at a time.
     let latencies: Vec<_> =
         (0..count.min(cpus_count(spec))).map(|_| SharedLatencies::new(script.rows_count(), boundaries(&spec.stop))).collect();

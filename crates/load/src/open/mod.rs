@@ -1,5 +1,5 @@
 //! Makes the data connections of a trial. A connection counts only when it has presented the
-//! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
+//! trial's token; an unauthenticated peer is dropped and counted, and cannot hold anybody up.
 //!
 //! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
 //! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`crate::limits`]. Where
@@ -112,13 +112,13 @@ pub struct Opened {
 #[derive(Debug, Default)]
 pub struct Arrivals {
     known: AtomicU64,
-    strangers: AtomicU64,
+    unauthenticated: AtomicU64,
 }
 
 impl Arrivals {
     /// Connections that were dropped because they did not present the token.
     pub fn strangers_count(&self) -> u64 {
-        self.strangers.load(Ordering::Relaxed)
+        self.unauthenticated.load(Ordering::Relaxed)
     }
 
     /// Connections so far: of the trial, and of others.
@@ -130,12 +130,12 @@ impl Arrivals {
         self.known.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn on_strangers(&self, count: u64) {
-        self.strangers.fetch_add(count, Ordering::Relaxed);
+    fn add_unauthenticated(&self, count: u64) {
+        self.unauthenticated.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn on_stranger(&self) {
-        self.on_strangers(1);
+    fn on_unauthenticated(&self) {
+        self.add_unauthenticated(1);
     }
 }
 

@@ -132,7 +132,7 @@ impl<'a> Reception<'a> {
             };
             let number = preamble::decode(&self.token, &bytes[..count]).filter(|_| count == self.preamble_bytes);
             let Some(slot) = number.and_then(|number| self.slots.get_mut(number as usize)) else {
-                self.arrivals.on_stranger();
+                self.arrivals.on_unauthenticated();
                 continue;
             };
             // Its own socket answers what comes twice; this one was there before that was.

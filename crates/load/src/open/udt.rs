@@ -192,7 +192,7 @@ fn accept(spec: &TrialSpec, listener: &UdtListener, arrivals: &Arrivals, abort: 
         reception.hear()?;
         thread::sleep(LOOK);
     }
-    arrivals.on_strangers(reception.unknown.len() as u64);
+    arrivals.add_unauthenticated(reception.unknown.len() as u64);
     reception.opened.threads.clone_from(&listener.threads);
     Ok(reception.opened)
 }
@@ -220,7 +220,7 @@ struct Unknown {
 enum Heard {
     NotYet,
     Known(u32),
-    Stranger,
+    Unauthenticated,
 }
 
 impl<'a> Reception<'a> {
@@ -243,7 +243,7 @@ impl<'a> Reception<'a> {
                 Err(error) => return Err(LoadError::host(format!("accepting a connection of {}", listener.library().title()), error, "")),
             };
             if socket.set_waiting(None).is_err() {
-                self.arrivals.on_stranger();
+                self.arrivals.on_unauthenticated();
                 continue;
             }
             let bytes = vec![0; self.preamble_bytes];
@@ -263,7 +263,7 @@ impl<'a> Reception<'a> {
         match unknown.hear(&self.token) {
             Heard::NotYet if unknown.since.elapsed() <= PREAMBLE_TIMEOUT => {
                 let (_, evicted) = self.unknown.push(unknown);
-                self.arrivals.on_strangers(u64::from(evicted.is_some()));
+                self.arrivals.add_unauthenticated(u64::from(evicted.is_some()));
             }
             Heard::Known(number) if self.awaited.contains(&number) => {
                 // An empty send buffer takes it; one that has hung up is awaited again.
@@ -274,7 +274,7 @@ impl<'a> Reception<'a> {
                     self.opened.connections.push(opened(number, unknown.socket, times)?);
                 }
             }
-            Heard::NotYet | Heard::Known(_) | Heard::Stranger => self.arrivals.on_stranger(),
+            Heard::NotYet | Heard::Known(_) | Heard::Unauthenticated => self.arrivals.on_unauthenticated(),
         }
         Ok(())
     }
@@ -287,10 +287,10 @@ impl Unknown {
             match self.socket.receive(&mut self.bytes[self.have..]) {
                 Ok(count) => self.have += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::NotYet,
-                Err(_) => return Heard::Stranger,
+                Err(_) => return Heard::Unauthenticated,
             }
         }
-        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+        preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
     }
 }
 
@@ -398,7 +398,7 @@ impl<'a> Calling<'a> {
     }
 
     /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
-    /// was dropped unheard, as a listening end does where strangers crowd it, is called again.
+    /// was dropped unheard, as a listening end does where unauthenticated peers crowd it, is called again.
     fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_gets_no_answer() {
+    fn an_unauthenticated_peer_gets_no_answer() {
         let echo = Echo::open(IpAddr::V4(Ipv4Addr::LOCALHOST), token("5a")).expect("a socket");
         let trips = probed(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), echo.port()), token("a5"));
         assert!(trips.len() >= 2 && trips.iter().all(|trip| trip.rtt_ns.is_none()), "{trips:?}");

@@ -6,12 +6,11 @@
 //! [`datagrams`]), told by [`control`] when to begin and to end, as [`flow`]s with counters that a
 //! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each connection has ended.
 //! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
-//! library's, is its [`carrier`]; over sockets payload leaves through an [`outlet`].
+//! library's, is its [`transport`]; over sockets payload leaves through an [`outlet`].
 //! Beside them the probe of [`round_trips`] may run.
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many users.
 
 mod asking;
-pub mod carrier;
 pub mod connection_result;
 pub(crate) mod control;
 pub mod counter;
@@ -32,6 +31,7 @@ mod sender;
 mod sockopt;
 mod stamps;
 pub mod thread;
+pub mod transport;
 pub mod urgency;
 pub mod zero_copy;
 

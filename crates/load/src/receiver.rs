@@ -4,21 +4,21 @@ use probe::clock::mono_ns;
 use schema::trial::Role;
 use std::io::{self, ErrorKind};
 
-use crate::carrier::Carrier;
 use crate::connection_result::{ConnectionResult, Ended};
 use crate::control::Task;
 use crate::counter::Counts;
+use crate::transport::StreamTransport;
 
 /// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
-pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8]) -> ConnectionResult {
+pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8]) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
-    let read = carrier.begin(Role::Receiver, buffer).and_then(|()| read_all(task, carrier, buffer, &mut result));
-    let ended = read.and_then(|()| confirm(task, carrier, &result));
+    let read = transport.begin(Role::Receiver, buffer).and_then(|()| read_all(task, transport, buffer, &mut result));
+    let ended = read.and_then(|()| confirm(task, transport, &result));
     if ended.is_err() {
         // The sender waits for a count that will not come.
-        carrier.abandon();
+        transport.abandon();
     }
-    result.other_calls_count = carrier.other_calls_count();
+    result.other_calls_count = transport.other_calls_count();
     result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -27,11 +27,11 @@ pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u
     result
 }
 
-fn read_all(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8], result: &mut ConnectionResult) -> io::Result<()> {
+fn read_all(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8], result: &mut ConnectionResult) -> io::Result<()> {
     let ask = buffer.len();
     let reply = vec![0; task.exchange.reply_bytes()];
     loop {
-        let moved = match carrier.read(buffer) {
+        let moved = match transport.read(buffer) {
             Ok(0) => break,
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => continue,
@@ -46,7 +46,7 @@ fn read_all(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8], resu
         task.counter.show(Counts { payload_bytes: result.payload_bytes, calls_count: result.calls_count });
         task.transfer.on_moved(moved);
         if let Some(reply_bytes) = task.exchange.on_moved(moved) {
-            write_all(task, carrier, &reply[..reply_bytes])?;
+            write_all(task, transport, &reply[..reply_bytes])?;
         }
         // The end of a counted transfer is its last payload byte, not the FIN behind it.
         if task.transfer.is_complete() && result.last_call_mono_ns.is_none() {
@@ -60,9 +60,9 @@ fn read_all(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8], resu
 }
 
 /// Sends all of a reply.
-fn write_all(task: &Task, carrier: &mut impl Carrier, mut bytes: &[u8]) -> io::Result<()> {
+fn write_all(task: &Task, transport: &mut impl StreamTransport, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match carrier.write(bytes) {
+        match transport.write(bytes) {
             Ok(taken) => bytes = &bytes[taken..],
             Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => {}
             Err(error) => return Err(error),
@@ -72,7 +72,7 @@ fn write_all(task: &Task, carrier: &mut impl Carrier, mut bytes: &[u8]) -> io::R
 }
 
 /// Checks that the stream did not end early, and tells the sender the count.
-fn confirm(task: &Task, carrier: &mut impl Carrier, result: &ConnectionResult) -> io::Result<()> {
+fn confirm(task: &Task, transport: &mut impl StreamTransport, result: &ConnectionResult) -> io::Result<()> {
     let early = match task.planned_bytes {
         Some(planned) => result.payload_bytes < planned,
         None => !task.control.has_run_for(task.least_ns),
@@ -81,5 +81,5 @@ fn confirm(task: &Task, carrier: &mut impl Carrier, result: &ConnectionResult) -
         let text = format!("the sender closed early, after {} bytes", result.payload_bytes);
         return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
     }
-    carrier.report(result.payload_bytes)
+    transport.report(result.payload_bytes)
 }

@@ -20,10 +20,6 @@ use workload::pace::Pace;
 use workload::schedule::Turn;
 use workload::stream::Transfer;
 
-use crate::carrier::quic::{QuicCarrier, QuicView};
-use crate::carrier::socket::SocketCarrier;
-use crate::carrier::udt::UdtCarrier;
-use crate::carrier::{Carrier, Watched};
 use crate::connection_result::{ConnectionResult, Cut, Ended};
 use crate::control::{Control, Task};
 use crate::counter::Counter;
@@ -36,6 +32,10 @@ use crate::flow::{Flow, FlowCounter};
 use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
 use crate::outlet::pattern;
 use crate::thread::{account, pin_this_thread};
+use crate::transport::quic::{QuicTransport, QuicView};
+use crate::transport::socket::SocketTransport;
+use crate::transport::udt::UdtTransport;
+use crate::transport::{StreamTransport, Watched};
 use crate::{LoadError, receiver, sender};
 
 /// A load under way.
@@ -253,24 +253,24 @@ impl Load {
         let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
         for Connection { number, socket, times } in opened.connections {
             let socket = Arc::new(socket);
-            let carrier = SocketCarrier::new(Arc::clone(&socket), &spec.of_connection(number));
-            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, carrier, &source, done)?;
+            let transport = SocketTransport::new(Arc::clone(&socket), &spec.of_connection(number));
+            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, transport, &source, done)?;
         }
         if let (Some(conductor), false) = (opened.conductor, opened.over_udt.is_empty()) {
             let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
             let mut inboxes: BTreeMap<u32, _> = (0..).zip(inboxes).collect();
             for UdtConnection { number, view, times } in opened.over_udt {
                 let Some(inbox) = inboxes.remove(&number) else { continue };
-                let carrier = UdtCarrier::new(number, Arc::clone(&view), spec, Arc::clone(&self.control), Arc::clone(&teller), inbox);
+                let transport = UdtTransport::new(number, Arc::clone(&view), spec, Arc::clone(&self.control), Arc::clone(&teller), inbox);
                 self.watched.insert(number, view);
-                self.add(spec, Flow::new(number, times), carrier, &source, done)?;
+                self.add(spec, Flow::new(number, times), transport, &source, done)?;
             }
         }
         for QuicConnection { number, line, times } in opened.over_quic {
             let asked = controller_of(spec, number);
             self.watched.insert(number, Arc::new(QuicView::new(&line, asked.as_deref())));
-            let carrier = QuicCarrier::new(line, Arc::clone(&self.control));
-            self.add(spec, Flow::new(number, times), carrier, &source, done)?;
+            let transport = QuicTransport::new(line, Arc::clone(&self.control));
+            self.add(spec, Flow::new(number, times), transport, &source, done)?;
         }
         self.flows.sort_by_key(|flow| flow.number);
         self.await_threads()?;
@@ -284,7 +284,7 @@ impl Load {
         &mut self,
         spec: &TrialSpec,
         flow: Flow,
-        mut carrier: impl Carrier + Send + 'static,
+        mut transport: impl StreamTransport + Send + 'static,
         source: &Arc<[u8]>,
         done: &Sender<()>,
     ) -> Result<(), LoadError> {
@@ -312,8 +312,8 @@ impl Load {
         self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
             task.begin_mono_ns = task.control.await_start();
             let result = match role {
-                Role::Sender => sender::carry(&mut task, &mut carrier, &source[..length]),
-                Role::Receiver => receiver::carry(&mut task, &mut carrier, &mut source[..length].to_vec()),
+                Role::Sender => sender::carry(&mut task, &mut transport, &source[..length]),
+                Role::Receiver => receiver::carry(&mut task, &mut transport, &mut source[..length].to_vec()),
             };
             ThreadEnd { results: vec![result], account: None }
         })?;

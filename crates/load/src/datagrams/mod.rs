@@ -22,12 +22,12 @@ use workload::datagrams::Arrived;
 use self::agreement::{Teller, Told};
 use self::way::Way;
 use crate::LoadError;
-use crate::carrier::Watched;
-use crate::carrier::quic::QuicView;
 use crate::control::Control;
 use crate::counter::Counter;
 use crate::open::{Connection, Opened, QuicConnection, Times, controller_of};
 use crate::sockopt;
+use crate::transport::Watched;
+use crate::transport::quic::QuicView;
 
 /// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few
 /// datagrams apart.

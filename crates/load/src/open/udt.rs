@@ -20,11 +20,11 @@ use udt::{Library, Socket, State};
 
 use super::{Arrivals, Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
-use crate::carrier::udt::{TICK, UdtView};
 use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 use crate::sockopt;
 use crate::thread::pin_this_thread;
+use crate::transport::udt::{TICK, UdtView};
 
 /// Name of the thread that opens, which the library's threads inherit (kthreads(7), `comm`).
 const THREAD_NAME: &str = "udt";

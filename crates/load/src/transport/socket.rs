@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::Carrier;
+use super::StreamTransport;
 use crate::asking::Asking;
 use crate::outlet::Stream;
 use crate::zero_copy::ZeroCopy;
@@ -19,7 +19,7 @@ use crate::{options, outlet};
 const REPORT_BYTES: usize = 8;
 
 /// A connected socket and the options that its calls have to do with.
-pub(crate) struct SocketCarrier {
+pub(crate) struct SocketTransport {
     socket: Arc<Socket>,
     /// At the sender.
     outlet: Option<Stream>,
@@ -30,7 +30,7 @@ pub(crate) struct SocketCarrier {
     other_calls_count: u64,
 }
 
-impl SocketCarrier {
+impl SocketTransport {
     /// Over this socket, as the trial asks.
     pub fn new(socket: Arc<Socket>, spec: &TrialSpec) -> Self {
         let asking = (spec.read_wait == ReadWait::Poll).then(|| Asking::new(spec.connections_count));
@@ -54,7 +54,7 @@ impl SocketCarrier {
     }
 }
 
-impl Carrier for SocketCarrier {
+impl StreamTransport for SocketTransport {
     fn begin(&mut self, role: Role, source: &[u8]) -> io::Result<()> {
         if role == Role::Sender {
             self.outlet = Some(Stream::new(&self.spec, source)?);

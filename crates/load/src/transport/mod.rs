@@ -1,6 +1,6 @@
 //! What carries the payload of a stream's connection: a socket of the kernel, or a library.
 //!
-//! [`Carrier`] is what the connection's own thread does with it, [`Watched`] what the sampler may ask
+//! [`StreamTransport`] is what the connection's own thread does with it, [`Watched`] what the sampler may ask
 //! at any time. [`socket`] is a kernel's socket, [`udt`] a connection of the UDT library or SRT's,
 //! [`quic`] one of quinn's engine.
 
@@ -19,7 +19,7 @@ use crate::zero_copy::ZeroCopy;
 
 /// What a connection of a stream can do. All of it waits; whatever waited in vain for a while says so
 /// by [`io::ErrorKind::Interrupted`], so that its thread can look whether the load is over.
-pub(crate) trait Carrier {
+pub(crate) trait StreamTransport {
     /// Gets ready to carry; the sender's payload is always the front of `source`.
     fn begin(&mut self, role: Role, source: &[u8]) -> io::Result<()>;
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use udt::{Library, State};
 
-use super::{Carrier, Facts, Watched};
+use super::{Facts, StreamTransport, Watched};
 use crate::LoadError;
 use crate::control::Control;
 use crate::datagrams::agreement::{Teller, Told};
@@ -36,7 +36,7 @@ const LOOK_BYTES: u64 = 64 << 10;
 const MIN_HELD_BYTES: u64 = 512 << 10;
 
 /// The connection and the way to agree about its end.
-pub(crate) struct UdtCarrier {
+pub(crate) struct UdtTransport {
     number: u32,
     view: Arc<UdtView>,
     control: Arc<Control>,
@@ -49,7 +49,7 @@ pub(crate) struct UdtCarrier {
     allowance_bytes: Option<u64>,
 }
 
-impl UdtCarrier {
+impl UdtTransport {
     /// Over this connection.
     pub fn new(number: u32, view: Arc<UdtView>, spec: &TrialSpec, control: Arc<Control>, teller: Arc<Teller>, inbox: Inbox<Told>) -> Self {
         let is_asked = spec.socket.window_bytes.is_some() || spec.socket.send_buffer_bytes.is_some();
@@ -98,7 +98,7 @@ impl UdtCarrier {
     }
 }
 
-impl Carrier for UdtCarrier {
+impl StreamTransport for UdtTransport {
     fn begin(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
         Ok(())
     }

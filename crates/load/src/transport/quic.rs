@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Carrier, Facts, Watched};
+use super::{Facts, StreamTransport, Watched};
 use crate::control::Control;
 use crate::options::Granted;
 
@@ -20,12 +20,12 @@ const LAST_GRACE: Duration = Duration::from_secs(1);
 const REPORT_BYTES: usize = 8;
 
 /// The connection and what tells it when the load is over.
-pub(crate) struct QuicCarrier {
+pub(crate) struct QuicTransport {
     line: Line,
     control: Arc<Control>,
 }
 
-impl QuicCarrier {
+impl QuicTransport {
     /// Over this connection.
     pub fn new(line: Line, control: Arc<Control>) -> Self {
         Self { line, control }
@@ -49,7 +49,7 @@ impl QuicCarrier {
     }
 }
 
-impl Carrier for QuicCarrier {
+impl StreamTransport for QuicTransport {
     fn begin(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
         Ok(())
     }

@@ -69,7 +69,7 @@ pub struct Carried {
 
 /// The thread's belongings.
 #[derive(Debug)]
-pub(super) struct Carrier {
+pub(super) struct Forwarder {
     /// The side of the near end and that of the far end.
     sockets: [PacketSocket; 2],
     inbox: Inbox,
@@ -100,7 +100,7 @@ struct Arrival {
     frame: u32,
 }
 
-impl Carrier {
+impl Forwarder {
     /// Takes over the calling thread's place: `cpu`, and precedence where it may have it.
     pub fn new(sockets: [PacketSocket; 2], cpu: Option<u32>) -> Self {
         let (spec, now_ns, pace) = (open_path(), mono_ns(), Pace::take(cpu));

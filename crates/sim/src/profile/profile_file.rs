@@ -37,7 +37,7 @@ pub type Entries = BTreeMap<String, Entry>;
 /// A file: a machine, an adapter, or a change of a host that exists.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "part")]
-pub enum Part {
+pub enum ProfileFile {
     /// A computer and its operating system.
     Machine {
         /// Its name in an expression.
@@ -89,7 +89,7 @@ pub struct Driver {
     pub values: Entries,
 }
 
-impl Part {
+impl ProfileFile {
     /// Reads one; `file` names the text in a refusal.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The flat table of a host, and how an operating system's module reads it: each key once, and every key
 //! that nobody asked for is refused.
 
-use super::part::{Entries, Entry, Value};
+use super::profile_file::{Entries, Entry, Value};
 use super::refusal::Refusal;
 use crate::cost::Cost;
 use crate::time::Ps;
@@ -13,7 +13,7 @@ const PS_OF_NS: f64 = 1e3;
 
 /// A host as a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sheet {
+pub struct HostProfile {
     /// The expression, or the user's name for it.
     pub host: String,
     /// Its operating system.
@@ -22,7 +22,7 @@ pub struct Sheet {
     pub values: Entries,
 }
 
-impl Sheet {
+impl HostProfile {
     /// Another number under a key that exists: what a fit, a calibration or a what-if changes.
     ///
     /// # Errors
@@ -52,27 +52,27 @@ impl Sheet {
 
     /// Begins to read it.
     pub fn reader(&self) -> Reader<'_> {
-        Reader { sheet: self, asked: BTreeSet::new() }
+        Reader { profile: self, asked: BTreeSet::new() }
     }
 }
 
-/// Reads a sheet and remembers what was asked for.
+/// Reads a profile and remembers what was asked for.
 #[derive(Debug)]
-pub struct Reader<'sheet> {
-    sheet: &'sheet Sheet,
+pub struct Reader<'profile> {
+    profile: &'profile HostProfile,
     asked: BTreeSet<String>,
 }
 
 impl Reader<'_> {
     /// The host that is read.
     pub fn host(&self) -> &str {
-        &self.sheet.host
+        &self.profile.host
     }
 
     fn entry(&mut self, key: &str) -> Result<&Entry, Refusal> {
         self.asked.insert(key.to_owned());
-        let (host, key) = (self.sheet.host.clone(), key.to_owned());
-        match self.sheet.values.get(&key) {
+        let (host, key) = (self.profile.host.clone(), key.to_owned());
+        match self.profile.values.get(&key) {
             None => Err(Refusal::Missing { host, key }),
             Some(entry) if entry.source.trim().is_empty() => Err(Refusal::NoSource { host, key }),
             Some(entry) => Ok(entry),
@@ -84,7 +84,7 @@ impl Reader<'_> {
     /// # Errors
     /// What is wrong with it, by name.
     pub fn number(&mut self, key: &str) -> Result<f64, Refusal> {
-        let host = self.sheet.host.clone();
+        let host = self.profile.host.clone();
         let entry = self.entry(key)?;
         let &Value::Number(value) = &entry.value else {
             return Err(refuse_value(&host, key, &entry.value, "a number"));
@@ -106,7 +106,7 @@ impl Reader<'_> {
     pub fn whole(&mut self, key: &str) -> Result<u32, Refusal> {
         let value = self.number(key)?;
         if value.fract() != 0.0 || value > f64::from(u32::MAX) {
-            return Err(refuse_value(&self.sheet.host, key, &Value::Number(value), "a whole number below 2^32"));
+            return Err(refuse_value(&self.profile.host, key, &Value::Number(value), "a whole number below 2^32"));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let whole = value as u32;
@@ -142,7 +142,7 @@ impl Reader<'_> {
     /// # Errors
     /// What is wrong with it, by name.
     pub fn switch(&mut self, key: &str) -> Result<bool, Refusal> {
-        let host = self.sheet.host.clone();
+        let host = self.profile.host.clone();
         match &self.entry(key)?.value {
             Value::Switch(value) => Ok(*value),
             value => Err(refuse_value(&host, key, value, "true or false")),
@@ -154,7 +154,7 @@ impl Reader<'_> {
     /// # Errors
     /// What is wrong with it, by name.
     pub fn rule<T: Copy>(&mut self, key: &str, rules: &[(&str, T)]) -> Result<T, Refusal> {
-        let host = self.sheet.host.clone();
+        let host = self.profile.host.clone();
         let value = &self.entry(key)?.value;
         let found = match value {
             Value::Word(word) => rules.iter().find(|(name, _)| name == word),
@@ -169,12 +169,12 @@ impl Reader<'_> {
     /// # Errors
     /// [`Refusal::UnknownKey`] with the first that was not.
     pub fn finish(self) -> Result<(), Refusal> {
-        match self.sheet.values.keys().find(|key| !self.asked.contains(*key)) {
+        match self.profile.values.keys().find(|key| !self.asked.contains(*key)) {
             None => Ok(()),
             Some(key) => Err(Refusal::UnknownKey {
-                host: self.sheet.host.clone(),
+                host: self.profile.host.clone(),
                 key: key.clone(),
-                system: self.sheet.system.clone(),
+                system: self.profile.system.clone(),
                 known: self.asked.into_iter().collect::<Vec<_>>().join(", "),
             }),
         }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 /// Events to come.
 #[derive(Debug, Clone)]
-pub struct Agenda<Event> {
+pub struct EventQueue<Event> {
     heap: BinaryHeap<Reverse<Entry<Event>>>,
     planned: u64,
 }
@@ -18,13 +18,13 @@ struct Entry<Event> {
     event: Event,
 }
 
-impl<Event> Default for Agenda<Event> {
+impl<Event> Default for EventQueue<Event> {
     fn default() -> Self {
         Self { heap: BinaryHeap::new(), planned: 0 }
     }
 }
 
-impl<Event> Agenda<Event> {
+impl<Event> EventQueue<Event> {
     /// Plans an event.
     pub fn plan(&mut self, at: Ps, event: Event) {
         self.planned += 1;

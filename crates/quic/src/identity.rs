@@ -44,7 +44,7 @@ impl Identity {
         key.extend_from_slice(digest.finish().as_ref());
         let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(key.as_slice())).map_err(io::Error::other)?;
         let mut asked = CertificateParams::new([NAME.to_owned()]).map_err(io::Error::other)?;
-        // Nothing in it is drawn by chance, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).
+        // Nothing in it is random, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).
         asked.serial_number = Some(SerialNumber::from(1u64));
         let certificate = asked.self_signed(&pair).map_err(io::Error::other)?.der().clone();
         let proof = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &[b"whyperf quic first packet", secret].concat());

@@ -14,7 +14,7 @@
 pub mod event_queue;
 pub mod application;
 pub mod calls;
-pub mod chance;
+pub mod rng;
 pub mod coalescing;
 pub mod cost;
 pub mod cpu;

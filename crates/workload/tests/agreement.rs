@@ -34,12 +34,12 @@ struct Pipe {
 }
 
 /// Random choices that a failing test reproduces.
-struct Chance<'a> {
+struct Draws<'a> {
     draws: &'a [u8],
     next: usize,
 }
 
-impl Chance<'_> {
+impl Draws<'_> {
     fn draw(&mut self, most: u64) -> u64 {
         self.next += 1;
         // A long run of the same draw must not starve an end.
@@ -48,13 +48,13 @@ impl Chance<'_> {
 }
 
 /// What an end does next; returns whether it could do anything.
-fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, chance: &mut Chance<'_>) -> bool {
+fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, random: &mut Draws<'_>) -> bool {
     const ROOM: u64 = 3_000;
-    end.now_ns += 1 + chance.draw(50);
+    end.now_ns += 1 + random.draw(50);
     let now_ns = end.now_ns;
     match end.user.poll_action(&end.script, now_ns) {
         Action::Send { bytes, .. } | Action::SendFile { bytes, .. } => {
-            let moved = bytes.min(ROOM.saturating_sub(out.bytes)).min(1 + chance.draw(255) * 7);
+            let moved = bytes.min(ROOM.saturating_sub(out.bytes)).min(1 + random.draw(255) * 7);
             if moved == 0 {
                 end.user.on_blocked(Direction::Send);
             } else {
@@ -63,7 +63,7 @@ fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, chance: &mut Chance<'_>
             }
         }
         Action::Receive { bytes, .. } => {
-            let moved = bytes.min(back.bytes).min(1 + chance.draw(255) * 7);
+            let moved = bytes.min(back.bytes).min(1 + random.draw(255) * 7);
             if moved == 0 {
                 end.user.on_blocked(Direction::Receive);
             } else {
@@ -119,7 +119,7 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
     let rounds_count = u32::try_from(near.rounds_count()).expect("few");
     let mut ends = [End::new(near.clone()), End::new(near.mirror())];
     let mut pipes = [Pipe::default(), Pipe::default()];
-    let mut chance = Chance { draws, next: 0 };
+    let mut random = Draws { draws, next: 0 };
     for round in 0..rounds_count {
         for end in &mut ends {
             end.is_over = false;
@@ -130,11 +130,11 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
         let mut idle = 0;
         while !(ends[0].is_over && ends[1].is_over) {
             // Draws that repeat may choose the same end for ever: one that could not go on lets the other try.
-            let is_far = chance.draw(1) == 1;
+            let is_far = random.draw(1) == 1;
             let who = if idle < 20 { usize::from(is_far) } else { idle % 2 };
             let [first, second] = &mut pipes;
             let (out, back) = if who == 0 { (first, second) } else { (second, first) };
-            idle = if go_on(&mut ends[who], out, back, &mut chance) { 0 } else { idle + 1 };
+            idle = if go_on(&mut ends[who], out, back, &mut random) { 0 } else { idle + 1 };
             if let Some(executions_count) = ends[who].told.take() {
                 ends[1 - who].user.on_limit(executions_count);
             }

@@ -68,7 +68,7 @@ pub struct Netem {
     pub duplicate: Share,
     /// Probability of a packet to skip the delay.
     pub reorder: Share,
-    /// Seed of its chance, since Linux 6.6; older kernels do not take one.
+    /// Seed of its random decisions, since Linux 6.6; older kernels do not take one.
     pub seed: Option<u64>,
 }
 
@@ -216,14 +216,14 @@ fn line(direction: &DirectionSpec, seed: u64) -> Option<Qdisc> {
     let limit_packets = held.map_or(LINE_PACKETS.1, |packets| {
         u32::try_from(packets * u128::from(LINE_FACTOR)).unwrap_or(NO_LIMIT).max(LINE_PACKETS.0).min(NO_LIMIT)
     });
-    let has_chance = direction.jitter_ns > 0 || direction.reorder_per_billion > 0;
+    let has_random_loss = direction.jitter_ns > 0 || direction.reorder_per_billion > 0;
     Some(Qdisc::Netem(Netem {
         limit_packets,
         delay_ns: direction.delay_ns,
         jitter_ns: direction.jitter_ns,
         rate_bytes_per_s: if direction.jitter_ns > 0 { ORDERLY_BYTES_PER_S } else { 0 },
         reorder: Share::from_billion(direction.reorder_per_billion),
-        seed: has_chance.then_some(seed),
+        seed: has_random_loss.then_some(seed),
         ..Netem::default()
     }))
 }

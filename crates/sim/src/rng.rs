@@ -5,13 +5,13 @@ use crate::time::Ps;
 
 /// Deviates from a cost: real ones are never exactly alike, and without that timers lock to the flow.
 #[derive(Debug, Clone)]
-pub struct Chance {
+pub struct Rng {
     state: u64,
     /// Largest deviation in thousandths.
     per_mille: u64,
 }
 
-impl Chance {
+impl Rng {
     /// The same seed gives the same deviations.
     pub fn new(seed: u64, per_mille: u64) -> Self {
         Self { state: seed, per_mille }

@@ -1,7 +1,7 @@
 //! Which queueing disciplines make a path of the kernel's own, as data.
 //!
 //! A direction passes three devices. On the sending end's lies what is lost or sent twice whatever
-//! the load; on the first device of the middle the bottleneck with its queue; on the second, towards
+//! the load; on the first device of the path namespace the bottleneck with its queue; on the second, towards
 //! the receiving end, the delay and nothing else. A netem that both limits the rate and delays keeps
 //! less than its limit, because what is under way counts as queued.
 
@@ -36,9 +36,9 @@ pub struct Plan(pub [Way; 2]);
 pub struct Way {
     /// On the sending end's device.
     pub edge: Option<Qdisc>,
-    /// On the device of the middle's first half.
+    /// On the device of the path namespace's first half.
     pub bottleneck: Option<Qdisc>,
-    /// On the device of the middle's second half.
+    /// On the device of the path namespace's second half.
     pub line: Option<Qdisc>,
 }
 

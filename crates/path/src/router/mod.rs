@@ -1,4 +1,4 @@
-//! The emulated path on the wire: a router in user space between two devices in the middle.
+//! The emulated path on the wire: a router in user space between two devices in the path namespace.
 //!
 //! What crosses is seen through two packet sockets, frame by frame as the ends hand them to their
 //! devices: super-segments of up to 64 KiB come in whole, with the instant at which the kernel saw

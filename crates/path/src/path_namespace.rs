@@ -1,7 +1,7 @@
-//! The middle of a testbed with a path: a namespace of its own with a device towards each end, and
+//! The path namespace of a testbed with a path: a namespace of its own with a device towards each end, and
 //! what carries the path between them.
 //!
-//! The middle has no addresses and forwards nothing by itself; what the ends send to each other's
+//! The path namespace has no addresses and forwards nothing by itself; what the ends send to each other's
 //! hardware address reaches it only through the router's packet sockets.
 
 use std::collections::BTreeSet;
@@ -21,16 +21,16 @@ use crate::{settings, steering};
 /// and the kernel keeps as much again while the router has not come by.
 const MEMORY_FACTOR: u64 = 2;
 
-/// The middle as it stands.
+/// The path namespace as it stands.
 #[derive(Debug)]
-pub(crate) struct Middle {
+pub(crate) struct PathNamespace {
     /// Dropped first: its sockets keep the namespace alive.
     router: Router,
     netns: Netns,
     cpu: Option<u32>,
 }
 
-impl Middle {
+impl PathNamespace {
     /// Makes the namespace and both pairs of devices, and starts the router. The ends' devices are
     /// not up yet.
     ///
@@ -61,7 +61,7 @@ impl Middle {
         self.netns.run(|| [TOWARDS_NEAR, TOWARDS_FAR].iter().try_for_each(|plug| link::await_up(plug.device)))
     }
 
-    /// Packets that the middle's devices dropped since they exist.
+    /// Packets that the path namespace's devices dropped since they exist.
     ///
     /// # Errors
     /// The devices are gone.
@@ -80,7 +80,7 @@ impl Middle {
     }
 }
 
-/// Brings a device of the middle up and opens a packet socket on it. What arrives there is
+/// Brings a device of the path namespace up and opens a packet socket on it. What arrives there is
 /// processed on the router's CPU, so that it never waits for an end's processing.
 fn open(plug: Plug, cpu: Option<u32>) -> Result<PacketSocket, PathError> {
     link::bring_up(plug.device)?;

@@ -1,4 +1,4 @@
-//! The two ends and the path namespace: names, devices, addresses.
+//! The two hosts and the path namespace: names, devices, addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -4,7 +4,7 @@ use crate::application::{Application, Executed};
 use crate::calls::AtCall;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 use crate::link::LinkSpec;
-use crate::profile::{Refusal, HostProfile};
+use crate::profile::{HostProfile, Refusal};
 use crate::time::Ps;
 use crate::{linux, solaris, sunos};
 
@@ -75,7 +75,12 @@ pub fn build_with(profile: &HostProfile, buffers: &Buffers, application: Applica
 ///
 /// # Errors
 /// Those of [`build`], and a system whose hosts have one connection here.
-pub fn build_several(profile: &HostProfile, buffers: &Buffers, applications: Vec<Application>, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+pub fn build_several(
+    profile: &HostProfile,
+    buffers: &Buffers,
+    applications: Vec<Application>,
+    seed: u64,
+) -> Result<(Machine, LinkSpec), Refusal> {
     match profile.system.as_str() {
         "sunos-4.1" => {
             let (spec, link) = sunos::profile::read(profile, buffers.one_or(sunos::spec::DEFAULT_WINDOW_BYTES))?;

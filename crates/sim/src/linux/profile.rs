@@ -8,7 +8,7 @@ use crate::link::media::{self, Named};
 use crate::link::{HEADERS, LinkSpec};
 use crate::machine::Buffers;
 use crate::profile::host_profile::Reader;
-use crate::profile::{Refusal, HostProfile};
+use crate::profile::{HostProfile, Refusal};
 use crate::time::Ps;
 
 /// Names of the rule `window_share`.

@@ -6,8 +6,8 @@
 
 use super::spec::{HostSpec, Steering};
 use super::tasks::{Caller, Task};
-use crate::rng::Rng;
 use crate::cpu::{Cpu, Level};
+use crate::rng::Rng;
 use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;

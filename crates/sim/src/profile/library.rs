@@ -1,9 +1,9 @@
 //! The shipped machines, adapters and sets, and how an expression becomes a host.
 
+use super::host_profile::HostProfile;
 use super::profile_file::{Driver, Entries, ProfileFile};
 use super::refusal::Refusal;
 use super::sets::Sets;
-use super::host_profile::HostProfile;
 
 /// The shipped parts, by file.
 const PARTS: &[(&str, &str)] = &[

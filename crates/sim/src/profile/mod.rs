@@ -6,15 +6,15 @@
 //! and refuses keys that it does not know. Nothing here reads a file: texts are arguments.
 //!
 //! - [`profile_file`]: the TOML of a machine, an adapter, and of a user. [`library`]: the shipped ones.
-//! - [`profile`]: the table, and how a module reads it. [`sets`]: the ensemble of accepted numbers.
+//! - [`host_profile`]: the table, and how a module reads it. [`sets`]: the ensemble of accepted numbers.
 //! - [`refusal`]: why a host cannot be, and what to do about it.
 
+pub mod host_profile;
 pub mod library;
 pub mod profile_file;
 pub mod refusal;
 pub mod sets;
-pub mod profile;
 
+pub use host_profile::HostProfile;
 pub use library::Library;
 pub use refusal::Refusal;
-pub use profile::HostProfile;

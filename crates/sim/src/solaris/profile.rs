@@ -4,7 +4,7 @@ use super::spec::{Costs, HostSpec, Rules};
 use crate::coalescing::Coalescing;
 use crate::link::{LinkSpec, media};
 use crate::profile::host_profile::Reader;
-use crate::profile::{Refusal, HostProfile};
+use crate::profile::{HostProfile, Refusal};
 
 /// Names of the rule `nagle`: `TCP_NODELAY`, or all that could be sent against `nagle_limit_bytes`.
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("below-limit", false)];

@@ -2,10 +2,10 @@
 
 use crate::application::{Application, Executed};
 use crate::calls::{AtCall, Processor};
-use crate::rng::Rng;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 pub(super) use crate::process::Process;
+use crate::rng::Rng;
 use crate::segment::Segment;
 use crate::sunos::recovery::Due;
 use crate::sunos::socket::Received;

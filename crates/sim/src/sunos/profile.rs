@@ -6,7 +6,7 @@ use super::tcp::{Nagle, SlowStart, TcpRules};
 use crate::link::framing::Aal;
 use crate::link::{LinkSpec, media};
 use crate::profile::host_profile::Reader;
-use crate::profile::{Refusal, HostProfile};
+use crate::profile::{HostProfile, Refusal};
 
 /// Names of the rule `write`.
 pub const WRITE_RULES: &[(&str, WriteRule)] = &[("whole-pieces", WriteRule::WholePieces), ("any-room", WriteRule::AnyRoom)];

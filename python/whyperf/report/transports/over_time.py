@@ -10,12 +10,12 @@ from whyperf.analyze.steady.rates import Floats
 from whyperf.analyze.text import bit_rate, seconds
 from whyperf.analyze.transports.indicators import Indicators
 from whyperf.analyze.transports.samples import SENDER
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend
-from whyperf.report.metric import GOODPUT, RateUnit
-from whyperf.report.paint import CATEGORIES, INK, SHADE, tag
-from whyperf.report.switchboard import Choice, Columns, Switchboard
-from whyperf.report.ticks import MOST
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend
+from whyperf.report.charts.colors import CATEGORIES, INK, SHADE, tag
+from whyperf.report.charts.metric import GOODPUT, RateUnit
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
+from whyperf.report.charts.ticks import MOST
 
 TIME = "Time since the start of the load (s)"
 MOST_POINTS = 480

@@ -8,12 +8,12 @@ from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap, Range1d
 from whyperf.analyze.measures.cpu import TRACEPOINTS
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, factor_title, level_text, level_with_unit, percent
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend
-from whyperf.report.layout import Axis, Layout
-from whyperf.report.paint import ENDS, KINDS, tag
-from whyperf.report.switchboard import Choice, Columns, Switchboard
-from whyperf.report.ticks import bar_labels
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend
+from whyperf.report.charts.colors import ENDS, KINDS, tag
+from whyperf.report.charts.layout import Axis, Layout
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
+from whyperf.report.charts.ticks import bar_labels
 
 MOST_BARS = 10
 

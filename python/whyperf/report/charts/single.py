@@ -8,14 +8,14 @@ from bokeh.models import ColumnDataSource, FixedTicker
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import bit_rate
 from whyperf.analyze.time_series import Course
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Section
-from whyperf.report.courses import add_courses
-from whyperf.report.latency import Histograms, single_curve
-from whyperf.report.metric import GOODPUT
-from whyperf.report.paint import CATEGORIES
-from whyperf.report.split import kinds_legend, single_split, split_note
-from whyperf.report.switchboard import Switchboard
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Section
+from whyperf.report.charts.colors import CATEGORIES
+from whyperf.report.charts.cpu_split import kinds_legend, single_split, split_note
+from whyperf.report.charts.latency import Histograms, single_curve
+from whyperf.report.charts.metric import GOODPUT
+from whyperf.report.charts.over_time import add_courses
+from whyperf.report.charts.switchboard import Switchboard
 
 
 def single_section(

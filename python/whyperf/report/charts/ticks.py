@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from whyperf.analyze.text import factor_unit, level_text
 from whyperf.profile.factor import cpus_of_list
-from whyperf.report.layout import Axis
+from whyperf.report.charts.layout import Axis
 
 MOST = 8
 """Labels of a few characters that fit a chart on a narrow screen."""

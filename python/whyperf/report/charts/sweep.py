@@ -8,15 +8,15 @@ from bokeh.models import ColumnDataSource, Range1d
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, level_text, level_with_unit, significant, sweep_title
-from whyperf.report import columns as data
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend, Section
-from whyperf.report.latency import Histograms, Place, latency_groups, transaction_cost_groups
-from whyperf.report.layout import CPU_FACTORS, MOST_LINES, Axis, Layout, choose
-from whyperf.report.metric import metric_of
-from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
-from whyperf.report.split import split_group
-from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
+from whyperf.report.charts import columns as data
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend, Section
+from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
+from whyperf.report.charts.cpu_split import split_group
+from whyperf.report.charts.latency import Histograms, Place, latency_groups, transaction_cost_groups
+from whyperf.report.charts.layout import CPU_FACTORS, MOST_LINES, Axis, Layout, choose
+from whyperf.report.charts.metric import metric_of
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 DENSE = 12
 """From so many points on intervals are drawn as a band, below as whiskers."""

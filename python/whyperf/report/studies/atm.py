@@ -5,8 +5,8 @@ from statistics import fmean
 
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import percent, significant
-from whyperf.report.blocks import Section, StudyTable
-from whyperf.report.study import read
+from whyperf.report.charts.blocks import Section, StudyTable
+from whyperf.report.studies.published import read
 from whyperf.report.table import Column, Entry, Table
 
 PROFILE = "first-study"

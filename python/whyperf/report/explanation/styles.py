@@ -10,7 +10,7 @@ from typing import Literal
 
 from whyperf.explain import states
 from whyperf.explain.states import NAMES, ReceiverState, SenderState
-from whyperf.report.paint import CATEGORIES, Paint
+from whyperf.report.charts.colors import CATEGORIES, Paint
 
 Texture = Literal["plain", "slash", "dots", "cross", "hollow"]
 

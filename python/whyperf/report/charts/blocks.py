@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from bokeh.plotting import figure
 
-from whyperf.report.paint import Paint
-from whyperf.report.switchboard import Choice
+from whyperf.report.charts.colors import Paint
+from whyperf.report.charts.switchboard import Choice
 from whyperf.report.table import Table
 
 

@@ -3,7 +3,7 @@
 from whyperf.analyze.summary import Summary
 from whyperf.plan import build
 from whyperf.profile import find
-from whyperf.report.facts import constant_factors, device_text, plan_facts
+from whyperf.report.properties import constant_factors, device_text, plan_facts
 
 NOTHING = Summary(
     experiment="demo-1",

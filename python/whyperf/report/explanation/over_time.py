@@ -8,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from whyperf.analyze.text import seconds
-from whyperf.report.explanation.looks import Look, look_of, rank_of
+from whyperf.report.explanation.styles import Look, look_of, rank_of
 
 BINS = 160
 WIDTH, HEIGHT = 1200, 150

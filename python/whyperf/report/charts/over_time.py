@@ -8,11 +8,11 @@ from bokeh.models.annotations import BoxAnnotation
 
 from whyperf.analyze.text import bit_rate, octets, percent, seconds
 from whyperf.analyze.time_series import Course
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend, Section
-from whyperf.report.metric import GOODPUT, per_second
-from whyperf.report.paint import CATEGORIES, ENDS, SHADE, Paint, tag
-from whyperf.report.switchboard import Choice, Columns, Switchboard
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend, Section
+from whyperf.report.charts.colors import CATEGORIES, ENDS, SHADE, Paint, tag
+from whyperf.report.charts.metric import GOODPUT, per_second
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 
 FEWEST_SPANS = 5
 """Fewer intervals are no course."""

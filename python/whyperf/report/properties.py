@@ -1,19 +1,19 @@
-"""Hosts, testbed and plan as lists of facts."""
+"""Hosts, testbed, plan and emulated path as lists of labels and values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from whyperf.analyze.summary import Summary
-from whyperf.analyze.text import count, factor_name, level_text, level_with_unit, percent, significant
+from whyperf.analyze.text import count, factor_name, level_text, level_with_unit, percent, seconds, significant
 from whyperf.plan import LOCAL, Plan
 
-Facts = Sequence[tuple[str, str]]
+Properties = Sequence[tuple[str, str]]
 Document = Mapping[str, Any]
 
 MOST_LEVELS = 12
 
 
-def host_facts(host: Document) -> Facts:
+def host_facts(host: Document) -> Properties:
     """What a host is."""
     if host.get("machine") == "simulated":
         # The model has no memory, clock or kernel to tell of.
@@ -63,7 +63,7 @@ def offloads_text(offloads: Document) -> str:
     return "; ".join(part for part in told if part)
 
 
-def testbed_facts(end: Document) -> Facts:
+def testbed_facts(end: Document) -> Properties:
     """One end of the embedded testbed as read back."""
     return [
         ("Device", device_text(end)),
@@ -72,7 +72,7 @@ def testbed_facts(end: Document) -> Facts:
     ]
 
 
-def plan_facts(plan: Plan, summary: Summary) -> Facts:
+def plan_facts(plan: Plan, summary: Summary) -> Properties:
     """The design: what varied, in which order, and when it stopped."""
     done = sum(cell.trials for cell in summary.cells)
     stopped = sum(row.status != "deadline" for row in summary.unfinished)
@@ -92,7 +92,7 @@ def plan_facts(plan: Plan, summary: Summary) -> Facts:
     return facts
 
 
-def constant_factors(plan: Plan) -> Facts:
+def constant_factors(plan: Plan) -> Properties:
     """Factors with one level in all cells."""
     first = plan.cells[0].factors
     return [(factor_name(name), level_with_unit(name, first[name])) for name in first if _same(plan, name)]
@@ -152,3 +152,42 @@ def _levels(plan: Plan, name: str) -> str:
     if len(levels) <= MOST_LEVELS:
         return ", ".join(level_text(level) for level in levels)
     return f"{level_text(levels[0])} to {level_with_unit(name, levels[-1])}, {len(levels)} levels"
+
+
+def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, Any]]) -> Properties:
+    """What carried the `paths` of an experiment's manifests, and the sums of their audits; empty without a path."""
+    audits = [audit for path in paths if (audit := path.get("audit"))]
+    if middle is None or not audits:
+        return []
+    packets = sum(audit["released_packets"] for audit in audits)
+    audited = [audit for audit in audits if audit["late_packets"] is not None]
+    late, known = (sum(audit[name] for audit in audited) for name in ("late_packets", "released_packets"))
+    outside = sum(
+        audit["socket_dropped_frames"] + audit["device_dropped_packets"] + audit["refused_frames"] for audit in audits
+    )
+    wall_ns = sum(audit["wall_ns"] for audit in audits)
+    cpu = middle.get("cpu")
+    return [
+        ("Carried by", f"{middle['implementation']}{'' if cpu is None else f' on CPU {cpu}'}"),
+        ("Trials with a path", f"{len(audits):,}"),
+        ("Packets carried", f"{packets:,}"),
+        *_lateness(late, known, [audit["lateness_ns_max"] for audit in audited]),
+        ("Lost outside the model", count(outside, "frame")),
+        ("Time of one CPU", percent(sum(audit["cpu_ns"] for audit in audits) / wall_ns) if wall_ns else "none"),
+        *(("Not audited", sentence) for sentence in _unaudited(audits)),
+    ]
+
+
+def _lateness(late: int, packets: int, latest_ns: list[int]) -> Properties:
+    """How late packets left, where anybody saw them leave."""
+    if not latest_ns:
+        return []
+    return [
+        ("Later than the budget", f"{count(late, 'packet')} ({percent(late / packets)})" if packets else "none"),
+        ("Latest", seconds(max(latest_ns))),
+    ]
+
+
+def _unaudited(audits: list[Mapping[str, Any]]) -> list[str]:
+    """What the audits could not say, each once; records of before do not have it."""
+    return list(dict.fromkeys(sentence for audit in audits for sentence in audit.get("unaudited", ())))

@@ -20,9 +20,9 @@ from bokeh.models import (
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 
-from whyperf.report.layout import Axis
-from whyperf.report.paint import FAINT, GRID, INK, Paint, tag
-from whyperf.report.ticks import axis_ticks
+from whyperf.report.charts.colors import FAINT, GRID, INK, Paint, tag
+from whyperf.report.charts.layout import Axis
+from whyperf.report.charts.ticks import axis_ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HEIGHT = 340

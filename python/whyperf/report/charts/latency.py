@@ -11,12 +11,12 @@ from bokeh.models import DataRange1d, FixedTicker
 from whyperf.analyze.measures.latency import curve
 from whyperf.analyze.summary import CellResult, Latency
 from whyperf.analyze.text import factor_name, level_text, level_with_unit, seconds, significant
-from whyperf.report import columns as data
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend
-from whyperf.report.layout import MOST_LINES, Axis, Layout
-from whyperf.report.paint import CATEGORIES, ENDS, Paint, ordered
-from whyperf.report.switchboard import Choice, Columns, Switchboard, choice
+from whyperf.report.charts import columns as data
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend
+from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
+from whyperf.report.charts.layout import MOST_LINES, Axis, Layout
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 Histograms = Mapping[tuple[str, str], pl.DataFrame]
 """Merged histograms (`analyze.latency.merged`) by cell and kind."""

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import percent, significant
-from whyperf.report.blocks import Section, StudyTable
+from whyperf.report.charts.blocks import Section, StudyTable
 from whyperf.report.table import Column, Entry, Table
 
 Row = Mapping[str, str]
 Get = Callable[[Row, CellResult | None], Entry]
 
-FOLDER = Path(__file__).parent / "studies"
+FOLDER = Path(__file__).parent
 STUDY, HERE = "study", "here"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import level_with_unit, percent, significant
-from whyperf.report.metric import GOODPUT, Metric, RateUnit
+from whyperf.report.charts.metric import GOODPUT, Metric, RateUnit
 
 Point = tuple[float, object, CellResult | None]
 """Position on the x axis, level there, and the cell."""

@@ -13,19 +13,19 @@ from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import told
-from whyperf.report.blocks import Section
-from whyperf.report.columns import Standing
+from whyperf.report.charts.blocks import Section
+from whyperf.report.charts.columns import Standing
+from whyperf.report.charts.latency import Histograms
+from whyperf.report.charts.single import single_section
+from whyperf.report.charts.sweep import sweep_section
+from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
-from whyperf.report.first_study import first_study_section
 from whyperf.report.flow.section import flow_section
-from whyperf.report.latency import Histograms
 from whyperf.report.page import Found, render
-from whyperf.report.path import path_facts
-from whyperf.report.single import single_section
-from whyperf.report.study import study_section
-from whyperf.report.sweep import sweep_section
-from whyperf.report.switchboard import Switchboard
+from whyperf.report.properties import path_facts
+from whyperf.report.studies.atm import first_study_section
+from whyperf.report.studies.published import study_section
 from whyperf.report.transports import transports_section
 
 MOST_COURSES = 30

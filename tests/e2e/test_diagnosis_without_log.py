@@ -45,8 +45,12 @@ def test_a_full_bottleneck_is_recognized(
 @pytest.mark.parametrize(
     ("name", "factors", "expected"),
     [
-        ("losses", {"path_loss": 0.01}, "Not known between small queue, random loss and burst loss"),
-        ("small-queue", {"path_queue": "4p"}, "Not known between small queue, random loss and burst loss"),
+        ("losses", {"path_loss": 0.01}, "Not known which is the limit, a small queue, random loss or burst loss: "),
+        (
+            "small-queue",
+            {"path_queue": "4p"},
+            "Not known which is the limit, a small queue, random loss or burst loss: ",
+        ),
         ("small-window", {"window_bytes": 65536, "path_rate_bps": "50M"}, "The receive buffer is too small"),
         ("paced", {"pacing_rate_bps": "20M"}, "The sender is paced to 20.0 Mbit/s"),
         ("slow-writer", {"write_rate_bps": "20M"}, "The sending application is the limit"),
@@ -62,9 +66,9 @@ def test_what_is_no_full_bottleneck_is_not_called_one(
 @pytest.mark.parametrize(
     ("asked", "factors", "expected"),
     [
-        ("80M", {}, "Not known between bottleneck and random loss: "),
-        ("20M", {"path_loss": 0.05}, "Not known between bottleneck and random loss: "),
-        ("20M", {}, "The rate that was asked for is the limit: 20.0 Mbit/s was asked for"),
+        ("80M", {}, "Not known which is the limit, the path's bottleneck or random loss: "),
+        ("20M", {"path_loss": 0.05}, "Not known which is the limit, the path's bottleneck or random loss: "),
+        ("20M", {}, "The requested rate is the limit: 20.0 Mbit/s requested"),
     ],
 )
 def test_lost_datagrams_and_the_asked_rate_come_first(

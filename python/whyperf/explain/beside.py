@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import TypeGuard
 
-from whyperf.explain.model import Verdict
+from whyperf.explain.model import Statement, Verdict
+from whyperf.explain.wording.catalog import render, statement
 from whyperf.plan import Cell
 
 SPREAD = 1.15
@@ -46,7 +47,7 @@ class Beside:
         other = self._known.get(_key(own, {**own.factors, **verdict.change.factors}))
         then = None if other is None or other == cell else self._rates.get(other)
         if then:
-            return _told(verdict, then / now, SPREAD, f"what cell {other} measured, which is this one with the change")
+            return _told(verdict, then / now, SPREAD, statement("cell", cell=other))
         return self._nearest(own, now, verdict, verdict.change.factors)
 
     def _nearest(self, own: Cell, now: float, verdict: Verdict, change: Mapping[str, object]) -> Verdict:
@@ -59,8 +60,8 @@ class Beside:
             return verdict
         _, other = min(found, key=lambda one: (one[0], one[1].id))
         changed = [one for one in (name, *sorted(SIZES - {name})) if other.factors.get(one) != own.factors.get(one)]
-        levels = " and ".join(f"{one}={other.factors[one]}" for one in changed)
-        basis = f"what cell {other.id} of this result measured, with {levels}"
+        levels = [f"{one}={other.factors[one]}" for one in changed]
+        basis = statement("nearest_cell", cell=other.id, levels=levels)
         gain = (self._rates[other.id] or 0.0) / now
         told = _told(verdict, gain, REST_SPREAD, basis)
         if wanted != CHOSEN:
@@ -111,12 +112,13 @@ def _is_number(level: object) -> TypeGuard[float]:
     return isinstance(level, (int, float)) and not isinstance(level, bool) and level > 0
 
 
-def _told(verdict: Verdict, gain: float, above: float, basis: str) -> Verdict:
+def _told(verdict: Verdict, gain: float, above: float, basis: Statement) -> Verdict:
     told = {
         "predicted_gain": round(gain, 3),
         "predicted_low": round(gain / SPREAD, 3),
         "predicted_high": round(gain * above, 3),
-        "predicted_from": basis,
+        "predicted_from": render("basis", basis.code, basis.values),
+        "predicted_basis": basis,
     }
     return verdict.model_copy(update=told)
 

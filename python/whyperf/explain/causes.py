@@ -38,7 +38,7 @@ class Cause(StrEnum):
     ACK_THINNING = "ack_thinning"
     """Acknowledgments are lost or merged on their way back."""
     ROUND_TRIP = "round_trip"
-    """One window in a round trip, with nothing to blame but the path's length."""
+    """One window in a round trip, which only the length of the path causes."""
     SMALL_MTU = "small_mtu"
     OFFLOADS_OFF = "offloads_off"
     SENDER_CPU = "sender_cpu"
@@ -51,7 +51,7 @@ class Cause(StrEnum):
     RECEIVER_LOSS = "receiver_loss"
     """The receiving host drops what has arrived: an adapter's FIFO or a backlog runs over."""
     CAPACITY = "capacity"
-    """Nothing to blame: an end's CPU or the line is at its limit."""
+    """No removable cause: a host's CPU or the link is at its limit."""
     NOT_KNOWN = "not_known"
 
 

@@ -17,14 +17,12 @@ from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed
 from whyperf.explain.rules import judge
-from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
+from whyperf.explain.wording.catalog import render, uncapitalized
 from whyperf.plan import LOG_PREFIX
 from whyperf.profile import ProfileError, Schedule, Workload, parse
 from whyperf.record import LOST, Experiment, Manifest, RecordError
-
-NO_TRIAL = "No trial of this cell can be read yet; `whyperf run` measures it."
 
 MAX_LOGGED_AFTER_RUN = 500_000
 """Segments, of both ends together, of a log that is looked at without being asked to; each takes about 400 bytes of
@@ -78,8 +76,8 @@ def explain_experiment(
     ]
     if are_known:
         explained = [with_whose_rate(one, rates.get(one.cell)) for one in explained]
-    missing = [f"Trial {one.trial} is left out: {one.reason}." for one in trials.damaged]
-    missing += [not_looked_at(one, experiment) for one in long.values()]
+    missing = [render("missing", "damaged", {"trial": one.trial, "reason": one.reason}) for one in trials.damaged]
+    missing += [not_read(one, experiment) for one in long.values()]
     return Explanation(
         experiment=experiment.name,
         cells=explained,
@@ -94,20 +92,21 @@ def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AF
     return {name: one for name, one in manifests.items() if one.logged_count > max_logged}
 
 
-def not_looked_at(trial: Manifest, experiment: Experiment) -> str:
-    """That a log was too long, and what looks at it."""
-    return (
-        f"The segment log of trial {trial.trial} is not looked at here, because it has {trial.logged_count:,} "
-        f"segments: run `whyperf explain {experiment.folder}`."
+def not_read(trial: Manifest, experiment: Experiment) -> str:
+    """That a log was too long, and the command that reads it."""
+    return render(
+        "missing",
+        "long_log",
+        {"trial": trial.trial, "logged_segments": trial.logged_count, "folder": str(experiment.folder)},
     )
 
 
 def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanation:
-    """Says so where the only rate that can be told is one that the log has slowed down."""
+    """Says so where the only known rate is one that the log has slowed down."""
     if rate is not None or cell.rate_bps is None or not (cell.trial or "").startswith(LOG_PREFIX):
         return cell
-    told = f"No trial without the log can be read: the rate is that of trial {cell.trial}, which carried it."
-    return cell.model_copy(update={"missing": [*cell.missing, told]})
+    why = render("missing", "only_logged_rate", {"trial": cell.trial})
+    return cell.model_copy(update={"missing": [*cell.missing, why]})
 
 
 def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
@@ -136,16 +135,15 @@ def explain_trial(
     the emulated path bound predicted gains.
     """
     if trial is None:
-        return _unexplained(cell, None, rate, NO_TRIAL)
+        return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
     folder = experiment.folder / "trials" / trial
     if not folder.exists():
-        text = "This simulated trial was kept without what happened in it; `--log` keeps it."
-        return _unexplained(cell, trial, rate, text)
+        return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
         read = by_payload(open_trial(folder))
         return _explained(experiment, cell, read, rate, one_machine=one_machine, beside=beside, by_plan=by_plan)
     except RecordError as error:
-        return _unexplained(cell, trial, rate, f"Trial {trial} cannot be read: {error}.")
+        return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))
 
 
 def _explained(
@@ -158,14 +156,13 @@ def _explained(
     beside: Beside | None,
     by_plan: bool,
 ) -> CellExplanation:
-    logs = read_logs(trial)
-    budgets = budgets_of(trial, logs)
+    budgets = budgets_of(trial)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as beside_facts:
-        telling = beside_facts.submit(patterns_of, trial, logs, connections)
-        facts = gather_facts(trial, logs, budgets, one_machine=same)
+        telling = beside_facts.submit(patterns_of, trial, connections)
+        facts = gather_facts(trial, budgets, one_machine=same)
         patterns = telling.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     line = stated_line_bps(trial, setup.hosts, setup.factors)
@@ -226,7 +223,9 @@ def _own_parts(text: str, name: str) -> tuple[Mapping[str, Workload], Mapping[st
 def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) -> CellExplanation:
     verdict = Verdict(
         cause=Cause.NOT_KNOWN,
-        claim=f"Not known: {reason[:1].lower()}{reason[1:]}",
+        code="not_known.no_trial",
+        values={"reason": reason},
+        claim=render("claim", "not_known.no_trial", {"reason": uncapitalized(reason)}),
         confidence="low",
         evidence=[],
         refuted_by="",

@@ -243,6 +243,8 @@ class Verdict(Statement):
     predicted_low: float | None = None
     predicted_high: float | None = None
     predicted_from: str = ""
+    predicted_basis: Statement | None = None
+    """`predicted_from` as data."""
     unpredicted_because: str = ""
     verification: Verification | None = None
 

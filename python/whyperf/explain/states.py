@@ -50,8 +50,8 @@ class SenderState(StrEnum):
     NAGLE = "nagle"
     """Less than one segment waits, only because earlier data is not acknowledged (RFC 896, RFC 9293 section 3.7.4)."""
     WRITE_CALL = "write_call"
-    """The CPU works for the connection: the application is in a write call (copying, segmenting, transmitting) or
-    between two consecutive calls, or the kernel sends what it is allowed to send."""
+    """The CPU works for the connection. Either the application is in a write call (copying, segmenting, transmitting)
+    or between two consecutive calls, or the kernel sends what it is allowed to send."""
     NOT_WRITING = "not_writing"
     """No data waits, and the application is not in a write call."""
     UNKNOWN = "unknown"
@@ -84,30 +84,30 @@ class ReceiverState(StrEnum):
 
 NAMES: dict[SenderState | ReceiverState, str] = {
     SenderState.HANDSHAKE: "Handshake",
-    SenderState.RTO_WAIT: "Timeout wait",
+    SenderState.RTO_WAIT: "Retransmission timeout",
     SenderState.LOSS_RECOVERY: "Loss recovery",
     SenderState.ZERO_WINDOW: "Zero window",
-    SenderState.RECEIVE_WINDOW_READER: "Receive window, slow reader",
-    SenderState.RECEIVE_WINDOW_BUFFER: "Receive window, small buffer",
+    SenderState.RECEIVE_WINDOW_READER: "Limited by a slow reader",
+    SenderState.RECEIVE_WINDOW_BUFFER: "Limited by the receive buffer",
     SenderState.SLOW_START: "Slow start",
-    SenderState.CONGESTION_WINDOW: "Congestion window",
-    SenderState.NAGLE: "Nagle's hold",
+    SenderState.CONGESTION_WINDOW: "Limited by the congestion window",
+    SenderState.NAGLE: "Nagle's algorithm",
     SenderState.PACING: "Pacing",
-    SenderState.DEVICE: "Device and queues",
-    SenderState.SEND_BUFFER: "Send buffer full",
-    SenderState.WRITE_CALL: "In the write call",
-    SenderState.WAITS_FOR_CPU: "Waits for a CPU",
+    SenderState.DEVICE: "Device queues",
+    SenderState.SEND_BUFFER: "Limited by the send buffer",
+    SenderState.WRITE_CALL: "In a write call",
+    SenderState.WAITS_FOR_CPU: "Waiting for a CPU",
     SenderState.NOT_WRITING: "Application not writing",
-    SenderState.UNKNOWN: "Not known",
+    SenderState.UNKNOWN: "State not known",
     ReceiverState.HANDSHAKE: "Handshake",
-    ReceiverState.SEQUENCE_HOLE: "Hole in the sequence",
-    ReceiverState.READ_CALL: "In the read call",
+    ReceiverState.SEQUENCE_HOLE: "Missing segment",
+    ReceiverState.READ_CALL: "In a read call",
     ReceiverState.SOFTIRQ: "Receive processing",
-    ReceiverState.WAITS_FOR_CPU: "Waits for a CPU",
+    ReceiverState.WAITS_FOR_CPU: "Waiting for a CPU",
     ReceiverState.NOT_READING: "Application not reading",
-    ReceiverState.DELAYED_ACK: "Acknowledgment held back",
+    ReceiverState.DELAYED_ACK: "Delayed ACK",
     ReceiverState.WAITING: "Waiting for payload",
-    ReceiverState.UNKNOWN: "Not known",
+    ReceiverState.UNKNOWN: "State not known",
 }
 """What a state is called wherever people read of it. Where two ends share a state it has one name."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from whyperf.analyze.text import significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Verification
-from whyperf.explain.predicted import OPEN
+from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import change_text
 from whyperf.profile import Factors, Level
 from whyperf.truth.design import Part
@@ -95,7 +95,7 @@ def claimed(claim: Claim) -> str:
     """The gain that a verdict predicted."""
     if claim.predicted.gain is not None:
         return f"{claim.predicted.gain:.2f}"
-    return "-" if claim.predicted.low is None else OPEN
+    return "-" if claim.predicted.low is None else render("gain", "open", {})
 
 
 def gained(side: Verification | None) -> str:
@@ -202,7 +202,7 @@ def foretold(one: Grade) -> str:
     """The predicted gain and its interval."""
     told = one.prediction
     if told is None:
-        return OPEN if one.unpredicted_because else "-"
+        return render("gain", "open", {}) if one.unpredicted_because else "-"
     if told.low is None or told.high is None:
         return significant(told.predicted)
     return f"{significant(told.predicted)} ({significant(told.low, 2)} to {significant(told.high, 2)})"

@@ -81,7 +81,7 @@ def test_without_a_log_counters_tell_and_the_log_is_missed_first(
 ) -> None:
     code, out, _ = explain(experiment, capsys, "001-c0001")
     assert code == 0, "nobody asked for a log"
-    assert out.startswith("Missing: There is no segment log")
+    assert out.startswith("Missing: No segment log")
     assert "1. The receive buffer is too small" in out
     assert "--set window_bytes=default" in out
     assert "Confidence: low" in out
@@ -171,7 +171,7 @@ def test_cells_without_a_trial_are_not_counted_among_those_whose_limit_is_not_kn
 ) -> None:
     (experiment.folder / "trials" / "001-c0002" / "manifest.json").unlink()
     _, out, _ = explain(experiment, capsys)
-    assert "Of 1 cell the limit is receive buffer in 1; 1 has no trial that can be read." in out
+    assert "1 of 1 setting is limited by the receive buffer, 1 has no trial that can be read." in out
 
 
 def test_a_result_that_may_only_be_read_is_told_and_not_kept(
@@ -185,7 +185,7 @@ def test_a_result_that_may_only_be_read_is_told_and_not_kept(
     assert code == 3
     assert "c0001" in out
     (line,) = err.strip().splitlines()
-    assert line.startswith("The explanation is told and not kept: cannot write")
+    assert line.startswith("Could not save explain.json: cannot write")
     assert line.endswith("explain.json: permission denied")
     assert not (experiment.folder / "explain.json").exists()
 
@@ -207,7 +207,7 @@ def test_a_result_without_trials_fails_with_what_to_do(tmp_path: Path, capsys: p
         pass
     code, out, _ = explain(empty, capsys)
     assert code == 1
-    assert "`whyperf run` measures it" in out
+    assert "Measure it with `whyperf run`" in out
 
 
 def test_a_long_log_is_not_read_unasked(experiment: Experiment, tmp_path: Path) -> None:
@@ -221,4 +221,4 @@ def test_a_long_log_is_not_read_unasked(experiment: Experiment, tmp_path: Path) 
     assert [cell.trial for cell in asked.cells] == ["log01-c0001"]
     unasked = explain_experiment(experiment, cells=cells, max_logged=MAX_LOGGED_AFTER_RUN)
     assert [cell.trial for cell in unasked.cells] == ["001-c0001"]
-    assert any("has 1,000,000 segments: run `whyperf explain" in text for text in unasked.missing)
+    assert any("has 1,000,000 segments. Read it with `whyperf explain" in text for text in unasked.missing)

@@ -3,6 +3,7 @@
 from whyperf.explain.beside import Beside
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Change, Level, Verdict
+from whyperf.explain.wording.catalog import statement
 from whyperf.plan import Cell
 
 
@@ -31,7 +32,7 @@ def test_a_cell_with_the_change_tells_the_gain() -> None:
     assert told.predicted_low is not None
     assert told.predicted_high is not None
     assert told.predicted_low < 4 < told.predicted_high
-    assert "cell c0002" in told.predicted_from
+    assert told.predicted_basis == statement("cell", cell="c0002")
 
 
 def test_no_such_cell_or_no_rate_leaves_the_prediction() -> None:
@@ -59,7 +60,8 @@ def test_a_cell_that_goes_most_of_the_way_tells_more_than_a_rule() -> None:
     rates = {"c0001": 1e6, "c0002": 1.5e6, "c0003": 2e6, "c0004": 9e6}
     told = Beside(cells, rates).measured("c0001", verdict(write_size_bytes=131_072))
     assert told.predicted_gain == 2
-    assert told.predicted_from.endswith("write_size_bytes=32768 and read_size_bytes=32768")
+    assert told.predicted_basis is not None
+    assert told.predicted_basis.values["levels"] == ["write_size_bytes=32768", "read_size_bytes=32768"]
     # Twice the size says little of 128 times, and a cell with another window nothing of this one.
     few = {**rates, "c0003": None}
     assert Beside(cells, few).measured("c0001", verdict(write_size_bytes=131_072)).predicted_gain == 9

@@ -19,6 +19,7 @@ from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.verify import plan_of, question_of, refuse_other_path
 from whyperf.explain.verify.question import CHANGED, toml_of
+from whyperf.explain.wording.catalog import statement
 from whyperf.plan import MODEL, Plan, build
 from whyperf.plan.on_model import KNOWN
 from whyperf.profile import BY_NAME, Factors, Profile, ProfileError, parse
@@ -165,7 +166,7 @@ def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
     text = change.command
     writes = re.search(r"sysctl -w|ethtool -(?!S)[A-Z]|ip link set|ip route change|tc qdisc (?!show)", text) is not None
     assert change.is_host_wide is writes
-    assert ("changes that whole host" in command_label(change)) is writes
+    assert ("changes the whole host" in command_label(change)) is writes
     if "sysctl -w" in text:
         present = hosts[change.command_host]["sysctls"]
         for name, quoted, single in re.findall(r'(net[\w.]+)=(?:"([^"]+)"|(\d+))', text):
@@ -290,7 +291,7 @@ def test_a_change_that_gains_nothing_is_not_printed_and_its_advice_stays() -> No
     )  # fmt: skip
     change = as_printed(verdict).change
     assert change == Change(by_hand="Leave it.")
-    assert gain_line(as_printed(verdict)) == "Predicted gain: less than 5.0 %, which no change is worth"
+    assert gain_line(as_printed(verdict)) == "Predicted gain: less than 5.0 %, too little to matter"
     worth = verdict.model_copy(update={"predicted_gain": 1.05})
     assert as_printed(worth) == worth
 
@@ -319,7 +320,7 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     assert does_not.predicted_gain > 4
     assert knows.predicted_gain == pytest.approx(200 * 1448 / 1514 / 187, abs=1e-3)
     assert knows.predicted_high == knows.predicted_gain
-    assert "200 Mbit/s" in knows.predicted_from
+    assert knows.predicted_basis == statement("emulated_path", path_bps=200e6)
     # Payload that goes the other way has the other rate.
     back = Setup(OVER_PATH | {"path_rate_back_bps": 374_000_000})
     turned = judge(replace(found, is_turned=True), back)[0]
@@ -358,5 +359,5 @@ def test_the_headline_names_the_change_of_a_gain_that_is_left_open() -> None:
         predicted_high=100.0,
     )  # fmt: skip
     assert cell_headline([as_printed(verdict)], "segments") == (
-        "It is paced. What pacing_rate_bps=default gains cannot be predicted from this evidence."
+        "It is paced. The gain of pacing_rate_bps=default cannot be predicted from this evidence."
     )

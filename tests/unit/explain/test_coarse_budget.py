@@ -5,16 +5,9 @@ from pathlib import Path
 import polars as pl
 
 from tests.unit.analyze.flow import traces
-from whyperf.analyze.flow import FlowTrial
-from whyperf.explain.budget import SPAN_COLUMNS, TrialBudgets
-from whyperf.explain.budget import budgets_of as budgets_by
-from whyperf.explain.segment_log import read_logs
+from whyperf.explain.budget import SPAN_COLUMNS, budgets_of
 
 MS = 1_000_000
-
-
-def budgets_of(trial: FlowTrial) -> TrialBudgets:
-    return budgets_by(trial, read_logs(trial))
 
 
 def samples(**sums_ms: int) -> pl.DataFrame:
@@ -43,8 +36,8 @@ def test_the_clocks_of_the_kernel_are_the_shares(tmp_path: Path) -> None:
     }
     assert (found.spans.height, found.spans.columns) == (0, list(SPAN_COLUMNS))
     assert [sentence.split(":")[0] for sentence in found.missing] == [
-        "There is no segment log of the sender (near)",
-        "There is no segment log of the receiver (far)",
+        "No segment log of the sender (near)",
+        "No segment log of the receiver (far)",
     ]
 
 
@@ -70,4 +63,4 @@ def test_a_log_without_calls_says_so(tmp_path: Path) -> None:
     found = budgets_of(traces.write(tmp_path / "log01-c0001", near=log))
     (budget,) = found.budgets
     assert sum(share.ns for share in budget.shares) == budget.life_ns == 400_000
-    assert any(sentence.startswith("There is no log of the calls of the sender") for sentence in found.missing)
+    assert any(sentence.startswith("No call log of the sender") for sentence in found.missing)

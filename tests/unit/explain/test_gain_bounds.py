@@ -6,9 +6,10 @@ import pytest
 
 from whyperf.explain.rules import gain
 from whyperf.explain.trial_facts import BottleneckRate, Facts, Pacing, SegmentFacts, WindowFacts
+from whyperf.explain.wording.catalog import statement
 
 FAR = WindowFacts(rtt_ns_min=10_000_000, rtt_ns_median=15_000_000)
-HUGE = gain.Gain(150.0, 100.0, 225.0, "larger calls")
+HUGE = gain.Gain(150.0, 100.0, 225.0, statement("larger_calls"))
 LINE = SegmentFacts(segment_bytes_mean=1448, bottleneck=BottleneckRate(bps=100e6, steadiness=0.7, use_ratio=0.2))
 
 
@@ -16,14 +17,14 @@ def test_a_line_that_the_device_states_is_the_most_that_can_be() -> None:
     found = gain.bounded(HUGE, Facts("t", goodput_bps=16.7e6, link_bps=140e6))
     assert found.ratio == pytest.approx(140 / 16.7)
     assert (found.low, found.high) == (1.0, found.ratio)
-    assert "140 Mbit/s" in found.basis
+    assert found.basis == statement("link", link_bps=140e6)
     # Headers take a part of it.
     small = Facts("t", goodput_bps=16.7e6, link_bps=140e6, segments=SegmentFacts(segment_bytes_mean=66.0))
     assert gain.bounded(HUGE, small).ratio == pytest.approx(70 / 16.7)
 
 
 def test_a_prediction_below_its_bound_keeps_its_ratio_and_loses_what_is_beyond() -> None:
-    likely = gain.Gain(5.0, 3.0, 50.0, "the time that is left")
+    likely = gain.Gain(5.0, 3.0, 50.0, statement("remaining_time"))
     found = gain.bounded(likely, Facts("t", goodput_bps=10e6, link_bps=100e6))
     assert (found.ratio, found.low, found.high, found.basis) == (5.0, 3.0, 10.0, likely.basis)
 

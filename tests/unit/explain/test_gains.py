@@ -37,7 +37,7 @@ LINE = SegmentFacts(
 
 def test_a_line_that_is_seen_is_the_next_limit() -> None:
     found = gain.of_share(ends(0.01, 0.01, segments=LINE, windows=FAR), 0.5, by_line=True)
-    assert found.basis == "a full line"
+    assert found.basis.code == "full_link"
     assert found.ratio == pytest.approx(10)
     assert found.low < 10 < found.high < 12
 
@@ -60,7 +60,7 @@ def test_a_line_that_is_hardly_seen_is_told_with_less_certainty() -> None:
 def test_a_busy_end_stands_before_the_line() -> None:
     found = gain.of_share(ends(0.25, 0.01, segments=LINE, windows=FAR), 0.5, by_line=True)
     assert found.ratio == pytest.approx(4)
-    assert found.basis.startswith("what calls")
+    assert found.basis.code.startswith("cpu")
 
 
 def test_the_window_of_neighbors_ends_at_their_cpus_and_that_of_a_path_at_what_time_is_left() -> None:
@@ -95,7 +95,7 @@ def test_what_waking_up_cold_costs_goes_with_the_sleep() -> None:
     found = gain.of_ends(replace(woken(0.05, 1000), rate_bps=0.5e9))
     assert found.ratio == pytest.approx(1000 / 27.0, rel=1e-2)
     assert found.low < 20 < found.high
-    assert "wake up cold" in found.basis
+    assert found.basis.code == "cpu_warm"
     # A reader that comes late finds its payload in memory, busy or not.
     assert gain.of_ends(woken(0.05, 1000), behind=True).ratio == pytest.approx(20)
     # At most four fifths are taken off, and no more than what a core usually moves, or shows.

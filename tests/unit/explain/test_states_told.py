@@ -10,7 +10,8 @@ from whyperf.explain import states
 from whyperf.explain.rules.finding import state_evidence
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.trial_facts import HostFacts
-from whyperf.report.explanation.styles import look_of
+from whyperf.explain.wording.catalog import uncapitalized
+from whyperf.report.explanation.looks import look_of
 
 GLOSSARY = (Path(__file__).parents[3] / "GLOSSARY.md").read_text()
 STATES = re.findall(r'    [A-Z_]+ = "(\w+)"\n    """(.*?)"""', inspect.getsource(states), re.DOTALL)
@@ -29,4 +30,4 @@ def test_each_state_has_one_name_in_evidence_and_bars() -> None:
     for role, kind in (("sender", SenderState), ("receiver", ReceiverState)):
         for state in kind:
             end = HostFacts(host="near", shares={state.value: 0.5})
-            assert f"«{look_of(state.value, role).name}»" in state_evidence(end, role, state).words
+            assert uncapitalized(look_of(state.value, role).name) in state_evidence(end, role, state).words

@@ -30,10 +30,10 @@ from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
 from whyperf.report.explanation.bars import MOST_BARS, bars_of
 from whyperf.report.explanation.cards import badges_of, cards_of, where
-from whyperf.report.explanation.over_time import BINS, courses_of, shares
+from whyperf.report.explanation.course import BINS, courses_of, shares
+from whyperf.report.explanation.looks import look_of
 from whyperf.report.explanation.section import MOST_DRAWN, chosen
 from whyperf.report.explanation.strip import strips_of
-from whyperf.report.explanation.styles import look_of
 
 
 def budget(connection: int = 0, role: str = "sender", **ratios: float) -> Budget:
@@ -161,7 +161,7 @@ def test_a_confirmed_cause_whose_gain_was_missed_has_a_mark_for_each() -> None:
 def test_a_command_says_where_it_is_given_and_that_the_whole_host_feels_it() -> None:
     change = Change(command="sysctl -w net.core.rmem_max=8388608", command_host="far", is_host_wide=True)
     (card,) = cards_of([verdict(change=change)], lambda _: "", "")
-    assert card.command_label == "Command on the far host, which changes that whole host"
+    assert card.command_label == "Command on the far host; changes the whole host"
 
 
 def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summary) -> None:

@@ -17,7 +17,7 @@ from whyperf.explain.experiment import (
     explain_experiment,
     explain_trial,
     long_logs,
-    not_looked_at,
+    not_read,
 )
 from whyperf.explain.headline import WITHOUT_LOG
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
@@ -25,6 +25,7 @@ from whyperf.explain.predicted import command_label, gain_line
 from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
+from whyperf.explain.wording.catalog import uncapitalized
 from whyperf.plan import LOG_PREFIX
 from whyperf.profile import as_set
 from whyperf.record import Experiment, RecordError
@@ -84,7 +85,7 @@ def _keep(experiment: Experiment, found: Explanation) -> None:
     try:
         write_explanation(experiment, found)
     except RecordError as error:
-        say(f"The explanation is told and not kept: {error}")
+        say(f"Could not save explain.json: {error}")
 
 
 def tell(found: Explanation, *, as_json: bool) -> None:
@@ -133,7 +134,7 @@ def why(experiment: Experiment, summary: Summary) -> str:
     long = [one for one in long_logs(experiment.trials().manifests).values() if one.cell == fastest]
     # What would be known with a log is known to whoever reads that there is one.
     headline = told.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
-    return " ".join((f"{of}{headline}", *(not_looked_at(one, experiment) for one in long)))
+    return " ".join((f"{of}{headline}", *(not_read(one, experiment) for one in long)))
 
 
 def _summary(experiment: Experiment) -> Summary | None:
@@ -189,13 +190,13 @@ def _print(found: Explanation) -> None:
         say(f"{cell.cell} ({rate}): {cell.headline}")
     if found.anomalies:
         console.print()
-        say("What stands out:")
+        say("Anomalies:")
     for anomaly in found.anomalies[:MOST_ANOMALIES]:
         say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
         for one in anomaly.differences:
             say(f"- {one.words}", "      ")
     if len(found.anomalies) > MOST_ANOMALIES:
-        say(f"{len(found.anomalies) - MOST_ANOMALIES} more are in --json.", "   ")
+        say(f"--json has {len(found.anomalies) - MOST_ANOMALIES} more.", "   ")
 
 
 def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
@@ -216,11 +217,13 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield "Where the time went:", ""
     for budget in sides:
         shares = ", ".join(
-            f"«{name_of(share.state)}» {percent(share.ratio)}" for share in budget.shares if share.ratio >= LEAST_SHARE
+            f"{uncapitalized(name_of(share.state))} {percent(share.ratio)}"
+            for share in budget.shares
+            if share.ratio >= LEAST_SHARE
         )
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:
-        yield f"{len(cell.budgets) - len(sides):,} more budgets are in --json.", "   "
+        yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
     for pattern in cell.patterns[:MOST_BUDGETS]:
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
         for phase in pattern.phases[:MOST_PHASES]:
@@ -246,7 +249,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         if tried.prediction_words:
             yield tried.prediction_words
         if tried.experiment:
-            yield f"Kept in {tried.experiment}."
+            yield f"Stored in {tried.experiment}."
     if verdict.refuted_by:
         yield f"Refuted if: {verdict.refuted_by}"
     if verdict.cause not in {Cause.CAPACITY, Cause.NOT_KNOWN}:

@@ -13,7 +13,7 @@ from whyperf.cli.live import interrupts
 from whyperf.cli.output.explanation import explained, tell
 from whyperf.cli.workflows.trials import measure_missing_trials, simulate_missing_trials, stopped
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
-from whyperf.explain.predicted import gain_words
+from whyperf.explain.predicted import gain_text
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
     MOST_WITH_LOOKS,
@@ -168,7 +168,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
     pairs = count(looks.first, "pair")
     more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
-    gain = gain_words(attempt.verdict)
+    gain = gain_text(attempt.verdict)
     predicted = f" Predicted gain: {gain}." if gain else ""
     say(f"Trying {what} with {change_text(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:

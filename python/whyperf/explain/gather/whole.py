@@ -1,5 +1,6 @@
 """All facts of a trial."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,23 +13,25 @@ from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import delivered_line
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import processors
-from whyperf.explain.gather.segments import logged_windows, segment_facts
+from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.model import Budget
-from whyperf.explain.segment_log import SegmentLogs
+from whyperf.explain.model import Budget, Pattern
 from whyperf.explain.states import SenderState
 from whyperf.explain.trial_facts import BottleneckRate, Devices, Facts, HostFacts, SegmentFacts, Sockets
+from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 
 
-def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
+def gather_facts(
+    trial: FlowTrial, budgets: TrialBudgets, patterns: Sequence[Pattern] = (), *, one_machine: bool = False
+) -> Facts:
     """What `trial` tells, from the best evidence that there is; what there is none of stands in `missing`.
 
     Args:
         trial: whose.
-        logs: its segment logs.
         budgets: where its time went.
+        patterns: the segment flow of its connections.
         one_machine: both ends run on the same machine.
 
     Raises:
@@ -37,24 +40,24 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     sender, receiver = trial.end("sender"), trial.end("receiver")
     if sender is None:
         missing = [*_of_status(trial), *budgets.missing]
-        return Facts(trial.trial, "user", missing=(*missing, "The trial ended before either end was known."))
+        return Facts(trial.trial, "user", missing=(*missing, render("missing", "ended_early", {})))
     sent = sockets(trial, sender)
     taken = Sockets() if receiver is None else sockets(trial, receiver)
     transport = sent.transport or "tcp"
     missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
     seen = sampled(trial, sender)
-    log = logs.sender
-    if log is None or log.rows.is_empty():
+    logs = read_logs(trial, sender, receiver)
+    if logs is None:
         line = BottleneckRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
         windows, segments = seen.windows, _counted(trial, seen, line)
     else:
-        windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
+        windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     gaps = _gaps(trial)
     return Facts(
         trial=trial.trial,
-        level=_level(sender, has_log=log is not None and not log.rows.is_empty()),
+        level=_level(sender, has_log=logs is not None),
         life_ns=life,
         rate_bps=payload * 8e9 / life if life > 0 and payload else None,
         connections=max(1, sent.connections),
@@ -68,6 +71,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         exchanges=exchanges(trial),
         datagrams=datagrams(trial) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
+        patterns=tuple(patterns),
         missing=tuple(
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
         ),
@@ -77,10 +81,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
 
 def _without_tcp(transport: str) -> str:
     """Why there is no time budget of a transport that is none of the kernel's TCP."""
-    return (
-        f"{transport.upper()} has no time budget here: its states are those of the kernel's TCP. What the ends "
-        "counted, their sockets and their CPUs are looked at."
-    )
+    return render("missing", "no_budget", {"transport": transport.upper()})
 
 
 def _level(sender: FlowEnd, *, has_log: bool) -> str:
@@ -91,13 +92,8 @@ def _level(sender: FlowEnd, *, has_log: bool) -> str:
 
 def _of_status(trial: FlowTrial) -> list[str]:
     """What is wrong with the trial itself."""
-    words = {
-        "deadline": "The trial was cut at its deadline; what it did until then is explained.",
-        "failed": "The trial failed; what it did before is explained as far as its tables go.",
-        "interrupted": "The user stopped the trial; what it did until then is explained.",
-        "void": "The trial is void: its path was not what was asked for, and what is said is true of the one it was.",
-    }
-    found = [words[trial.status]] if trial.status in words else []
+    is_known = trial.status in {"deadline", "failed", "interrupted", "void"}
+    found = [render("missing", trial.status, {})] if is_known else []
     return [*found, *_of_version(trial.folder / "manifest.json")]
 
 
@@ -106,18 +102,17 @@ def _of_version(manifest: Path) -> list[str]:
     version = read_manifest(manifest.parent).get("record_version", RECORD_VERSION)
     if version == RECORD_VERSION:
         return []
-    return [f"The record is of version {version}, this is whyperf for version {RECORD_VERSION}."]
+    return [render("missing", "version", {"version": version, "own_version": RECORD_VERSION})]
 
 
 def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
     """What the logs lack, and whether they are nearly complete."""
     found = []
     for end in trial.ends.values():
-        told = completeness(trial, end.host)
-        if told is not None and not told.complete:
-            reason = (told.reason or "").rstrip(".")
-            text = f"The segment log of the {end.host} end is {told.words}: {reason}; spans there may be wrong."
-            found.append((text, told.is_nearly_complete))
+        log = completeness(trial, end.host)
+        if log is not None and not log.complete:
+            values = {"host": end.host, "completeness": log.words, "reason": (log.reason or "").rstrip(".")}
+            found.append((render("missing", "log_incomplete", values), log.is_nearly_complete))
     return found
 
 

@@ -1,6 +1,5 @@
 """What the applications do: writing, reading, pausing, answering."""
 
-from whyperf.analyze.text import octets, percent, seconds
 from whyperf.explain.causes import Cause
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.datagrams import is_dropping
@@ -18,11 +17,11 @@ from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, HostFacts
 
-MOST_SEGMENT_BYTES = 1024
+MAX_SEGMENT_BYTES = 1024
 """Writes and reads up to this size cost about as much as a call of one byte: the call itself is the cost."""
 HUGE_READ_BYTES = 1 << 20
-LEAST_ANSWERS = 5
-LEAST_WRITES_PER_ANSWER = 8
+MIN_ANSWERS = 5
+MIN_WRITES_PER_ANSWER = 8
 """Fewer writes than this are a message, which cannot be collected with the next before its answer has come."""
 LARGE_CALL_BYTES = 131_072
 """Calls that the change makes."""
@@ -36,7 +35,7 @@ READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER
 def _exchanges(facts: Facts) -> ExchangeFacts | None:
     """Transactions of few calls, each with its answer; of many writes for one, these may be collected."""
     told = facts.exchanges
-    return told if told is not None and told.calls_each < 2 * LEAST_WRITES_PER_ANSWER else None
+    return told if told is not None and told.calls_each < 2 * MIN_WRITES_PER_ANSWER else None
 
 
 def _answers(facts: Facts) -> bool:
@@ -45,7 +44,7 @@ def _answers(facts: Facts) -> bool:
         return facts.exchanges is not None
     told = facts.segments
     turns = told.cycle.waiting_ratio
-    return (told.data_back_packets or 0) >= LEAST_ANSWERS and turns >= 0.1
+    return (told.data_back_packets or 0) >= MIN_ANSWERS and turns >= 0.1
 
 
 def _pausing(facts: Facts) -> float:
@@ -87,22 +86,17 @@ def slow_writer(facts: Facts) -> Finding | None:
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
     if _application_limited(facts):
         limited = facts.windows.application_limited_ratio or 0.0
-        words = f"In {percent(limited)} of the samples the sender's kernel had too little to send."
-        evidence.append(figure(words, WINDOWS, facts.sender, limited, "ratio"))
+        evidence.append(figure("application_limited", WINDOWS, facts.sender, limited_ratio=limited))
     if facts.sender.calls.asleep_ratio is not None:
         asleep = facts.sender.calls.asleep_ratio
-        words = f"Its threads slept {percent(asleep)} of the time before writes."
-        evidence.append(figure(words, "calls", facts.sender, asleep, "ratio"))
+        evidence.append(figure("asleep", "calls", facts.sender, asleep_ratio=asleep))
     return Finding(
         Cause.SLOW_WRITER,
-        f"The sending application is the limit: for {percent(lost)} of the time it had written nothing more to send, "
-        "and did not wait for an answer.",
         lost,
-        # A log without calls does not tell a writer that waits for room in its buffer from one that sleeps; calls do,
-        # and so do the kernel's clocks.
+        # A log without calls does not separate a writer that waits for room in its buffer from one that sleeps; calls
+        # do, and so do the kernel's clocks.
         0.45 if facts.level == "segments" and facts.sender.calls.asleep_ratio is None else 0.95,
         tuple(evidence),
-        "Data waits in the send buffer while the rate is as low.",
         gain.of_ends(facts),
     )
 
@@ -119,28 +113,20 @@ def think_time(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.THINK_TIME,
-        f"The sending application pauses after each answer, {percent(lost)} of the time.",
         lost,
         0.9,
         (
             state_evidence(facts.sender, "sender", S.NOT_WRITING),
-            figure(
-                f"From answer to next request: {percent(thinks)} of the time.",
-                "segments",
-                facts.sender,
-                thinks,
-                "ratio",
-            ),
+            figure("think", "segments", facts.sender, think_ratio=thinks),
         ),
-        "The next request leaves as soon as an answer has come.",
         gain.of_pauses(facts, lost),
     )
 
 
 def _counted_think_time(facts: Facts) -> Finding | None:
     """The same without a log: nothing is under way, and neither end's CPU works."""
-    told = facts.exchanges
-    if told is None:
+    exchanges = facts.exchanges
+    if exchanges is None:
         return None
     # While the sender has nothing to send, the receiver may be at work on the answer.
     lost = _pausing(facts) - (facts.receiver.wanted_ratio or 0.0)
@@ -148,16 +134,20 @@ def _counted_think_time(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.THINK_TIME,
-        f"An application pauses between transactions or before it answers: {percent(lost)} of the time nothing was "
-        "under way and no CPU worked for it.",
         lost,
         0.9,
         (
             state_evidence(facts.sender, "sender", S.NOT_WRITING),
-            figure(f"{told.count:,} transactions were answered.", "transactions", facts.asker, told.per_s, "1/s"),
+            figure(
+                "answered",
+                "transactions",
+                facts.asker,
+                transactions_per_s=exchanges.per_s,
+                transactions_count=exchanges.count,
+            ),
         ),
-        "The next request leaves as soon as an answer has come, and each answer as soon as it was asked for.",
         gain.of_share(facts, lost),
+        variant="counted",
     )
 
 
@@ -175,50 +165,41 @@ def round_trip(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ROUND_TRIP,
-        f"One exchange at a time: the sender waits {percent(waits)} of the time for answers, {seconds(each)} each, "
-        f"over a path whose round trip is {seconds(trip)}.",
         waits,
         0.9,
         (
-            figure(f"From request to answer: {percent(waits)} of the time.", "segments", facts.sender, waits, "ratio"),
-            figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
+            figure("answer_wait", "segments", facts.sender, waiting_ratio=waits),
+            figure("min_rtt", "tcp_info", facts.sender, rtt_ns=trip),
         ),
-        "Several requests under way at once leave the rate as it is.",
         gain.of_several(facts, waits, OUTSTANDING),
+        values={"answer_ns": each, "rtt_ns": trip},
     )
 
 
 def _counted_round_trip(facts: Facts) -> Finding | None:
     """The same without a log, by the application's own times of its transactions."""
-    told, trip = facts.exchanges, facts.windows.rtt_ns_min
+    exchanges, trip = facts.exchanges, facts.windows.rtt_ns_min
     if (
-        told is None
-        or told.latency_ns is None
+        exchanges is None
+        or exchanges.latency_ns is None
         or is_on_cpu(facts)
         or not trip
         or trip < NEIGHBOR_RTT_NS
-        or told.latency_ns > 4 * trip
+        or exchanges.latency_ns > 4 * trip
     ):
         return None
-    waits = clipped(trip / told.latency_ns)
+    waits = clipped(trip / exchanges.latency_ns)
     return Finding(
         Cause.ROUND_TRIP,
-        f"{told.per_s:,.0f} transactions a second take {seconds(told.latency_ns)} each, of which the path's round trip "
-        f"is {seconds(trip)}: each waits for its answer.",
         waits,
         0.9,
         (
-            figure(
-                f"The middle transaction took {seconds(told.latency_ns)}.",
-                "latencies",
-                facts.asker,
-                told.latency_ns,
-                "ns",
-            ),
-            figure(f"The shortest round trip took {seconds(trip)}.", "tcp_info", facts.sender, trip, "ns"),
+            figure("latency", "latencies", facts.asker, latency_ns=exchanges.latency_ns),
+            figure("min_rtt", "tcp_info", facts.sender, rtt_ns=trip),
         ),
-        "Several requests under way at once leave the rate as it is.",
         gain.of_several(facts, waits, OUTSTANDING),
+        variant="counted",
+        values={"transactions_per_s": exchanges.per_s, "latency_ns": exchanges.latency_ns, "rtt_ns": trip},
     )
 
 
@@ -235,28 +216,26 @@ def slow_reader(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.SLOW_READER,
-        f"The receiving application is the limit: for {percent(lost)} of the time payload lay unread and it did "
-        f"nothing, while the sender waited for the window {percent(waits)} of the time.",
         lost,
         0.9 if waits >= 0.1 else 0.6,
         (
             state_evidence(facts.receiver, "receiver", R.NOT_READING),
             state_evidence(facts.sender, "sender", S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW),
         ),
-        "The receive queue is empty while the rate is as low.",
         gain.of_ends(facts, behind=True),
+        values={"waiting_ratio": waits},
     )
 
 
 def tiny_writes(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the sender's CPU does."""
     size = facts.sender.calls.bytes_mean
-    if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "sender"):
+    if size is None or size > MAX_SEGMENT_BYTES or not _is_calling(facts, "sender"):
         return None
     if _exchanges(facts) is not None or is_dropping(facts):
         return None
     back, calls = facts.segments.data_back_packets, facts.sender.calls.count
-    if _answers(facts) and back and calls and calls < LEAST_WRITES_PER_ANSWER * back:
+    if _answers(facts) and back and calls and calls < MIN_WRITES_PER_ANSWER * back:
         return None
     return _tiny(facts, Cause.TINY_WRITES, "sender", "write", size)
 
@@ -264,7 +243,7 @@ def tiny_writes(facts: Facts) -> Finding | None:
 def tiny_reads(facts: Facts) -> Finding | None:
     """So little a call that the call itself is what the receiver's CPU does."""
     size = facts.receiver.calls.bytes_mean
-    if size is None or size > MOST_SEGMENT_BYTES or not _is_calling(facts, "receiver"):
+    if size is None or size > MAX_SEGMENT_BYTES or not _is_calling(facts, "receiver"):
         return None
     if _exchanges(facts) is not None or facts.datagrams is not None:
         # An answer is as large as it is, and a datagram is read by itself.
@@ -289,29 +268,18 @@ def _tiny(facts: Facts, cause: Cause, role: str, call: str, size: float) -> Find
     each = end.calls.ns_mean or facts.life_ns / max(1, end.calls.count or 1)
     wasted = clipped(1 - COPY_NS_PER_BYTE * size / max(1.0, each), 0.0, 0.995)
     lost = wasted * _calling_share(end)
+    thread = end.processors.thread_ratio
+    calls = figure("calls", "flows", end, call_bytes=size, calls_count=end.calls.count or 0, call=call)
+    is_datagrams = facts.datagrams is not None
     return Finding(
         cause,
-        f"{call.capitalize()} calls of {octets(round(size))}: the {role}'s CPU makes calls instead of moving payload, "
-        f"{seconds(each)} for each.",
         lost,
         0.95,
-        (
-            figure(f"{end.calls.count or 0:,} {call} calls of {octets(round(size))}.", "flows", end, size, "bytes"),
-            figure(
-                f"Its thread was on a CPU {percent(end.processors.thread_ratio or 0)} of the time.",
-                "threads",
-                end,
-                end.processors.thread_ratio,
-                "ratio",
-            ),
-        ),
-        "Several datagrams with a call leave the rate as it is."
-        if facts.datagrams is not None
-        else f"{call.capitalize()} calls of 64 KiB leave the rate as it is.",
+        (calls,) if thread is None else (calls, figure("thread", "threads", end, thread_ratio=thread)),
         # How much a batch of datagrams saves was never measured here.
-        None
-        if facts.datagrams is not None
-        else _of_larger_calls(facts, role, size) or gain.of_share(facts, lost, saved="both"),
+        None if is_datagrams else _of_larger_calls(facts, role, size) or gain.of_share(facts, lost, saved="both"),
+        variant="datagrams" if is_datagrams else "",
+        values={"call_bytes": size, "call_ns": each},
     )
 
 
@@ -338,11 +306,10 @@ def huge_reads(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.READ_SIZE,
-        f"Read calls of {octets(round(size))} each: more than the CPU's caches hold, so that every byte is fetched "
-        "from memory twice, and the window opens late.",
         0.3,
         0.9,
-        (figure(f"A read call takes {octets(round(size))}.", "flows", facts.receiver, size, "bytes"),),
-        "Read calls of 128 KiB leave the rate as it is.",
+        (figure("read_bytes", "flows", facts.receiver, call_bytes=size),),
         gain.of_share(facts, 0.3, saved="receiver"),
+        variant="huge",
+        values={"call_bytes": size},
     )

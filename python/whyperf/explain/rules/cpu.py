@@ -1,6 +1,5 @@
 """Whose CPU is the limit, and what it is spent on."""
 
-from whyperf.analyze.text import octets, percent, significant
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
 from whyperf.explain.rules import gain
@@ -48,18 +47,14 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
     lost = clipped(min(computing or 0.0, 1.0))
     if lost < 0.15:
         return None
-    what = "write" if role == "sender" else "read"
     return Finding(
         cause,
-        f"The {role}'s application computes {percent(lost)} of the time, on a CPU but in no {what} call: its own work "
-        "is the limit.",
         lost,
         0.9,
         (
-            figure(f"Its threads ran outside of calls {percent(lost)} of the time.", "calls", end, lost, "ratio"),
+            figure("computing", "calls", end, computing_ratio=lost),
             state_evidence(end, role, S.NOT_WRITING if role == "sender" else R.NOT_READING),
         ),
-        f"The {role}'s thread sleeps between its calls.",
         gain.of_ends(facts, behind=role == "receiver"),
     )
 
@@ -78,16 +73,15 @@ def shared_cpu(facts: Facts) -> Finding | None:
     lost = clipped(max(waited, 0.5))
     return Finding(
         Cause.SHARED_CPU,
-        f"Sender and receiver share CPU {number}: while one runs the other waits, {percent(waited)} of the time.",
         lost,
         0.97,
-        (
-            figure(f"The sender ran on CPU {number}.", "threads", facts.sender, sender.thread_ratio, "ratio"),
-            figure("So did the receiver.", "threads", facts.receiver, receiver.thread_ratio, "ratio"),
+        tuple(
+            figure("on_cpu", "threads", end, thread_ratio=end.processors.thread_ratio, role=role, cpu=number)
+            for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
         ),
-        "The rate stays as it is with each on a CPU of its own.",
         gain.of_one_cpu(facts),
-    )  # fmt: skip
+        values={"cpu": number, "waited_ratio": waited},
+    )
 
 
 def other_load(facts: Facts) -> Finding | None:
@@ -101,18 +95,16 @@ def other_load(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.OTHER_LOAD,
-        f"Other programs take {percent(other)} of the {role}'s CPU; its thread wanted to run and could not "
-        f"{percent(waited)} of the time.",
         lost,
         # Whatever makes the load want so much of a CPU stands before who else wants it.
         0.7,
         (
-            figure(f"Run queue: {percent(waited)} of the time.", "threads", end, waited, "ratio"),
-            figure(f"Neither the load nor softirqs: {percent(other)} of the CPU.", "cpu", end, other, "ratio"),
+            figure("run_queue", "threads", end, waited_ratio=waited),
+            figure("other_load", "cpu", end, other_ratio=other),
             state_evidence(end, role, S.WAITS_FOR_CPU if role == "sender" else R.WAITS_FOR_CPU),
         ),
-        "The CPU is idle, or its time is the load's own.",
         gain.of_share(facts, lost, saved=role),
+        values={"role": role, "other_ratio": other, "waited_ratio": waited},
     )
 
 
@@ -149,8 +141,7 @@ def _receiver_wait(facts: Facts) -> float:
 def _busiest(facts: Facts) -> Evidence:
     """How busy the busiest CPU is, at the end that it belongs to."""
     end = max((facts.sender, facts.receiver), key=lambda one: one.wanted_ratio or 0.0)
-    ratio = facts.busiest_ratio
-    return figure(f"The busiest CPU is {percent(ratio or 0)} busy.", "cpu", end, ratio, "ratio")
+    return figure("busiest_cpu", "cpu", end, busy_ratio=facts.busiest_ratio or 0.0)
 
 
 def many_connections(facts: Facts) -> Finding | None:
@@ -161,18 +152,14 @@ def many_connections(facts: Facts) -> Finding | None:
     lost = clipped(0.3 + 0.1 * (facts.connections / 1000))
     return Finding(
         Cause.MANY_CONNECTIONS,
-        f"{facts.connections:,} connections share CPUs that are {percent(busy)} busy: each has little to send at a "
-        "time, and what is done once for a packet, a wake-up or a call is done more often.",
         lost,
         0.8,
         (
-            figure(
-                f"{facts.connections:,} connections carried payload.", "flows", facts.sender, facts.connections, "count"
-            ),
+            figure("connections", "flows", facts.sender, connections_count=facts.connections),
             _busiest(facts),
         ),
-        "A few connections have the same rate.",
         gain.of_share(facts, lost, saved="sender"),
+        values={"connections_count": facts.connections, "busy_ratio": busy},
     )
 
 
@@ -190,16 +177,12 @@ def small_mtu(facts: Facts) -> Finding | None:
     lost = clipped(1 - mss / LARGE_SEGMENT_BYTES, 0.0, 0.9)
     return Finding(
         Cause.SMALL_MTU,
-        f"Segments of at most {octets(mss)}: the CPUs handle packets instead of moving payload.",
         lost,
         # The usual MTU is blamed after missing offloads, an unusual one before.
         0.6 if SMALL_SEGMENT_BYTES < mss <= USUAL_SEGMENT_BYTES else 0.9,
-        (
-            figure(f"The largest segment is {octets(mss)}.", "flows", facts.sender, mss, "bytes"),
-            _busiest(facts),
-        ),
-        "An MTU of 9000 bytes leaves the rate as it is.",
+        (figure("mss", "flows", facts.sender, mss_bytes=mss), _busiest(facts)),
         gain.of_packets(facts, LARGE_SEGMENT_BYTES) if _is_single(facts) else None,
+        values={"mss_bytes": mss},
     )
 
 
@@ -239,23 +222,19 @@ def offloads_off(facts: Facts) -> Finding | None:
     window = facts.windows.flight_bytes_median
     if mss is None or (size is not None and size < 2 * mss) or (window is not None and window < 4 * mss):
         return None
-    where = "at both ends" if _is_single(facts) else ("at the sender" if late or sent < taken else "at the receiver")
+    place = "on both hosts" if _is_single(facts) else ("at the sender" if late or sent < taken else "at the receiver")
     lost = 0.6 if _is_single(facts) else 0.4
     return Finding(
         Cause.OFFLOADS_OFF,
-        f"Segmentation offload is missing {where}: each segment of {octets(mss)} goes through the stack by itself, and "
-        "a CPU is the limit.",
         lost,
         0.85,
         (
-            figure(
-                f"{significant(sent)} segments in a packet that leaves TCP.", "segments", facts.sender, sent, "ratio"
-            ),
-            figure(f"{significant(taken)} in one that reaches TCP.", "segments", facts.receiver, taken, "ratio"),
+            figure("sent_packets", "segments", facts.sender, segments_per_packet=sent),
+            figure("taken_packets", "segments", facts.receiver, segments_per_packet=taken),
             _busiest(facts),
         ),
-        "Packets are as large with the offloads on.",
         gain.of_packets(facts, SUPER_SEGMENT_BYTES) if sent < WHOLE_SEGMENTS else gain.of_whole_packets(facts),
+        values={"place": place, "mss_bytes": mss},
     )
 
 
@@ -273,25 +252,20 @@ def receive_offload_off(facts: Facts) -> Finding | None:
         or (taken is not None and taken < 1.5)
     ):
         return None
-    large = "" if taken is None else f" Packets arrive with {significant(taken)} segments all the same."
     return Finding(
         Cause.OFFLOADS_OFF,
-        "Receive offload (GRO) of the receiver's device is off, and a CPU is the limit. What that costs is not known."
-        + large,
         0.25,
         0.7,
-        (
-            figure("Receive offload of the device is off.", "devices", facts.receiver, 0, ""),
-            _busiest(facts),
-        ),
-        "The rate is the same with receive offload on.",
+        (figure("receive_offload_off", "devices", facts.receiver, receive_offload=0), _busiest(facts)),
+        variant="receive",
+        values={"segments_per_packet": taken},
     )
 
 
 QUICK_RATIO = 0.25
 """Part of the ACKs in quick-ACK mode from which on the socket was put there. Left alone, Linux is in it for the first
 16 ACKs of a connection and after a pause (TCP_MAX_QUICKACKS, tcp_input.c)."""
-LEAST_ACKS_PER_PACKET = 0.1
+MIN_ACKS_PER_PACKET = 0.1
 """Fewer cost next to nothing."""
 
 
@@ -306,25 +280,23 @@ def quick_ack(facts: Facts) -> Finding | None:
     if told.acks_per_segment is None or quick < QUICK_RATIO or not is_on_cpu(facts):
         return None
     each = told.acks_per_segment * (told.taken_segments_per_packet or 1.0)
-    if each < LEAST_ACKS_PER_PACKET:
+    if each < MIN_ACKS_PER_PACKET:
         return None
-    lost = clipped(each / (1 + each), 0.0, MOST_LOST_TO_ACKS)
+    lost = clipped(each / (1 + each), 0.0, MAX_LOST_TO_ACKS)
     return Finding(
         Cause.QUICK_ACK,
-        f"The receiver acknowledges in quick-ACK mode ({percent(quick)} of its ACKs), {significant(each, 2)} for each "
-        "packet: making and taking them in costs the CPUs that are the limit.",
         lost,
         0.97,
         (
-            figure(f"{significant(each)} ACKs for a packet.", "segments", facts.receiver, each, "ratio"),
-            figure(f"{percent(quick)} of them in quick-ACK mode.", "segments", facts.receiver, quick, "ratio"),
+            figure("acks_per_packet", "segments", facts.receiver, acks_per_packet=each),
+            figure("quick_acks", "segments", facts.receiver, quick_ratio=quick),
         ),
-        "With delayed ACKs the rate stays as it is.",
         gain.of_share(facts, lost, saved="both"),
+        values={"quick_ratio": quick, "acks_per_packet": each},
     )
 
 
-MOST_LOST_TO_ACKS = 0.3
+MAX_LOST_TO_ACKS = 0.3
 """With an ACK for each packet about as much stays as moving the payload takes, and an ACK for every second one."""
 
 
@@ -340,19 +312,14 @@ def receiver_loss(facts: Facts) -> Finding | None:
         return None
     evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT)]
     if dropped:
-        words = f"Its devices dropped {dropped:,} packets."
-        evidence.insert(0, figure(words, "devices", facts.receiver, dropped, "packets"))
+        evidence.insert(0, figure("dropped_packets", "devices", facts.receiver, dropped_packets=dropped))
     if missed:
-        words = f"{missed:,} segments that were sent again had arrived at its adapter before it asked for them."
-        evidence.insert(0, figure(words, "segments", facts.receiver, missed, "segments"))
+        evidence.insert(0, figure("lost_after_arrival", "segments", facts.receiver, missed_segments=missed))
     return Finding(
         Cause.RECEIVER_LOSS,
-        f"The receiving host drops packets that had arrived ({max(dropped or 0, missed):,}): its adapter or its "
-        "backlog runs over.",
         lost,
         0.9,
         tuple(evidence),
-        "The device's drop counters stay where they are, or all that arrives is acknowledged, while segments are sent "
-        "again.",
         gain.of_share(facts, lost),
+        values={"dropped_packets": max(dropped or 0, missed)},
     )

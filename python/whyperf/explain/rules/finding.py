@@ -1,15 +1,14 @@
-"""What a rule gives back, and the words and figures that rules share."""
+"""What a rule gives back, and the figures that rules share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from whyperf.analyze.text import percent, seconds
 from whyperf.explain.budget.shares import MOST_LONGEST
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Spell
+from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.gain import Gain
-from whyperf.explain.states import NAMES
 from whyperf.explain.trial_facts import Facts, HostFacts, State
+from whyperf.explain.wording.catalog import known, render, unit_of
 
 
 @dataclass(frozen=True)
@@ -18,27 +17,32 @@ class Finding:
 
     Attributes:
         cause: what.
-        claim: a sentence a performance engineer would say.
         lost: part of the time, or of the rate that was possible, that it took: 0 to 1.
         certainty: how well the facts tell it from causes that look alike: 0 to 1.
         evidence: the facts, each to be looked up.
-        refuted_by: what would speak against it.
         gain: what the change brings; None where nothing foretells it.
         targets: figures that the change needs, by name.
         is_counted: the kernel counted it where it happens, so that a log of segments would tell no more.
-        open_because: where the evidence fits another cause as well: why, and what would tell the two apart.
+        variant: which of the catalog's sentences for the cause.
+        values: what the sentences need in addition to `lost`.
+        open: where the evidence fits another cause as well: which sentence of the catalog says so.
     """
 
     cause: Cause
-    claim: str
     lost: float
     certainty: float
     evidence: tuple[Evidence, ...]
-    refuted_by: str
     gain: Gain | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
     is_counted: bool = False
-    open_because: str = ""
+    variant: str = ""
+    values: Mapping[str, Value | None] = field(default_factory=dict)
+    open: str = ""
+
+    @property
+    def code(self) -> str:
+        """The sentence in the catalog: the cause, and what makes it that."""
+        return f"{self.cause}.{self.variant}" if self.variant else str(self.cause)
 
     @property
     def strength(self) -> float:
@@ -48,7 +52,7 @@ class Finding:
 
 Rule = Callable[[Facts], Finding | None]
 
-LEAST_CERTAINTY = 0.5
+MIN_CERTAINTY = 0.5
 """Below, "not known" stands first."""
 UNDECIDED = 0.45
 """The certainty of a finding that the evidence allows, and another as well."""
@@ -75,16 +79,26 @@ def looked_up(evidence: Evidence, level: str) -> Evidence:
 
 
 def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
-    """How long an end was in these states, how often, and when longest."""
-    words = " or ".join(dict.fromkeys(f"«{NAMES[state]}»" for state in states))
+    """How long a side was in these states, how often, and when longest."""
     ratio = end.ratio(*states)
     times = sum(end.spells.get(state.value, 0) for state in states)
     spells = [spell for state in states for spell in end.longest.get(state.value, ())]
-    spells = sorted(spells, key=lambda one: one.from_ns - one.to_ns)[:MOST_LONGEST]
+    spells = sorted(spells, key=lambda spell: spell.from_ns - spell.to_ns)[:MOST_LONGEST]
     first = spells[0] if spells else None
-    told = "" if first is None else f", {_spells_told(times, first)}"
+    longest_ns = None if first is None else first.to_ns - first.from_ns
+    values: dict[str, Value | None] = {
+        "role": role,
+        "states": [state.value for state in states],
+        "state_ratio": ratio,
+        "once_ns": longest_ns if times == 1 else None,
+        "longest_ns": None if times == 1 else longest_ns,
+        "spells_count": times if first is not None else None,
+        "from_ns": None if first is None else first.from_ns,
+    }
     return Evidence(
-        words=f"The {role} was in the state {words} for {percent(ratio)} of the time{told}.",
+        code="state",
+        values=known(values),
+        words=render("evidence", "state", values),
         table=WINDOWS,
         host=end.host,
         connection=None if first is None else first.connection,
@@ -97,14 +111,18 @@ def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
     )
 
 
-def _spells_told(times: int, longest: Spell) -> str:
-    length, begin = seconds(longest.to_ns - longest.from_ns), seconds(longest.from_ns)
-    return f"once, {length} from {begin} on" if times == 1 else f"{times:,} times, longest {length} from {begin} on"
-
-
-def figure(words: str, table: str, end: HostFacts, value: float | None, unit: str) -> Evidence:
-    """A figure of a table."""
-    return Evidence(words=words, table=table, host=end.host, value=None if value is None else float(value), unit=unit)
+def figure(code: str, table: str, end: HostFacts, **values: Value | None) -> Evidence:
+    """A figure of a table: the first of the values, with the unit in its name."""
+    name, value = next(iter(values.items()), ("", None))
+    return Evidence(
+        code=code,
+        values=known(values),
+        words=render("evidence", code, values),
+        table=table,
+        host=end.host,
+        value=float(value) if isinstance(value, int | float) else None,
+        unit=unit_of(name),
+    )
 
 
 APPLICATION_LIMITED_RATIO = 0.5

@@ -15,9 +15,10 @@ Whatever a rule predicts, `bounded` takes it no further than a line that is know
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from whyperf.analyze.text import bit_rate
+from whyperf.explain.model import Statement, Value
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 from whyperf.explain.trial_facts import Facts, HostFacts
+from whyperf.explain.wording.catalog import statement
 
 MOST_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
@@ -55,19 +56,19 @@ class Gain:
     ratio: float
     low: float
     high: float
-    basis: str
+    basis: Statement
 
 
-def gain(ratio: float, spread: float, basis: str) -> Gain:
+def gain(ratio: float, spread: float, basis: str, **values: Value) -> Gain:
     """About `ratio`, up to `spread` times more or less; a change that undoes a limit never takes."""
     value = min(MOST_GAIN, max(1.0, ratio))
-    return Gain(value, max(1.0, value / spread), max(1.0, value * spread), basis)
+    return Gain(value, max(1.0, value / spread), max(1.0, value * spread), statement(basis, **values))
 
 
 def idle(ratio: float, basis: str) -> Gain:
     """About `ratio`, by what work costs an end that mostly sleeps."""
     value = min(MOST_GAIN, max(1.0, ratio))
-    return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, basis)
+    return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, statement(basis))
 
 
 def bounded(found: Gain, facts: Facts, path_bps: float | None = None) -> Gain:
@@ -93,7 +94,7 @@ def _of_path(facts: Facts, path_bps: float | None) -> Gain | None:
     if not path_bps or not now:
         return None
     ratio = max(1.0, path_bps * _payload_part(facts) / now)
-    return Gain(ratio, max(1.0, ratio / _SURE), ratio, f"at most the emulated path's {bit_rate(path_bps)}")
+    return Gain(ratio, max(1.0, ratio / _SURE), ratio, statement("emulated_path", path_bps=path_bps))
 
 
 def _of_stated_line(facts: Facts) -> Gain | None:
@@ -102,7 +103,7 @@ def _of_stated_line(facts: Facts) -> Gain | None:
     if not facts.link_bps or not now or now > facts.link_bps:
         return None
     ratio = max(1.0, facts.link_bps * _payload_part(facts) / now)
-    return Gain(ratio, 1.0, ratio, f"at most the link rate of {bit_rate(facts.link_bps)} that the device reports")
+    return Gain(ratio, 1.0, ratio, statement("link", link_bps=facts.link_bps))
 
 
 def _of_seen_line(facts: Facts) -> Gain | None:
@@ -117,9 +118,7 @@ def _of_seen_line(facts: Facts) -> Gain | None:
         return None
     if not is_line_seen(facts) or is_own_rhythm(facts) or _is_paced(facts):
         return None
-    return gain(
-        _full_line(facts, told.bottleneck.use_ratio), _SURE, "at most a full link, from the spacing of segments"
-    )
+    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE, "seen_link")
 
 
 def _is_paced(facts: Facts) -> bool:
@@ -141,7 +140,7 @@ def _of_deliveries(facts: Facts) -> Gain | None:
         return None
     if (windows.rtt_growth or 1.0) < _QUEUE_GROWTH or (now < _NEAR_RATIO * high and most > _SURE * high):
         return None
-    return gain(high / now, _SURE, "at most what got acknowledged while a queue stood on the path")
+    return gain(high / now, _SURE, "deliveries")
 
 
 def _rate(facts: Facts) -> float | None:
@@ -171,7 +170,7 @@ def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = Fals
     both: it is no bound. `by_line` says that the cause lies on the path, so that a line that is seen is one.
     """
     line = of_line(facts, by_line=by_line)
-    rest = None if line is not None else gain(1 / max(1e-6, 1 - min(0.99, lost)), _SPREAD, "the time that is left")
+    rest = None if line is not None else gain(1 / max(1e-6, 1 - min(0.99, lost)), _SPREAD, "remaining_time")
     return least((line, rest, of_ends(facts, saved=saved))) or gain(1.0, _SPREAD, "")
 
 
@@ -184,7 +183,7 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
     if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
         return None
-    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE if far and seen else _SPREAD, "a full line")
+    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE if far and seen else _SPREAD, "full_link")
 
 
 def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
@@ -199,7 +198,7 @@ def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
         for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
         if saved not in {role, "both"} and (one := _of_end(facts, end, behind=behind)) is not None
     ]
-    return least(bounds) or idle(MOST_GAIN, "mostly idle hosts")
+    return least(bounds) or idle(MOST_GAIN, "idle_hosts")
 
 
 def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
@@ -211,7 +210,7 @@ def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
     works = end.payload_ratio or max((value for value in known if value), default=None)
     if works is None:
         return None
-    basis = "what calls and receive processing take of the CPUs"
+    basis = "cpu"
     # A trial's rate holds the first filling of buffers, too, which is no part of the rate that is to grow.
     filling = max(1.0, (facts.rate_bps or 0.0) / facts.goodput_bps) if facts.goodput_bps else 1.0
     if works >= _BUSY_RATIO:
@@ -221,7 +220,7 @@ def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
         return idle(filling / works, basis)
     turn_ns = 1e9 / wakeups
     warm = warm_ns(works * turn_ns, (1 - works) * turn_ns) / turn_ns
-    found = idle(_of_a_core(facts, filling / warm, filling / works), f"{basis} that no longer sleep and wake up cold")
+    found = idle(_of_a_core(facts, filling / warm, filling / works), "cpu_warm")
     return replace(found, low=min(found.low, max(1.0, filling / works)))
 
 
@@ -246,7 +245,7 @@ def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
         return ends
     each = 8e9 * size / now / ends.ratio
     ratio = _of_a_core(facts, _in_larger(each, size, SUPER_SEGMENT_BYTES) * ends.ratio, ends.ratio)
-    return idle(ratio, f"{ends.basis}, in larger packets")
+    return idle(ratio, f"{ends.basis.code}_large")
 
 
 def _in_larger(each: float, size: float, wanted: float) -> float:
@@ -258,7 +257,7 @@ def _in_larger(each: float, size: float, wanted: float) -> float:
 def of_one_cpu(facts: Facts) -> Gain:
     """With a CPU for each of two ends that share one: the busier of them has all of its own."""
     works = max(facts.sender.processors.thread_ratio or 0.5, facts.receiver.processors.thread_ratio or 0.5)
-    return gain(min(2.0, 1 / works), _SURE, "the busier end with a CPU to itself")
+    return gain(min(2.0, 1 / works), _SURE, "own_cpu")
 
 
 def of_calls(facts: Facts, end: HostFacts, size: float, wanted: float) -> Gain | None:
@@ -271,7 +270,7 @@ def of_calls(facts: Facts, end: HostFacts, size: float, wanted: float) -> Gain |
         return None
     packets = _softirq_ns_of_a_packet(facts, end) * wanted / SUPER_SEGMENT_BYTES
     then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted + packets
-    return gain(8e9 * wanted / then / now, _SPREAD, "larger calls and packets at a copy's cost for each byte")
+    return gain(8e9 * wanted / then / now, _SPREAD, "larger_calls")
 
 
 def _softirq_ns_of_a_packet(facts: Facts, end: HostFacts) -> float:
@@ -290,7 +289,7 @@ def of_packets(facts: Facts, wanted: float) -> Gain | None:
     if not size or not rate:
         return None
     ratio = _in_larger(8e9 * size / rate, size, wanted)
-    return gain(ratio, _SPREAD, "larger packets at a copy's cost for each byte")
+    return gain(ratio, _SPREAD, "larger_packets")
 
 
 def of_whole_packets(facts: Facts) -> Gain | None:
@@ -304,12 +303,12 @@ def of_whole_packets(facts: Facts) -> Gain | None:
     if not now or not packet or not told.segment_bytes_mean or not told.sent_segments_per_packet:
         return None
     each = COPY_NS_PER_BYTE + packet / (told.segment_bytes_mean * told.sent_segments_per_packet)
-    return gain(8e9 / each / now, _SPREAD, "packets that stay whole")
+    return gain(8e9 / each / now, _SPREAD, "whole_packets")
 
 
 def of_turns(facts: Facts, kept: float) -> Gain:
     """Where one exchange waits for the next: without all but the `kept` part of a turn."""
-    basis, ratio = "what is left of an exchange", 1 / max(1e-3, kept)
+    basis, ratio = "exchange", 1 / max(1e-3, kept)
     turns = gain(ratio, _SPREAD, basis) if kept >= _BUSY_RATIO else idle(ratio, basis)
     return least((turns, of_line(facts), of_ends(facts))) or turns
 
@@ -375,5 +374,5 @@ def of_window(facts: Facts, lost: float) -> Gain:
 
 def of_several(facts: Facts, waits: float, number: int) -> Gain:
     """With so many exchanges under way at once instead of one: they share a wait, up to the next limit."""
-    together = gain(min(number, 1 / max(1e-3, 1 - waits)), _SPREAD, f"{number} exchanges in one wait")
+    together = gain(min(number, 1 / max(1e-3, 1 - waits)), _SPREAD, "several_exchanges", exchanges_count=number)
     return least((together, of_line(facts), of_ends(facts))) or together

@@ -1,10 +1,9 @@
-"""What the path does: its rate, its queue, losses, order, acknowledgments on their way back."""
+"""What the path does: its rate, its queue, losses, order, acknowledgments in the reverse direction."""
 
 from dataclasses import dataclass
 
-from whyperf.analyze.text import bit_rate, count, percent, seconds, significant
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence
+from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
     APPLICATION_LIMITED_RATIO,
@@ -24,15 +23,14 @@ from whyperf.explain.trial_facts import Facts, LostRun
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
-LEAST_OVERRUN_USE = 0.7
+MIN_OVERRUN_USE = 0.7
 """A line used so far is full where its queue runs over: a larger queue brings no more than the rest, a faster line
 any rate."""
-LEAST_LOSSES = 3
+MIN_LOSSES = 3
 SURELY = 0.2
 """A cause has some of the losses for sure where the whole interval of its part of them lies above."""
-CLEAR_ODDS_LOG10 = 1.0
+CLEAR_LIKELIHOOD_LOG10 = 1.0
 """From ten to one on evidence is strong (Jeffreys, Theory of Probability, appendix B)."""
-WHAT_WOULD_TELL = "a longer trial, in which more is lost, would tell"
 
 
 def _path_wait(facts: Facts) -> float:
@@ -41,37 +39,31 @@ def _path_wait(facts: Facts) -> float:
 
 
 def _losses(facts: Facts) -> tuple[Evidence, ...]:
-    told = facts.segments
+    losses, retransmitted = facts.segments.losses, facts.segments.retransmitted_ratio
     evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
-    if told.retransmitted_ratio is not None:
-        words = f"{percent(told.retransmitted_ratio)} of the segments were sent again."
-        evidence.append(figure(words, WINDOWS, facts.sender, told.retransmitted_ratio, "ratio"))
-    if told.losses.runs:
-        words = (
-            f"{count(told.losses.runs, 'loss', 'losses')} of {significant(told.losses.segments_per_run or 1)} segments"
-        )
-        evidence.append(figure(f"{words} each.", "segments", facts.receiver, told.losses.runs, "count"))
-    if told.losses.backlog_rank is not None:
-        rank = percent(told.losses.backlog_rank)
-        words = f"Before the line waited more than at {rank} of the other segments when one was lost."
-        evidence.append(figure(words, "segments", facts.sender, told.losses.backlog_rank, "ratio"))
-    return (*evidence, *(_lost_run(facts, run) for run in told.losses.examples))
+    if retransmitted is not None:
+        evidence.append(figure("retransmitted", WINDOWS, facts.sender, retransmitted_ratio=retransmitted))
+    if losses.runs:
+        each = losses.segments_per_run or 1
+        evidence.append(figure("losses", "segments", facts.receiver, loss_count=losses.runs, segments_per_loss=each))
+    if losses.backlog_rank is not None:
+        evidence.append(figure("loss_rank", "segments", facts.sender, rank_ratio=losses.backlog_rank))
+    return (*evidence, *(_lost_run(facts, run) for run in losses.examples))
 
 
 def _lost_run(facts: Facts, run: LostRun) -> Evidence:
     """A single loss, with its place in the log."""
-    many = count(run.segments, "segment")
-    met = "" if run.rank is None else f", with more before the line than at {percent(run.rank)} of the others"
-    return Evidence(
-        words=f"{many} sent at {seconds(run.begin_ns)} {'was' if run.segments == 1 else 'were all'} lost{met}.",
-        table="segments",
-        host=facts.sender.host,
-        connection=run.connection,
-        from_ns=run.begin_ns,
-        to_ns=max(run.end_ns, run.begin_ns + 1),
-        value=float(run.segments),
-        unit="segments",
+    found = figure(
+        "lost_run",
+        "segments",
+        facts.sender,
+        lost_segments=run.segments,
+        sent_ns=run.begin_ns,
+        were="was" if run.segments == 1 else "were all",
+        rank_ratio=run.rank,
     )
+    place = {"connection": run.connection, "from_ns": run.begin_ns, "to_ns": max(run.end_ns, run.begin_ns + 1)}
+    return found.model_copy(update=place)
 
 
 def _has_losses(facts: Facts) -> bool:
@@ -139,72 +131,68 @@ def bottleneck(facts: Facts) -> Finding | None:
     else:
         # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
         queued = overruns = not is_on_cpu(facts)
-    if use < (LEAST_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
+    if use < (MIN_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
         return None
-    trip = facts.windows
-    grown = "" if growth is None or trip.rtt_ns_median is None or trip.rtt_ns_min is None else (
-        f"; the median RTT is {seconds(trip.rtt_ns_median)}, the minimum {seconds(trip.rtt_ns_min)}"
-    )  # fmt: skip
-    evidence = [state_evidence(facts.sender, "sender", *WAITS), _line(facts)]
+    evidence = [state_evidence(facts.sender, "sender", *WAITS), _link_rate(facts)]
     if growth is not None:
-        words = f"Median RTT is {significant(growth)} × the minimum RTT."
-        evidence.append(figure(words, WINDOWS, facts.sender, growth, "ratio"))
+        evidence.append(figure("rtt_growth", WINDOWS, facts.sender, growth_times=growth))
     return Finding(
         Cause.BOTTLENECK,
-        f"The path's bottleneck of {bit_rate(told.bottleneck.bps)} is full: {percent(use)} of it is used{grown}.",
         wait,
         # Counters show the constant rate of a queue as well as a log does.
         0.95,
         tuple(evidence),
-        "A second connection adds to the rate, or the queue before the line is empty.",
         None,
         {"line_bps": told.bottleneck.bps},
         is_counted=True,
+        values={
+            "link_bps": told.bottleneck.bps,
+            "use_ratio": use,
+            "rtt_ns_median": facts.windows.rtt_ns_median,
+            "rtt_ns_min": facts.windows.rtt_ns_min,
+        },
     )
 
 
-def _line(facts: Facts) -> Evidence:
-    """What shows the line's rate."""
-    told, steady = facts.segments, percent(facts.segments.bottleneck.steadiness or 0)
+def _link_rate(facts: Facts) -> Evidence:
+    """What shows the link's rate."""
+    link = facts.segments.bottleneck
+    values = {"link_bps": link.bps or 0.0, "steady_ratio": link.steadiness or 0.0}
     if facts.level == "segments":
-        words = f"Segments arrive at {bit_rate(told.bottleneck.bps or 0)}, {steady} of them at just this rate."
-        return figure(words, SEGMENTS, facts.receiver, told.bottleneck.bps, "bit/s")
-    words = (
-        f"The path delivered {bit_rate(told.bottleneck.bps or 0)} in {steady} of the time, rarely more, with a queue."
-    )
-    return figure(words, WINDOWS, facts.sender, told.bottleneck.bps, "bit/s")
+        return figure("segment_spacing", SEGMENTS, facts.receiver, **values)
+    return figure("delivery_rate", WINDOWS, facts.sender, **values)
 
 
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     told, wait = facts.segments, _path_wait(facts)
     if facts.level != "segments":
-        return _counted_losses(facts, Cause.SMALL_QUEUE, "when a queue on the path overflows")
+        return _counted_losses(facts, Cause.SMALL_QUEUE)
     if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
         return None
     whose = _whose(facts)
     if whose.chance and not whose.queue:
         return None
-    line = "the line" if told.bottleneck.bps is None else f"a line of {bit_rate(told.bottleneck.bps)}"
     lost = _unused(facts) * (1 - _scattered(facts) if whose.chance else 1.0)
-    certainty = 0.9 if (told.losses.events or 0) >= LEAST_LOSSES else 0.65
+    certainty = 0.9 if (told.losses.events or 0) >= MIN_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
-        f"A queue on the path is too small: it runs over when a burst comes, while {line} is used at "
-        f"{percent(told.bottleneck.use_ratio or 0)} only.",
         lost,
         UNDECIDED if whose.is_open else certainty,
         _losses(facts),
-        "Losses come as often where the sender's segments are far apart.",
         gain.of_share(facts, lost, by_line=True),
-        open_because=_few_losses(facts) if whose.is_open else "",
+        values={
+            "link_bps": told.bottleneck.bps,
+            "use_ratio": told.bottleneck.use_ratio or 0.0,
+            **_loss_counts(facts),
+        },
+        open="few_losses" if whose.is_open else "",
     )
 
 
-def _few_losses(facts: Facts) -> str:
-    """Why it is not known whose the losses are."""
-    told = count(facts.segments.losses.events or 0, "loss", "losses")
-    return f"{told} may be a queue's that runs over as well as chance's; {WHAT_WOULD_TELL}"
+def _loss_counts(facts: Facts) -> dict[str, Value | None]:
+    losses = facts.segments.losses
+    return {"loss_count": losses.events or 0, "segments_per_loss": losses.segments_per_run}
 
 
 def random_loss(facts: Facts) -> Finding | None:
@@ -217,7 +205,7 @@ def burst_loss(facts: Facts) -> Finding | None:
     return _loss(facts, bursts=True)
 
 
-def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
+def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
     """Without a log: that segments are lost and that it costs the rate, but not where and when."""
     told, seen = facts.segments, facts.windows
     lost_ratio = (told.retransmitted_ratio or 0.0) * (1 - (told.spurious_ratio or 0.0))
@@ -225,68 +213,61 @@ def _counted_losses(facts: Facts, cause: Cause, when: str) -> Finding | None:
         return None
     if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
         return None
-    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < LEAST_LOST_TO_REDUCTIONS:
+    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
         return None
-    number = round(lost_ratio * (told.data_segments or 0))
-    words = f"in the whole trial, {number:,} of {told.data_segments or 0:,} data segments were lost and retransmitted"
+    counted: dict[str, Value | None] = {
+        "lost_count": round(lost_ratio * (told.data_segments or 0)),
+        "sent_count": told.data_segments or 0,
+    }
     return Finding(
         cause,
-        f"The path loses {number:,} of {told.data_segments or 0:,} data segments, possibly {when}: each loss reduces "
-        "the congestion window.",
         _unused(facts),
         UNDECIDED,
         (
-            figure(f"{words[:1].upper()}{words[1:]}.", WINDOWS, facts.sender, lost_ratio, "ratio"),
+            figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_ratio, **counted),
             state_evidence(facts.sender, "sender", S.UNKNOWN),
         ),
-        "The rate is the same when nothing is lost.",
-        None,
-        open_because=f"{words}, and counters do not show which segments; a segment log does (--evidence segments)",
+        variant="counted",
+        values=counted,
+        open="counted_losses",
     )
 
 
-LEAST_LOST_TO_REDUCTIONS = 0.1
+MIN_LOST_TO_REDUCTIONS = 0.1
 """Part of the time from which on reductions of the congestion window are what keeps the rate down."""
 
 
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     if facts.level != "segments":
-        cause, when = (Cause.BURST_LOSS, "many in a row") if bursts else (Cause.RANDOM_LOSS, "at random")
-        return _counted_losses(facts, cause, when)
+        return _counted_losses(facts, Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS)
     told, wait = facts.segments, _path_wait(facts)
     each, odds = told.losses.segments_per_run, told.losses.burst_likelihood_log10
     if not _has_losses(facts) or wait < 0.1 or each is None or odds is None:
         return None
     whose = _whose(facts)
-    if (whose.queue and not whose.chance) or (bursts and odds < -CLEAR_ODDS_LOG10) or (
-        not bursts and odds > CLEAR_ODDS_LOG10
+    if (whose.queue and not whose.chance) or (bursts and odds < -CLEAR_LIKELIHOOD_LOG10) or (
+        not bursts and odds > CLEAR_LIKELIHOOD_LOG10
     ):  # fmt: skip
         return None
-    even = abs(odds) <= CLEAR_ODDS_LOG10
+    even = abs(odds) <= CLEAR_LIKELIHOOD_LOG10
     lost = _unused(facts) * (_scattered(facts) if whose.queue else 1.0)
-    certainty = 0.9 if (told.losses.events or 0) >= LEAST_LOSSES else 0.65
-    how = f"in bursts of {significant(each, 2)} segments" if bursts else "one at a time"
-    why = _few_losses(facts) if whose.is_open else _no_odds(facts) if even else ""
+    certainty = 0.9 if (told.losses.events or 0) >= MIN_LOSSES else 0.65
+    why = "few_losses" if whose.is_open else "few_bursts" if even else ""
     # Of two that are as likely the likelier one stands first.
     less = 0.02 if even and bursts != (odds > 0) else 0.0
     return Finding(
         Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
-        f"The path loses {percent(told.losses.ratio or 0)} of the data, {how}, whether or not a queue is there: the "
-        "congestion window never grows to what the path holds.",
         lost,
         UNDECIDED - less if why else certainty,
         _losses(facts),
-        "Losses come where the most is queued, or the line is full all the time.",
         gain.of_share(facts, lost, by_line=True),
-        open_because=why,
+        values={
+            "lost_data_ratio": told.losses.ratio or 0.0,
+            **_loss_counts(facts),
+            **({"loss_count": told.losses.runs or 0} if why == "few_bursts" else {}),
+        },
+        open=why,
     )
-
-
-def _no_odds(facts: Facts) -> str:
-    """Why it is not known whether losses come singly or in bursts."""
-    told = count(facts.segments.losses.runs or 0, "loss", "losses")
-    each = significant(facts.segments.losses.segments_per_run or 1)
-    return f"{told} of {each} segments come about as often from bursts as from chance alone; {WHAT_WOULD_TELL}"
 
 
 def reordering(facts: Facts) -> Finding | None:
@@ -301,31 +282,24 @@ def reordering(facts: Facts) -> Finding | None:
         return None
     lost, certainty = _unused(facts), 0.9
     if facts.level != "segments":
-        if told.reordering_events is not None and told.reordering_events < LEAST_REORDERINGS:
+        if told.reordering_events is not None and told.reordering_events < MIN_REORDERINGS:
             return None
         # Nobody saw what the sender waited for: no more than what it sent again for nothing can have cost its window.
         needless = (told.retransmitted_ratio or 0.0) * (1.0 if told.spurious_ratio is None else told.spurious_ratio)
         lost = min(lost, _lost_to_reductions(facts, needless))
         certainty = UNDECIDED if told.reordering_events is None or told.spurious_ratio is None else certainty
     spurious = told.spurious_ratio
-    again = "" if spurious is None else f", and {percent(spurious)} of what was sent again had not been lost"
     return Finding(
         Cause.REORDERING,
-        f"The path reorders packets: {percent(late)} of them arrived out of order{again}.",
         lost,
         certainty,
-        (
-            figure(
-                f"{percent(late)} of the data packets arrived out of order.", SEGMENTS, facts.receiver, late, "ratio"
-            ),
-            *_losses(facts),
-        ),
-        "Everything arrives in the order in which it was sent while the rate is as low.",
+        (figure("out_of_order", SEGMENTS, facts.receiver, late_ratio=late), *_losses(facts)),
         gain.of_share(facts, lost, by_line=True),
+        values={"late_ratio": late, "spurious_ratio": spurious},
     )
 
 
-LEAST_REORDERINGS = 3
+MIN_REORDERINGS = 3
 """Fewer times that the sender's kernel saw reordering are a disturbance."""
 
 
@@ -357,16 +331,14 @@ def ack_thinning(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.ACK_THINNING,
-        f"Only {percent(arrived)} of the receiver's acknowledgments reach the sender: its windows open in leaps, and "
-        f"it waits {percent(lost)} of the time.",
         lost,
         0.98,
         (
-            figure(f"{percent(arrived)} of the pure ACKs sent arrived.", "segments", facts.sender, arrived, "ratio"),
+            figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
             state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
         ),
-        "The sender gets as many ACKs as the receiver sends.",
         gain.of_share(facts, lost, by_line=True),
+        values={"arrived_ratio": arrived},
     )
 
 
@@ -381,22 +353,14 @@ def slow_start(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.SLOW_START,
-        f"The transfer is over before the congestion window has grown: {percent(lost)} of its {significant(trips, 2)} "
-        "round trips were slow start.",
         lost,
         0.9,
         (
             state_evidence(facts.sender, "sender", S.SLOW_START),
-            figure(
-                f"It lasted {significant(trips, 2)} round trips of {seconds(trip)}.",
-                WINDOWS,
-                facts.sender,
-                trips,
-                "ratio",
-            ),
+            figure("transfer", WINDOWS, facts.sender, rtts_per_transfer=trips, rtt_ns=trip),
         ),
-        "A transfer ten times as long has the same rate.",
         gain.of_share(facts, lost, by_line=True),
+        values={"rtts_per_transfer": trips},
     )
 
 
@@ -404,7 +368,7 @@ def pacing_rate(facts: Facts) -> Finding | None:
     """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
     told = facts.segments
     constant = told.pacing.constant_ratio or 0.0
-    if told.pacing.bps is None or constant < (0.5 if facts.level == "segments" else LEAST_SAMPLES_PACED):
+    if told.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
         return None
     lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
     # No faster than that in all, and about as fast while there is anything to send.
@@ -414,25 +378,22 @@ def pacing_rate(facts: Facts) -> Finding | None:
         return None
     return Finding(
         Cause.PACING_RATE,
-        f"The sender is paced to {bit_rate(told.pacing.bps)}: the rate that was set for its socket, not one that its "
-        "congestion control found.",
         lost,
         0.97,
         (
             figure(
-                f"{percent(constant)} of the {_looked_at(facts)} have just this pacing rate.",
-                WINDOWS, facts.sender, told.pacing.bps, "bit/s",
+                "paced_segments" if facts.level == "segments" else "paced_samples",
+                WINDOWS,
+                facts.sender,
+                pacing_bps=told.pacing.bps,
+                constant_ratio=constant,
             ),
             state_evidence(facts.sender, "sender", S.PACING),
         ),
-        "The pacing rate changes with the congestion window, or the rate stays as it is without one.",
         gain.of_ends_in_large_packets(facts, saved="sender"),
-    )  # fmt: skip
+        values={"pacing_bps": told.pacing.bps},
+    )
 
 
-LEAST_SAMPLES_PACED = 0.9
+MIN_SAMPLES_PACED = 0.9
 """Part of the samples with the same pacing rate: a congestion control changes it from one to the next."""
-
-
-def _looked_at(facts: Facts) -> str:
-    return "segments" if facts.level == "segments" else "samples"

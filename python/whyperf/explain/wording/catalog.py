@@ -69,14 +69,26 @@ def render(kind: str, code: str, values: Values) -> str:
         names = {name for name, _ in _VALUE.findall(part[1])}
         return part[1] if names <= have.keys() else ""
 
-    text = _OPTIONAL.sub(optional, templates()[kind][code])
+    text = _OPTIONAL.sub(optional, _template(kind, code))
     text = _VALUE.sub(lambda found: _printed(found[1], have[found[1]], found[2] or ""), text)
     return capitalized(text) if text.endswith(".") else text
+
+
+def _template(kind: str, code: str) -> str:
+    own, general = templates()[kind], code
+    while general not in own and "." in general:
+        general = general.rpartition(".")[0]
+    return own[general]
 
 
 def capitalized(text: str) -> str:
     """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
+
+
+def uncapitalized(name: str) -> str:
+    """A state's name within a sentence."""
+    return name if name.startswith("Nagle") else name[:1].lower() + name[1:]
 
 
 def listed(parts: list[str], last: str = "and") -> str:
@@ -99,9 +111,9 @@ def _printed(name: str, value: Value, spec: str) -> str:
 
 def _list(name: str, values: list[str]) -> str:
     if name == "states":
-        return " or ".join(dict.fromkeys(f"«{name_of(state)}»" for state in values))
+        return listed(list(dict.fromkeys(uncapitalized(name_of(state)) for state in values)), "or")
     if name == "causes":
-        return listed([templates()["limit"][cause] for cause in values], "or")
+        return listed([_template("limit", cause) for cause in values], "or")
     return listed(values)
 
 

@@ -1,1 +1,0 @@
-"""Figures of the published studies, next to what was measured here."""

@@ -19,11 +19,11 @@ from whyperf.analyze import summarize
 from whyperf.report import write as write_report
 from whyperf.report.flow import drawing, levels, tiles
 from whyperf.report.flow.about import Steps
-from whyperf.report.flow.codes import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
 from whyperf.report.flow.connections import Column, Connections
 from whyperf.report.flow.drawing import draw
 from whyperf.report.flow.page import End, render
 from whyperf.report.flow.page import Page as Words
+from whyperf.report.flow.terms import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
 from whyperf.report.flow.track import Track
 
 Where = Literal["inside", "beside"]

@@ -8,6 +8,7 @@ import pytest
 from tests.e2e.logs import log_session, log_trials, run_log
 from whyperf.analyze.flow import open_trial
 from whyperf.explain.budget import TrialBudgets, budgets_of
+from whyperf.explain.segment_log import read_logs
 from whyperf.explain.states import ReceiverState, SenderState
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
@@ -34,7 +35,8 @@ def explained(folder: Path, **levels: Any) -> TrialBudgets:
     with log_session(folder, warmup_s=0.0, duration_s=0.4, cooldown_s=0.0, **levels) as (opened, experiment):
         (planned,) = log_trials(experiment)
         run_log(opened, experiment, planned)
-        return budgets_of(open_trial(experiment.folder / "trials" / planned.id))
+        trial = open_trial(experiment.folder / "trials" / planned.id)
+        return budgets_of(trial, read_logs(trial))
 
 
 @pytest.mark.parametrize("cause", CAUSES)

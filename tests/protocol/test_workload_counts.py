@@ -158,7 +158,7 @@ def test_a_far_end_that_dies_is_named(talk: StartTalk, io_model: str) -> None:
     finished, tables = near.finish(started[1][1])
     end = end_of(finished, tables)
     assert end.outcome == "failed"
-    assert "strand" in end.finished["outcome"]["reason"]
+    assert "virtual user" in end.finished["outcome"]["reason"]
     # What was done until then is kept, and every strand says that it was not all.
     assert end.total("transactions_count") > 0
-    assert all("strand" in ended for ended in end.tables["flows"]["ended"])
+    assert all("virtual user" in ended for ended in end.tables["flows"]["ended"])

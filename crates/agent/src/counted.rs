@@ -81,7 +81,7 @@ impl Counted {
     pub fn sample_connections(&mut self, interval: Interval) -> Result<(), RecordError> {
         let now = self.watch.connections();
         for (port, connection) in &now {
-            // A stranger's connection has no number.
+            // An unauthenticated peer's connection has no number.
             let Some(&number) = self.ports.get(port) else { continue };
             let before = self.before.get(port).copied().unwrap_or_default();
             self.push_counters(number, interval, &before, connection)?;

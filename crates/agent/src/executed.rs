@@ -1,4 +1,4 @@
-//! Rows of what strands executed: tables transactions and latencies.
+//! Rows of what users executed: tables transactions and latencies.
 
 use load::engine::ledger::{Latencies, Ledger};
 use probe::clock::mono_ns;
@@ -34,7 +34,7 @@ struct OpenLoop {
     end_mono_ns: u64,
 }
 
-/// Turns what strands did since the last look into rows.
+/// Turns what users did since the last look into rows.
 pub struct Executed {
     host: String,
     script: Script,
@@ -75,7 +75,7 @@ impl Executed {
                 if matches!(transaction.arrivals, Arrivals::Closed) || !transaction.leads || position > 0 {
                     continue;
                 }
-                let seed_of = |strand: u32| self.script.strand_seed(group.first_strand + strand) ^ position as u64;
+                let seed_of = |user: u32| self.script.user_seed(group.first_user + user) ^ position as u64;
                 let length_ns = match transaction.repeat {
                     Repeat::Duration { duration_ns } => duration_ns,
                     Repeat::Trial => self.load_ns,

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 
 /// Connections of a multitude that have rows of `TCP_INFO` while the load runs, at most.
-pub const MOST_SAMPLED: usize = 1_000;
+pub const MAX_SAMPLED: usize = 1_000;
 
 /// Segments that TCP counted on a connection; the counts have 32 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,9 +72,9 @@ impl Address {
 }
 
 /// Memory of our own that a connection may take, in bytes, with what the load keeps of it.
-const MOST_BYTES: usize = 512;
+const MAX_BYTES: usize = 512;
 
-const _: () = assert!(size_of::<Known>() + load::engine::STRAND_BYTES + load::engine::QUEUED_BYTES <= MOST_BYTES);
+const _: () = assert!(size_of::<Known>() + load::engine::USER_BYTES + load::engine::QUEUED_BYTES <= MAX_BYTES);
 
 impl Known {
     /// Of a connection that has moved nothing.

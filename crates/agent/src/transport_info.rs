@@ -1,7 +1,7 @@
 //! Rows of what libraries know of the connections that they carry.
 
-use load::carrier::Facts;
 use load::running::Load;
+use load::transport::Facts;
 use probe::clock::mono_ns;
 use schema::table::{TRANSPORT_INFO, Value};
 use schema::trial::TrialSpec;

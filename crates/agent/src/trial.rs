@@ -1,10 +1,10 @@
 //! One trial at one end: the stages in order. Opens, loads, samples at every interval's end,
 //! joins, and hands the tables over. Decides nothing: the plan says what, the tables say what was.
 
-use load::life::{Cut, Ended, Life};
+use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::open::Opened;
 use load::round_trips::{Probe, RoundTrip};
-use load::running::{Cutter, Ends, Load};
+use load::running::{AbortHandle, Ends, Load};
 use load::urgency::Urgent;
 use probe::processes::Busy;
 use schema::message::{Finished, Note, Outcome, Reply};
@@ -48,15 +48,15 @@ pub struct Abort {
 #[derive(Default)]
 struct AbortState {
     aborted: AtomicBool,
-    cutter: Mutex<Option<Cutter>>,
+    abort_handle: Mutex<Option<AbortHandle>>,
 }
 
 impl Abort {
     /// Ends the load now, or as soon as it starts.
     pub fn abort(&self) {
         self.state.aborted.store(true, Ordering::SeqCst);
-        if let Some(cutter) = &*self.cutter() {
-            cutter.cut(Cut::Aborted);
+        if let Some(abort_handle) = &*self.abort_handle() {
+            abort_handle.cut(Cut::Aborted);
         }
     }
 
@@ -65,21 +65,21 @@ impl Abort {
         &self.state.aborted
     }
 
-    fn on_running(&self, cutter: Cutter) {
-        let mut kept = self.cutter();
+    fn on_running(&self, abort_handle: AbortHandle) {
+        let mut kept = self.abort_handle();
         if self.state.aborted.load(Ordering::SeqCst) {
-            cutter.cut(Cut::Aborted);
+            abort_handle.cut(Cut::Aborted);
         }
-        *kept = Some(cutter);
+        *kept = Some(abort_handle);
     }
 
     /// Lets go of the sockets: the load is over.
     fn let_go(&self) {
-        *self.cutter() = None;
+        *self.abort_handle() = None;
     }
 
-    fn cutter(&self) -> MutexGuard<'_, Option<Cutter>> {
-        self.state.cutter.lock().unwrap_or_else(PoisonError::into_inner)
+    fn abort_handle(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        self.state.abort_handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,7 +101,7 @@ pub fn run(
     let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
-    abort.on_running(load.cutter());
+    abort.on_running(load.abort_handle());
     let mut sampler = Sampler::open(spec, &load, witness.watch())?;
     let urgent = Urgent::this_thread();
     let planned_mono_ns = start_mono_ns;
@@ -117,17 +117,17 @@ pub fn run(
     let ends = load.join();
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
-    let Ends { lives, .. } = ends;
+    let Ends { results, .. } = ends;
     let strangers_count = strangers_count + load.strangers_count() + datagrams::strangers_count(&load);
     if log.is_some() {
         close(spec, load, abort, witness);
     }
     let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
-    let notes = notes(spec, strangers_count, &lives, &sampler, witness);
-    let payload_bytes = lives.iter().map(|life| life.payload_bytes).sum();
+    let notes = notes(spec, strangers_count, &results, &sampler, witness);
+    let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
     let evidence = witness.end(broken_off, sampler.unseen_segments_count(), left_out);
-    telling.tell(Reply::Finished(Finished { outcome: outcome(&lives), payload_bytes, notes, evidence }));
+    telling.tell(Reply::Finished(Finished { outcome: outcome(&results), payload_bytes, notes, evidence }));
     for table in sampler.into_tables() {
         let name = table.name();
         telling.table(name, &table.finish()?);
@@ -200,17 +200,17 @@ fn drive(
             return Ok(());
         }
         if due_mono_ns == deadline_mono_ns {
-            load.cutter().cut(Cut::Deadline);
+            load.abort_handle().cut(Cut::Deadline);
             load.wait_until(probe::clock::mono_ns() + CUT_GRACE_NS);
             return Ok(());
         }
     }
-    // Only a timed load comes here: its last phase is over. Strands know it by themselves.
+    // Only a timed load comes here: its last phase is over. Virtual users know it by themselves.
     if spec.role == Role::Sender && spec.workload.is_none() {
         load.stop();
     }
     if !load.wait_until(deadline_mono_ns) {
-        load.cutter().cut(Cut::Deadline);
+        load.abort_handle().cut(Cut::Deadline);
         load.wait_until(probe::clock::mono_ns() + CUT_GRACE_NS);
     }
     Ok(())
@@ -218,12 +218,12 @@ fn drive(
 
 /// The worst that happened to any connection. A timed load that only failed to drain in time is
 /// still complete: its measurement was over.
-fn outcome(lives: &[Life]) -> Outcome {
-    let failed = lives.iter().find_map(|life| match &life.ended {
+fn outcome(results: &[ConnectionResult]) -> Outcome {
+    let failed = results.iter().find_map(|result| match &result.ended {
         Ended::Failed(reason) => Some(Outcome::Failed { reason: reason.clone() }),
         _ => None,
     });
-    let cut = lives.iter().find_map(|life| match &life.ended {
+    let cut = results.iter().find_map(|result| match &result.ended {
         Ended::Cut(Cut::Aborted) => Some(Outcome::Aborted),
         Ended::Cut(Cut::Deadline) => Some(Outcome::Deadline),
         _ => None,
@@ -232,17 +232,17 @@ fn outcome(lives: &[Life]) -> Outcome {
     cut.or(failed).unwrap_or(Outcome::Complete)
 }
 
-fn notes(spec: &TrialSpec, strangers_count: u64, lives: &[Life], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
+fn notes(spec: &TrialSpec, strangers_count: u64, results: &[ConnectionResult], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
     let mut notes = load::options::Requested::new(&spec.socket, spec.role).notes();
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
     }
-    let zero_copy = || lives.iter().filter_map(|life| life.zero_copy);
+    let zero_copy = || results.iter().filter_map(|result| result.zero_copy);
     let count = zero_copy().map(|sends| sends.copied_count).sum();
     if count > 0 {
         notes.push(Note::ZeroCopyCopied { count, sent_count: zero_copy().map(|sends| sends.sent_count).sum() });
     }
-    let unstamped_count = lives.iter().map(|life| life.unstamped_count).sum();
+    let unstamped_count = results.iter().map(|result| result.unstamped_count).sum();
     if unstamped_count > 0 {
         notes.push(Note::NoKernelStamps { count: unstamped_count });
     }

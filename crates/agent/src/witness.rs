@@ -11,7 +11,7 @@ use crate::segment_log::LeftOut;
 
 /// Connections that are watched one by one at most: what is kept of each takes 2 KB that cannot be
 /// swapped, and beyond it they no longer come to one port.
-const MOST_CONNECTIONS: u32 = 10_000;
+const MAX_CONNECTIONS: u32 = 10_000;
 
 /// Keeps loaded programs from trial to trial: loading takes longer than a short trial.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub struct Witness {
 
 /// Why the trial's connections cannot be watched one by one, when they cannot.
 fn only_cpus(spec: &TrialSpec) -> Option<&'static str> {
-    if spec.connections_count > MOST_CONNECTIONS {
+    if spec.connections_count > MAX_CONNECTIONS {
         return Some("of more than 10,000 connections only the CPUs' soft interrupts are watched");
     }
     let workload = spec.workload.as_ref()?;
@@ -160,7 +160,8 @@ impl Witness {
         let (logged_events_count, lost_events_count) = watch.log().map(|log| counted(&log)).unwrap_or_default();
         let (logged_calls_count, lost_calls_count) = watch.calls().map(|log| counted(&log)).unwrap_or_default();
         let refused = watch.refused_count();
-        let crowded = (refused > 0).then(|| format!("{refused} segments of strangers' connections, or of the trial's, found no room"));
+        let crowded =
+            (refused > 0).then(|| format!("{refused} segments of unauthenticated peers' connections, or of the trial's, found no room"));
         EvidenceReport {
             asked: self.asked,
             got: watch.level(),

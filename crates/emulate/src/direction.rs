@@ -1,11 +1,11 @@
 //! One direction of a path.
 
-use crate::chance::{Decision, Stream};
 use crate::flights::{Flights, Item};
 use crate::ledger::{Ledger, Tally};
 use crate::packet::{Cause, Loss, Packet, PacketKind, Release};
 use crate::queue::cross::Cross;
 use crate::queue::{Arriving, Bottleneck, Exit};
+use crate::rng::{Decision, Stream};
 use crate::station::delay::DelayLine;
 use crate::station::loss::LossModel;
 use crate::station::thinning::Thinning;

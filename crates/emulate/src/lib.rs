@@ -16,7 +16,7 @@
 //! - `queue`: the queue of the bottleneck: drop-tail and RED decide when a packet arrives, `CoDel` when
 //!   it is about to be sent; cross traffic fills it.
 //! - [`ledger`]: counts of every interval, for the record.
-//! - [`chance`]: a random stream for each kind of decision.
+//! - [`rng`]: a random stream for each kind of decision.
 //!
 //! Not modeled, and who would notice: an access link (the packets of a super-segment arrive at one
 //! instant, as they do behind a veth; a queue of few packets overflows earlier than behind a paced
@@ -24,13 +24,13 @@
 //! frames on a cable at 1514 bytes), several queues by flow (no fair queueing), and a processing time of
 //! the bottleneck (a real router's first packet takes some µs).
 
-pub mod chance;
 mod direction;
 mod flights;
 pub mod ledger;
 pub mod packet;
 mod path;
 mod queue;
+pub mod rng;
 mod station;
 
 pub use direction::Direction;

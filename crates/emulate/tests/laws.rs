@@ -173,7 +173,7 @@ proptest! {
         }
     }
 
-    /// Switching on one kind of chance does not change what another decides.
+    /// Switching on one kind of random decision does not change what another decides.
     #[test]
     fn decisions_have_streams_of_their_own(seed in any::<u64>(), packets in any_packets()) {
         let loss = schema::path::LossSpec::Random { probability_per_billion: 100_000_000 };

@@ -8,8 +8,8 @@ use workload::pace::Pace;
 use workload::schedule::Turn;
 use workload::stream::Transfer;
 
+use crate::connection_result::Cut;
 use crate::counter::Counter;
-use crate::life::Cut;
 use crate::thread::sleep_until;
 
 /// Everything a connection's thread needs.

@@ -24,12 +24,12 @@ impl FlowCounter {
         match self {
             FlowCounter::None => Counts::default(),
             FlowCounter::Own(counter) => counter.read(),
-            FlowCounter::Shared(ledger, position) => ledger.strands[*position as usize].read(),
+            FlowCounter::Shared(ledger, position) => ledger.users[*position as usize].read(),
         }
     }
 }
 
-/// A connection or strand under load, as the sampler sees it.
+/// A connection or user under load, as the sampler sees it.
 #[derive(Debug)]
 pub struct Flow {
     /// Number of the connection.

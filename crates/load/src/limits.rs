@@ -9,12 +9,12 @@ use std::io;
 
 use crate::LoadError;
 
-/// Open files beside those of connections: the pipe, the probes, strangers.
+/// Open files beside those of connections: the pipe, the probes, unauthenticated peers.
 const SPARE_FILES: u64 = 64;
 /// Peers without a token that are kept waiting, whatever is left.
-const LEAST_PENDING: u64 = 16;
+const MIN_PENDING: u64 = 16;
 /// Most of them, over all ports: more than the connecting end ever has under way.
-const MOST_PENDING: u64 = 2048;
+const MAX_PENDING: u64 = 2048;
 /// Open files of a connection that a thread carries: its socket, and two to watch the thread.
 const FILES_A_THREAD: u64 = 3;
 /// Open files more where it executes a workload: what it waits for, and what wakes it.
@@ -38,7 +38,7 @@ pub fn pending_room(spec: &TrialSpec) -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
     let left = limit.saturating_sub(open).saturating_sub(files_of(spec));
-    usize::try_from(left.clamp(LEAST_PENDING, MOST_PENDING)).unwrap_or(usize::MAX)
+    usize::try_from(left.clamp(MIN_PENDING, MAX_PENDING)).unwrap_or(usize::MAX)
 }
 
 /// Open files that a trial takes at this end, and some to spare.

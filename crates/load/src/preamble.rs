@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The welcome is as long, and all of it the same byte. A peer that does not send a preamble in
-//! time is a stranger: dropped and counted.
+//! time is an unauthenticated peer: dropped and counted.
 //!
 //! A connection that a workload opens while it runs sends its payload right behind a preamble of
 //! another magic, and is not welcomed: a round trip would be part of what is measured.
@@ -16,11 +16,11 @@
 //! ```text
 //!  0       4              8                         40             44
 //!  +-------+--------------+--------------------------+--------------+
-//!  | "WPDL"| strand (be32)| token (32 bytes)         | ordinal(be32)|
+//!  | "WPDL"| user (be32)| token (32 bytes)         | ordinal(be32)|
 //!  +-------+--------------+--------------------------+--------------+
 //! ```
 //!
-//! The ordinal counts the strand's connects, from 0.
+//! The ordinal counts the user's connects, from 0.
 //!
 //! Why the padding. Linux opens a window without scaling again only when it can grow by a whole
 //! segment of the size last received, and then to a multiple of that size
@@ -31,14 +31,14 @@
 use schema::trial::SocketSpec;
 
 /// Shortest preamble.
-pub(crate) const LEAST_BYTES: usize = 40;
+pub(crate) const MIN_BYTES: usize = 40;
 /// Longest: one segment on any path of today.
-pub(crate) const MOST_BYTES: usize = 1_200;
+pub(crate) const MAX_BYTES: usize = 1_200;
 /// Segment size a receiver assumes before it has seen one (`TCP_MSS_DEFAULT`, RFC 9293 3.7.1);
 /// a shorter preamble does not count as a segment of full size.
 const ASSUMED_SEGMENT_BYTES: usize = 536;
 /// Largest window that is announced without scaling.
-const MOST_UNSCALED_BYTES: usize = 65_535;
+const MAX_UNSCALED_BYTES: usize = 65_535;
 /// What a welcome is made of.
 pub const WELCOME: u8 = b'+';
 
@@ -50,11 +50,11 @@ pub const LATER_BYTES: usize = 44;
 /// Length of preamble and welcome in bytes; both ends know it from the trial's window.
 pub fn length(spec: &SocketSpec) -> usize {
     match spec.window_bytes.map(|bytes| bytes as usize) {
-        Some(window) if window <= MOST_UNSCALED_BYTES => {
-            let least = ASSUMED_SEGMENT_BYTES.min(window / 2).max(LEAST_BYTES);
-            (least..=MOST_BYTES.min(window)).rev().find(|length| window % length == 0).unwrap_or(least)
+        Some(window) if window <= MAX_UNSCALED_BYTES => {
+            let least = ASSUMED_SEGMENT_BYTES.min(window / 2).max(MIN_BYTES);
+            (least..=MAX_BYTES.min(window)).rev().find(|length| window % length == 0).unwrap_or(least)
         }
-        _ => LEAST_BYTES,
+        _ => MIN_BYTES,
     }
 }
 
@@ -78,7 +78,7 @@ impl Token {
         Some(Self(token))
     }
 
-    /// Compares without a data-dependent exit, so that the time tells a stranger nothing.
+    /// Compares without a data-dependent exit, so that the time tells an unauthenticated peer nothing.
     fn matches(&self, other: &[u8]) -> bool {
         other.len() == self.0.len() && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
@@ -90,31 +90,31 @@ pub fn encode(token: &Token, number: u32, length: usize) -> Vec<u8> {
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&number.to_be_bytes());
     bytes.extend_from_slice(&token.0);
-    bytes.resize(length.max(LEAST_BYTES), 0);
+    bytes.resize(length.max(MIN_BYTES), 0);
     bytes
 }
 
-/// The connection's number, or `None` for a stranger. `bytes` is a whole preamble.
+/// The connection's number, or `None` for an unauthenticated peer. `bytes` is a whole preamble.
 pub fn decode(token: &Token, bytes: &[u8]) -> Option<u32> {
-    let known = bytes.len() >= LEAST_BYTES && bytes[..4] == MAGIC && token.matches(&bytes[8..LEAST_BYTES]);
+    let known = bytes.len() >= MIN_BYTES && bytes[..4] == MAGIC && token.matches(&bytes[8..MIN_BYTES]);
     known.then(|| u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]))
 }
 
-/// The preamble of the `ordinal`th connection that a strand opens while the load runs.
-pub fn encode_later(token: &Token, strand: u32, ordinal: u32) -> [u8; LATER_BYTES] {
+/// The preamble of the `ordinal`th connection that a user opens while the load runs.
+pub fn encode_later(token: &Token, user: u32, ordinal: u32) -> [u8; LATER_BYTES] {
     let mut bytes = [0; LATER_BYTES];
     bytes[..4].copy_from_slice(&LATER_MAGIC);
-    bytes[4..8].copy_from_slice(&strand.to_be_bytes());
-    bytes[8..LEAST_BYTES].copy_from_slice(&token.0);
-    bytes[LEAST_BYTES..].copy_from_slice(&ordinal.to_be_bytes());
+    bytes[4..8].copy_from_slice(&user.to_be_bytes());
+    bytes[8..MIN_BYTES].copy_from_slice(&token.0);
+    bytes[MIN_BYTES..].copy_from_slice(&ordinal.to_be_bytes());
     bytes
 }
 
-/// Strand and ordinal, or `None` for a stranger. `bytes` is a whole preamble.
+/// Virtual user and ordinal, or `None` for an unauthenticated peer. `bytes` is a whole preamble.
 pub fn decode_later(token: &Token, bytes: &[u8; LATER_BYTES]) -> Option<(u32, u32)> {
-    let known = bytes[..4] == LATER_MAGIC && token.matches(&bytes[8..LEAST_BYTES]);
+    let known = bytes[..4] == LATER_MAGIC && token.matches(&bytes[8..MIN_BYTES]);
     let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    known.then(|| (number(4), number(LEAST_BYTES)))
+    known.then(|| (number(4), number(MIN_BYTES)))
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_later_connection_is_known_by_strand_and_ordinal() {
+    fn a_later_connection_is_known_by_user_and_ordinal() {
         let token = Token::parse(&"5a".repeat(32)).expect("64 digits");
         let mut bytes = encode_later(&token, 70_000, 3);
         assert_eq!(decode_later(&token, &bytes), Some((70_000, 3)));
@@ -149,8 +149,8 @@ mod tests {
         for window in [4096, 8192, 16384, 24576, 32768, 40960, 52428] {
             let length = length(&SocketSpec { window_bytes: Some(window), ..SocketSpec::default() });
             assert_eq!(window as usize % length, 0, "{window}");
-            assert!((ASSUMED_SEGMENT_BYTES..=MOST_BYTES).contains(&length), "{window}: {length}");
+            assert!((ASSUMED_SEGMENT_BYTES..=MAX_BYTES).contains(&length), "{window}: {length}");
         }
-        assert_eq!(length(&SocketSpec::default()), LEAST_BYTES);
+        assert_eq!(length(&SocketSpec::default()), MIN_BYTES);
     }
 }

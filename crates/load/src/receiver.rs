@@ -4,65 +4,65 @@ use probe::clock::mono_ns;
 use schema::trial::Role;
 use std::io::{self, ErrorKind};
 
-use crate::carrier::Carrier;
+use crate::connection_result::{ConnectionResult, Ended};
 use crate::control::Task;
 use crate::counter::Counts;
-use crate::life::{Ended, Life};
+use crate::transport::StreamTransport;
 
 /// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
-pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8]) -> Life {
-    let mut life = Life::new(task.number);
-    let read = carrier.begin(Role::Receiver, buffer).and_then(|()| read_all(task, carrier, buffer, &mut life));
-    let ended = read.and_then(|()| confirm(task, carrier, &life));
+pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8]) -> ConnectionResult {
+    let mut result = ConnectionResult::new(task.number);
+    let read = transport.begin(Role::Receiver, buffer).and_then(|()| read_all(task, transport, buffer, &mut result));
+    let ended = read.and_then(|()| confirm(task, transport, &result));
     if ended.is_err() {
         // The sender waits for a count that will not come.
-        carrier.abandon();
+        transport.abandon();
     }
-    life.other_calls_count = carrier.other_calls_count();
-    life.ended = match (task.control.cut(), ended) {
+    result.other_calls_count = transport.other_calls_count();
+    result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
         (None, Err(error)) => Ended::Failed(format!("receiving on connection {}: {error}", task.number)),
     };
-    life
+    result
 }
 
-fn read_all(task: &mut Task, carrier: &mut impl Carrier, buffer: &mut [u8], life: &mut Life) -> io::Result<()> {
+fn read_all(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8], result: &mut ConnectionResult) -> io::Result<()> {
     let ask = buffer.len();
     let reply = vec![0; task.exchange.reply_bytes()];
     loop {
-        let moved = match carrier.read(buffer) {
+        let moved = match transport.read(buffer) {
             Ok(0) => break,
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => continue,
             Err(error) => return Err(error),
         };
-        if life.calls_count == 0 {
-            life.first_call_mono_ns = Some(mono_ns());
+        if result.calls_count == 0 {
+            result.first_call_mono_ns = Some(mono_ns());
         }
-        life.payload_bytes += moved as u64;
-        life.calls_count += 1;
-        life.short_calls_count += u64::from(moved < ask);
-        task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        result.payload_bytes += moved as u64;
+        result.calls_count += 1;
+        result.short_calls_count += u64::from(moved < ask);
+        task.counter.show(Counts { payload_bytes: result.payload_bytes, calls_count: result.calls_count });
         task.transfer.on_moved(moved);
         if let Some(reply_bytes) = task.exchange.on_moved(moved) {
-            write_all(task, carrier, &reply[..reply_bytes])?;
+            write_all(task, transport, &reply[..reply_bytes])?;
         }
         // The end of a counted transfer is its last payload byte, not the FIN behind it.
-        if task.transfer.is_complete() && life.last_call_mono_ns.is_none() {
-            life.last_call_mono_ns = Some(mono_ns());
+        if task.transfer.is_complete() && result.last_call_mono_ns.is_none() {
+            result.last_call_mono_ns = Some(mono_ns());
         }
     }
-    if life.last_call_mono_ns.is_none() && life.calls_count > 0 {
-        life.last_call_mono_ns = Some(mono_ns());
+    if result.last_call_mono_ns.is_none() && result.calls_count > 0 {
+        result.last_call_mono_ns = Some(mono_ns());
     }
     Ok(())
 }
 
 /// Sends all of a reply.
-fn write_all(task: &Task, carrier: &mut impl Carrier, mut bytes: &[u8]) -> io::Result<()> {
+fn write_all(task: &Task, transport: &mut impl StreamTransport, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match carrier.write(bytes) {
+        match transport.write(bytes) {
             Ok(taken) => bytes = &bytes[taken..],
             Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => {}
             Err(error) => return Err(error),
@@ -72,14 +72,14 @@ fn write_all(task: &Task, carrier: &mut impl Carrier, mut bytes: &[u8]) -> io::R
 }
 
 /// Checks that the stream did not end early, and tells the sender the count.
-fn confirm(task: &Task, carrier: &mut impl Carrier, life: &Life) -> io::Result<()> {
+fn confirm(task: &Task, transport: &mut impl StreamTransport, result: &ConnectionResult) -> io::Result<()> {
     let early = match task.planned_bytes {
-        Some(planned) => life.payload_bytes < planned,
+        Some(planned) => result.payload_bytes < planned,
         None => !task.control.has_run_for(task.least_ns),
     };
     if early {
-        let text = format!("the sender closed early, after {} bytes", life.payload_bytes);
+        let text = format!("the sender closed early, after {} bytes", result.payload_bytes);
         return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
     }
-    carrier.report(life.payload_bytes)
+    transport.report(result.payload_bytes)
 }

@@ -20,10 +20,7 @@ use workload::pace::Pace;
 use workload::schedule::Turn;
 use workload::stream::Transfer;
 
-use crate::carrier::quic::{QuicCarrier, QuicView};
-use crate::carrier::socket::SocketCarrier;
-use crate::carrier::udt::UdtCarrier;
-use crate::carrier::{Carrier, Watched};
+use crate::connection_result::{ConnectionResult, Cut, Ended};
 use crate::control::{Control, Task};
 use crate::counter::Counter;
 use crate::datagrams::{self, Ready, agreement};
@@ -32,10 +29,13 @@ use crate::engine::connections::Openings;
 use crate::engine::ledger::{Latencies, Ledger, SharedLatencies};
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
-use crate::life::{Cut, Ended, Life};
 use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
 use crate::outlet::pattern;
 use crate::thread::{account, pin_this_thread};
+use crate::transport::quic::{QuicTransport, QuicView};
+use crate::transport::socket::SocketTransport;
+use crate::transport::udt::UdtTransport;
+use crate::transport::{StreamTransport, Watched};
 use crate::{LoadError, receiver, sender};
 
 /// A load under way.
@@ -67,15 +67,15 @@ pub struct Load {
 
 /// How a thread of the load ended.
 struct ThreadEnd {
-    lives: Vec<Life>,
+    results: Vec<ConnectionResult>,
     account: Option<(u64, ThreadSample)>,
 }
 
 /// How a load ended.
 #[derive(Debug, Default)]
 pub struct Ends {
-    /// Every connection's life, in the order of the numbers.
-    pub lives: Vec<Life>,
+    /// Every connection's result, in the order of the numbers.
+    pub results: Vec<ConnectionResult>,
     /// What each thread had used up when it ended, and when that was on CLOCK_MONOTONIC in ns.
     pub accounts: Vec<Option<(u64, ThreadSample)>>,
     /// With a workload: the latencies of all transactions.
@@ -84,13 +84,13 @@ pub struct Ends {
 
 /// Lets another thread end a load at any time.
 #[derive(Clone)]
-pub struct Cutter {
+pub struct AbortHandle {
     control: Arc<Control>,
     sockets: Vec<Arc<Socket>>,
     wakers: Option<Wakers>,
 }
 
-impl Cutter {
+impl AbortHandle {
     /// Ends all connections at once: calls that block return. What the kernel still holds unsent
     /// is thrown away.
     pub fn cut(&self, cut: Cut) {
@@ -155,8 +155,8 @@ impl Load {
             let control = Arc::clone(&self.control);
             self.spawn(format!("load-{position}"), pin_cpus, done.clone(), move || {
                 let start_mono_ns = control.await_start();
-                let lives = worker.run(start_mono_ns);
-                ThreadEnd { lives, account: None }
+                let results = worker.run(start_mono_ns);
+                ThreadEnd { results, account: None }
             })?;
         }
         self.await_threads()
@@ -178,11 +178,11 @@ impl Load {
             let (role, source, control) = (spec.role, Arc::clone(&source), Arc::clone(&self.control));
             self.spawn(format!("{}-{}", role.name(), task.number), spec.pin_cpus.clone(), done.clone(), move || {
                 control.await_start();
-                let life = match role {
+                let result = match role {
                     Role::Sender => datagrams::sender::carry(&mut task, &source),
                     Role::Receiver => datagrams::receiver::carry(&mut task),
                 };
-                ThreadEnd { lives: vec![life], account: None }
+                ThreadEnd { results: vec![result], account: None }
             })?;
         }
         self.await_threads()
@@ -219,7 +219,7 @@ impl Load {
                 let is_pinned = pinned.is_ok();
                 let _ = ready_sender.send(pinned.map(|()| u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or(0)));
                 if !is_pinned {
-                    return ThreadEnd { lives: Vec::new(), account: None };
+                    return ThreadEnd { results: Vec::new(), account: None };
                 }
                 let mut end = carry();
                 end.account = account();
@@ -253,24 +253,24 @@ impl Load {
         let source: Arc<[u8]> = pattern(longest.unwrap_or(0)).into();
         for Connection { number, socket, times } in opened.connections {
             let socket = Arc::new(socket);
-            let carrier = SocketCarrier::new(Arc::clone(&socket), &spec.of_connection(number));
-            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, carrier, &source, done)?;
+            let transport = SocketTransport::new(Arc::clone(&socket), &spec.of_connection(number));
+            self.add(spec, Flow { socket: Some(socket), ..Flow::new(number, times) }, transport, &source, done)?;
         }
         if let (Some(conductor), false) = (opened.conductor, opened.over_udt.is_empty()) {
             let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
             let mut inboxes: BTreeMap<u32, _> = (0..).zip(inboxes).collect();
             for UdtConnection { number, view, times } in opened.over_udt {
                 let Some(inbox) = inboxes.remove(&number) else { continue };
-                let carrier = UdtCarrier::new(number, Arc::clone(&view), spec, Arc::clone(&self.control), Arc::clone(&teller), inbox);
+                let transport = UdtTransport::new(number, Arc::clone(&view), spec, Arc::clone(&self.control), Arc::clone(&teller), inbox);
                 self.watched.insert(number, view);
-                self.add(spec, Flow::new(number, times), carrier, &source, done)?;
+                self.add(spec, Flow::new(number, times), transport, &source, done)?;
             }
         }
         for QuicConnection { number, line, times } in opened.over_quic {
             let asked = controller_of(spec, number);
             self.watched.insert(number, Arc::new(QuicView::new(&line, asked.as_deref())));
-            let carrier = QuicCarrier::new(line, Arc::clone(&self.control));
-            self.add(spec, Flow::new(number, times), carrier, &source, done)?;
+            let transport = QuicTransport::new(line, Arc::clone(&self.control));
+            self.add(spec, Flow::new(number, times), transport, &source, done)?;
         }
         self.flows.sort_by_key(|flow| flow.number);
         self.await_threads()?;
@@ -284,7 +284,7 @@ impl Load {
         &mut self,
         spec: &TrialSpec,
         flow: Flow,
-        mut carrier: impl Carrier + Send + 'static,
+        mut transport: impl StreamTransport + Send + 'static,
         source: &Arc<[u8]>,
         done: &Sender<()>,
     ) -> Result<(), LoadError> {
@@ -311,11 +311,11 @@ impl Load {
         let thread = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.spawn(format!("{}-{}", spec.role.name(), flow.number), spec.pin_cpus.clone(), done.clone(), move || {
             task.begin_mono_ns = task.control.await_start();
-            let life = match role {
-                Role::Sender => sender::carry(&mut task, &mut carrier, &source[..length]),
-                Role::Receiver => receiver::carry(&mut task, &mut carrier, &mut source[..length].to_vec()),
+            let result = match role {
+                Role::Sender => sender::carry(&mut task, &mut transport, &source[..length]),
+                Role::Receiver => receiver::carry(&mut task, &mut transport, &mut source[..length].to_vec()),
             };
-            ThreadEnd { lives: vec![life], account: None }
+            ThreadEnd { results: vec![result], account: None }
         })?;
         self.flows.push(Flow { counter: FlowCounter::Own(counter), thread, ..flow });
         Ok(())
@@ -329,13 +329,13 @@ impl Load {
 
     /// Connections without the token that came while the workload ran, and were dropped.
     pub fn strangers_count(&self) -> u64 {
-        self.openings.as_ref().map_or(0, |openings| openings.strangers.load(Ordering::Relaxed))
+        self.openings.as_ref().map_or(0, |openings| openings.unauthenticated.load(Ordering::Relaxed))
     }
 
     /// A handle that ends the load from another thread.
-    pub fn cutter(&self) -> Cutter {
+    pub fn abort_handle(&self) -> AbortHandle {
         let sockets = self.flows.iter().filter_map(|flow| flow.socket.clone()).collect();
-        Cutter { control: Arc::clone(&self.control), sockets, wakers: self.wakers.clone() }
+        AbortHandle { control: Arc::clone(&self.control), sockets, wakers: self.wakers.clone() }
     }
 
     /// Ends a timed load in order: senders finish their call and close their direction.
@@ -364,8 +364,8 @@ impl Load {
     pub fn join(&mut self) -> Ends {
         let mut ends = Ends::default();
         for worker in std::mem::take(&mut self.workers) {
-            let end = worker.join().unwrap_or(ThreadEnd { lives: Vec::new(), account: None });
-            ends.lives.extend(end.lives);
+            let end = worker.join().unwrap_or(ThreadEnd { results: Vec::new(), account: None });
+            ends.results.extend(end.results);
             ends.accounts.push(end.account);
         }
         let recorded = self.latencies.iter().map(|latencies| std::mem::take(&mut *latencies.lock()));
@@ -373,11 +373,17 @@ impl Load {
             merged.merge(latencies);
             merged
         });
-        ends.lives.sort_by_key(|life| life.number);
-        let broken = |number| Life { ended: Ended::Failed("the connection's thread panicked".to_owned()), ..Life::new(number) };
-        let mut lives = std::mem::take(&mut ends.lives).into_iter().peekable();
-        ends.lives =
-            self.flows.iter().map(|flow| lives.next_if(|life| life.number == flow.number).unwrap_or_else(|| broken(flow.number))).collect();
+        ends.results.sort_by_key(|result| result.number);
+        let broken = |number| ConnectionResult {
+            ended: Ended::Failed("the connection's thread panicked".to_owned()),
+            ..ConnectionResult::new(number)
+        };
+        let mut results = std::mem::take(&mut ends.results).into_iter().peekable();
+        ends.results = self
+            .flows
+            .iter()
+            .map(|flow| results.next_if(|result| result.number == flow.number).unwrap_or_else(|| broken(flow.number)))
+            .collect();
         ends
     }
 }
@@ -386,7 +392,7 @@ impl Drop for Load {
     /// A load that nobody waited for is cut, so that no thread of it stays behind.
     fn drop(&mut self) {
         if !self.workers.is_empty() {
-            self.cutter().cut(Cut::Aborted);
+            self.abort_handle().cut(Cut::Aborted);
         }
     }
 }

@@ -5,10 +5,10 @@ use schema::trial::Role;
 use std::io::{self, ErrorKind};
 use workload::schedule::Due;
 
-use crate::carrier::Carrier;
+use crate::connection_result::{ConnectionResult, Ended};
 use crate::control::Task;
 use crate::counter::Counts;
-use crate::life::{Ended, Life};
+use crate::transport::StreamTransport;
 
 /// Bytes of a reply that are read at a time.
 const REPLY_PIECE_BYTES: usize = 64 << 10;
@@ -17,54 +17,54 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
-pub(crate) fn carry(task: &mut Task, carrier: &mut impl Carrier, source: &[u8]) -> Life {
-    let mut life = Life::new(task.number);
+pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8]) -> ConnectionResult {
+    let mut result = ConnectionResult::new(task.number);
     if let Some(Due::At(start_ns)) = due(task) {
-        await_turn(task, carrier, task.begin_mono_ns.saturating_add(start_ns));
+        await_turn(task, transport, task.begin_mono_ns.saturating_add(start_ns));
     }
-    life.first_call_mono_ns = Some(mono_ns());
-    let written = carrier.begin(Role::Sender, source).and_then(|()| {
-        write_all(task, carrier, source, &mut life)?;
-        life.zero_copy = carrier.let_go()?;
+    result.first_call_mono_ns = Some(mono_ns());
+    let written = transport.begin(Role::Sender, source).and_then(|()| {
+        write_all(task, transport, source, &mut result)?;
+        result.zero_copy = transport.let_go()?;
         Ok(())
     });
-    life.last_call_mono_ns = Some(mono_ns());
-    let ended = written.and_then(|()| confirm(carrier, life.payload_bytes));
-    life.other_calls_count = carrier.other_calls_count();
-    life.ended = match (task.control.cut(), ended) {
+    result.last_call_mono_ns = Some(mono_ns());
+    let ended = written.and_then(|()| confirm(transport, result.payload_bytes));
+    result.other_calls_count = transport.other_calls_count();
+    result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
         (None, Err(error)) => Ended::Failed(format!("sending on connection {}: {error}", task.number)),
     };
-    life
+    result
 }
 
-fn write_all(task: &mut Task, carrier: &mut impl Carrier, source: &[u8], life: &mut Life) -> io::Result<()> {
+fn write_all(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8], result: &mut ConnectionResult) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     let start_mono_ns = mono_ns();
     loop {
         if let Some(pace) = task.pace {
             let stop_mono_ns = task.turn.map_or(u64::MAX, |turn| task.begin_mono_ns.saturating_add(turn.stop_ns));
-            await_turn(task, carrier, start_mono_ns.saturating_add(pace.due_ns(life.payload_bytes)).min(stop_mono_ns));
+            await_turn(task, transport, start_mono_ns.saturating_add(pace.due_ns(result.payload_bytes)).min(stop_mono_ns));
         }
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() || due(task) == Some(Due::Over) {
             return Ok(());
         }
-        let moved = match carrier.write(&source[..ask]) {
+        let moved = match transport.write(&source[..ask]) {
             Ok(moved) => moved,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        life.payload_bytes += moved as u64;
-        life.calls_count += 1;
-        life.short_calls_count += u64::from(moved < ask);
-        task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+        result.payload_bytes += moved as u64;
+        result.calls_count += 1;
+        result.short_calls_count += u64::from(moved < ask);
+        task.counter.show(Counts { payload_bytes: result.payload_bytes, calls_count: result.calls_count });
         task.transfer.on_moved(moved);
         if let Some(mut reply_bytes) = task.exchange.on_moved(moved) {
             while reply_bytes > 0 {
                 let length = reply_bytes.min(reply.len());
-                reply_bytes -= read_some(task, carrier, &mut reply[..length])?;
+                reply_bytes -= read_some(task, transport, &mut reply[..length])?;
             }
         }
     }
@@ -76,18 +76,18 @@ fn due(task: &Task) -> Option<Due> {
 }
 
 /// Waits until a write is due, looking for the end of the load all the while.
-fn await_turn(task: &Task, carrier: &mut impl Carrier, due_mono_ns: u64) {
+fn await_turn(task: &Task, transport: &mut impl StreamTransport, due_mono_ns: u64) {
     let mut now = mono_ns();
     while now < due_mono_ns && !task.control.is_stopped() {
-        carrier.pause_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
+        transport.pause_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
         now = mono_ns();
     }
 }
 
 /// Reads a piece of a reply; the end of the stream is an error there.
-fn read_some(task: &Task, carrier: &mut impl Carrier, piece: &mut [u8]) -> io::Result<usize> {
+fn read_some(task: &Task, transport: &mut impl StreamTransport, piece: &mut [u8]) -> io::Result<usize> {
     loop {
-        match carrier.read(piece) {
+        match transport.read(piece) {
             Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the receiver closed before its reply")),
             Err(error) if error.kind() == ErrorKind::Interrupted && task.control.cut().is_none() => {}
             read => return read,
@@ -96,8 +96,8 @@ fn read_some(task: &Task, carrier: &mut impl Carrier, piece: &mut [u8]) -> io::R
 }
 
 /// Closes the direction and waits for the receiver's count of the payload.
-fn confirm(carrier: &mut impl Carrier, sent_bytes: u64) -> io::Result<()> {
-    let received_bytes = carrier.finish(sent_bytes)?;
+fn confirm(transport: &mut impl StreamTransport, sent_bytes: u64) -> io::Result<()> {
+    let received_bytes = transport.finish(sent_bytes)?;
     if received_bytes == sent_bytes {
         Ok(())
     } else {

@@ -4,16 +4,16 @@ use schema::path::{PathAudit, PathImplementation, PathSpec};
 use schema::testbed::{TestbedMiddle, TestbedSpec};
 
 use crate::error::PathError;
-use crate::middle::Middle;
 use crate::netem::{self, Netem};
 use crate::netns::Netns;
+use crate::path_namespace::PathNamespace;
 use crate::router;
 
 /// What carries the path of a testbed.
 #[derive(Debug)]
 pub(crate) enum Carriage {
     /// The router in user space.
-    Router(Middle),
+    Router(PathNamespace),
     /// The kernel's queueing disciplines.
     Netem(Box<Netem>),
 }
@@ -46,20 +46,20 @@ impl Carried {
 }
 
 impl Carriage {
-    /// Makes the middle of the testbed. The ends' devices are not up yet.
+    /// Makes the path namespace of the testbed. The ends' devices are not up yet.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn build(near: &Netns, far: &Netns, spec: &TestbedSpec, implementation: PathImplementation) -> Result<Self, PathError> {
         match implementation {
             PathImplementation::Auto | PathImplementation::Router => {
-                Middle::build(near, far, spec.mtu_bytes, spec.path_cpu).map(Self::Router)
+                PathNamespace::build(near, far, spec.mtu_bytes, spec.path_cpu).map(Self::Router)
             }
             PathImplementation::Netem => Netem::build(near, far, spec).map(|netem| Self::Netem(Box::new(netem))),
         }
     }
 
-    /// Waits until the middle passes packets, which it does when the ends' devices are up too.
+    /// Waits until the path namespace passes packets, which it does when the ends' devices are up too.
     ///
     /// # Errors
     /// It does not.
@@ -113,7 +113,7 @@ impl Carriage {
         }
     }
 
-    /// Packets that the middle's devices dropped since they exist.
+    /// Packets that the path namespace's devices dropped since they exist.
     ///
     /// # Errors
     /// The devices are gone.

@@ -1,4 +1,4 @@
-//! The two ends and the middle: names, devices, addresses.
+//! The two hosts and the path namespace: names, devices, addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,9 +11,9 @@ pub(crate) struct Plug {
     pub hardware: [u8; 6],
 }
 
-/// The middle's device towards the near end, on a testbed with a path.
+/// The path namespace's device towards the near end, on a testbed with a path.
 pub(crate) const TOWARDS_NEAR: Plug = Plug { device: "path-near", hardware: [0x02, 0x77, 0x70, 0, 0, 3] };
-/// The middle's device towards the far end.
+/// The path namespace's device towards the far end.
 pub(crate) const TOWARDS_FAR: Plug = Plug { device: "path-far", hardware: [0x02, 0x77, 0x70, 0, 0, 4] };
 
 /// Between the halves of a middle by netem, on the near end's side.

@@ -1,5 +1,5 @@
 //! The path between the two ends: the embedded testbed, two network namespaces joined by a veth
-//! pair, or with a third one in the middle that carries an emulated path ([`router`]),
+//! pair, or with a third one in the path namespace that carries an emulated path ([`router`]),
 //! or two through which the kernel carries it ([`netem`]).
 //!
 //! The namespaces are anonymous. Nothing is mounted under `/run/netns`; the process that called
@@ -17,10 +17,10 @@ mod enter;
 mod error;
 pub mod leftovers;
 mod link;
-mod middle;
 pub mod netem;
 mod netns;
 mod offload;
+mod path_namespace;
 pub mod router;
 mod settings;
 mod steering;

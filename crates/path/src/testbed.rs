@@ -13,7 +13,7 @@ use crate::carriage::{Carriage, Carried};
 use crate::ends::{End, FAR, IPV6_MTU_BYTES, NEAR};
 use crate::error::PathError;
 use crate::netns::Netns;
-use crate::{carry, cpus, link, middle, offload, settings, steering};
+use crate::{carry, cpus, link, offload, path_namespace, settings, steering};
 
 /// Least MTU of a veth, in bytes (RFC 791 section 3.2).
 const LOWEST_MTU_BYTES: u32 = 68;
@@ -66,10 +66,10 @@ impl Testbed {
     /// # Errors
     /// The testbed has no path, or the path cannot be carried.
     pub fn carry_path(&self, spec: &PathSpec, budget_ns: u64) -> Result<(), PathError> {
-        middle::check(spec, self.report.near.mtu_bytes)?;
+        path_namespace::check(spec, self.report.near.mtu_bytes)?;
         let asks_for_ecn = spec.forward.queue.ecn || spec.backward.queue.ecn;
         let host_buffers = settings::buffers()?;
-        let wanted_bytes = middle::buffer_bytes(spec);
+        let wanted_bytes = path_namespace::buffer_bytes(spec);
         self.pair.ends().into_iter().try_for_each(|(_, netns)| {
             netns.run(|| settings::apply_ecn(asks_for_ecn).and_then(|()| settings::apply_buffers(host_buffers, wanted_bytes)))
         })?;
@@ -191,8 +191,8 @@ fn check(spec: &TestbedSpec) -> Result<Steered, PathError> {
         return Err(PathError::MtuOutOfRange { mtu_bytes, lowest: LOWEST_MTU_BYTES, highest: HIGHEST_MTU_BYTES });
     }
     if let Some(path) = &spec.path {
-        middle::check(path, mtu_bytes)?;
-        middle::check_segments(path, spec)?;
+        path_namespace::check(path, mtu_bytes)?;
+        path_namespace::check_segments(path, spec)?;
     }
     let list = fs::read_to_string(CPUS_ONLINE).map_err(|error| PathError::system("list the CPUs online", error))?;
     let online = cpus::from_list(&list);

@@ -78,7 +78,7 @@ fn disciplines_are_the_bucket_s_queue() {
 }
 
 #[test]
-fn chance_lies_on_the_sender_s_device_with_a_seed_for_each() {
+fn random_loss_lies_on_the_sender_s_device_with_a_seed_for_each() {
     let bursts = LossSpec::GilbertElliott {
         good_to_bad_per_billion: 10_000_000,
         bad_to_good_per_billion: 500_000_000,

@@ -44,14 +44,14 @@ impl Identity {
         key.extend_from_slice(digest.finish().as_ref());
         let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(key.as_slice())).map_err(io::Error::other)?;
         let mut asked = CertificateParams::new([NAME.to_owned()]).map_err(io::Error::other)?;
-        // Nothing in it is drawn by chance, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).
+        // Nothing in it is random, and Ed25519 signs alike each time (RFC 8032 section 5.1.6).
         asked.serial_number = Some(SerialNumber::from(1u64));
         let certificate = asked.self_signed(&pair).map_err(io::Error::other)?.der().clone();
         let proof = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &[b"whyperf quic first packet", secret].concat());
         Ok(Self { key, certificate, proof })
     }
 
-    /// The destination of a connection's first packet, by which a listening end tells it from a stranger's before
+    /// The destination of a connection's first packet, by which a listening end tells it from an unauthenticated peer's before
     /// anything is computed or kept for it. `drawn` must differ from connection to connection.
     pub(crate) fn destination(&self, drawn: [u8; DRAWN_BYTES]) -> ConnectionId {
         ConnectionId::new(&[&drawn[..], &self.code(&drawn)].concat())

@@ -29,7 +29,7 @@ const RECEIVE_BYTES: usize = 65_536;
 /// Bytes handed to the kernel in one call at most.
 const SEND_BYTES: usize = 60_000;
 /// Where the send window follows the congestion window: what it is at least.
-const LEAST_SEND_WINDOW_BYTES: u64 = 512 << 10;
+const MIN_SEND_WINDOW_BYTES: u64 = 512 << 10;
 /// How often what others may see is made new.
 const SHOW_EVERY: Duration = Duration::from_millis(1);
 /// Buffers of the UDP socket that are asked for.
@@ -401,7 +401,7 @@ impl Line {
         }
         if self.follows_window {
             // As Linux holds TCP's send buffer (tcp_sndbuf_expand, net/ipv4/tcp_input.c).
-            let window = self.connection.stats().path.cwnd.saturating_mul(2).max(LEAST_SEND_WINDOW_BYTES);
+            let window = self.connection.stats().path.cwnd.saturating_mul(2).max(MIN_SEND_WINDOW_BYTES);
             self.connection.set_send_window(window);
         }
     }

@@ -118,12 +118,12 @@ fn who_does_not_know_the_secret_gets_no_connection() {
     let _turn = turn();
     let (mut listener, address) = listener();
     let another = Identity::of(b"another").expect("made");
-    let mut strangers: Vec<Line> = (0..8).map(|_| Line::connect(address, &another, &settings()).expect("socket")).collect();
+    let mut unauthenticated: Vec<Line> = (0..8).map(|_| Line::connect(address, &another, &settings()).expect("socket")).collect();
     let mut lines = Vec::new();
     let end = Instant::now() + PATIENCE;
     while listener.strangers_count() < 8 {
         assert!(Instant::now() < end, "their first packets do not come");
-        for stranger in &mut strangers {
+        for stranger in &mut unauthenticated {
             stranger.turn(Duration::from_millis(1)).expect("turn");
         }
         listener.take(address, &mut lines).expect("take");

@@ -198,7 +198,7 @@ pub struct TrialSpec {
     #[serde(default)]
     pub threads_count: u32,
     /// What the application does, as the near end does it; absent: the stream that the sizes above
-    /// describe. With a workload `connections_count` counts the strands of all groups.
+    /// describe. With a workload `connections_count` counts the users of all groups.
     #[serde(default)]
     pub workload: Option<Workload>,
     /// A stream of datagrams instead.

@@ -1,9 +1,9 @@
-//! What an application does, as data: groups of strands that execute transactions of operations.
+//! What an application does, as data: groups of users that execute transactions of operations.
 //!
 //! The near end executes a workload as it stands; the far end executes its mirror, in which a write
 //! is a read and a think is a pause of its own. Both draw random sizes from the same seed, so that
 //! each end knows what the other will send. The transactions of all groups begin together: number
-//! `n` begins when every strand has ended number `n - 1`.
+//! `n` begins when every user has ended number `n - 1`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,15 +20,15 @@ pub struct Workload {
     pub groups: Vec<Group>,
 }
 
-/// Strands that do the same.
+/// Virtual users that do the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// Name, unique in the workload.
     pub name: String,
-    /// Strands, each with connections of its own.
+    /// Virtual users, each with connections of its own.
     pub strands_count: u32,
-    /// Whether each strand's connection 0 is open before the start, so that setting it up is no part
+    /// Whether each user's connection 0 is open before the start, so that setting it up is no part
     /// of the measurement. Otherwise operations connect.
     pub is_connected: bool,
     /// One after another.
@@ -45,7 +45,7 @@ pub struct Transaction {
     pub repeat: Repeat,
     /// When each execution is to begin.
     pub arrivals: Arrivals,
-    /// Executions of a strand under way at the same time: more than one writes requests ahead of the
+    /// Executions of a user under way at the same time: more than one writes requests ahead of the
     /// replies (pipelining).
     pub outstanding_count: u32,
     /// In order.
@@ -56,7 +56,7 @@ pub struct Transaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Repeat {
-    /// This often by every strand; 0: never.
+    /// This often by every user; 0: never.
     Iterations {
         /// Executions.
         count: u64,
@@ -70,7 +70,7 @@ pub enum Repeat {
     Trial,
 }
 
-/// When the executions of a transaction are to begin, over all strands of the group.
+/// When the executions of a transaction are to begin, over all users of the group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
@@ -105,7 +105,7 @@ pub struct Step {
     pub can_fail: bool,
 }
 
-/// One thing an application does. `connection` names a connection of the strand.
+/// One thing an application does. `connection` names a connection of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
@@ -252,10 +252,10 @@ impl Transport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IoModel {
-    /// A thread a strand, in blocking calls.
+    /// A thread a user, in blocking calls.
     #[default]
     Blocking,
-    /// A few threads, each waiting for many strands in `epoll_wait(2)`.
+    /// A few threads, each waiting for many users in `epoll_wait(2)`.
     Epoll,
     /// A few threads, each with an `io_uring`.
     IoUring,

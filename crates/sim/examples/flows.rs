@@ -16,16 +16,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [host, window, call, changes @ ..] = arguments.as_slice() else {
         return Err("say HOST WINDOW CALL, e.g. sparc10+sba-200 16384 8192".into());
     };
-    let mut sheet = Library::shipped()?.resolve(host)?;
+    let mut profile = Library::shipped()?.resolve(host)?;
     for change in changes {
         let (key, number) = change.split_once('=').ok_or("a change is KEY=NUMBER")?;
-        sheet.set_number(key, number.parse()?)?;
+        profile.set_number(key, number.parse()?)?;
     }
     let (window, call_bytes) = (window.parse()?, call.parse()?);
     let mut sum = 0.0;
     for seed in 0..SEEDS {
-        let (writer, link) = machine::build(&sheet, window, Application::Writer { call_bytes, left_bytes: BYTES }, seed ^ 0x57)?;
-        let (reader, _) = machine::build(&sheet, window, Application::Reader { call_bytes, left_bytes: BYTES }, seed ^ 0x52)?;
+        let (writer, link) = machine::build(&profile, window, Application::Writer { call_bytes, left_bytes: BYTES }, seed ^ 0x57)?;
+        let (reader, _) = machine::build(&profile, window, Application::Reader { call_bytes, left_bytes: BYTES }, seed ^ 0x52)?;
         let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [writer, reader]);
         sum += outcome.goodput_bps(1) / 1e6;
         println!(

@@ -8,23 +8,23 @@
 //!   of any kind.
 //! - [`profile`]: host profiles as data.
 //! - [`application`]: what a process does next. [`process`]: what it is at. [`segment`]: what travels. [`link`]: the line.
-//! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`agenda`]: what is planned.
+//! - [`cpu`]: who may interrupt whom. [`cost`]: what a step costs. [`event_queue`]: what is planned.
 //! - [`log`]: what was sent. [`calls`]: what the processes called.
 
-pub mod agenda;
 pub mod application;
 pub mod calls;
-pub mod chance;
 pub mod coalescing;
 pub mod cost;
 pub mod cpu;
 pub mod end_system;
+pub mod event_queue;
 pub mod link;
 pub mod linux;
 pub mod log;
 pub mod machine;
 pub mod process;
 pub mod profile;
+pub mod rng;
 pub mod segment;
 pub mod solaris;
 pub mod sunos;

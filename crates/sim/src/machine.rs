@@ -4,7 +4,7 @@ use crate::application::{Application, Executed};
 use crate::calls::AtCall;
 use crate::end_system::{Arrival, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 use crate::link::LinkSpec;
-use crate::profile::{Refusal, Sheet};
+use crate::profile::{HostProfile, Refusal};
 use crate::time::Ps;
 use crate::{linux, solaris, sunos};
 
@@ -59,42 +59,47 @@ impl Buffers {
 ///
 /// # Errors
 /// What is wrong with the profile, by name, and a system that has no model.
-pub fn build(sheet: &Sheet, window_bytes: u32, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
-    build_with(sheet, &Buffers::all(window_bytes), application, seed)
+pub fn build(profile: &HostProfile, window_bytes: u32, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+    build_with(profile, &Buffers::all(window_bytes), application, seed)
 }
 
 /// A host from its profile, and the line that it is for.
 ///
 /// # Errors
 /// Those of [`build`].
-pub fn build_with(sheet: &Sheet, buffers: &Buffers, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
-    build_several(sheet, buffers, vec![application], seed)
+pub fn build_with(profile: &HostProfile, buffers: &Buffers, application: Application, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
+    build_several(profile, buffers, vec![application], seed)
 }
 
 /// A host from its profile with a connection for each process, and the line that it is for.
 ///
 /// # Errors
 /// Those of [`build`], and a system whose hosts have one connection here.
-pub fn build_several(sheet: &Sheet, buffers: &Buffers, applications: Vec<Application>, seed: u64) -> Result<(Machine, LinkSpec), Refusal> {
-    match sheet.system.as_str() {
+pub fn build_several(
+    profile: &HostProfile,
+    buffers: &Buffers,
+    applications: Vec<Application>,
+    seed: u64,
+) -> Result<(Machine, LinkSpec), Refusal> {
+    match profile.system.as_str() {
         "sunos-4.1" => {
-            let (spec, link) = sunos::profile::read(sheet, buffers.one_or(sunos::spec::DEFAULT_WINDOW_BYTES))?;
-            Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, only(sheet, applications)?, seed))), link))
+            let (spec, link) = sunos::profile::read(profile, buffers.one_or(sunos::spec::DEFAULT_WINDOW_BYTES))?;
+            Ok((Machine::Sunos(Box::new(sunos::host::Host::new(spec, only(profile, applications)?, seed))), link))
         }
         "linux" => {
-            let (spec, link) = linux::profile::read(sheet, buffers)?;
+            let (spec, link) = linux::profile::read(profile, buffers)?;
             Ok((Machine::Linux(Box::new(linux::host::Host::with_several(spec, applications, seed))), link))
         }
         "solaris-8" => {
-            let (spec, link) = solaris::profile::read(sheet, buffers.one_or(solaris::spec::DEFAULT_WINDOW_BYTES))?;
-            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(sheet, applications)?, seed))), link))
+            let (spec, link) = solaris::profile::read(profile, buffers.one_or(solaris::spec::DEFAULT_WINDOW_BYTES))?;
+            Ok((Machine::Solaris(Box::new(solaris::host::Host::new(spec, only(profile, applications)?, seed))), link))
         }
         other => Err(Refusal::Unknown { kind: "system", name: other.to_owned(), known: "sunos-4.1, solaris-8, linux".to_owned() }),
     }
 }
 
-fn only(sheet: &Sheet, mut applications: Vec<Application>) -> Result<Application, Refusal> {
-    let (count, Sheet { host, system, .. }) = (applications.len(), sheet);
+fn only(profile: &HostProfile, mut applications: Vec<Application>) -> Result<Application, Refusal> {
+    let (count, HostProfile { host, system, .. }) = (applications.len(), profile);
     let refused = Refusal::Several { host: host.clone(), system: system.clone(), count };
     if count == 1 { applications.pop().ok_or(refused) } else { Err(refused) }
 }

@@ -11,12 +11,12 @@ const BYTES: u64 = 1 << 20;
 
 fn transfer(host: &str, write_bytes: u32, is_logged: bool) -> Outcome {
     let library = Library::shipped().expect("shipped");
-    let sheet = library.resolve(host).expect("shipped");
+    let profile = library.resolve(host).expect("shipped");
     let processes =
         [Application::Writer { call_bytes: write_bytes, left_bytes: BYTES }, Application::Reader { call_bytes: 8192, left_bytes: BYTES }];
     let mut joined = None;
     let ends = processes.map(|process| {
-        let (machine, line) = machine::build(&sheet, 32768, process, 7).expect("it can be built");
+        let (machine, line) = machine::build(&profile, 32768, process, 7).expect("it can be built");
         joined = Some(line);
         machine
     });

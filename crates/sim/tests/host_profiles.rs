@@ -2,19 +2,19 @@
 
 use sim::application::Application;
 use sim::machine;
-use sim::profile::part::{Part, Value};
-use sim::profile::{Library, Sheet};
+use sim::profile::profile_file::{ProfileFile, Value};
+use sim::profile::{HostProfile, Library};
 use sim::sunos;
 
 fn library() -> Library {
     Library::shipped().expect("the shipped hosts are whole")
 }
 
-fn refusal_of(sheet: &Sheet) -> String {
-    sunos::profile::read(sheet, 8192).expect_err("this cannot be").to_string()
+fn refusal_of(profile: &HostProfile) -> String {
+    sunos::profile::read(profile, 8192).expect_err("this cannot be").to_string()
 }
 
-fn sparc2() -> Sheet {
+fn sparc2() -> HostProfile {
     library().resolve("sparc2+sba-100@2.2.6").expect("shipped")
 }
 
@@ -22,14 +22,14 @@ fn sparc2() -> Sheet {
 fn every_shipped_host_and_set_can_be_read() {
     let library = library();
     for expression in library.expressions() {
-        let sheet = library.resolve(&expression).expect("its parts are there");
+        let profile = library.resolve(&expression).expect("its parts are there");
         let reader = Application::Reader { call_bytes: 4096, left_bytes: 4096 };
-        machine::build(&sheet, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
-        if sheet.system == "sunos-4.1" {
-            sunos::profile::read(&sheet, 4096).unwrap_or_else(|refusal| panic!("{refusal}"));
-            for set in 0..library.sets_count(&sheet.system) {
-                let sheet = library.resolve_set(&expression, set).expect("the set is there");
-                sunos::profile::read(&sheet, 4096).unwrap_or_else(|refusal| panic!("set {set}: {refusal}"));
+        machine::build(&profile, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
+        if profile.system == "sunos-4.1" {
+            sunos::profile::read(&profile, 4096).unwrap_or_else(|refusal| panic!("{refusal}"));
+            for set in 0..library.sets_count(&profile.system) {
+                let profile = library.resolve_set(&expression, set).expect("the set is there");
+                sunos::profile::read(&profile, 4096).unwrap_or_else(|refusal| panic!("set {set}: {refusal}"));
             }
         }
     }
@@ -57,7 +57,7 @@ fn hosts_that_cannot_be_are_refused() {
     }
     let mut library = library();
     let text = "part = 'machine'\nname = 'pdp11'\nabout = ''\nsystem = '2.9bsd'\n[values]";
-    library.add(Part::read("pdp11.toml", text).expect("a machine"));
+    library.add(ProfileFile::read("pdp11.toml", text).expect("a machine"));
     let refusal = library.resolve("pdp11+sba-100@2.0").expect_err("another system").to_string();
     assert_eq!(refusal, "pdp11 cannot have sba-100: that adapter is for sunos-4.1, and pdp11 runs 2.9bsd");
 }
@@ -74,21 +74,21 @@ fn values_that_cannot_be_are_refused_by_name() {
         ("keeps_out_of_order", Value::Number(1.0), "true or false"),
         ("update_percent", Value::Switch(true), "a number"),
     ] {
-        let mut sheet = sparc2();
-        sheet.set(key, value).expect("the key is there");
-        let refusal = refusal_of(&sheet);
+        let mut profile = sparc2();
+        profile.set(key, value).expect("the key is there");
+        let refusal = refusal_of(&profile);
         assert!(refusal.contains(key) && refusal.contains(words), "{refusal}");
     }
-    let mut sheet = sparc2();
-    let entry = sheet.values["nagle"].clone();
-    sheet.values.insert("window_scaling".to_owned(), entry);
-    assert!(refusal_of(&sheet).contains("'window_scaling' is no rule or number of sunos-4.1"));
-    let mut sheet = sparc2();
-    sheet.values.remove("nagle");
-    assert!(refusal_of(&sheet).contains("'nagle' is missing"));
-    let mut sheet = sparc2();
-    sheet.values.get_mut("nagle").expect("there").source.clear();
-    assert!(refusal_of(&sheet).contains("'nagle' has no source"));
+    let mut profile = sparc2();
+    let entry = profile.values["nagle"].clone();
+    profile.values.insert("window_scaling".to_owned(), entry);
+    assert!(refusal_of(&profile).contains("'window_scaling' is no rule or number of sunos-4.1"));
+    let mut profile = sparc2();
+    profile.values.remove("nagle");
+    assert!(refusal_of(&profile).contains("'nagle' is missing"));
+    let mut profile = sparc2();
+    profile.values.get_mut("nagle").expect("there").source.clear();
+    assert!(refusal_of(&profile).contains("'nagle' has no source"));
     let refusal = sunos::profile::read(&sparc2(), 0).expect_err("no window").to_string();
     assert!(refusal.contains("a window of 0 bytes"), "{refusal}");
 }
@@ -97,12 +97,12 @@ fn values_that_cannot_be_are_refused_by_name() {
 fn a_host_of_a_users_own_is_one_that_exists_with_other_values() {
     let text = "part = 'host'\nbase = 'sparc2+sba-100@2.2.6'\nabout = 'what if'\n\
                 [values]\ncopy_limit_bytes = { value = 8192, source = 'what if' }";
-    let sheet = library().resolve_user("mine.toml", text).expect("a host");
-    let (spec, _) = sunos::profile::read(&sheet, 8192).expect("it can be");
+    let profile = library().resolve_user("mine.toml", text).expect("a host");
+    let (spec, _) = sunos::profile::read(&profile, 8192).expect("it can be");
     assert_eq!(spec.rules.copy_limit_bytes, 8192);
     let unknown = text.replace("copy_limit_bytes", "copy_limit");
-    let sheet = library().resolve_user("mine.toml", &unknown).expect("keys are the system's matter");
-    assert!(refusal_of(&sheet).contains("'copy_limit' is no rule"));
+    let profile = library().resolve_user("mine.toml", &unknown).expect("keys are the system's matter");
+    assert!(refusal_of(&profile).contains("'copy_limit' is no rule"));
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn the_documented_host_of_a_users_own_can_be() {
     let page = include_str!("../../../docs/how-to/simulate.md");
     let (_, rest) = page.split_once("```toml\n").expect("an example");
     let (text, _) = rest.split_once("```").expect("its end");
-    let sheet = library().resolve_user("my-host.toml", text).expect("a host");
+    let profile = library().resolve_user("my-host.toml", text).expect("a host");
     let reader = Application::Reader { call_bytes: 4096, left_bytes: 4096 };
-    machine::build(&sheet, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
+    machine::build(&profile, 4096, reader, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
     let shipped = library().resolve("sparc2+sba-100@2.2.6").expect("shipped");
-    assert!(sheet.values.iter().any(|(key, entry)| shipped.values[key].value != entry.value));
+    assert!(profile.values.iter().any(|(key, entry)| shipped.values[key].value != entry.value));
 }

@@ -3,23 +3,23 @@
 use sim::application::Application;
 use sim::machine::{Buffers, build_with};
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::world::{End, Outcome, WorldSpec, run};
 
 const BYTES: u64 = 8 << 20;
 
 /// A stream over a veth pair, with other rules than usual.
 fn with(rules: &[(&str, Value)], window: u32, write: u32) -> Outcome {
-    let mut sheet = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("shipped");
+    let mut profile = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("shipped");
     for (key, value) in rules {
-        sheet.set(key, value.clone()).expect("the key is there");
+        profile.set(key, value.clone()).expect("the key is there");
     }
     let process =
         [Application::Writer { call_bytes: write, left_bytes: BYTES }, Application::Reader { call_bytes: 131_072, left_bytes: BYTES }];
     let mut seed = 0;
     let ends = process.map(|process| {
         seed += 1;
-        build_with(&sheet, &Buffers::all(window), process, seed).expect("it can be")
+        build_with(&profile, &Buffers::all(window), process, seed).expect("it can be")
     });
     let link = ends[0].1;
     let outcome = run(&WorldSpec { link, until: None, is_logged: true }, ends.map(|(machine, _)| machine));

@@ -102,7 +102,7 @@ fn reno_loses_half_of_its_window_and_cubic_three_tenths() {
 #[test]
 fn reno_moves_what_its_loss_allows() {
     // Mathis et al. 1997: MSS / RTT sqrt(3 / 2p) where losses come at even distances, and up to 8 % more where they
-    // come by chance (Ott et al. 1996); p is what was lost of this run.
+    // come at random (Ott et al. 1996); p is what was lost of this run.
     let losses = Losses { per_million: 1000, seed: 7, ..Losses::NONE };
     let outcome = transfer(Algorithm::Reno, losses, 10 * MS, 60_000_000);
     let sender = &outcome.states[0];

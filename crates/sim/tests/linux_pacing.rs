@@ -4,7 +4,7 @@ use sim::application::Application;
 use sim::end_system::Cause;
 use sim::machine::{Buffers, build_with};
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::time::{MS, Ps, US};
 use sim::world::{End, Outcome, WorldSpec, run};
 
@@ -13,11 +13,11 @@ const BYTES: u64 = 20 << 20;
 const MSS: u32 = 1448;
 
 fn transfer(pacing_rate: Option<u64>, round_trip: Ps) -> Outcome {
-    let mut sheet = Library::shipped().expect("the shipped hosts are whole").resolve("linux-6.18+veth").expect("shipped");
-    sheet.set("completion", Value::Word("timed".to_owned())).expect("the rule is there");
+    let mut profile = Library::shipped().expect("the shipped hosts are whole").resolve("linux-6.18+veth").expect("shipped");
+    profile.set("completion", Value::Word("timed".to_owned())).expect("the rule is there");
     let buffers = Buffers { pacing_rate, ..Buffers::all(4 << 20) };
-    let writer = build_with(&sheet, &buffers, Application::Writer { call_bytes: 65_536, left_bytes: BYTES }, 1);
-    let reader = build_with(&sheet, &Buffers::all(4 << 20), Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
+    let writer = build_with(&profile, &buffers, Application::Writer { call_bytes: 65_536, left_bytes: BYTES }, 1);
+    let reader = build_with(&profile, &Buffers::all(4 << 20), Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
     let ((writer, mut link), (reader, _)) = (writer.expect("it can be"), reader.expect("it can be"));
     link.propagation += round_trip / 2;
     let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [writer, reader]);

@@ -5,7 +5,7 @@ use sim::application::Application;
 use sim::link::path::Path;
 use sim::machine::{Buffers, build_with};
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::time::MS;
 use sim::world::{End, Outcome, Sample, WorldSpec, run_sampled};
 
@@ -32,11 +32,11 @@ fn transfer_with(forward: DirectionSpec, time_stamps: bool) -> (Outcome, Vec<Sam
     let backward = DirectionSpec { delay_ns: DELAY_NS, ..DirectionSpec::default() };
     let spec = PathSpec { implementation: PathImplementation::Auto, seed: 3, forward, backward, interval_ns: 10_000_000 };
     spec.validate(1500).expect("it can be");
-    let mut sheet = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("shipped");
-    sheet.set("completion", Value::Word("timed".to_owned())).expect("the rule is there");
-    sheet.set("time_stamps", Value::Switch(time_stamps)).expect("the rule is there");
-    let writer = build_with(&sheet, &Buffers::default(), Application::Writer { call_bytes: 65_536, left_bytes: BYTES }, 1);
-    let reader = build_with(&sheet, &Buffers::default(), Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
+    let mut profile = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("shipped");
+    profile.set("completion", Value::Word("timed".to_owned())).expect("the rule is there");
+    profile.set("time_stamps", Value::Switch(time_stamps)).expect("the rule is there");
+    let writer = build_with(&profile, &Buffers::default(), Application::Writer { call_bytes: 65_536, left_bytes: BYTES }, 1);
+    let reader = build_with(&profile, &Buffers::default(), Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
     let ((writer, link), (reader, _)) = (writer.expect("it can be"), reader.expect("it can be"));
     let world = WorldSpec { link, until: None, is_logged: true };
     let path = Path::new(&spec, link.headers_bytes, SEGMENT_BYTES);

@@ -2,19 +2,19 @@
 
 use sim::application::Application;
 use sim::machine::{Buffers, build_with};
-use sim::profile::part::Value;
-use sim::profile::{Library, Sheet};
+use sim::profile::profile_file::Value;
+use sim::profile::{HostProfile, Library};
 use sim::world::{End, Outcome, WorldSpec, run};
 
 const BYTES: u64 = 8 << 20;
 
-fn sheet(expression: &str) -> Sheet {
+fn profile(expression: &str) -> HostProfile {
     Library::shipped().expect("the shipped hosts are whole").resolve(expression).expect("shipped")
 }
 
-fn transfer(sheet: &Sheet, buffers: &Buffers, call_bytes: u32) -> Outcome {
-    let writer = build_with(sheet, buffers, Application::Writer { call_bytes, left_bytes: BYTES }, 1);
-    let reader = build_with(sheet, buffers, Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
+fn transfer(profile: &HostProfile, buffers: &Buffers, call_bytes: u32) -> Outcome {
+    let writer = build_with(profile, buffers, Application::Writer { call_bytes, left_bytes: BYTES }, 1);
+    let reader = build_with(profile, buffers, Application::Reader { call_bytes: 65_536, left_bytes: BYTES }, 2);
     let (writer, link) = writer.expect("it can be");
     let outcome = run(&WorldSpec { link, until: None, is_logged: false }, [writer, reader.expect("it can be").0]);
     assert_eq!((&outcome.end, outcome.states[1].read_bytes), (&End::Complete, BYTES));
@@ -25,7 +25,7 @@ fn transfer(sheet: &Sheet, buffers: &Buffers, call_bytes: u32) -> Outcome {
 fn every_kernel_runs_with_every_adapter() {
     for machine in ["linux-6.18", "linux-6.1"] {
         for adapter in ["veth", "nic"] {
-            let outcome = transfer(&sheet(&format!("{machine}+{adapter}")), &Buffers::default(), 65_536);
+            let outcome = transfer(&profile(&format!("{machine}+{adapter}")), &Buffers::default(), 65_536);
             assert!(outcome.goodput_bps(1) > 1e9, "{machine}+{adapter}: {}", outcome.goodput_bps(1));
         }
     }
@@ -33,23 +33,23 @@ fn every_kernel_runs_with_every_adapter() {
 
 #[test]
 fn without_offloads_it_costs_more() {
-    let whole = sheet("linux-6.18+veth");
+    let whole = profile("linux-6.18+veth");
     let mut cut = whole.clone();
     cut.set("tso", Value::Switch(false)).expect("the key is there");
-    let [whole, cut] = [whole, cut].map(|sheet| transfer(&sheet, &Buffers::all(1 << 20), 65_536));
+    let [whole, cut] = [whole, cut].map(|profile| transfer(&profile, &Buffers::all(1 << 20), 65_536));
     assert!(cut.goodput_bps(1) < 0.5 * whole.goodput_bps(1));
     assert_eq!(cut.states[1].segments_in, cut.states[0].data_segments);
 }
 
 #[test]
 fn a_line_sets_the_pace_where_hosts_do_not() {
-    let outcome = transfer(&sheet("linux-6.18+nic"), &Buffers::all(4 << 20), 65_536);
+    let outcome = transfer(&profile("linux-6.18+nic"), &Buffers::all(4 << 20), 65_536);
     assert!((8.5e9..9.42e9).contains(&outcome.goodput_bps(1)), "{}", outcome.goodput_bps(1));
 }
 
 #[test]
 fn a_buffer_of_nothing_is_refused() {
     let none = Buffers { receive_bytes: Some(0), ..Buffers::default() };
-    let refusal = build_with(&sheet("linux-6.1+veth"), &none, Application::Reader { call_bytes: 1, left_bytes: 1 }, 1);
+    let refusal = build_with(&profile("linux-6.1+veth"), &none, Application::Reader { call_bytes: 1, left_bytes: 1 }, 1);
     assert!(refusal.expect_err("it cannot be").to_string().contains("a receive buffer of 0 bytes"));
 }

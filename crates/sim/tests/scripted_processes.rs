@@ -3,7 +3,7 @@
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, Workload};
 use sim::application::{Application, Call, Scripted};
 use sim::time::US;
-use workload::strand::Ending;
+use workload::user::Ending;
 
 fn exchange(count: u64, think_ns: u64) -> Workload {
     let step = |operation| Step { operation, count: 1, can_fail: false };

@@ -4,7 +4,7 @@ use sim::application::Application;
 use sim::link::{LinkSpec, media};
 use sim::machine::{Buffers, Machine, build_several};
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::time::{MS, Ps};
 use sim::world::{Outcome, WorldSpec, run};
 
@@ -32,14 +32,14 @@ const STREAMS: Asked = Asked {
 
 /// Streams from one host to another of its kind with other rules than usual; the readers of `silent` never read.
 fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Asked, silent: &[usize]) -> Outcome {
-    let mut sheet = Library::shipped().and_then(|library| library.resolve(host)).expect("shipped");
+    let mut profile = Library::shipped().and_then(|library| library.resolve(host)).expect("shipped");
     for (key, value) in rules {
-        sheet.set(key, value.clone()).expect("the key is there");
+        profile.set(key, value.clone()).expect("the key is there");
     }
     let reader = |number| Application::Reader { call_bytes: 65_536, left_bytes: if silent.contains(&number) { 0 } else { ENDLESS } };
     let writers = vec![Application::Writer { call_bytes: 65_536, left_bytes: ENDLESS }; asked.connections];
     let readers = (0..asked.connections).map(reader).collect();
-    let build = |processes, seed| build_several(&sheet, &asked.buffers, processes, seed).expect("it can be");
+    let build = |processes, seed| build_several(&profile, &asked.buffers, processes, seed).expect("it can be");
     let ((writer, usual), (reader, _)): ((Machine, LinkSpec), _) = (build(writers, asked.seed), build(readers, asked.seed + 1));
     let between = asked.line.map_or(usual, |name| LinkSpec { named: media::named(name).expect("it is in the table"), ..usual });
     run(&WorldSpec { link: between, until: Some(asked.until), is_logged: asked.is_logged }, [writer, reader])

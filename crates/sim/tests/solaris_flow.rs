@@ -98,12 +98,12 @@ fn throughput_follows_the_studys_formula() {
 /// Packets a second of the shipped host, and those of `gbe_small_packets_nagle.csv`.
 #[test]
 fn packet_rates_of_the_shipped_host_are_of_the_studys_size() {
-    let sheet = Library::shipped().expect("the shipped parts").resolve("solaris8+gigabit").expect("the shipped host");
+    let profile = Library::shipped().expect("the shipped parts").resolve("solaris8+gigabit").expect("the shipped host");
     let reported = [(60, 13_198.0), (100, 15_224.0), (250, 26_427.0), (536, 36_548.0), (1024, 42_417.0), (1460, 57_146.0)];
     let mut errors = 0.0;
     for (message, packets_per_s) in reported {
         let left_bytes = 800 * u64::from(MSS / message + 1) * u64::from(message);
-        let build = |application, seed| machine::build(&sheet, 65_536, application, seed).expect("the profile is right");
+        let build = |application, seed| machine::build(&profile, 65_536, application, seed).expect("the profile is right");
         let (writer, link) = build(Application::Writer { call_bytes: message, left_bytes }, 1);
         let (reader, _) = build(Application::Reader { call_bytes: 8192, left_bytes }, 2);
         let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [writer, reader]);

@@ -3,7 +3,7 @@
 mod study;
 
 use sim::cost::Cost;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::sunos::spec::{Adapter, HostSpec};
 use study::{FASTER, NEW, Pair, of, payloads, share};
 

@@ -4,7 +4,7 @@ mod study;
 
 use sim::end_system::Cause;
 use sim::link::loss::Losses;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::world::Outcome;
 use study::{NEW, Pair, Transfer, of};
 

@@ -8,26 +8,26 @@ use crate::sizes::mix;
 /// Nanoseconds in the thousand seconds of a rate.
 const KILOSECOND_NS: u128 = 1_000_000_000_000;
 
-/// Which share of a group's arrivals a strand has.
+/// Which share of a group's arrivals a user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Position of the strand in its group, from 0.
+    /// Position of the user in its group, from 0.
     pub position: u32,
-    /// Strands of the group.
+    /// Virtual users of the group.
     pub strands_count: u32,
-    /// Seed of this strand's draws.
+    /// Seed of this user's draws.
     pub seed: u64,
 }
 
-/// The intended instants of one strand, in ns since the transaction began.
+/// The intended instants of one user, in ns since the transaction began.
 ///
-/// The arrivals of a group go round its strands: strand `k` of `n` has arrivals `k`, `k + n`, … of the
-/// constant rate and of the trace. Of a Poisson process each strand has one of its own at `1 / n` of
+/// The arrivals of a group go round its users: user `k` of `n` has arrivals `k`, `k + n`, … of the
+/// constant rate and of the trace. Of a Poisson process each user has one of its own at `1 / n` of
 /// the rate; together they are the group's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     share: Share,
-    /// The next arrival's number among the strand's.
+    /// The next arrival's number among the user's.
     ordinal: u64,
     /// Of a Poisson process: the last arrival, in ns.
     sum_ns: f64,
@@ -84,22 +84,22 @@ fn exponential(bits: u64) -> f64 {
 /// Counts the intended arrivals of a whole group, for those who only count.
 #[derive(Debug)]
 pub struct Intended {
-    strands: Vec<Schedule>,
+    users: Vec<Schedule>,
     count: u64,
 }
 
 impl Intended {
     /// Counts from the beginning.
     pub fn new(arrivals: &Arrivals, strands_count: u32, seed_of: impl Fn(u32) -> u64) -> Self {
-        // Only a Poisson process has to be followed strand by strand; of the others the group's own
+        // Only a Poisson process has to be followed user by user; of the others the group's own
         // numbers tell.
-        let strands = match arrivals {
+        let users = match arrivals {
             Arrivals::Poisson { .. } => (0..strands_count)
                 .map(|position| Schedule::new(arrivals, Share { position, strands_count, seed: seed_of(position) }))
                 .collect(),
             _ => vec![Schedule::new(arrivals, Share { position: 0, strands_count: 1, seed: 0 })],
         };
-        Self { strands, count: 0 }
+        Self { users, count: 0 }
     }
 
     /// Arrivals intended before `since_begin_ns`. Never goes back.
@@ -110,7 +110,7 @@ impl Intended {
             self.count = self.count.max(u64::try_from(whole.div_ceil(KILOSECOND_NS)).unwrap_or(u64::MAX));
             return self.count;
         }
-        for schedule in &mut self.strands {
+        for schedule in &mut self.users {
             while schedule.next_ns().is_some_and(|next_ns| next_ns < since_begin_ns) {
                 schedule.advance(arrivals);
                 self.count += 1;
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strands_share_a_constant_rate_exactly(per_kilosecond in 1u64..10_000_000_000, strands_count in 1u32..20) {
+        fn users_share_a_constant_rate_exactly(per_kilosecond in 1u64..10_000_000_000, strands_count in 1u32..20) {
             let arrivals = Arrivals::Constant { per_kilosecond };
             let mut all: Vec<u64> = (0..strands_count)
                 .flat_map(|position| instants(&arrivals, Share { position, strands_count, seed: 0 }, 10))

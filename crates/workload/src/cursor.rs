@@ -33,7 +33,7 @@ pub(crate) struct Cursor {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Of<'a> {
     pub script: &'a Script,
-    pub strand: u32,
+    pub user: u32,
     pub round: u32,
     /// Bytes that the transaction may move; `u64::MAX`: any.
     pub budget_bytes: u64,
@@ -96,7 +96,7 @@ impl Cursor {
     fn place(&self, of: &Of<'_>, step: &Step) -> Place {
         Place {
             seed: of.script.seed,
-            strand: of.strand,
+            user: of.user,
             transaction: of.round,
             execution: self.execution,
             step: self.step,

@@ -5,20 +5,20 @@ use crate::cursor::{Cursor, Of};
 use crate::script::{Step, Transaction};
 
 /// Longest number in front of a datagram, in bytes.
-pub const MOST_NUMBER_BYTES: usize = 8;
+pub const MAX_NUMBER_BYTES: usize = 8;
 /// Bits of a number that count operations; the round's number is above them.
 const OPERATION_BITS: u32 = 48;
 
 /// Writes the number of a datagram in front of it, the low bytes first.
 pub fn write_number(datagram: &mut [u8], number: u64) {
-    let length = datagram.len().min(MOST_NUMBER_BYTES);
+    let length = datagram.len().min(MAX_NUMBER_BYTES);
     datagram[..length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
 
 /// How far a datagram's number is ahead of this one, as far as its length lets one know.
 fn ahead(datagram: &[u8], number: u64) -> i64 {
-    let length = datagram.len().clamp(1, MOST_NUMBER_BYTES);
-    let mut bytes = [0; MOST_NUMBER_BYTES];
+    let length = datagram.len().clamp(1, MAX_NUMBER_BYTES);
+    let mut bytes = [0; MAX_NUMBER_BYTES];
     bytes[..length.min(datagram.len())].copy_from_slice(&datagram[..length.min(datagram.len())]);
     let unknown_bits = 64 - 8 * u32::try_from(length).unwrap_or(8);
     (u64::from_le_bytes(bytes).wrapping_sub(number) << unknown_bits).cast_signed() >> unknown_bits

@@ -7,7 +7,7 @@
 //!  +----------+-------------------+------------------------+------------+
 //! ```
 //!
-//! The tag is the flow's and hides the trial's token; who does not know it is a stranger.
+//! The tag is the flow's and hides the trial's token; who does not know it is an unauthenticated peer.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -18,7 +18,7 @@ use crate::pace::Pace;
 pub const HEADER_BYTES: usize = 24;
 /// How far a sender that came late catches up, in ns: the rest of its schedule is given up, so that
 /// a pause is not followed by a flood.
-pub const MOST_BEHIND_NS: u64 = 20_000_000;
+pub const MAX_BEHIND_NS: u64 = 20_000_000;
 
 /// What stands in front of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Header {
         datagram[20..HEADER_BYTES].copy_from_slice(&self.length_bytes.to_be_bytes());
     }
 
-    /// The header of a whole datagram of the flow with this tag; `None` for a stranger's.
+    /// The header of a whole datagram of the flow with this tag; `None` for an unauthenticated peer's.
     pub fn decode(tag: u32, datagram: &[u8]) -> Option<Self> {
         let (header, _) = datagram.split_first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -73,10 +73,10 @@ impl Schedule {
     }
 
     /// When the next datagram is due after `sent_bytes`, on the clock of `now_ns`. What lies further
-    /// back than [`MOST_BEHIND_NS`] is given up.
+    /// back than [`MAX_BEHIND_NS`] is given up.
     pub fn poll_due_ns(&mut self, sent_bytes: u64, now_ns: u64) -> u64 {
         let due_ns = self.start_ns.saturating_add(self.pace.due_ns(sent_bytes));
-        let given_up_ns = now_ns.saturating_sub(due_ns).saturating_sub(MOST_BEHIND_NS);
+        let given_up_ns = now_ns.saturating_sub(due_ns).saturating_sub(MAX_BEHIND_NS);
         self.start_ns = self.start_ns.saturating_add(given_up_ns);
         due_ns.saturating_add(given_up_ns)
     }
@@ -243,7 +243,7 @@ mod tests {
             for pause in pauses {
                 now = now.max(schedule.poll_due_ns(sent, now)) + pause;
                 let due = schedule.poll_due_ns(sent, now);
-                prop_assert!(now.saturating_sub(due) <= MOST_BEHIND_NS);
+                prop_assert!(now.saturating_sub(due) <= MAX_BEHIND_NS);
                 sent += 1_472;
             }
             // What is due within the next second is at most the rate and what may be caught up.
@@ -251,7 +251,7 @@ mod tests {
             while schedule.poll_due_ns(until, now) < now + 1_000_000_000 && until - sent < 1 << 24 {
                 until += 1_472;
             }
-            let most = u128::from(rate) * u128::from(1_000_000_000 + MOST_BEHIND_NS) / 8_000_000_000 + 2 * 1_472;
+            let most = u128::from(rate) * u128::from(1_000_000_000 + MAX_BEHIND_NS) / 8_000_000_000 + 2 * 1_472;
             prop_assert!(u128::from(until - sent) <= most);
         }
     }

@@ -7,7 +7,7 @@
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 //! - [`schedule`]: flows that start and stop at set times.
 //! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
-//! - [`strand`]: what a strand does next; sizes come from [`sizes`], intended instants from
+//! - [`user`]: what a user does next; sizes come from [`sizes`], intended instants from
 //!   [`arrivals`].
 
 pub mod arrivals;
@@ -20,5 +20,5 @@ pub mod phases;
 pub mod schedule;
 pub mod script;
 pub mod sizes;
-pub mod strand;
 pub mod stream;
+pub mod user;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use crate::sizes;
 
-/// Most connections of a strand.
-pub const MOST_CONNECTIONS: u32 = 1024;
-/// Most strands of a workload.
-pub const MOST_STRANDS: u32 = 1 << 24;
-/// Most executions of a strand under way.
-pub const MOST_OUTSTANDING: u32 = 1 << 16;
+/// Most connections of a user.
+pub const MAX_CONNECTIONS: u32 = 1024;
+/// Most users of a workload.
+pub const MAX_USERS: u32 = 1 << 24;
+/// Most executions of a user under way.
+pub const MAX_OUTSTANDING: u32 = 1 << 16;
 
 /// Why a workload makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,18 +31,18 @@ pub struct Script {
     pub groups: Vec<Group>,
 }
 
-/// Strands that do the same.
+/// Virtual users that do the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Name.
     pub name: String,
-    /// Number of its first strand; the others follow.
-    pub first_strand: u32,
-    /// Strands.
+    /// Number of its first user; the others follow.
+    pub first_user: u32,
+    /// Virtual users.
     pub strands_count: u32,
-    /// Whether connection 0 of each strand is open before the start.
+    /// Whether connection 0 of each user is open before the start.
     pub is_connected: bool,
-    /// Connections of each strand.
+    /// Connections of each user.
     pub connections_count: u32,
     /// One after another.
     pub transactions: Vec<Transaction>,
@@ -59,7 +59,7 @@ pub struct Transaction {
     pub repeat: Repeat,
     /// When each execution is to begin.
     pub arrivals: Arrivals,
-    /// Executions of a strand under way at the same time.
+    /// Executions of a user under way at the same time.
     pub outstanding_count: u32,
     /// In order.
     pub steps: Vec<Step>,
@@ -76,7 +76,7 @@ pub struct Transaction {
 pub struct Step {
     /// What.
     pub act: Act,
-    /// On which connection of the strand.
+    /// On which connection of the user.
     pub connection: u32,
     /// How often.
     pub count: u32,
@@ -180,16 +180,16 @@ impl Script {
         if workload.groups.is_empty() {
             return Err(whole("it has no group"));
         }
-        let (mut first_strand, mut row) = (0u32, 0u32);
+        let (mut first_user, mut row) = (0u32, 0u32);
         let mut groups: Vec<Group> = Vec::new();
         for asked in &workload.groups {
             if groups.iter().any(|group| group.name == asked.name) {
                 return Err(ScriptError { place: format!("group \"{}\"", asked.name), text: "there are two of that name".to_owned() });
             }
-            groups.push(group(asked, first_strand, row)?);
-            first_strand = first_strand.checked_add(asked.strands_count).filter(|sum| *sum <= MOST_STRANDS).ok_or_else(|| ScriptError {
+            groups.push(group(asked, first_user, row)?);
+            first_user = first_user.checked_add(asked.strands_count).filter(|sum| *sum <= MAX_USERS).ok_or_else(|| ScriptError {
                 place: format!("group \"{}\"", asked.name),
-                text: format!("more than {MOST_STRANDS} strands in all"),
+                text: format!("more than {MAX_USERS} virtual users in all"),
             })?;
             row += u32::try_from(asked.transactions.len()).unwrap_or(0);
         }
@@ -210,7 +210,7 @@ impl Script {
         self
     }
 
-    /// Strands of all groups.
+    /// Virtual users of all groups.
     pub fn strands_count(&self) -> u32 {
         self.groups.iter().map(|group| group.strands_count).sum()
     }
@@ -225,9 +225,9 @@ impl Script {
         self.groups.iter().map(|group| group.transactions.len()).sum()
     }
 
-    /// Seed of what a strand draws beside its sizes.
-    pub fn strand_seed(&self, strand: u32) -> u64 {
-        sizes::mix(self.seed ^ sizes::mix(u64::from(strand)))
+    /// Seed of what a user draws beside its sizes.
+    pub fn user_seed(&self, user: u32) -> u64 {
+        sizes::mix(self.seed ^ sizes::mix(u64::from(user)))
     }
 
     /// Transactions of all groups.
@@ -241,7 +241,7 @@ impl Script {
     }
 }
 
-fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group, ScriptError> {
+fn group(asked: &GroupAsked, first_user: u32, first_row: u32) -> Result<Group, ScriptError> {
     let place = format!("group \"{}\"", asked.name);
     let wrong = |text: String| ScriptError { place: place.clone(), text };
     if asked.strands_count == 0 {
@@ -258,8 +258,8 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
         }
         check_arrivals(&transaction.arrivals).map_err(wrong)?;
         let steps = compile_steps(&place, &transaction.steps)?;
-        if transaction.outstanding_count == 0 || transaction.outstanding_count > MOST_OUTSTANDING {
-            return Err(wrong(format!("outstanding_count is {}; it must be from 1 to {MOST_OUTSTANDING}", transaction.outstanding_count)));
+        if transaction.outstanding_count == 0 || transaction.outstanding_count > MAX_OUTSTANDING {
+            return Err(wrong(format!("outstanding_count is {}; it must be from 1 to {MAX_OUTSTANDING}", transaction.outstanding_count)));
         }
         if transaction.outstanding_count > 1 && steps.iter().any(|step| !step.act.sends() && !step.act.receives()) {
             return Err(wrong("only reads and writes can be outstanding together".to_owned()));
@@ -282,12 +282,12 @@ fn group(asked: &GroupAsked, first_strand: u32, first_row: u32) -> Result<Group,
             steps,
         });
     }
-    if connections_count > MOST_CONNECTIONS {
-        return Err(wrong(format!("a strand has at most {MOST_CONNECTIONS} connections")));
+    if connections_count > MAX_CONNECTIONS {
+        return Err(wrong(format!("a virtual user has at most {MAX_CONNECTIONS} connections")));
     }
     Ok(Group {
         name: asked.name.clone(),
-        first_strand,
+        first_user,
         strands_count: asked.strands_count,
         is_connected: asked.is_connected,
         connections_count,
@@ -344,8 +344,8 @@ fn compile_step(asked: &StepAsked) -> Result<Step, String> {
         }
         Operation::Disconnect { connection } => (Act::Disconnect, *connection),
     };
-    if connection >= MOST_CONNECTIONS {
-        return Err(format!("connection {connection}: a strand has at most {MOST_CONNECTIONS}"));
+    if connection >= MAX_CONNECTIONS {
+        return Err(format!("connection {connection}: a virtual user has at most {MAX_CONNECTIONS}"));
     }
     Ok(Step { act, connection, count: asked.count, can_fail: asked.can_fail })
 }

@@ -1,7 +1,7 @@
 //! Random sizes that both ends know without telling each other.
 //!
-//! A draw depends on where it stands alone: seed, strand, transaction, execution and operation. There
-//! is no generator whose state two ends, or two cursors of one strand, could advance differently.
+//! A draw depends on where it stands alone: seed, user, transaction, execution and operation. There
+//! is no generator whose state two ends, or two cursors of one user, could advance differently.
 
 use schema::workload::Size;
 
@@ -10,8 +10,8 @@ use schema::workload::Size;
 pub struct Place {
     /// Seed of the workload.
     pub seed: u64,
-    /// Number of the strand.
-    pub strand: u32,
+    /// Number of the user.
+    pub user: u32,
     /// Number of the transaction in its group.
     pub transaction: u32,
     /// Number of the execution.
@@ -29,7 +29,7 @@ impl Place {
     /// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
     pub fn bits(&self) -> u64 {
         let parts = [
-            (u64::from(self.strand) << 32) | u64::from(self.transaction),
+            (u64::from(self.user) << 32) | u64::from(self.transaction),
             self.execution,
             (u64::from(self.step) << 32) | u64::from(self.repetition),
         ];
@@ -102,7 +102,7 @@ mod tests {
     use schema::workload::WeightedSize;
 
     fn place(execution: u64) -> Place {
-        Place { seed: 7, strand: 3, transaction: 0, execution, step: 1, repetition: 0, repetitions_count: 1 }
+        Place { seed: 7, user: 3, transaction: 0, execution, step: 1, repetition: 0, repetitions_count: 1 }
     }
 
     #[test]
@@ -129,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn another_strand_or_seed_draws_otherwise() {
-        let bits = [place(0), Place { strand: 4, ..place(0) }, Place { seed: 8, ..place(0) }, place(1)].map(|place| place.bits());
+    fn another_user_or_seed_draws_otherwise() {
+        let bits = [place(0), Place { user: 4, ..place(0) }, Place { seed: 8, ..place(0) }, place(1)].map(|place| place.bits());
         assert!((1..4).all(|index| !bits[..index].contains(&bits[index])), "{bits:?}");
         assert_eq!(bits[0], place(0).bits());
     }

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, WeightedSize, Workload};
 use std::collections::VecDeque;
 use workload::script::Script;
-use workload::strand::{Action, Direction, Ending, Strand};
+use workload::user::{Action, Direction, Ending, VirtualUser};
 
-/// One end of a strand, with what it counted.
+/// One end of a user, with what it counted.
 struct End {
     script: Script,
-    strand: Strand,
+    user: VirtualUser,
     executions: Vec<u64>,
     /// Executions that the other end must be told of.
     told: Option<u64>,
@@ -20,8 +20,8 @@ struct End {
 
 impl End {
     fn new(script: Script) -> Self {
-        let strand = Strand::new(&script, 0);
-        Self { script, strand, executions: Vec::new(), told: None, is_over: false, now_ns: 0 }
+        let user = VirtualUser::new(&script, 0);
+        Self { script, user, executions: Vec::new(), told: None, is_over: false, now_ns: 0 }
     }
 }
 
@@ -34,12 +34,12 @@ struct Pipe {
 }
 
 /// Random choices that a failing test reproduces.
-struct Chance<'a> {
+struct Draws<'a> {
     draws: &'a [u8],
     next: usize,
 }
 
-impl Chance<'_> {
+impl Draws<'_> {
     fn draw(&mut self, most: u64) -> u64 {
         self.next += 1;
         // A long run of the same draw must not starve an end.
@@ -48,51 +48,51 @@ impl Chance<'_> {
 }
 
 /// What an end does next; returns whether it could do anything.
-fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, chance: &mut Chance<'_>) -> bool {
+fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, random: &mut Draws<'_>) -> bool {
     const ROOM: u64 = 3_000;
-    end.now_ns += 1 + chance.draw(50);
+    end.now_ns += 1 + random.draw(50);
     let now_ns = end.now_ns;
-    match end.strand.poll_action(&end.script, now_ns) {
+    match end.user.poll_action(&end.script, now_ns) {
         Action::Send { bytes, .. } | Action::SendFile { bytes, .. } => {
-            let moved = bytes.min(ROOM.saturating_sub(out.bytes)).min(1 + chance.draw(255) * 7);
+            let moved = bytes.min(ROOM.saturating_sub(out.bytes)).min(1 + random.draw(255) * 7);
             if moved == 0 {
-                end.strand.on_blocked(Direction::Send);
+                end.user.on_blocked(Direction::Send);
             } else {
                 out.bytes += moved;
-                end.strand.on_moved(Direction::Send, moved, now_ns);
+                end.user.on_moved(Direction::Send, moved, now_ns);
             }
         }
         Action::Receive { bytes, .. } => {
-            let moved = bytes.min(back.bytes).min(1 + chance.draw(255) * 7);
+            let moved = bytes.min(back.bytes).min(1 + random.draw(255) * 7);
             if moved == 0 {
-                end.strand.on_blocked(Direction::Receive);
+                end.user.on_blocked(Direction::Receive);
             } else {
                 back.bytes -= moved;
-                end.strand.on_moved(Direction::Receive, moved, now_ns);
+                end.user.on_moved(Direction::Receive, moved, now_ns);
             }
         }
         Action::Connect { ordinal, .. } => {
             out.calls.push_back(ordinal);
-            end.strand.on_done(now_ns);
+            end.user.on_done(now_ns);
         }
         Action::Accept { ordinal, .. } => {
             let Some(call) = back.calls.pop_front() else { return false };
             assert_eq!(call, ordinal);
-            end.strand.on_done(now_ns);
+            end.user.on_done(now_ns);
         }
         Action::Disconnect { .. } => {
             out.closed_count += 1;
-            end.strand.on_done(now_ns);
+            end.user.on_done(now_ns);
         }
         Action::Hear { .. } => {
             if back.closed_count == 0 {
                 return false;
             }
             back.closed_count -= 1;
-            end.strand.on_done(now_ns);
+            end.user.on_done(now_ns);
         }
         Action::Wait { until_ns } | Action::Spin { until_ns } => {
-            end.strand.on_ready(Direction::Send.bit() | Direction::Receive.bit());
+            end.user.on_ready(Direction::Send.bit() | Direction::Receive.bit());
             if until_ns == u64::MAX {
                 return false;
             }
@@ -119,26 +119,26 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
     let rounds_count = u32::try_from(near.rounds_count()).expect("few");
     let mut ends = [End::new(near.clone()), End::new(near.mirror())];
     let mut pipes = [Pipe::default(), Pipe::default()];
-    let mut chance = Chance { draws, next: 0 };
+    let mut random = Draws { draws, next: 0 };
     for round in 0..rounds_count {
         for end in &mut ends {
             end.is_over = false;
             end.executions.push(0);
             let begin_ns = end.now_ns;
-            end.strand.begin(&end.script, round, begin_ns, &ending);
+            end.user.begin(&end.script, round, begin_ns, &ending);
         }
         let mut idle = 0;
         while !(ends[0].is_over && ends[1].is_over) {
             // Draws that repeat may choose the same end for ever: one that could not go on lets the other try.
-            let is_far = chance.draw(1) == 1;
+            let is_far = random.draw(1) == 1;
             let who = if idle < 20 { usize::from(is_far) } else { idle % 2 };
             let [first, second] = &mut pipes;
             let (out, back) = if who == 0 { (first, second) } else { (second, first) };
-            idle = if go_on(&mut ends[who], out, back, &mut chance) { 0 } else { idle + 1 };
+            idle = if go_on(&mut ends[who], out, back, &mut random) { 0 } else { idle + 1 };
             if let Some(executions_count) = ends[who].told.take() {
-                ends[1 - who].strand.on_limit(executions_count);
+                ends[1 - who].user.on_limit(executions_count);
             }
-            assert!(idle < 2_000, "stuck: {} / {}", ends[0].strand.describe(&ends[0].script), ends[1].strand.describe(&ends[1].script));
+            assert!(idle < 2_000, "stuck: {} / {}", ends[0].user.describe(&ends[0].script), ends[1].user.describe(&ends[1].script));
         }
         assert_eq!([pipes[0].bytes, pipes[1].bytes], [0, 0], "bytes are left on the way");
     }
@@ -154,8 +154,8 @@ fn agree(ends: &[End; 2]) {
     for (round, (near, far)) in ends[0].executions.iter().zip(&ends[1].executions).enumerate() {
         assert!(near == far || is_silent(&ends[0].script, round), "transaction {round}: {near} and {far} executions");
     }
-    assert_eq!(ends[0].strand.sent_bytes(), ends[1].strand.received_bytes());
-    assert_eq!(ends[0].strand.received_bytes(), ends[1].strand.sent_bytes());
+    assert_eq!(ends[0].user.sent_bytes(), ends[1].user.received_bytes());
+    assert_eq!(ends[0].user.received_bytes(), ends[1].user.sent_bytes());
 }
 
 fn size() -> impl Strategy<Value = Size> {
@@ -260,7 +260,7 @@ proptest! {
         let ending = Ending { until_ns: None, payload_bytes: Some(payload_bytes), is_lossy: false };
         let ends = execute(&workload, ending, &draws);
         agree(&ends);
-        prop_assert_eq!(ends[0].strand.sent_bytes() + ends[0].strand.received_bytes(), payload_bytes);
+        prop_assert_eq!(ends[0].user.sent_bytes() + ends[0].user.received_bytes(), payload_bytes);
     }
 
     #[test]

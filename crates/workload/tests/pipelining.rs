@@ -3,7 +3,7 @@
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, Workload};
 use std::collections::VecDeque;
 use workload::script::Script;
-use workload::strand::{Action, Direction, Ending, Strand};
+use workload::user::{Action, Direction, Ending, VirtualUser};
 
 const ROUND_TRIP_NS: u64 = 40;
 
@@ -27,27 +27,27 @@ fn execute(letters: &str, outstanding_count: u32, arrivals: Arrivals, until_ns: 
     let transaction = Transaction { name: "all".to_owned(), repeat: Repeat::Trial, arrivals, outstanding_count, steps: steps.collect() };
     let group = Group { name: "all".to_owned(), strands_count: 1, is_connected: true, transactions: vec![transaction] };
     let near = Script::near(&Workload { name: "any".to_owned(), seed: 1, groups: vec![group] }).expect("a valid workload");
-    let mut ends = [near.clone(), near.mirror()].map(|script| (Strand::new(&script, 0), script));
-    for (strand, script) in &mut ends {
-        strand.begin(script, 0, 0, &Ending::default());
+    let mut ends = [near.clone(), near.mirror()].map(|script| (VirtualUser::new(&script, 0), script));
+    for (user, script) in &mut ends {
+        user.begin(script, 0, 0, &Ending::default());
     }
     // When each byte arrives at the near end and at the far end.
     let mut arriving: [VecDeque<u64>; 2] = Default::default();
     let mut latencies_ns = Vec::new();
     for now_ns in 0..=until_ns {
-        for (index, (strand, script)) in ends.iter_mut().enumerate() {
-            strand.on_ready(Direction::Send.bit() | Direction::Receive.bit());
+        for (index, (user, script)) in ends.iter_mut().enumerate() {
+            user.on_ready(Direction::Send.bit() | Direction::Receive.bit());
             loop {
-                match strand.poll_action(script, now_ns) {
+                match user.poll_action(script, now_ns) {
                     Action::Send { bytes, .. } => {
                         arriving[1 - index].extend((0..bytes).map(|_| now_ns + ROUND_TRIP_NS / 2));
-                        strand.on_moved(Direction::Send, bytes, now_ns);
+                        user.on_moved(Direction::Send, bytes, now_ns);
                     }
                     Action::Receive { .. } if arriving[index].front().is_some_and(|at_ns| *at_ns <= now_ns) => {
                         arriving[index].pop_front();
-                        strand.on_moved(Direction::Receive, 1, now_ns);
+                        user.on_moved(Direction::Receive, 1, now_ns);
                     }
-                    Action::Receive { .. } => strand.on_blocked(Direction::Receive),
+                    Action::Receive { .. } => user.on_blocked(Direction::Receive),
                     Action::Ended(execution) if index == 0 => latencies_ns.push(execution.end_ns - execution.begin_ns),
                     Action::Ended(_) => {}
                     Action::Wait { .. } => break,
@@ -76,7 +76,7 @@ fn several_writes_go_before_the_first_reply() {
 #[test]
 fn a_write_behind_a_read_waits_for_it() {
     assert_eq!(execute("wrw", 8, Arrivals::Closed, ROUND_TRIP_NS - 1).sent_bytes, 1);
-    // Then the next execution begins at once, though the other end's strand is still to read.
+    // Then the next execution begins at once, though the other end's user is still to read.
     assert_eq!(execute("wrw", 8, Arrivals::Closed, ROUND_TRIP_NS).sent_bytes, 3);
 }
 

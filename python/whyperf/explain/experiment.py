@@ -17,6 +17,7 @@ from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed
 from whyperf.explain.rules import judge
+from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
 from whyperf.explain.wording.catalog import render, uncapitalized
@@ -156,13 +157,14 @@ def _explained(
     beside: Beside | None,
     by_plan: bool,
 ) -> CellExplanation:
-    budgets = budgets_of(trial)
+    logs = read_logs(trial)
+    budgets = budgets_of(trial, logs)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as beside_facts:
-        telling = beside_facts.submit(patterns_of, trial, connections)
-        facts = gather_facts(trial, budgets, one_machine=same)
+        telling = beside_facts.submit(patterns_of, trial, logs, connections)
+        facts = gather_facts(trial, logs, budgets, one_machine=same)
         patterns = telling.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     line = stated_line_bps(trial, setup.hosts, setup.factors)

@@ -14,6 +14,6 @@ def write(experiment: Experiment, summary: Summary) -> Path:
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
     """
-    from whyperf.report.whole import write_report  # noqa: PLC0415 - charts take a second to load
+    from whyperf.report.experiment import write_report  # noqa: PLC0415 - charts take a second to load
 
     return write_report(experiment, summary)

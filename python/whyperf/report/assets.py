@@ -1,4 +1,4 @@
-"""What all pages share: files of this folder, and how numbers are set."""
+"""What all pages share: files of this folder, the chart script, and how numbers are typeset."""
 
 import re
 from importlib.resources import files
@@ -22,3 +22,12 @@ def together(text: str) -> str:
 def prose(text: str) -> Markup:
     """A sentence for the page: numbers with their units, and what stands between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(together(text)))))
+
+
+def bokeh_script() -> str:
+    """BokehJS without widgets, tables and WebGL, ready to stand in a script element."""
+    # Bokeh is slow to import, and the pages of a segment flow do not need it.
+    from bokeh.resources import Resources  # noqa: PLC0415
+
+    resources = Resources(mode="inline", components=["bokeh"], minified=True)
+    return "\n".join(resources.js_raw).replace("</script", "<\\/script")

@@ -12,10 +12,9 @@ from whyperf.analyze.text import octets, significant
 from whyperf.calibrate import Calibration, Judged
 from whyperf.calibrate.steps import QUANTITIES
 from whyperf.calibrate.words import point_row, told_by_data, told_verdict
-from whyperf.report import figures
-from whyperf.report.assets import asset, together
-from whyperf.report.bokehjs import bokeh_script
-from whyperf.report.paint import ENDS
+from whyperf.report.assets import asset, bokeh_script, together
+from whyperf.report.charts import figures
+from whyperf.report.charts.colors import ENDS
 
 #: Labels of write sizes closer than this, as a factor, would touch on a small screen.
 _APART = 4

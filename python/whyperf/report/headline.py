@@ -7,8 +7,8 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
-from whyperf.report.layout import varied_axes
-from whyperf.report.metric import GOODPUT, Metric, metric_of
+from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
 
 WHERE = {
     "veth": "on the embedded testbed",

@@ -9,10 +9,9 @@ from whyperf import __version__
 from whyperf.analyze.text import bit_rate, percent
 from whyperf.overhead import Overhead
 from whyperf.overhead.words import headline, layer_rows, shown_point, told
-from whyperf.report import figures
-from whyperf.report.assets import asset, together
-from whyperf.report.bokehjs import bokeh_script
-from whyperf.report.paint import ENDS, FAINT
+from whyperf.report.assets import asset, bokeh_script, together
+from whyperf.report.charts import figures
+from whyperf.report.charts.colors import ENDS, FAINT
 
 _USER, _ADAPTER = ENDS["sender"], ENDS["receiver"]
 #: Where the axis is labeled: powers of 4, and K from 1024 on.

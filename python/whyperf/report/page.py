@@ -11,16 +11,15 @@ from whyperf import __version__
 from whyperf.analyze.bootstrap import RESAMPLES
 from whyperf.analyze.summary import Summary
 from whyperf.plan import Plan
-from whyperf.report import facts
-from whyperf.report.assets import asset, prose, together
-from whyperf.report.blocks import Section
-from whyperf.report.bokehjs import bokeh_script
+from whyperf.report import properties
+from whyperf.report.assets import asset, bokeh_script, prose, together
+from whyperf.report.charts.blocks import Section
+from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import ExplanationSection
 from whyperf.report.flow.section import FlowSection
 from whyperf.report.flow.viewer import asset as flow_asset
 from whyperf.report.headline import headline, key_figures
 from whyperf.report.repeat import command
-from whyperf.report.switchboard import Switchboard
 from whyperf.report.table import cells_table
 
 EXPLANATION = "explanation.html.j2"
@@ -30,11 +29,11 @@ EXPLANATION = "explanation.html.j2"
 class Found:
     """What was found on the hosts and read back from the testbed, the path, the segment flow, where the record is."""
 
-    hosts: dict[str, facts.Document]
-    testbed: facts.Document | None
+    hosts: dict[str, properties.Document]
+    testbed: properties.Document | None
     flow: FlowSection | None
     folder: str
-    path: facts.Facts = field(default_factory=list)
+    path: properties.Properties = field(default_factory=list)
     why: ExplanationSection | None = None
 
 
@@ -71,15 +70,15 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
         hosts=_hosts(found),
         testbed=[
-            {"title": title, "facts": facts.testbed_facts(found.testbed[end])}
+            {"title": title, "facts": properties.testbed_facts(found.testbed[end])}
             for end, title in (("near", "Near end"), ("far", "Far end"))
             if end in found.testbed
         ]
         if found.testbed
         else [],
         path=found.path,
-        plan_facts=facts.plan_facts(plan, summary),
-        constant=facts.constant_factors(plan),
+        plan_facts=properties.plan_facts(plan, summary),
+        constant=properties.constant_factors(plan),
         command=command(plan, found.folder),
         raw=found.folder,
         remake=f"whyperf report {found.folder}",
@@ -104,9 +103,9 @@ def _hosts(found: Found) -> list[dict[str, object]]:
     return [
         {
             "title": titles.get(name, name),
-            "facts": facts.host_facts(host),
-            "devices": facts.devices(host),
-            "lacks": facts.abilities(host),
+            "facts": properties.host_facts(host),
+            "devices": properties.devices(host),
+            "lacks": properties.abilities(host),
             "sysctls": sorted(host.get("sysctls", {}).items()),
         }
         for name, host in hosts.items()

@@ -8,8 +8,8 @@ from whyperf.analyze.summary import CellResult, EndCpu, Summary
 from whyperf.analyze.text import ENDS, factor_title, level_text, percent, seconds, significant
 from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
-from whyperf.report.layout import varied_axes
-from whyperf.report.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
+from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 
 
 @dataclass(frozen=True)

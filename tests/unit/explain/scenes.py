@@ -19,18 +19,17 @@ from whyperf.analyze.flow.log import CONTEXTS, RETRANSMISSIONS
 from whyperf.explain.budget import receiver as receiving
 from whyperf.explain.budget import sender as sending
 from whyperf.explain.budget.calls import Calls, calls_from, with_thread
-from whyperf.explain.budget.events import Segments
 from whyperf.explain.budget.merge import spans_of
 from whyperf.explain.budget.sender import Options, Peer
+from whyperf.explain.segment_log import LoggedConnection
 
 US = 1000
 
 
-def segments(text: str) -> Segments:
+def segments(text: str) -> LoggedConnection:
     """The segments of a scene."""
     rows = [_segment(line.split()) for line in _lines(text) if not line.startswith("call")]
-    columns = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in rows[0]}
-    return Segments(is_out=columns.pop("is_out").astype(np.bool_), **columns)
+    return LoggedConnection(pl.DataFrame(rows))
 
 
 def calls(text: str) -> Calls | None:
@@ -76,9 +75,9 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-def life(log: Segments, made: Calls | None) -> tuple[int, int]:
+def life(log: LoggedConnection, made: Calls | None) -> tuple[int, int]:
     """From the first event to the last."""
-    times = [log.at] if made is None else [log.at, made.start, made.end]
+    times = [log.time_ns] if made is None else [log.time_ns, made.start, made.end]
     return int(min(part[0] for part in times)), int(max(part[-1] for part in times))
 
 
@@ -93,23 +92,22 @@ def _segment(parts: list[str]) -> dict[str, Any]:
     first, last = (int(number) for number in octets.split(":"))
     again = known.get("again")
     return {
-        "is_out": way == ">",
-        "at": round(float(at) * US),
+        "direction": "out" if way == ">" else "in",
+        "time_ns": round(float(at) * US),
         "sequence": first,
         "acknowledgment": int(known.get("ack", -1)),
-        "payload": last - first,
-        "gso": int(known.get("gso", 0)),
-        "wire": int(known.get("wire", 1)),
+        "payload_bytes": last - first,
+        "gso_size_bytes": int(known.get("gso", 0)),
+        "wire_segments": int(known.get("wire", 1)),
         "flags": int(known.get("flags", 16)),
-        "window": int(known.get("win", 65536)),
-        "unacked": int(known.get("unacked", -1)),
-        "unsent": int(known.get("unsent", -1)),
-        "cwnd": int(known.get("cwnd", -1)),
-        "ssthresh": int(known.get("ssthresh", -1)),
-        "queue": int(known.get("queue", -1)),
-        "cpu": 0,
+        "window_bytes": int(known.get("win", 65536)),
+        "unacked_bytes": int(known.get("unacked", -1)),
+        "unsent_bytes": int(known.get("unsent", -1)),
+        "cwnd_segments": int(known.get("cwnd", -1)),
+        "ssthresh_segments": int(known.get("ssthresh", -1)),
+        "receive_queue_bytes": int(known.get("queue", -1)),
         "context": CONTEXTS.index(known.get("by", "process" if way == ">" else "net_rx")),
-        "again": -1 if again is None else RETRANSMISSIONS.index(again),
+        "retransmission": -1 if again is None else RETRANSMISSIONS.index(again),
     }
 
 

@@ -5,9 +5,16 @@ from pathlib import Path
 import polars as pl
 
 from tests.unit.analyze.flow import traces
-from whyperf.explain.budget import SPAN_COLUMNS, budgets_of
+from whyperf.analyze.flow import FlowTrial
+from whyperf.explain.budget import SPAN_COLUMNS, TrialBudgets
+from whyperf.explain.budget import budgets_of as budgets_by
+from whyperf.explain.segment_log import read_logs
 
 MS = 1_000_000
+
+
+def budgets_of(trial: FlowTrial) -> TrialBudgets:
+    return budgets_by(trial, read_logs(trial))
 
 
 def samples(**sums_ms: int) -> pl.DataFrame:

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from tests.unit.analyze.flow import traces
-from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.gather import by_payload
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
 from whyperf.explain.gather.rates import bottleneck_rate
 from whyperf.explain.gather.request_cycle import request_cycle
-from whyperf.explain.gather.segments import read_logs, segment_facts
+from whyperf.explain.gather.segments import segment_facts
+from whyperf.explain.segment_log import read_logs
 from whyperf.explain.trial_facts import RequestCycle
 
 PACKET = 1448
@@ -100,25 +100,12 @@ def test_data_that_a_late_ack_lets_go_was_held_back(tmp_path: Path) -> None:
         "receiver",
     )
     trial = traces.write(tmp_path / "log01-c0001", near, far)
-    logs = read_logs(_with_columns(trial), trial.ends["near"], trial.ends["far"])
-    assert logs is not None
-    facts = segment_facts(logs)
+    logs = read_logs(trial)
+    assert logs.sender is not None
+    facts = segment_facts(logs.sender, logs.receiver)
     assert facts.held_ratio == pytest.approx(80 / 80.4, abs=0.01)
     assert facts.released_bytes == 100
     assert facts.ack_reasons == {"delayed_timer": 1.0}
-
-
-def _with_columns(trial: FlowTrial) -> FlowTrial:
-    """The columns that the kernel's log has and a trace does not say."""
-    names = ("srtt_ns", "cwnd_segments", "ssthresh_segments", "send_window_bytes")
-    for host in ("near", "far"):
-        path = trial.folder / f"segments.{host}.parquet"
-        log = pl.read_parquet(path).with_columns(
-            *(pl.lit(None, pl.UInt32).alias(name) for name in names),
-            pl.lit(None, pl.UInt64).alias("pacing_rate_bytes_per_second"),
-        )
-        log.write_parquet(path)
-    return trial
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from whyperf.explain.rules.finding import state_evidence
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.trial_facts import HostFacts
 from whyperf.explain.wording.catalog import uncapitalized
-from whyperf.report.explanation.looks import look_of
+from whyperf.report.explanation.styles import look_of
 
 GLOSSARY = (Path(__file__).parents[3] / "GLOSSARY.md").read_text()
 STATES = re.findall(r'    [A-Z_]+ = "(\w+)"\n    """(.*?)"""', inspect.getsource(states), re.DOTALL)

@@ -9,8 +9,9 @@ import pytest
 from whyperf.explain.causes import Cause
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, scattered
 from whyperf.explain.gather.losses import Wire, backlog, losses
-from whyperf.explain.gather.segments import Logs, segment_facts
+from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.rules import judge
+from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.trial_facts import Facts, HostFacts, LostRun, SegmentFacts
 
 MS = 1_000_000
@@ -42,7 +43,7 @@ def in_bursts(begins: float, ends: float) -> Drops:
     return drops
 
 
-def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> Logs:
+def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> tuple[SegmentLog, SegmentLog]:
     """A flight of each connection a round trip, in bursts of ten segments, a segment longer each time up to sixty; what
     is lost is sent again in the next round trip and arrives.
     """
@@ -75,19 +76,21 @@ def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> Logs:
     names = ["time_ns", "connection", "sequence", "retransmission"]
     frame = pl.DataFrame(sent, schema=names, orient="row", infer_schema_length=None)
     came = pl.DataFrame(arrived, schema=names[:3], orient="row")
-    return Logs(
-        frame.with_columns(
-            pl.lit("out").alias("direction"),
-            pl.lit(ROUND_TRIP_NS).alias("srtt_ns"),
-            pl.lit(2**64 - 1, dtype=pl.UInt64).alias("pacing_rate_bytes_per_second"),
-            *(pl.lit(value).alias(name) for name, value in constant.items()),
-        ),
-        came.with_columns(
-            pl.lit("in").alias("direction"),
-            pl.lit(None, dtype=pl.String).alias("ack_reason"),
-            *(pl.lit(value).alias(name) for name, value in constant.items()),
-        ),
+    unknown = ("ssthresh_segments", "cwnd_segments", "unacked_bytes", "send_window_bytes")
+    sender = frame.with_columns(
+        pl.lit("out").alias("direction"),
+        pl.lit(ROUND_TRIP_NS).alias("srtt_ns"),
+        pl.lit(2**64 - 1, dtype=pl.UInt64).alias("pacing_rate_bytes_per_second"),
+        *(pl.lit(value).alias(name) for name, value in constant.items()),
+        *(pl.lit(None, pl.Int64).alias(name) for name in unknown),
     )
+    receiver = came.with_columns(
+        pl.lit("in").alias("direction"),
+        pl.lit(None, dtype=pl.String).alias("ack_reason"),
+        pl.lit(0).alias("flags"),
+        *(pl.lit(value).alias(name) for name, value in constant.items()),
+    )
+    return SegmentLog(sender), SegmentLog(receiver)
 
 
 def causes(segments: SegmentFacts) -> list[Cause]:
@@ -107,17 +110,17 @@ def causes(segments: SegmentFacts) -> list[Cause]:
     ids=["queue", "chance", "bursts"],
 )
 def test_the_losses_of_a_second_tell_what_took_them(drops: Callable[[], Drops], cause: Cause, seed: int) -> None:
-    assert causes(segment_facts(logs(drops(), turns=100, seed=seed)))[0] is cause
+    assert causes(segment_facts(*logs(drops(), turns=100, seed=seed)))[0] is cause
 
 
 def test_connections_before_one_queue_are_seen_together() -> None:
-    found = segment_facts(logs(tail_drop(18), turns=60, seed=1, connections=2))
+    found = segment_facts(*logs(tail_drop(18), turns=60, seed=1, connections=2))
     assert (found.losses.random_high or 1) <= 0.5
     assert found.losses.examples
 
 
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
-    few = [segment_facts(logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
+    few = [segment_facts(*logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
     lossy = [one for one in few if one.losses.events]
     told = [causes(one)[0] for one in lossy]
     assert Cause.NOT_KNOWN in told

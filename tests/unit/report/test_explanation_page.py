@@ -30,10 +30,10 @@ from whyperf.report.explanation import Explained, explanation_section
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
 from whyperf.report.explanation.bars import MOST_BARS, bars_of
 from whyperf.report.explanation.cards import badges_of, cards_of, where
-from whyperf.report.explanation.course import BINS, courses_of, shares
-from whyperf.report.explanation.looks import look_of
+from whyperf.report.explanation.over_time import BINS, courses_of, shares
 from whyperf.report.explanation.section import MOST_DRAWN, chosen
 from whyperf.report.explanation.strip import strips_of
+from whyperf.report.explanation.styles import look_of
 
 
 def budget(connection: int = 0, role: str = "sender", **ratios: float) -> Budget:

@@ -5,8 +5,8 @@ import pytest
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
-from whyperf.report.layout import Axis, choose
-from whyperf.report.ticks import axis_ticks, bar_labels
+from whyperf.report.charts.layout import Axis, choose
+from whyperf.report.charts.ticks import axis_ticks, bar_labels
 
 
 def cells(*trials: made.Trial) -> list[CellResult]:

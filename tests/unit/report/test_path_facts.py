@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from whyperf.report.path import path_facts
+from whyperf.report.properties import path_facts
 
 
 def path(**audit: object) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.unit.report.test_page import checked, page, words
 from whyperf.analyze import summarize
 from whyperf.profile import shipped_names
 from whyperf.record import Experiment
-from whyperf.report.study import COMPARISONS, read, study_section
+from whyperf.report.studies.published import COMPARISONS, read, study_section
 
 
 def test_a_sweep_of_exchanges_is_told_in_transactions(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 //! Rows of connections as a whole: what was asked for, what was granted, how they ended; table flows.
 
+use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::flow::Flow;
-use load::life::{Cut, Ended, Life};
 use load::options::{self, Requested};
 use load::running::{Ends, Load};
 use schema::table::FLOWS;
@@ -17,8 +17,8 @@ use crate::record::TableBuilder;
 pub(super) fn table(spec: &TrialSpec, load: &Load, ends: &Ends, known: &[Known]) -> anyhow::Result<TableBuilder> {
     let mut rows = TableBuilder::new(&FLOWS);
     let requested = Requested::new(&spec.socket, spec.role);
-    for ((life, flow), known) in ends.lives.iter().zip(&load.flows).zip(known) {
-        push(&mut rows, spec, &requested, load, (life, flow, known))?;
+    for ((result, flow), known) in ends.results.iter().zip(&load.flows).zip(known) {
+        push(&mut rows, spec, &requested, load, (result, flow, known))?;
     }
     Ok(rows)
 }
@@ -28,7 +28,7 @@ fn push(
     spec: &TrialSpec,
     requested: &Requested,
     load: &Load,
-    (life, flow, known): (&Life, &Flow, &Known),
+    (result, flow, known): (&ConnectionResult, &Flow, &Known),
 ) -> anyhow::Result<()> {
     let ([local_address, remote_address], granted) = match (load.watched.get(&flow.number), flow.socket.as_deref()) {
         (Some(watched), _) => {
@@ -40,7 +40,7 @@ fn push(
             (known.addresses(socket), granted.unwrap_or_default())
         }
     };
-    let ended = match &life.ended {
+    let ended = match &result.ended {
         Ended::Complete => "complete",
         Ended::Cut(Cut::Deadline) => "deadline",
         Ended::Cut(Cut::Aborted) => "aborted",
@@ -48,8 +48,8 @@ fn push(
     };
     rows.push(vec![
         spec.host.as_str().into(),
-        life.number.into(),
-        spec.role_of(life.number).name().into(),
+        result.number.into(),
+        spec.role_of(result.number).name().into(),
         granted.transport.name().into(),
         local_address.into(),
         remote_address.into(),
@@ -66,12 +66,12 @@ fn push(
         granted.no_delay.into(),
         spec.socket.quick_ack.into(),
         load.threads.get(flow.thread as usize).copied().unwrap_or(0).into(),
-        life.first_call_mono_ns.into(),
-        life.last_call_mono_ns.into(),
-        life.payload_bytes.into(),
-        life.calls_count.into(),
-        life.short_calls_count.into(),
-        life.other_calls_count.into(),
+        result.first_call_mono_ns.into(),
+        result.last_call_mono_ns.into(),
+        result.payload_bytes.into(),
+        result.calls_count.into(),
+        result.short_calls_count.into(),
+        result.other_calls_count.into(),
         ended.into(),
     ])?;
     Ok(())

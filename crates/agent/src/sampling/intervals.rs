@@ -8,7 +8,7 @@ use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use workload::phases::Phase;
 
-use super::MOST_SINGLE_FLOWS;
+use super::MAX_SINGLE_FLOWS;
 use crate::known::Known;
 use crate::record::{RecordError, TableBuilder};
 
@@ -38,7 +38,7 @@ impl Intervals {
     /// # Errors
     /// A row does not fit its table.
     pub fn sample(&mut self, spec: &TrialSpec, load: &Load, known: &mut [Known], index: u32, phase: Phase) -> Result<u64, RecordError> {
-        let is_multitude = load.flows.len() > MOST_SINGLE_FLOWS;
+        let is_multitude = load.flows.len() > MAX_SINGLE_FLOWS;
         let mut sum_bytes = 0;
         let mut sums: BTreeMap<u32, Moved> = BTreeMap::new();
         for (flow, known) in load.flows.iter().zip(known) {

@@ -8,8 +8,8 @@ use schema::trial::TrialSpec;
 use std::os::fd::AsFd;
 use workload::phases::Phase;
 
-use super::MOST_SINGLE_FLOWS;
-use crate::known::{Known, MOST_SAMPLED};
+use super::MAX_SINGLE_FLOWS;
+use crate::known::{Known, MAX_SAMPLED};
 use crate::record::{RecordError, TableBuilder};
 
 /// Asks connections in turn.
@@ -43,7 +43,7 @@ impl Tcp {
     ) -> Result<(), RecordError> {
         let count = load.flows.len();
         let is_final = until_mono_ns.is_none();
-        let step = if count > MOST_SINGLE_FLOWS && !is_final { count.div_ceil(MOST_SAMPLED) } else { 1 };
+        let step = if count > MAX_SINGLE_FLOWS && !is_final { count.div_ceil(MAX_SAMPLED) } else { 1 };
         for _ in 0..count {
             let position = self.next;
             let flow = &load.flows[position];

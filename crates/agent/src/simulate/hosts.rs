@@ -7,8 +7,8 @@ use sim::link::LinkSpec;
 use sim::link::media::{self, Named};
 use sim::link::path::Path;
 use sim::machine::{self, Buffers, Machine};
-use sim::profile::part::Value;
-use sim::profile::{Library, Refusal, Sheet};
+use sim::profile::profile_file::Value;
+use sim::profile::{HostProfile, Library, Refusal};
 use sim::time::NS;
 use std::sync::OnceLock;
 
@@ -23,29 +23,29 @@ const HEADERS_BYTES: u32 = 40;
 ///
 /// # Errors
 /// What cannot be, in a sentence.
-pub fn end_systems(asked: &Simulation, processes: [Vec<Application>; 2]) -> Result<([Machine; 2], LinkSpec, [Sheet; 2]), String> {
-    let sheets = [sheet(asked, 0)?, sheet(asked, 1)?];
+pub fn end_systems(asked: &Simulation, processes: [Vec<Application>; 2]) -> Result<([Machine; 2], LinkSpec, [HostProfile; 2]), String> {
+    let profiles = [profile(asked, 0)?, profile(asked, 1)?];
     let [near, far] = processes;
-    let (near, near_link) = end_system(asked, 0, &sheets[0], near)?;
-    let (far, far_link) = end_system(asked, 1, &sheets[1], far)?;
+    let (near, near_link) = end_system(asked, 0, &profiles[0], near)?;
+    let (far, far_link) = end_system(asked, 1, &profiles[1], far)?;
     let mut link = match &asked.link {
         Some(name) => {
-            let named = chosen(name, [(&sheets[0], &near_link), (&sheets[1], &far_link)])?;
+            let named = chosen(name, [(&profiles[0], &near_link), (&profiles[1], &far_link)])?;
             LinkSpec { headers_bytes: near_link.headers_bytes, ..LinkSpec::usual(named, near_link.propagation) }
         }
         None if near_link == far_link => near_link,
-        None => return Err(not_joined([(&sheets[0], &near_link), (&sheets[1], &far_link)])),
+        None => return Err(not_joined([(&profiles[0], &near_link), (&profiles[1], &far_link)])),
     };
     link.propagation = link.propagation.saturating_add(asked.delay_ns.saturating_mul(NS));
-    Ok(([near, far], link, sheets))
+    Ok(([near, far], link, profiles))
 }
 
 /// The line of that name, if both adapters can be on it.
-fn chosen(name: &str, ends: [(&Sheet, &LinkSpec); 2]) -> Result<Named, String> {
+fn chosen(name: &str, ends: [(&HostProfile, &LinkSpec); 2]) -> Result<Named, String> {
     let named = media::named(name).ok_or_else(|| no_link(name))?;
-    for (sheet, own) in ends {
+    for (profile, own) in ends {
         if !fits(&own.named, &named) {
-            let (host, kind) = (&sheet.host, own.named.name);
+            let (host, kind) = (&profile.host, own.named.name);
             let known: Vec<_> = media::LINKS.iter().filter(|line| fits(&own.named, line)).map(|line| line.name).collect();
             let known = if known.is_empty() { kind.to_owned() } else { known.join(", ") };
             return Err(format!("link: the adapter of {host} is for {kind} and cannot be on {}; it can be on {known}", named.name));
@@ -59,7 +59,7 @@ fn fits(own: &Named, other: &Named) -> bool {
     own.medium == other.medium && (own.name == media::VETH.name) == (other.name == media::VETH.name)
 }
 
-fn not_joined(ends: [(&Sheet, &LinkSpec); 2]) -> String {
+fn not_joined(ends: [(&HostProfile, &LinkSpec); 2]) -> String {
     let [(near, near_link), (far, far_link)] = ends;
     let told =
         format!("hosts: the adapter of {} is for {}, that of {} for {}", near.host, near_link.named.name, far.host, far_link.named.name);
@@ -80,41 +80,41 @@ fn no_link(name: &str) -> String {
     format!("link: there is none of the name '{name}'; known: {known}")
 }
 
-fn end_system(asked: &Simulation, who: usize, sheet: &Sheet, processes: Vec<Application>) -> Result<(Machine, LinkSpec), String> {
-    machine::build_several(sheet, &buffers(asked, who), processes, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
+fn end_system(asked: &Simulation, who: usize, profile: &HostProfile, processes: Vec<Application>) -> Result<(Machine, LinkSpec), String> {
+    machine::build_several(profile, &buffers(asked, who), processes, asked.seed ^ SEEDS[who]).map_err(|refusal| format!("hosts: {refusal}"))
 }
 
 /// The host's rules and numbers, with what is asked of its sockets.
-fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
+fn profile(asked: &Simulation, who: usize) -> Result<HostProfile, String> {
     let refused = |refusal: Refusal| format!("hosts: {refusal}");
-    let mut sheet = resolved(&asked.hosts[who])?;
+    let mut profile = resolved(&asked.hosts[who])?;
     // Before an MTU takes its place.
-    if sheet.reader().whole("mss_bytes").map_err(refused)? == 0 {
-        return Err(refused(Refusal::Zero { host: sheet.host, what: "mss_bytes" }));
+    if profile.reader().whole("mss_bytes").map_err(refused)? == 0 {
+        return Err(refused(Refusal::Zero { host: profile.host, what: "mss_bytes" }));
     }
     if asked.socket.no_delay {
-        sheet.set("nagle", Value::Word("off".to_owned())).map_err(refused)?;
+        profile.set("nagle", Value::Word("off".to_owned())).map_err(refused)?;
     }
-    if asked.socket.pacing_rate_bytes_per_second.is_some() && sheet.system != "linux" {
-        return Err(format!("pacing_rate_bps: {} paces nothing; only a host with Linux does, so leave the factor out", sheet.host));
+    if asked.socket.pacing_rate_bytes_per_second.is_some() && profile.system != "linux" {
+        return Err(format!("pacing_rate_bps: {} paces nothing; only a host with Linux does, so leave the factor out", profile.host));
     }
     if asked.socket.quick_ack {
-        defer_no_acks(&mut sheet)?;
+        defer_no_acks(&mut profile)?;
     }
     // A system that has no choice of congestion controls has its own; one that is asked of others must be there.
     if let Some(name) = &asked.socket.congestion_control
-        && sheet.values.contains_key("congestion_control")
+        && profile.values.contains_key("congestion_control")
     {
-        sheet.set("congestion_control", Value::Word(name.clone())).map_err(refused)?;
+        profile.set("congestion_control", Value::Word(name.clone())).map_err(refused)?;
     }
     let largest = asked.socket.mss_bytes.into_iter().chain(asked.mtu_bytes.map(|mtu| mtu.saturating_sub(HEADERS_BYTES))).min();
     if let Some(mss_bytes) = largest {
-        sheet.set_number("mss_bytes", f64::from(mss_bytes)).map_err(refused)?;
+        profile.set_number("mss_bytes", f64::from(mss_bytes)).map_err(refused)?;
     }
-    set_offloads(asked, &mut sheet).map_err(refused)?;
-    if asked.path.is_some() && sheet.values.get("completion").is_some_and(|entry| entry.value == Value::Word("taken".to_owned())) {
+    set_offloads(asked, &mut profile).map_err(refused)?;
+    if asked.path.is_some() && profile.values.get("completion").is_some_and(|entry| entry.value == Value::Word("taken".to_owned())) {
         // The path takes what was sent out of the kernel at once; else it were the sender's memory until the far end has it.
-        sheet.set("completion", Value::Word("timed".to_owned())).map_err(refused)?;
+        profile.set("completion", Value::Word("timed".to_owned())).map_err(refused)?;
     }
     for (key, value) in &asked.hosts[who].set {
         let value = match value {
@@ -123,19 +123,19 @@ fn sheet(asked: &Simulation, who: usize) -> Result<Sheet, String> {
             serde_json::Value::String(word) => Value::Word(word.clone()),
             other => return Err(format!("hosts: '{key}' cannot be {other}; it is a number, true, false or a word")),
         };
-        sheet.set(key, value).map_err(refused)?;
+        profile.set(key, value).map_err(refused)?;
     }
-    Ok(sheet)
+    Ok(profile)
 }
 
 /// The system's own setting by which it acknowledges every segment.
-fn defer_no_acks(sheet: &mut Sheet) -> Result<(), String> {
-    let set = match sheet.system.as_str() {
-        "linux" => sheet.set("quick_ack", Value::Switch(true)),
+fn defer_no_acks(profile: &mut HostProfile) -> Result<(), String> {
+    let set = match profile.system.as_str() {
+        "linux" => profile.set("quick_ack", Value::Switch(true)),
         // As study 2 had it; 1 defers nothing (Solaris 8 Tunable Parameters Reference Manual).
-        "solaris-8" => sheet.set("deferred_acks_max", Value::Number(1.0)),
+        "solaris-8" => profile.set("deferred_acks_max", Value::Number(1.0)),
         _ => {
-            let host = &sheet.host;
+            let host = &profile.host;
             return Err(format!(
                 "quick_ack: {host} runs SunOS 4.1, which cannot switch delayed ACKs off; set quick_ack=false (--only quick_ack=false if a profile varies it)"
             ));
@@ -146,14 +146,14 @@ fn defer_no_acks(sheet: &mut Sheet) -> Result<(), String> {
 
 /// Offloads where a host has any: one without them is as if they were off. On a veth only what the host cuts up can the
 /// other end merge again.
-fn set_offloads(asked: &Simulation, sheet: &mut Sheet) -> Result<(), Refusal> {
+fn set_offloads(asked: &Simulation, profile: &mut HostProfile) -> Result<(), Refusal> {
     for (key, wanted) in [("tso", asked.has_segmentation), ("gro", asked.has_merging)] {
         if let Some(is_on) = wanted
-            && sheet.values.contains_key(key)
+            && profile.values.contains_key(key)
         {
-            let is_veth = sheet.values.get("link").is_some_and(|entry| entry.value == Value::Word(media::VETH.name.to_owned()));
+            let is_veth = profile.values.get("link").is_some_and(|entry| entry.value == Value::Word(media::VETH.name.to_owned()));
             let is_whole = is_veth && asked.has_segmentation != Some(false);
-            sheet.set(key, Value::Switch(is_on && !(key == "gro" && is_whole)))?;
+            profile.set(key, Value::Switch(is_on && !(key == "gro" && is_whole)))?;
         }
     }
     Ok(())
@@ -163,12 +163,12 @@ fn set_offloads(asked: &Simulation, sheet: &mut Sheet) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// What cannot be, in a sentence.
-pub fn path(asked: &Simulation, link: &LinkSpec, sheets: &[Sheet; 2]) -> Result<Option<Path>, String> {
+pub fn path(asked: &Simulation, link: &LinkSpec, profiles: &[HostProfile; 2]) -> Result<Option<Path>, String> {
     let Some(spec) = &asked.path else { return Ok(None) };
     if spec.forward.queue.ecn || spec.backward.queue.ecn {
         return Err("path_ecn: the model's hosts know no ECN; leave it out".to_owned());
     }
-    let mss = sheets.iter().filter_map(mss_bytes).min().unwrap_or(1);
+    let mss = profiles.iter().filter_map(mss_bytes).min().unwrap_or(1);
     spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| error.to_string())?;
     // A segment carries less by its options.
     let payload = mss.saturating_sub(link.headers_bytes - HEADERS_BYTES);
@@ -176,18 +176,18 @@ pub fn path(asked: &Simulation, link: &LinkSpec, sheets: &[Sheet; 2]) -> Result<
 }
 
 /// A host's rules and numbers for the record.
-pub fn told(sheet: &Sheet) -> ResolvedHost {
+pub fn told(profile: &HostProfile) -> ResolvedHost {
     let value = |value: &Value| match value {
         Value::Switch(switch) => (*switch).into(),
         Value::Number(number) => (*number).into(),
         Value::Word(word) => word.as_str().into(),
     };
-    let values = sheet.values.iter();
+    let values = profile.values.iter();
     let values = values.map(|(key, entry)| (key.clone(), ResolvedValue { value: value(&entry.value), source: entry.source.clone() }));
-    ResolvedHost { host: sheet.host.clone(), system: sheet.system.clone(), values: values.collect() }
+    ResolvedHost { host: profile.host.clone(), system: profile.system.clone(), values: values.collect() }
 }
 
-fn resolved(host: &SimulatedHost) -> Result<Sheet, String> {
+fn resolved(host: &SimulatedHost) -> Result<HostProfile, String> {
     static SHIPPED: OnceLock<Result<Library, String>> = OnceLock::new();
     let library = SHIPPED.get_or_init(|| Library::shipped().map_err(|refusal| refusal.to_string())).as_ref().map_err(Clone::clone)?;
     let resolved = match (&host.host, &host.profile, host.ensemble_set) {

@@ -25,7 +25,7 @@ pub fn write(asked: &Simulation, ran: &Ran, folder: &Folder) -> anyhow::Result<[
     let outcome = &ran.outcome;
     let mut counts = [0, 0];
     for who in [0, 1] {
-        let mss = mss_bytes(&ran.sheets[who]).unwrap_or(1).min(mss_bytes(&ran.sheets[1 - who]).unwrap_or(u32::MAX)).max(1);
+        let mss = mss_bytes(&ran.profiles[who]).unwrap_or(1).min(mss_bytes(&ran.profiles[1 - who]).unwrap_or(u32::MAX)).max(1);
         let mut sent = vec![Sent { end: 0, acknowledged: 0 }; outcome.connections[who].len()];
         let mut file = folder.log(who, role(asked, who))?;
         // What left and what came, each in the order of time.

@@ -91,8 +91,8 @@ fn answer(line: &str, is_check: bool, has_tables: bool) -> Answered {
     }
     match trial::run(&asked) {
         Ok(ran) if has_tables => {
-            let Ran { sheets, names, outcome, samples, answer } = &ran;
-            let rows = Seen { asked: &asked, sheets, names, outcome, samples, end: answer.end }.rows();
+            let Ran { profiles, names, outcome, samples, answer } = &ran;
+            let rows = Seen { asked: &asked, profiles, names, outcome, samples, end: answer.end }.rows();
             let logged = asked.evidence == Evidence::Segments;
             Answered { answer: answer.clone(), rows, logged: logged.then_some((asked, ran)) }
         }

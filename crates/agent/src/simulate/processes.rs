@@ -1,13 +1,13 @@
-//! What runs on the two end systems: a stream's writer and reader, or the strand of a workload, for each connection.
+//! What runs on the two end systems: a stream's writer and reader, or the user of a workload, for each connection.
 
 use schema::simulation::Simulation;
 use schema::trial::{Role, Stop};
 use schema::workload::Workload;
 use sim::application::{Application, Scripted};
-use workload::strand::Ending;
+use workload::user::Ending;
 
 /// Connections of a host at most, of which each has its number in every segment.
-const MOST_CONNECTIONS: u32 = 10_000;
+const MAX_CONNECTIONS: u32 = 10_000;
 
 /// The near and the far processes, in the order of their connections.
 ///
@@ -15,18 +15,18 @@ const MOST_CONNECTIONS: u32 = 10_000;
 /// What the model's processes cannot do, in a sentence.
 pub fn processes(asked: &Simulation) -> Result<[Vec<Application>; 2], String> {
     let count = asked.workload.as_ref().map_or(asked.connections_count, strands_count);
-    if !(1..=MOST_CONNECTIONS).contains(&count) {
-        return Err(format!("connections: a host of the model has 1 to {MOST_CONNECTIONS}, not {count}"));
+    if !(1..=MAX_CONNECTIONS).contains(&count) {
+        return Err(format!("connections: a host of the model has 1 to {MAX_CONNECTIONS}, not {count}"));
     }
     let Some(workload) = &asked.workload else {
         let [near, far] = stream(asked)?;
         return Ok([vec![near; count as usize], vec![far; count as usize]]);
     };
-    let process = |is_near, strand| {
-        let scripted = Scripted::new(workload, is_near, strand, ending(&asked.stop));
+    let process = |is_near, user| {
+        let scripted = Scripted::new(workload, is_near, user, ending(&asked.stop));
         scripted.map(|one| Application::Scripted(Box::new(one))).map_err(|refusal| format!("workload {}: {refusal}", workload.name))
     };
-    let end = |is_near| (0..count).map(|strand| process(is_near, strand)).collect::<Result<Vec<_>, String>>();
+    let end = |is_near| (0..count).map(|user| process(is_near, user)).collect::<Result<Vec<_>, String>>();
     let ends = [end(true)?, end(false)?];
     if count > 1 && workload.groups.iter().any(|group| group.transactions.len() > 1) {
         let name = &workload.name;
@@ -35,7 +35,7 @@ pub fn processes(asked: &Simulation) -> Result<[Vec<Application>; 2], String> {
     Ok(ends)
 }
 
-/// The strands of all groups, each with a connection.
+/// The users of all groups, each with a connection.
 fn strands_count(workload: &Workload) -> u32 {
     workload.groups.iter().map(|group| group.strands_count).fold(0, u32::saturating_add)
 }

@@ -5,8 +5,8 @@ use schema::simulation::{SimulatedEnd, Simulation};
 use schema::table::{CPU, FLOWS, INTERVALS, PATH, TCP_INFO, Value};
 use schema::trial::Role;
 use sim::end_system::{EndState, LEVELS};
-use sim::profile::Sheet;
-use sim::profile::part::Value as Given;
+use sim::profile::HostProfile;
+use sim::profile::profile_file::Value as Given;
 use sim::time::{NS, Ps};
 use sim::world::{End, Outcome, Sample};
 use workload::phases::{Interval, Intervals, Phase};
@@ -20,7 +20,7 @@ pub struct Seen<'a> {
     /// What was asked.
     pub asked: &'a Simulation,
     /// The hosts' rules and numbers.
-    pub sheets: &'a [Sheet; 2],
+    pub profiles: &'a [HostProfile; 2],
     /// Names of groups and transactions; empty of a stream.
     pub names: &'a [(String, String)],
     /// What came out.
@@ -164,8 +164,8 @@ impl Seen<'_> {
                 ("connection", number.into()),
                 ("role", role.name().into()),
                 ("transport", "tcp".into()),
-                ("local_address", self.sheets[who].host.as_str().into()),
-                ("remote_address", self.sheets[1 - who].host.as_str().into()),
+                ("local_address", self.profiles[who].host.as_str().into()),
+                ("remote_address", self.profiles[1 - who].host.as_str().into()),
                 ("window_requested_bytes", window.into()),
                 ("send_buffer_requested_bytes", self.asked.socket.send_buffer_bytes.into()),
                 ("receive_buffer_requested_bytes", self.asked.socket.receive_buffer_bytes.into()),
@@ -233,7 +233,7 @@ impl Seen<'_> {
     /// A row for each processor; one for all of a host whose processes have a single one, whoever takes what arrives.
     fn processors(&self, who: usize, span: &Span<'_>) -> Vec<Vec<Value>> {
         let (before, after) = (&span.before, &span.after);
-        if processors_count(&self.sheets[who]) == 1 {
+        if processors_count(&self.profiles[who]) == 1 {
             return vec![cpu(who, 0, span, [before.states[who].busy, after.states[who].busy])];
         }
         let of = |stand: &Stand<'_>, number: usize| stand.processors[who].get(number).copied().unwrap_or_default();
@@ -247,13 +247,13 @@ impl Seen<'_> {
     }
 
     fn mss_bytes(&self, who: usize) -> Option<u32> {
-        mss_bytes(&self.sheets[who])
+        mss_bytes(&self.profiles[who])
     }
 }
 
 /// The largest payload that a host wants in a segment.
-pub fn mss_bytes(sheet: &Sheet) -> Option<u32> {
-    match sheet.values.get("mss_bytes")?.value {
+pub fn mss_bytes(profile: &HostProfile) -> Option<u32> {
+    match profile.values.get("mss_bytes")?.value {
         Given::Number(number) => whole(number),
         _ => None,
     }
@@ -266,8 +266,8 @@ fn whole(number: f64) -> Option<u32> {
 }
 
 /// The processors of a host's processes.
-fn processors_count(sheet: &Sheet) -> u32 {
-    match sheet.values.get("processors").map(|entry| &entry.value) {
+fn processors_count(profile: &HostProfile) -> u32 {
+    match profile.values.get("processors").map(|entry| &entry.value) {
         Some(&Given::Number(number)) => whole(number).unwrap_or(1),
         _ => 1,
     }

@@ -5,7 +5,7 @@ use schema::simulation::{ResolvedHost, SimulatedEnd, SimulatedEndSystem, Simulat
 use schema::trial::{Role, Stop};
 use sim::application::Application;
 use sim::end_system::EndState;
-use sim::profile::Sheet;
+use sim::profile::HostProfile;
 use sim::time::{NS, Ps};
 use sim::world::{self, End, Outcome, Sample, WorldSpec};
 use workload::phases::Intervals;
@@ -17,7 +17,7 @@ pub struct Ran {
     /// The answer.
     pub answer: SimulatedTrial,
     /// The hosts' rules and numbers.
-    pub sheets: [Sheet; 2],
+    pub profiles: [HostProfile; 2],
     /// Names of groups and transactions; empty of a stream.
     pub names: Vec<(String, String)>,
     /// What came out.
@@ -31,9 +31,9 @@ pub struct Ran {
 /// # Errors
 /// What cannot be asked of the model, in a sentence.
 pub fn check(asked: &Simulation) -> Result<Vec<ResolvedHost>, String> {
-    let (_, link, sheets) = hosts::end_systems(asked, processes::processes(asked)?)?;
-    hosts::path(asked, &link, &sheets)?;
-    Ok(sheets.iter().map(hosts::told).collect())
+    let (_, link, profiles) = hosts::end_systems(asked, processes::processes(asked)?)?;
+    hosts::path(asked, &link, &profiles)?;
+    Ok(profiles.iter().map(hosts::told).collect())
 }
 
 /// Runs a trial.
@@ -48,8 +48,8 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         }
         _ => Vec::new(),
     };
-    let (ends, link, sheets) = hosts::end_systems(asked, processes)?;
-    let path = hosts::path(asked, &link, &sheets)?;
+    let (ends, link, profiles) = hosts::end_systems(asked, processes)?;
+    let path = hosts::path(asked, &link, &profiles)?;
     let phases_end = match asked.stop {
         Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
         Stop::Bytes { .. } | Stop::Workload => None,
@@ -78,7 +78,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         hosts: Vec::new(),
         ends: (0..2).map(|who| window.end_system(&outcome, who)).collect(),
     };
-    Ok(Ran { answer, sheets, names, outcome, samples })
+    Ok(Ran { answer, profiles, names, outcome, samples })
 }
 
 fn ps(ns: u64) -> Ps {

@@ -1,7 +1,7 @@
 //! Random early detection: Floyd, Jacobson, "Random early detection gateways for congestion avoidance",
 //! IEEE/ACM Transactions on Networking 1(4), 1993, section IV, figure 2.
 
-use crate::chance::{Decision, Stream};
+use crate::rng::{Decision, Stream};
 use crate::station::server::Server;
 use schema::path::{BILLION, Discipline};
 
@@ -14,7 +14,7 @@ const TYPICAL_BYTES: u32 = 1514;
 pub enum Verdict {
     /// It enters the queue.
     Pass,
-    /// It was chosen by chance: marked if it can be, else dropped.
+    /// It was chosen at random: marked if it can be, else dropped.
     Early,
     /// The average is above the upper threshold: dropped, whether or not it can be marked (RFC 3168
     /// section 7).
@@ -34,7 +34,7 @@ pub struct Red {
     /// Packets that passed since the last that was chosen, or since the average rose above the lower
     /// threshold.
     passed: u64,
-    chance: Stream,
+    rng: Stream,
 }
 
 impl Red {
@@ -52,7 +52,7 @@ impl Red {
             typical_ns: server.duration_ns(TYPICAL_BYTES).max(1),
             average_bytes: 0.0,
             passed: 0,
-            chance: Stream::new(seed, way, Decision::Red),
+            rng: Stream::new(seed, way, Decision::Red),
         })
     }
 
@@ -74,7 +74,7 @@ impl Red {
         };
         // The paper's p_a = p_b / (1 - count p_b): distances between the chosen are spread evenly.
         let left = 1.0 - self.passed as f64 * probability;
-        if left <= 0.0 || self.chance.unit() * left < probability {
+        if left <= 0.0 || self.rng.unit() * left < probability {
             self.passed = 0;
             return if self.average_bytes < self.max_bytes { Verdict::Early } else { Verdict::Forced };
         }

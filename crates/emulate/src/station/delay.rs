@@ -1,7 +1,7 @@
 //! The delay line: what left the bottleneck waits here until it is due.
 
-use crate::chance::{Decision, Stream};
 use crate::flights::Item;
+use crate::rng::{Decision, Stream};
 use crate::station::jitter::Jitter;
 use schema::path::DirectionSpec;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Jitter: a delay that wanders about its mean, and never so fast that packets change their order.
 
-use crate::chance::{Decision, Stream};
+use crate::rng::{Decision, Stream};
 
 /// Knots lie this many times the greatest deviation apart. Between two of them the delay changes by twice
 /// the deviation at most, so that packets come closer together, or move apart, by half at most.
@@ -10,13 +10,13 @@ const KNOT_DEVIATIONS: u64 = 4;
 #[derive(Debug, Clone)]
 pub struct Jitter {
     most_ns: u64,
-    chance: Stream,
+    rng: Stream,
 }
 
 impl Jitter {
     /// Wanders by up to `most_ns` to either side.
     pub fn new(most_ns: u64, seed: u64, way: u64) -> Self {
-        Self { most_ns, chance: Stream::new(seed, way, Decision::Jitter) }
+        Self { most_ns, rng: Stream::new(seed, way, Decision::Jitter) }
     }
 
     /// The greatest deviation.
@@ -29,8 +29,8 @@ impl Jitter {
     fn raised_ns(&self, elapsed_ns: u64) -> u64 {
         let span_ns = KNOT_DEVIATIONS * self.most_ns;
         let (knot, into_ns) = (elapsed_ns / span_ns, elapsed_ns % span_ns);
-        let from = self.chance.below_at(knot, 2 * self.most_ns + 1);
-        let to = self.chance.below_at(knot + 1, 2 * self.most_ns + 1);
+        let from = self.rng.below_at(knot, 2 * self.most_ns + 1);
+        let to = self.rng.below_at(knot + 1, 2 * self.most_ns + 1);
         let blend = u128::from(from) * u128::from(span_ns - into_ns) + u128::from(to) * u128::from(into_ns);
         u64::try_from(blend / u128::from(span_ns)).unwrap_or(u64::MAX)
     }

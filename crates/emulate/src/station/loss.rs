@@ -1,7 +1,7 @@
 //! Loss that has nothing to do with the queue: random, in bursts, scripted.
 
-use crate::chance::{Decision, Stream};
 use crate::packet::{Cause, PacketKind};
+use crate::rng::{Decision, Stream};
 use schema::path::LossSpec;
 
 /// Decides over every packet in turn.
@@ -10,7 +10,7 @@ pub enum LossModel {
     /// None.
     None,
     /// Every packet alike.
-    Random { per_billion: u32, chance: Stream },
+    Random { per_billion: u32, rng: Stream },
     /// In bursts.
     GilbertElliott(GilbertElliott),
     /// By number.
@@ -20,16 +20,16 @@ pub enum LossModel {
 impl LossModel {
     /// The loss of a direction.
     pub fn new(spec: &LossSpec, seed: u64, way: u64) -> Self {
-        let chance = Stream::new(seed, way, Decision::Loss);
+        let rng = Stream::new(seed, way, Decision::Loss);
         match spec {
             LossSpec::None => LossModel::None,
-            LossSpec::Random { probability_per_billion } => LossModel::Random { per_billion: *probability_per_billion, chance },
+            LossSpec::Random { probability_per_billion } => LossModel::Random { per_billion: *probability_per_billion, rng },
             LossSpec::GilbertElliott { good_to_bad_per_billion, bad_to_good_per_billion, bad_loss_per_billion, good_loss_per_billion } => {
                 LossModel::GilbertElliott(GilbertElliott {
                     good: State { leave_per_billion: *good_to_bad_per_billion, loss_per_billion: *good_loss_per_billion },
                     bad: State { leave_per_billion: *bad_to_good_per_billion, loss_per_billion: *bad_loss_per_billion },
                     is_bad: false,
-                    change: chance,
+                    change: rng,
                     loss: Stream::new(seed, way, Decision::StateLoss),
                 })
             }
@@ -40,7 +40,7 @@ impl LossModel {
     /// Why the next packet is lost, if it is. `is_counted`: whether a script counts it.
     pub fn on_packet(&mut self, kind: PacketKind, is_counted: bool) -> Option<Cause> {
         match self {
-            LossModel::Random { per_billion, chance } => chance.happens(*per_billion).then_some(Cause::Random),
+            LossModel::Random { per_billion, rng } => rng.happens(*per_billion).then_some(Cause::Random),
             LossModel::GilbertElliott(chain) => chain.on_packet().then_some(Cause::Random),
             LossModel::Scripted(script) if kind == PacketKind::Data && is_counted => script.on_segment().then_some(Cause::Scripted),
             LossModel::None | LossModel::Scripted(_) => None,
@@ -48,7 +48,7 @@ impl LossModel {
     }
 }
 
-/// Two states, each with its loss and its chance to be left (Gilbert, "Capacity of a burst-noise
+/// Two states, each with its loss and its probability to be left (Gilbert, "Capacity of a burst-noise
 /// channel", Bell System Technical Journal 39, 1960; Elliott, ibid. 42, 1963).
 #[derive(Debug, Clone)]
 pub struct GilbertElliott {

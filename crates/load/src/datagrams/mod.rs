@@ -22,12 +22,12 @@ use workload::datagrams::Arrived;
 use self::agreement::{Teller, Told};
 use self::way::Way;
 use crate::LoadError;
-use crate::carrier::Watched;
-use crate::carrier::quic::QuicView;
 use crate::control::Control;
 use crate::counter::Counter;
 use crate::open::{Connection, Opened, QuicConnection, Times, controller_of};
 use crate::sockopt;
+use crate::transport::Watched;
+use crate::transport::quic::QuicView;
 
 /// What a flow's thread counts, for the sampler to read at any time. The numbers may be a few
 /// datagrams apart.
@@ -93,10 +93,10 @@ impl Counts {
 /// How many of the last datagrams the receiver of each flow remembers: a second of them at a rate that
 /// one flow reaches, less where many flows share the memory.
 pub(crate) fn window(flows: usize) -> usize {
-    const MOST: usize = 1 << 20;
-    const LEAST: usize = 1 << 14;
+    const MAX: usize = 1 << 20;
+    const MIN: usize = 1 << 14;
     const FLOWS: usize = 16;
-    if flows <= FLOWS { MOST } else { LEAST }
+    if flows <= FLOWS { MAX } else { MIN }
 }
 
 /// Datagrams that a flow's socket dropped since it was opened, for want of buffer.

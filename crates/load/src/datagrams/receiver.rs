@@ -12,8 +12,8 @@ use super::agreement::Told;
 use super::calls::Messages;
 use super::way::{TICK, Way};
 use crate::LoadError;
+use crate::connection_result::{ConnectionResult, Ended};
 use crate::counter::Counts;
-use crate::life::{Ended, Life};
 use crate::{options, sockopt, stamps};
 
 /// Datagrams taken in one call (recvmmsg(2)), and where the kernel merges them, super-datagrams.
@@ -41,23 +41,23 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
 }
 
 /// Takes datagrams until the sender has ended and all have come, or nothing more comes.
-pub(crate) fn carry(task: &mut Task) -> Life {
-    let mut life = Life::new(task.number);
-    let ended = receive_all(task, &mut life).and_then(|told| task.teller.tell(task.number, told));
-    life.ended = match (task.control.cut(), ended) {
+pub(crate) fn carry(task: &mut Task) -> ConnectionResult {
+    let mut result = ConnectionResult::new(task.number);
+    let ended = receive_all(task, &mut result).and_then(|told| task.teller.tell(task.number, told));
+    result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
         (None, Err(error)) => Ended::Failed(format!("receiving datagrams of flow {}: {error}", task.number)),
     };
-    life
+    result
 }
 
-fn receive_all(task: &mut Task, life: &mut Life) -> io::Result<Told> {
+fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Told> {
     let mut account = Account::new(task.window);
     let mut messages = if task.stream.is_merged {
         Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)
     } else {
-        // A byte more, so that a longer datagram is seen to be a stranger's.
+        // A byte more, so that a longer datagram is seen to be an unauthenticated peer's.
         Messages::new(CALL_COUNT, task.stream.datagram_bytes as usize + 1)
     };
     let tag = task.tag;
@@ -68,27 +68,27 @@ fn receive_all(task: &mut Task, life: &mut Life) -> io::Result<Told> {
     while task.control.cut().is_none() {
         let taken = match &mut task.way {
             Way::Socket(socket) => {
-                messages.receive(socket).map(|count| take(tag, &messages, count, &mut account, &arrivals, mono_ns(), life))
+                messages.receive(socket).map(|count| take(tag, &messages, count, &mut account, &arrivals, mono_ns(), result))
             }
             Way::Quic(connection) => take_from(connection, tag, &mut account),
         };
         match taken {
-            Ok(strangers) => {
+            Ok(unauthenticated) => {
                 let now = mono_ns();
-                strangers_count += strangers;
+                strangers_count += unauthenticated;
                 let arrived = account.arrived();
-                life.calls_count += 1;
-                if arrived.payload_bytes > life.payload_bytes {
-                    life.first_call_mono_ns.get_or_insert(now);
-                    life.last_call_mono_ns = Some(now);
+                result.calls_count += 1;
+                if arrived.payload_bytes > result.payload_bytes {
+                    result.first_call_mono_ns.get_or_insert(now);
+                    result.last_call_mono_ns = Some(now);
                     quiet_since = now;
                 }
-                life.payload_bytes = arrived.payload_bytes;
+                result.payload_bytes = arrived.payload_bytes;
                 task.counts.show_arrived(&arrived, strangers_count);
-                task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+                task.counter.show(Counts { payload_bytes: result.payload_bytes, calls_count: result.calls_count });
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => {
-                life.other_calls_count += 1;
+                result.other_calls_count += 1;
             }
             Err(error) => return Err(error),
         }
@@ -143,7 +143,15 @@ struct Arrivals {
 }
 
 /// Takes the datagrams of the first `count` messages; returns how many were not the flow's.
-fn take(tag: u32, messages: &Messages, count: usize, account: &mut Account, arrivals: &Arrivals, now_ns: u64, life: &mut Life) -> u32 {
+fn take(
+    tag: u32,
+    messages: &Messages,
+    count: usize,
+    account: &mut Account,
+    arrivals: &Arrivals,
+    now_ns: u64,
+    result: &mut ConnectionResult,
+) -> u32 {
     let mut strangers_count = 0;
     for position in 0..count {
         let (message, merged) = messages.received(position);
@@ -151,7 +159,7 @@ fn take(tag: u32, messages: &Messages, count: usize, account: &mut Account, arri
         if arrivals.is_stamped {
             match messages.stamp_ns(position) {
                 Some(stamp_ns) => arrived_ns = stamp_ns.wrapping_sub(arrivals.ahead_ns),
-                None => life.unstamped_count += 1,
+                None => result.unstamped_count += 1,
             }
         }
         for datagram in message.chunks(merged.unwrap_or(usize::MAX).max(1)) {

@@ -13,12 +13,12 @@ use super::Task;
 use super::agreement::Told;
 use super::way::TICK;
 use crate::LoadError;
+use crate::connection_result::{ConnectionResult, Ended};
 use crate::counter::Counts;
-use crate::life::{Ended, Life};
 use crate::{options, sockopt};
 
 /// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
-const MOST_CALL_BYTES: usize = 65_507;
+const MAX_CALL_BYTES: usize = 65_507;
 /// How often a sender that waits for its turn looks whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// How long a device that has no room gets.
@@ -41,24 +41,24 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
 
 /// Sends datagrams until the payload is sent or the load is stopped, tells how many, and hears how
 /// many arrived. `source` fills them.
-pub(crate) fn carry(task: &mut Task, source: &[u8]) -> Life {
+pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
     // A sleep ends when the next datagram is due, not 50 µs later, where that is allowed.
     let _ = prctl::set_timerslack(1);
-    let mut life = Life::new(task.number);
-    life.first_call_mono_ns = Some(mono_ns());
-    let sent = Sending::new(task, source).send_all(&mut life);
-    life.last_call_mono_ns = Some(mono_ns());
+    let mut result = ConnectionResult::new(task.number);
+    result.first_call_mono_ns = Some(mono_ns());
+    let sent = Sending::new(task, source).send_all(&mut result);
+    result.last_call_mono_ns = Some(mono_ns());
     let ended = sent.and_then(|sent_count| {
         task.way.drain(&task.control)?;
-        confirm(task, Told { datagrams_count: sent_count, payload_bytes: life.payload_bytes })
+        confirm(task, Told { datagrams_count: sent_count, payload_bytes: result.payload_bytes })
     });
     task.way.close();
-    life.ended = match (task.control.cut(), ended) {
+    result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
         (None, Err(error)) => Ended::Failed(format!("sending datagrams of flow {}: {error}", task.number)),
     };
-    life
+    result
 }
 
 struct Sending<'a> {
@@ -75,16 +75,16 @@ struct Sending<'a> {
 impl<'a> Sending<'a> {
     fn new(task: &'a mut Task, source: &[u8]) -> Self {
         let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
-        let batch = (task.stream.batch_count as usize).min(MOST_CALL_BYTES / size).max(1);
+        let batch = (task.stream.batch_count as usize).min(MAX_CALL_BYTES / size).max(1);
         let buffer = source.iter().copied().cycle().take(batch * size).collect();
         let schedule = Pace::new(task.stream.rate_bps).map(|pace| Schedule::new(pace, mono_ns()));
         Self { task, size, batch, buffer, schedule, sent_count: 0 }
     }
 
-    fn send_all(mut self, life: &mut Life) -> io::Result<u64> {
+    fn send_all(mut self, result: &mut ConnectionResult) -> io::Result<u64> {
         let mut left_bytes = self.task.planned_bytes.unwrap_or(u64::MAX);
         while left_bytes > 0 && !self.task.control.is_stopped() {
-            let due = self.await_due(life.payload_bytes);
+            let due = self.await_due(result.payload_bytes);
             if due == 0 {
                 continue;
             }
@@ -93,7 +93,7 @@ impl<'a> Sending<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     std::thread::sleep(NO_BUFFERS);
-                    life.other_calls_count += 1;
+                    result.other_calls_count += 1;
                     continue;
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) || error.raw_os_error() == Some(libc::EINVAL) => {
@@ -103,11 +103,11 @@ impl<'a> Sending<'a> {
                 Err(error) => return Err(error),
             };
             self.sent_count += taken;
-            life.payload_bytes += bytes;
-            life.calls_count += 1;
+            result.payload_bytes += bytes;
+            result.calls_count += 1;
             left_bytes = left_bytes.saturating_sub(bytes);
-            self.task.counts.show_sent(self.sent_count, life.payload_bytes);
-            self.task.counter.show(Counts { payload_bytes: life.payload_bytes, calls_count: life.calls_count });
+            self.task.counts.show_sent(self.sent_count, result.payload_bytes);
+            self.task.counter.show(Counts { payload_bytes: result.payload_bytes, calls_count: result.calls_count });
         }
         Ok(self.sent_count)
     }

@@ -1,6 +1,6 @@
 //! Connections that the other end opens while a workload runs.
 //!
-//! Any thread takes the connection from the port's queue and hands it to the thread of the strand. Who
+//! Any thread takes the connection from the port's queue and hands it to the thread of the user. Who
 //! does not present the token is dropped and counted.
 
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::connections::PendingConnection;
 use super::interest::Key;
@@ -22,8 +22,8 @@ use crate::preamble::{self, LATER_BYTES};
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Payload read together with a preamble at most, in bytes.
-const MOST_CREDIT_BYTES: usize = 4096;
-/// Connections taken from a port's queue before other strands get their turn.
+const MAX_CREDIT_BYTES: usize = 4096;
+/// Connections taken from a port's queue before other users get their turn.
 const ACCEPTS_AT_ONCE: usize = 64;
 
 impl Worker {
@@ -39,7 +39,7 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The file of whoever has been silent longest is wanted for the next.
                 Err(error) if limits::of_open_files(&error).is_some() => match self.opening.pending.evict() {
-                    Some(_) => self.on_stranger(),
+                    Some(_) => self.on_unauthenticated(),
                     None => return,
                 },
                 // One that was gone before it was taken.
@@ -59,16 +59,16 @@ impl Worker {
     pub(super) fn drop_silent(&mut self) {
         let limit_ns = u64::try_from(PREAMBLE_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
         while self.opening.pending.evict_if(|oldest| self.now_ns.saturating_sub(oldest.since_ns) > limit_ns).is_some() {
-            self.on_stranger();
+            self.on_unauthenticated();
         }
     }
 
     fn hear_pending(&mut self, mut pending: PendingConnection, number: Option<u64>) {
         let missing = LATER_BYTES - pending.have;
-        let most = (missing + MOST_CREDIT_BYTES).min(self.buffers.sink.len());
+        let most = (missing + MAX_CREDIT_BYTES).min(self.buffers.sink.len());
         let descriptor = pending.socket.as_raw_fd();
         match sys::receive(descriptor, &mut self.buffers.sink[..most], libc::MSG_DONTWAIT) {
-            Ok(0) => return self.on_stranger(),
+            Ok(0) => return self.on_unauthenticated(),
             Ok(count) if count < missing => {
                 pending.bytes[pending.have..pending.have + count].copy_from_slice(&self.buffers.sink[..count]);
                 pending.have += count;
@@ -78,7 +78,7 @@ impl Worker {
                 return self.welcome(pending, count - missing);
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(_) => return self.on_stranger(),
+            Err(_) => return self.on_unauthenticated(),
         }
         let Some(number) = number else { return self.keep(pending) };
         self.opening.pending.put_back(number, pending);
@@ -89,7 +89,7 @@ impl Worker {
     fn keep(&mut self, pending: PendingConnection) {
         let (number, evicted) = self.opening.pending.push(pending);
         if evicted.is_some() {
-            self.on_stranger();
+            self.on_unauthenticated();
         }
         let Some(mut pending) = self.opening.pending.take(number) else { return };
         match self.events.epoll.watch(pending.socket.as_raw_fd(), IN, Key::Pending(number).code(), false) {
@@ -97,36 +97,36 @@ impl Worker {
                 pending.is_watched = true;
                 self.opening.pending.put_back(number, pending);
             }
-            Err(_) => self.on_stranger(),
+            Err(_) => self.on_unauthenticated(),
         }
     }
 
-    fn on_stranger(&self) {
-        self.shared.openings.strangers.fetch_add(1, Ordering::Relaxed);
+    fn on_unauthenticated(&self) {
+        self.shared.openings.unauthenticated.fetch_add(1, Ordering::Relaxed);
     }
 
     fn welcome(&mut self, pending: PendingConnection, credit: usize) {
-        let Some((strand, ordinal)) = preamble::decode_later(&self.shared.openings.token, &pending.bytes) else {
-            return self.on_stranger();
+        let Some((user, ordinal)) = preamble::decode_later(&self.shared.openings.token, &pending.bytes) else {
+            return self.on_unauthenticated();
         };
         let is_watched = pending.is_watched;
-        let arrival = Arrival { strand, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
-        // Where it was watched while it was pending it will be watched anew, by its strand's thread.
+        let arrival = Arrival { user, ordinal, descriptor: pending.socket, credit_bytes: u32::try_from(credit).unwrap_or(0) };
+        // Where it was watched while it was pending it will be watched anew, by its user's thread.
         if is_watched {
             self.events.epoll.forget(arrival.descriptor.as_raw_fd());
         }
-        match self.shared.inboxes.get(strand as usize % self.shared.inboxes.len().max(1)) {
+        match self.shared.inboxes.get(user as usize % self.shared.inboxes.len().max(1)) {
             Some(inbox) if !Arc::ptr_eq(inbox, &self.shared.inbox) => inbox.push(Order::Adopt(arrival)),
             _ => self.adopt(arrival),
         }
     }
 
-    /// A connection has come for one of the thread's strands.
+    /// A connection has come for one of the thread's users.
     pub(super) fn adopt(&mut self, arrival: Arrival) {
-        let Some(index) = self.slot_of(arrival.strand) else { return self.on_stranger() };
+        let Some(index) = self.slot_of(arrival.user) else { return self.on_unauthenticated() };
         let fits = options::settle(&sys::socket_of(&arrival.descriptor), self.plan.transport, &self.plan.socket_spec, self.plan.role);
         if fits.is_err() || self.cork(&arrival.descriptor).is_err() {
-            return self.on_stranger();
+            return self.on_unauthenticated();
         }
         let slot = &mut self.slots[index];
         if self.events.ring.is_some() {
@@ -135,7 +135,7 @@ impl Worker {
             slot.other_calls_count += 1;
         }
         slot.arrivals.push(arrival);
-        slot.strand.on_ready(Direction::Receive.bit());
+        slot.user.on_ready(Direction::Receive.bit());
         self.enqueue(index);
     }
 }

@@ -5,11 +5,11 @@
 //! ```text
 //!  0      4         8                16               24
 //!  +------+---------+----------------+----------------+
-//!  | kind | strand  | a              | b              |     big-endian
+//!  | kind | user  | a              | b              |     big-endian
 //!  +------+---------+----------------+----------------+
-//!  limit    strand    executions
-//!  failed   strand
-//!  total    strand    sent bytes       received bytes
+//!  limit    user    executions
+//!  failed   user
+//!  total    user    sent bytes       received bytes
 //!  reached            transaction
 //!  begin              transaction
 //! ```
@@ -33,8 +33,8 @@ const PIECE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
-    Limit { strand: u32, executions_count: u64 },
-    Failed { strand: u32 },
+    Limit { user: u32, executions_count: u64 },
+    Failed { user: u32 },
     Total(Total),
     Reached { round: u64 },
     Begin { round: u64 },
@@ -42,16 +42,16 @@ enum Frame {
 
 impl Frame {
     fn encode(self) -> [u8; FRAME_BYTES] {
-        let (kind, strand, a, b) = match self {
-            Frame::Limit { strand, executions_count } => (1u32, strand, executions_count, 0),
-            Frame::Failed { strand } => (2, strand, 0, 0),
-            Frame::Total(Total { strand, sent_bytes, received_bytes }) => (3, strand, sent_bytes, received_bytes),
+        let (kind, user, a, b) = match self {
+            Frame::Limit { user, executions_count } => (1u32, user, executions_count, 0),
+            Frame::Failed { user } => (2, user, 0, 0),
+            Frame::Total(Total { user, sent_bytes, received_bytes }) => (3, user, sent_bytes, received_bytes),
             Frame::Reached { round } => (4, 0, round, 0),
             Frame::Begin { round } => (5, 0, round, 0),
         };
         let mut bytes = [0; FRAME_BYTES];
         bytes[..4].copy_from_slice(&kind.to_be_bytes());
-        bytes[4..8].copy_from_slice(&strand.to_be_bytes());
+        bytes[4..8].copy_from_slice(&user.to_be_bytes());
         bytes[8..16].copy_from_slice(&a.to_be_bytes());
         bytes[16..].copy_from_slice(&b.to_be_bytes());
         bytes
@@ -60,11 +60,11 @@ impl Frame {
     fn decode(bytes: &[u8; FRAME_BYTES]) -> Option<Self> {
         let long = |at: usize| bytes[at..at + 8].iter().fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
         let (head, a, b) = (long(0), long(8), long(16));
-        let strand = u32::try_from(head & u64::from(u32::MAX)).ok()?;
+        let user = u32::try_from(head & u64::from(u32::MAX)).ok()?;
         Some(match head >> 32 {
-            1 => Frame::Limit { strand, executions_count: a },
-            2 => Frame::Failed { strand },
-            3 => Frame::Total(Total { strand, sent_bytes: a, received_bytes: b }),
+            1 => Frame::Limit { user, executions_count: a },
+            2 => Frame::Failed { user },
+            3 => Frame::Total(Total { user, sent_bytes: a, received_bytes: b }),
             4 => Frame::Reached { round: a },
             5 => Frame::Begin { round: a },
             _ => return None,
@@ -107,8 +107,8 @@ impl Conductor {
             && self.control.cut().is_none()
         {
             let reason = format!("the other end is gone: {error}");
-            for strand in 0..self.strands_count {
-                self.order(strand, Order::GiveUp { strand, reason: reason.clone() });
+            for user in 0..self.strands_count {
+                self.order(user, Order::GiveUp { user, reason: reason.clone() });
             }
         }
         for inbox in &*self.inboxes {
@@ -193,15 +193,15 @@ impl Conductor {
 
     fn on_report(&self, standing: &mut Standing, report: Report) {
         match report {
-            Report::Limit { strand, executions_count } => {
-                standing.unsent.extend(Frame::Limit { strand, executions_count }.encode());
+            Report::Limit { user, executions_count } => {
+                standing.unsent.extend(Frame::Limit { user, executions_count }.encode());
             }
-            Report::Failed { strand } => standing.unsent.extend(Frame::Failed { strand }.encode()),
+            Report::Failed { user } => standing.unsent.extend(Frame::Failed { user }.encode()),
             Report::Reached { round, totals } => {
                 if round + 1 == self.rounds_count {
                     for total in totals {
                         standing.unsent.extend(Frame::Total(total).encode());
-                        standing.sums.entry(total.strand).or_default().0 = Some(total);
+                        standing.sums.entry(total.user).or_default().0 = Some(total);
                     }
                 }
                 standing.threads_reached += 1;
@@ -215,12 +215,12 @@ impl Conductor {
 
     fn on_frame(&self, standing: &mut Standing, frame: Frame) {
         match frame {
-            Frame::Limit { strand, executions_count } => self.order(strand, Order::Limit { strand, executions_count }),
-            Frame::Failed { strand } => {
-                let reason = "the other end's strand failed".to_owned();
-                self.order(strand, Order::GiveUp { strand, reason });
+            Frame::Limit { user, executions_count } => self.order(user, Order::Limit { user, executions_count }),
+            Frame::Failed { user } => {
+                let reason = "the other end's virtual user failed".to_owned();
+                self.order(user, Order::GiveUp { user, reason });
             }
-            Frame::Total(total) => standing.sums.entry(total.strand).or_default().1 = Some(total),
+            Frame::Total(total) => standing.sums.entry(total.user).or_default().1 = Some(total),
             Frame::Reached { round } => standing.there_reached |= round == u64::from(standing.round),
             Frame::Begin { round } => self.begin(standing, u32::try_from(round).unwrap_or(u32::MAX)),
         }
@@ -252,9 +252,9 @@ impl Conductor {
         }
     }
 
-    /// What one end sent the other has received, strand by strand.
+    /// What one end sent the other has received, user by user.
     fn compare(&self, sums: &BTreeMap<u32, (Option<Total>, Option<Total>)>) {
-        for (strand, sums) in sums {
+        for (user, sums) in sums {
             let (Some(here), Some(there)) = sums else { continue };
             let reason = if here.sent_bytes != there.received_bytes {
                 format!("sent {} bytes, the other end counts {}", here.sent_bytes, there.received_bytes)
@@ -263,12 +263,12 @@ impl Conductor {
             } else {
                 continue;
             };
-            self.order(*strand, Order::GiveUp { strand: *strand, reason });
+            self.order(*user, Order::GiveUp { user: *user, reason });
         }
     }
 
-    fn order(&self, strand: u32, order: Order) {
-        if let Some(inbox) = self.inboxes.get(strand as usize % self.inboxes.len().max(1)) {
+    fn order(&self, user: u32, order: Order) {
+        if let Some(inbox) = self.inboxes.get(user as usize % self.inboxes.len().max(1)) {
             inbox.push(order);
         }
     }
@@ -280,10 +280,10 @@ mod tests {
 
     #[test]
     fn frames_come_out_as_they_went_in() {
-        let total = Total { strand: 7, sent_bytes: 1 << 40, received_bytes: u64::MAX };
+        let total = Total { user: 7, sent_bytes: 1 << 40, received_bytes: u64::MAX };
         let frames = [
-            Frame::Limit { strand: u32::MAX, executions_count: 3 },
-            Frame::Failed { strand: 1 },
+            Frame::Limit { user: u32::MAX, executions_count: 3 },
+            Frame::Failed { user: 1 },
             Frame::Total(total),
             Frame::Reached { round: 2 },
             Frame::Begin { round: 3 },

@@ -1,17 +1,17 @@
-//! What a thread keeps of each strand and of each of its connections.
+//! What a thread keeps of each user and of each of its connections.
 
 use socket2::Socket;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
-use workload::strand::Strand;
+use workload::user::VirtualUser;
 
 use super::orders::Arrival;
 use crate::open::Place;
 use crate::preamble::{LATER_BYTES, Token};
 
-/// A strand and what the thread keeps of it.
+/// A user and what the thread keeps of it.
 pub(crate) struct Slot {
-    pub strand: Strand,
+    pub user: VirtualUser,
     pub first_link: u32,
     /// Whether it is in the queue of those that can go on.
     pub(super) is_queued: bool,
@@ -33,15 +33,15 @@ pub(crate) struct Slot {
     pub(super) is_greeting: bool,
     /// Connections opened by the workload so far.
     pub(super) connects_count: u32,
-    /// Those that came before the strand asked for them.
+    /// Those that came before the user asked for them.
     pub(super) arrivals: Vec<Arrival>,
 }
 
 impl Slot {
-    /// A strand that has not begun.
-    pub fn new(strand: Strand, first_link: u32) -> Self {
+    /// A user that has not begun.
+    pub fn new(user: VirtualUser, first_link: u32) -> Self {
         Self {
-            strand,
+            user,
             first_link,
             is_queued: false,
             is_running: false,
@@ -63,15 +63,15 @@ impl Slot {
 /// The descriptor of a link that is not open.
 pub(super) const NO_DESCRIPTOR: RawFd = -1;
 
-/// A connection of a strand, as the thread sees it.
+/// A connection of a user, as the thread sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     pub descriptor: RawFd,
-    /// The thread's own number of the strand.
+    /// The thread's own number of the user.
     pub slot: u32,
     /// Events that epoll reports.
     pub(super) armed: u8,
-    /// Events that the strand waits for.
+    /// Events that the user waits for.
     pub(super) wanted: u8,
     pub(super) is_watched: bool,
     /// Whether data may be there.
@@ -87,7 +87,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A connection of this strand.
+    /// A connection of this user.
     pub fn new(descriptor: RawFd, slot: u32) -> Self {
         Self {
             descriptor,
@@ -124,7 +124,7 @@ pub(crate) struct Openings {
     pub place: Place,
     pub listeners: Vec<Socket>,
     /// Connections that did not present the token.
-    pub strangers: AtomicU64,
+    pub unauthenticated: AtomicU64,
 }
 
 /// A connection that has not presented the token yet.

@@ -10,11 +10,11 @@ use std::time::Duration;
 use workload::datagram_order::write_number;
 use workload::script::{Act, Script};
 use workload::sizes;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::worker::Worker;
 use crate::LoadError;
-use crate::open::MOST_DATAGRAM_BYTES;
+use crate::open::MAX_DATAGRAM_BYTES;
 
 /// How long a reply is waited for where the workload does not say, in ns.
 const LOST_AFTER_NS: u64 = 1_000_000_000;
@@ -38,8 +38,8 @@ pub(super) fn over_udp(mut script: Script) -> Result<Script, LoadError> {
         for step in &mut transaction.steps {
             let (Act::Write(transfer) | Act::Read(transfer)) = &mut step.act else { continue };
             let largest = sizes::largest(&transfer.size);
-            if largest > MOST_DATAGRAM_BYTES {
-                return refused(format!("a datagram of {largest} bytes; it has at most {MOST_DATAGRAM_BYTES}"));
+            if largest > MAX_DATAGRAM_BYTES {
+                return refused(format!("a datagram of {largest} bytes; it has at most {MAX_DATAGRAM_BYTES}"));
             }
             transfer.call_bytes = u64::MAX;
             // The end that follows waits for whatever comes next, however long that takes.
@@ -62,7 +62,7 @@ impl Worker {
     pub(super) fn send_datagram(&mut self, index: usize, row: Option<usize>, connection: u32, bytes: u64) -> io::Result<()> {
         let link = self.link(index, connection)?;
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.buffers.datagram.len());
-        write_number(&mut self.buffers.datagram[..ask], self.slots[index].strand.datagram_number(&self.plan.script));
+        write_number(&mut self.buffers.datagram[..ask], self.slots[index].user.datagram_number(&self.plan.script));
         self.on_first_call(index);
         let sent = super::sys::send(self.links[link].descriptor, &self.buffers.datagram[..ask], self.waiting(index, link));
         self.on_sent(index, row, link, ask, sent)
@@ -83,7 +83,7 @@ impl Worker {
         self.now_ns = mono_ns();
         self.links[link].is_readable = true;
         let slot = &mut self.slots[index];
-        if !slot.strand.takes_datagram(&self.plan.script, &self.buffers.sink[..moved]) {
+        if !slot.user.takes_datagram(&self.plan.script, &self.buffers.sink[..moved]) {
             slot.other_calls_count += 1;
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Worker {
         let is_blocking = std::mem::replace(&mut self.links[link].is_blocking, false);
         loop {
             self.links[link].is_readable = true;
-            self.slots[index].strand.on_ready(Direction::Receive.bit());
+            self.slots[index].user.on_ready(Direction::Receive.bit());
             self.turn(index);
             if !self.slots[index].is_queued {
                 break;

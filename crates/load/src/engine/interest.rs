@@ -7,7 +7,7 @@ use probe::clock::mono_ns;
 use std::cmp::Reverse;
 use std::io;
 use std::os::fd::AsRawFd;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::connections::NO_DESCRIPTOR;
 use super::sys::{BROKEN, EXCLUSIVE, FAILED, IN, OUT};
@@ -22,7 +22,7 @@ pub(crate) enum Key {
     Listener(usize),
     /// A connection without a token yet can be read.
     Pending(u64),
-    /// A strand's connection.
+    /// A user's connection.
     Link(usize),
 }
 
@@ -72,7 +72,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Queues the strands whose instant has come; returns the time to the next one.
+    /// Queues the users whose instant has come; returns the time to the next one.
     pub(super) fn fire_timers(&mut self) -> Option<u64> {
         if self.events.timers.is_empty() {
             return None;
@@ -113,7 +113,7 @@ impl Worker {
         link.is_readable |= got & bits(IN) != 0;
         link.wanted &= !got;
         let slot = link.slot as usize;
-        self.slots[slot].strand.on_ready(directions(got));
+        self.slots[slot].user.on_ready(directions(got));
         self.enqueue(slot);
         Ok(())
     }
@@ -147,13 +147,13 @@ impl Worker {
         Ok(())
     }
 
-    /// The strand waits until something is told on a connection's error queue.
+    /// The user waits until something is told on a connection's error queue.
     pub(super) fn await_failure(&mut self, link: usize) -> io::Result<()> {
         self.links[link].wanted |= bits(OUT);
         self.arm(link, 0)
     }
 
-    /// A call that moved nothing: the strand waits until it may be tried again.
+    /// A call that moved nothing: the user waits until it may be tried again.
     pub(super) fn refused(&mut self, error: io::Error, index: usize, link: usize, direction: Direction) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::WouldBlock => {}
@@ -164,7 +164,7 @@ impl Worker {
             Direction::Send => OUT,
             Direction::Receive => IN,
         };
-        self.slots[index].strand.on_blocked(direction);
+        self.slots[index].user.on_blocked(direction);
         self.links[link].is_readable &= direction == Direction::Send;
         self.links[link].wanted |= bits(events);
         self.arm(link, events)

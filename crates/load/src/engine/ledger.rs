@@ -1,11 +1,11 @@
-//! What the strands of one thread did: counters that the sampler may read at any time, and
+//! What the users of one thread did: counters that the sampler may read at any time, and
 //! histograms that are merged when all is over.
 
 use hdrhistogram::Histogram;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workload::phases::Phase;
-use workload::strand::Execution;
+use workload::user::Execution;
 
 use crate::LoadError;
 use crate::counter::Counts;
@@ -32,16 +32,16 @@ impl Count {
     }
 }
 
-/// Counts of one strand.
+/// Counts of one user.
 #[derive(Debug, Default)]
-pub struct StrandCounter {
+pub struct UserCounter {
     /// Payload moved in bytes, both directions.
     pub payload_bytes: Count,
     /// Calls that moved payload, or tried.
     pub calls_count: Count,
 }
 
-impl StrandCounter {
+impl UserCounter {
     /// Reads the totals. The two may be one call apart.
     pub fn read(&self) -> Counts {
         Counts { payload_bytes: self.payload_bytes.read(), calls_count: self.calls_count.read() }
@@ -70,8 +70,8 @@ pub struct RowCounter {
 /// The counters of one thread.
 #[derive(Debug)]
 pub struct Ledger {
-    /// By the thread's own numbers of its strands.
-    pub strands: Box<[StrandCounter]>,
+    /// By the thread's own numbers of its users.
+    pub users: Box<[UserCounter]>,
     /// By the number of the transaction.
     pub rows: Box<[RowCounter]>,
     /// Waits that belong to no transaction alone.
@@ -82,7 +82,7 @@ impl Ledger {
     /// All zero.
     pub fn new(strands_count: usize, rows_count: usize) -> Self {
         Self {
-            strands: (0..strands_count).map(|_| StrandCounter::default()).collect(),
+            users: (0..strands_count).map(|_| UserCounter::default()).collect(),
             rows: (0..rows_count).map(|_| RowCounter::default()).collect(),
             waits: Count::default(),
         }

@@ -1,6 +1,6 @@
-//! Executes workloads: few threads, each with many strands.
+//! Executes workloads: few threads, each with many users.
 //!
-//! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each strand,
+//! A thread is a [`worker::Worker`]; [`run`] is its loop. It keeps [`connections`]: a slot of each user,
 //! a link of each connection. [`interest`] is what it waits for, [`moving`] payload, [`special_sends`]
 //! sends that are not plain, [`opening`] and [`arriving`] connections that come and go while the load
 //! runs, [`datagrams`] what differs over UDP. With a [`ring`], sends and receives go through an
@@ -41,7 +41,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use workload::script::{Act, Script};
 use workload::sizes;
-use workload::strand::Strand;
+use workload::user::VirtualUser;
 
 use self::conductor::Conductor;
 use self::connections::{Link, Openings, Slot};
@@ -63,15 +63,15 @@ use crate::pending::Pending;
 use crate::{options, sockopt};
 
 /// Largest buffer of a thread; longer operations take several calls.
-const MOST_BUFFER_BYTES: u64 = 4 << 20;
+const MAX_BUFFER_BYTES: u64 = 4 << 20;
 /// How long a blocking call waits before orders are looked at; what is still not there then is waited
 /// for as other threads do.
 const BLOCKED: Duration = Duration::from_millis(50);
 /// What to do when files are missing.
 const MANY_FILES: &str = "; raise the host's limit of open files (ulimit -Hn)";
 /// Smallest.
-const LEAST_BUFFER_BYTES: u64 = 4 << 10;
-const LEAST_SINK_BYTES: usize = 4 << 10;
+const MIN_BUFFER_BYTES: u64 = 4 << 10;
+const MIN_SINK_BYTES: usize = 4 << 10;
 
 /// Threads that are made, but not begun.
 pub(crate) struct Prepared {
@@ -109,8 +109,8 @@ impl Wakers {
 pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError> {
     let near = Script::near(workload).map_err(|error| LoadError::Usage(error.to_string()))?;
     if near.strands_count() != spec.connections_count {
-        let (strands, connections) = (near.strands_count(), spec.connections_count);
-        return Err(LoadError::Usage(format!("the workload has {strands} strands, the trial {connections} connections")));
+        let (users, connections) = (near.strands_count(), spec.connections_count);
+        return Err(LoadError::Usage(format!("the workload has {users} virtual users, the trial {connections} connections")));
     }
     let never_ends = |transaction: &workload::script::Transaction| transaction.repeat == Repeat::Trial;
     if spec.stop == Stop::Workload && near.groups.iter().flat_map(|group| &group.transactions).any(never_ends) {
@@ -163,7 +163,7 @@ fn ending(spec: &TrialSpec) -> EndingSpec {
     }
 }
 
-/// How many threads carry the strands.
+/// How many threads carry the users.
 fn threads_count(spec: &TrialSpec) -> u32 {
     if spec.io_model == IoModel::Blocking {
         return spec.connections_count.max(1);
@@ -191,7 +191,7 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
         }
         _ => None,
     });
-    usize::try_from(largest.max().unwrap_or(0).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES)).unwrap_or(1)
+    usize::try_from(largest.max().unwrap_or(0).clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES)).unwrap_or(1)
 }
 
 /// The options of connections that are opened while the load runs, without what the kernel does
@@ -228,11 +228,11 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     Ok(opened)
 }
 
-/// Memory of our own that a strand with one connection takes, in bytes, beside the kernel's, beside
+/// Memory of our own that a user with one connection takes, in bytes, beside the kernel's, beside
 /// buffers, which threads have, and beside what the sampler keeps.
-pub const STRAND_BYTES: usize = size_of::<Slot>()
+pub const USER_BYTES: usize = size_of::<Slot>()
     + size_of::<Link>()
-    + size_of::<ledger::StrandCounter>()
+    + size_of::<ledger::UserCounter>()
     + size_of::<Flow>()
     + size_of::<Socket>()
     + 2 * size_of::<usize>();
@@ -280,10 +280,10 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let (report, reports) = channel();
     let source: Arc<[u8]> = pattern(u32::try_from(buffer_bytes(&script, true)).unwrap_or(0)).into();
     let sink_bytes = buffer_bytes(&script, false);
-    // A port at which nobody is awaited any more is closed: strangers there cost the load its time.
+    // A port at which nobody is awaited any more is closed: unauthenticated peers there cost the load its time.
     let is_awaited = script.steps().any(|step| matches!(step.act, Act::Accept));
     let listeners = if is_awaited { opened.listeners } else { Vec::new() };
-    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, strangers: AtomicU64::new(0) });
+    let openings = Arc::new(Openings { token: token_of(spec)?, place: opened.place, listeners, unauthenticated: AtomicU64::new(0) });
     // No more threads than CPUs record at a time.
     let latencies: Vec<_> =
         (0..count.min(cpus_count(spec))).map(|_| SharedLatencies::new(script.rows_count(), boundaries(&spec.stop))).collect();
@@ -327,7 +327,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 source: Arc::clone(&source),
                 datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
                 // A ring's receives have a sink of their own.
-                sink: vec![0; if spec.io_model == IoModel::IoUring { LEAST_SINK_BYTES } else { sink_bytes }],
+                sink: vec![0; if spec.io_model == IoModel::IoUring { MIN_SINK_BYTES } else { sink_bytes }],
             },
             opening: worker::Opening {
                 pending: Pending::new(limits::pending_room(spec) / count as usize, 0),
@@ -347,7 +347,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
     let mut connections = opened.connections.into_iter().peekable();
     let mut flows = Vec::with_capacity(script.strands_count() as usize);
     for group in &script.groups {
-        for number in group.first_strand..group.first_strand + group.strands_count {
+        for number in group.first_user..group.first_user + group.strands_count {
             let thread = number % count;
             let worker = &mut workers[thread as usize];
             let slot = u32::try_from(worker.slots.len()).unwrap_or(u32::MAX);
@@ -360,7 +360,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 let open = socket.as_ref().filter(|_| connection == 0);
                 worker.links.push(link_of(open.map(AsRef::as_ref), slot, blocked, spec)?);
             }
-            worker.slots.push(Slot::new(Strand::new(&script, number), first_link));
+            worker.slots.push(Slot::new(VirtualUser::new(&script, number), first_link));
             flows.push(Flow { socket, thread, ..Flow::new(number, times) });
         }
     }
@@ -396,7 +396,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
         strands_count: script.strands_count(),
         is_lossy: spec.transport == Transport::Udp,
     };
-    let groups = script.groups.iter().map(|group| group.first_strand).collect();
+    let groups = script.groups.iter().map(|group| group.first_user).collect();
     let wakers = Wakers { inboxes, conductor: conductor_waker };
     Ok(Prepared { flows, workers, conductor, wakers, ledgers, latencies, openings, groups })
 }

@@ -1,4 +1,4 @@
-//! Payload that moves: sends and receives of strands, and their tally.
+//! Payload that moves: sends and receives of users, and their tally.
 //!
 //! Sends are tried first and waited for only when refused. A receive is tried at once only where data may
 //! already be there: a reply never is when the request has just left.
@@ -7,7 +7,7 @@ use probe::clock::mono_ns;
 use schema::workload::Transport;
 use std::io;
 use std::os::fd::AsRawFd;
-use workload::strand::{Direction, Execution};
+use workload::user::{Direction, Execution};
 
 use super::connections::NO_DESCRIPTOR;
 use super::ledger::Kind;
@@ -52,7 +52,7 @@ impl Worker {
                 outcome => drop(outcome?),
             }
         }
-        let path = self.slots[index].strand.file_path(&self.plan.script, step, file);
+        let path = self.slots[index].user.file_path(&self.plan.script, step, file);
         let file = path.and_then(|path| self.plan.files.get(path)).ok_or_else(|| io::Error::other("a file that was not opened"))?;
         // What one call of sendfile(2) takes at most.
         let ask = usize::try_from(bytes).unwrap_or(usize::MAX).min(0x7fff_f000);
@@ -75,11 +75,11 @@ impl Worker {
         self.on_sent(index, row, link, ask, sent)
     }
 
-    /// The flag that keeps a call from waiting, where it must not: a strand whose sends and receives go
+    /// The flag that keeps a call from waiting, where it must not: a user whose sends and receives go
     /// on side by side waits for both at once.
     #[inline]
     pub(super) fn waiting(&self, index: usize, link: usize) -> i32 {
-        if self.links[link].is_blocking && !self.slots[index].strand.is_pipelined() { 0 } else { libc::MSG_DONTWAIT }
+        if self.links[link].is_blocking && !self.slots[index].user.is_pipelined() { 0 } else { libc::MSG_DONTWAIT }
     }
 
     pub(super) fn on_first_call(&mut self, index: usize) {
@@ -101,7 +101,7 @@ impl Worker {
                 self.slots[index].short_calls_count += u64::from(moved < ask);
                 let is_over = self.count_moved(index, row, Direction::Send, moved as u64);
                 // What answers a request that has just left is not there yet.
-                self.links[link].is_readable &= self.slots[index].strand.is_pipelined();
+                self.links[link].is_readable &= self.slots[index].user.is_pipelined();
                 if self.sending.is_some() && is_over { self.uncork(index, self.links[link].descriptor) } else { Ok(()) }
             }
             Err(error) => self.refused(error, index, link, Direction::Send),
@@ -111,13 +111,13 @@ impl Worker {
     /// Counts a call, whatever came of it.
     #[inline]
     pub(super) fn count_call(&self, index: usize, row: Option<usize>) {
-        self.tally.ledger.strands[index].calls_count.add(1);
+        self.tally.ledger.users[index].calls_count.add(1);
         if let Some(row) = row {
             self.tally.ledger.rows[row].calls.add(1);
         }
     }
 
-    /// Counts payload that has moved, and tells the strand; says whether its operation has ended.
+    /// Counts payload that has moved, and tells the user; says whether its operation has ended.
     #[inline]
     pub(super) fn count_moved(&mut self, index: usize, row: Option<usize>, direction: Direction, moved: u64) -> bool {
         let slot = &mut self.slots[index];
@@ -125,8 +125,8 @@ impl Worker {
         if slot.first_call_ns == u64::MAX {
             slot.first_call_ns = self.now_ns;
         }
-        let is_over = slot.strand.on_moved(direction, moved, self.now_ns);
-        self.tally.ledger.strands[index].payload_bytes.add(moved);
+        let is_over = slot.user.on_moved(direction, moved, self.now_ns);
+        self.tally.ledger.users[index].payload_bytes.add(moved);
         if let Some(row) = row {
             let counter = &self.tally.ledger.rows[row];
             let bytes = match direction {

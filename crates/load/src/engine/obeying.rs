@@ -2,7 +2,7 @@
 
 use probe::clock::mono_ns;
 use schema::workload::Transport;
-use workload::strand::Ending;
+use workload::user::Ending;
 
 use super::orders::Order;
 use super::worker::Worker;
@@ -16,17 +16,17 @@ impl Worker {
                     self.now_ns = mono_ns();
                     self.begin(round, at_mono_ns, ending);
                 }
-                Order::Limit { strand, executions_count } => {
-                    if let Some(index) = self.slot_of(strand) {
+                Order::Limit { user, executions_count } => {
+                    if let Some(index) = self.slot_of(user) {
                         if self.plan.transport == Transport::Udp {
                             self.hear_the_rest(index);
                         }
-                        self.slots[index].strand.on_limit(executions_count);
+                        self.slots[index].user.on_limit(executions_count);
                         self.enqueue(index);
                     }
                 }
-                Order::GiveUp { strand, reason } => {
-                    if let Some(index) = self.slot_of(strand) {
+                Order::GiveUp { user, reason } => {
+                    if let Some(index) = self.slot_of(user) {
                         self.give_up(index, &reason);
                     }
                 }
@@ -40,10 +40,10 @@ impl Worker {
     fn give_up(&mut self, index: usize, reason: &str) {
         let slot = &mut self.slots[index];
         if !slot.has_failed {
-            let doing = if slot.is_running { format!(", {}", slot.strand.describe(&self.plan.script)) } else { String::new() };
+            let doing = if slot.is_running { format!(", {}", slot.user.describe(&self.plan.script)) } else { String::new() };
             slot.has_failed = true;
-            self.tally.failures.insert(slot.strand.number(), format!("strand {}{doing}: {reason}", slot.strand.number()));
-            slot.strand.give_up();
+            self.tally.failures.insert(slot.user.number(), format!("virtual user {}{doing}: {reason}", slot.user.number()));
+            slot.user.give_up();
             if slot.is_running {
                 self.enqueue(index);
             }

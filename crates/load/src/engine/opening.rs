@@ -10,7 +10,7 @@ use socket2::{SockAddr, Socket};
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::connections::{Link, NO_DESCRIPTOR};
 use super::ledger::Kind;
@@ -38,7 +38,7 @@ impl Worker {
         if !std::mem::take(&mut slot.is_greeting) {
             self.begin_link(index, link)?;
         }
-        if !self.slots[index].strand.greets_by_payload(&self.plan.script) {
+        if !self.slots[index].user.greets_by_payload(&self.plan.script) {
             match self.greet(index, row, link, 0) {
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -51,14 +51,14 @@ impl Worker {
                 }
             }
         }
-        self.slots[index].strand.on_done(self.now_ns);
+        self.slots[index].user.on_done(self.now_ns);
         Ok(())
     }
 
     /// Makes a socket for a link, and begins to connect it.
     fn begin_link(&mut self, index: usize, link: usize) -> io::Result<()> {
-        let strand = self.slots[index].strand.number();
-        let address = self.shared.openings.place.address_of(strand)?;
+        let user = self.slots[index].user.number();
+        let address = self.shared.openings.place.address_of(user)?;
         let begin_ns = mono_ns();
         let mut refusals_count = 0;
         let socket = loop {
@@ -132,7 +132,7 @@ impl Worker {
     /// The same, with flags of the call.
     pub(super) fn greet_with(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize, flags: i32) -> io::Result<usize> {
         let slot = &mut self.slots[index];
-        let preamble = preamble::encode_later(&self.shared.openings.token, slot.strand.number(), slot.connects_count);
+        let preamble = preamble::encode_later(&self.shared.openings.token, slot.user.number(), slot.connects_count);
         let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.buffers.source[..payload], flags)?;
         self.now_ns = mono_ns();
         let Some(moved) = sent.checked_sub(LATER_BYTES) else {
@@ -149,19 +149,19 @@ impl Worker {
         Ok(moved)
     }
 
-    /// Takes the connection that the other end has opened for this strand, if it is there.
+    /// Takes the connection that the other end has opened for this user, if it is there.
     pub(super) fn accept(&mut self, index: usize, connection: u32) {
         let slot = &mut self.slots[index];
         let wanted = slot.connects_count;
         let Some(position) = slot.arrivals.iter().position(|arrival| arrival.ordinal == wanted) else {
-            slot.strand.on_blocked(Direction::Receive);
+            slot.user.on_blocked(Direction::Receive);
             return;
         };
         let arrival = slot.arrivals.swap_remove(position);
         slot.connects_count = slot.connects_count.wrapping_add(1);
         let link = (slot.first_link + connection) as usize;
         self.links[link] = Link::arrived(arrival.descriptor.into_raw_fd(), self.links[link].slot, arrival.credit_bytes);
-        slot.strand.on_done(self.now_ns);
+        slot.user.on_done(self.now_ns);
         self.ask_for_stamps(link);
     }
 
@@ -177,7 +177,7 @@ impl Worker {
         }
         self.close(link);
         self.slots[index].other_calls_count += 1;
-        self.slots[index].strand.on_done(self.now_ns);
+        self.slots[index].user.on_done(self.now_ns);
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Worker {
         if self.plan.transport == Transport::Udp {
             // The end of a flow of datagrams is not to be heard.
             self.close(link);
-            self.slots[index].strand.on_done(self.now_ns);
+            self.slots[index].user.on_done(self.now_ns);
             return Ok(());
         }
         if self.links[link].credit_bytes > 0 {
@@ -204,7 +204,7 @@ impl Worker {
             Err(error) => return self.refused(error, index, link, Direction::Receive),
         }
         self.close(link);
-        self.slots[index].strand.on_done(self.now_ns);
+        self.slots[index].user.on_done(self.now_ns);
         Ok(())
     }
 

@@ -20,18 +20,18 @@ pub enum Order {
     /// The end that leads has had this many executions.
     Limit {
         /// Whose.
-        strand: u32,
+        user: u32,
         /// How many.
         executions_count: u64,
     },
-    /// A strand's other half is gone.
+    /// A user's other half is gone.
     GiveUp {
         /// Which.
-        strand: u32,
+        user: u32,
         /// Why, in words.
         reason: String,
     },
-    /// A connection has come for a strand.
+    /// A connection has come for a user.
     Adopt(Arrival),
     /// All is over.
     Finish,
@@ -40,9 +40,9 @@ pub enum Order {
 /// A connection that came during the trial.
 #[derive(Debug)]
 pub struct Arrival {
-    /// For which strand.
-    pub strand: u32,
-    /// Which of those that its strand opened.
+    /// For which user.
+    pub user: u32,
+    /// Which of those that its user opened.
     pub ordinal: u32,
     /// The connection.
     pub descriptor: OwnedFd,
@@ -94,30 +94,30 @@ impl Inbox {
 pub enum Report {
     /// This end has had this many executions, and the other must know.
     Limit {
-        /// Of which strand.
-        strand: u32,
+        /// Of which user.
+        user: u32,
         /// How many.
         executions_count: u64,
     },
-    /// A strand has failed.
+    /// A user has failed.
     Failed {
         /// Which.
-        strand: u32,
+        user: u32,
     },
-    /// All strands of the thread have ended the transactions of this number.
+    /// All users of the thread have ended the transactions of this number.
     Reached {
         /// Number of the transaction.
         round: u32,
-        /// Payload that each strand has sent and received so far, in bytes, of those that go on.
+        /// Payload that each user has sent and received so far, in bytes, of those that go on.
         totals: Vec<Total>,
     },
 }
 
-/// What a strand moved.
+/// What a user moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
-    /// Which strand.
-    pub strand: u32,
+    /// Which user.
+    pub user: u32,
     /// Payload sent in bytes.
     pub sent_bytes: u64,
     /// Payload received in bytes.

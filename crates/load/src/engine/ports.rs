@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 
 /// Source addresses on the loopback: 127.0.0.1 to 127.0.0.16.
-const MOST_SOURCES: u8 = 16;
+const MAX_SOURCES: u8 = 16;
 
 /// Where one thread connects from, by turns.
 ///
@@ -56,7 +56,7 @@ impl Ports {
         self.next += self.step;
         if self.next > self.last {
             self.next = self.first + self.offset;
-            self.source = self.source % MOST_SOURCES + 1;
+            self.source = self.source % MAX_SOURCES + 1;
         }
         u16::try_from(port).ok()
     }

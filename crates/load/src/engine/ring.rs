@@ -1,6 +1,6 @@
 //! One `io_uring` of a thread: sends and receives under way, and what has become of them.
 //!
-//! At most one send and one receive of each strand are under way. All sends read the one source, all
+//! At most one send and one receive of each user are under way. All sends read the one source, all
 //! receives write into one sink that nobody reads, so the buffers of a thread are as large as under
 //! epoll however many operations there are; the kernel keeps an operation in a few hundred bytes.
 
@@ -9,14 +9,14 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use crate::LoadError;
 
 /// Operations that are handed over at a time.
-const MOST_SUBMISSIONS: u32 = 1024;
+const MAX_SUBMISSIONS: u32 = 1024;
 /// Completions that are kept in the ring; the kernel keeps what is beyond.
-const MOST_COMPLETIONS: u32 = 1 << 16;
+const MAX_COMPLETIONS: u32 = 1 << 16;
 /// Marks the wait for the epoll instance, and the answer to a cancellation.
 const EPOLL: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
@@ -31,7 +31,7 @@ pub(crate) struct Flight {
     pub link: u32,
     /// Bytes that the call asked for.
     pub ask: usize,
-    /// Whether its strand wants it no more.
+    /// Whether its user wants it no more.
     pub is_cancelled: bool,
     is_up: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Ring {
     queues: IoUring,
     source: Arc<[u8]>,
     sink: Vec<u8>,
-    /// By the thread's own numbers of its strands: sends, receives.
+    /// By the thread's own numbers of its users: sends, receives.
     flights: Vec<[Flight; 2]>,
     up_count: usize,
     told: Vec<Told>,
@@ -59,14 +59,14 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for this many strands, which [`Ring::enable`] gives to the calling thread.
+    /// A ring for this many users, which [`Ring::enable`] gives to the calling thread.
     ///
     /// # Errors
     /// The host has none, or too old a one.
     pub fn new(strands_count: usize, source: Arc<[u8]>, sink_bytes: usize) -> Result<Self, LoadError> {
         let most = u32::try_from(2 * strands_count + 2).unwrap_or(u32::MAX);
-        let submissions = most.min(MOST_SUBMISSIONS).next_power_of_two();
-        let completions = (most.min(MOST_COMPLETIONS / 2) * 2).next_power_of_two();
+        let submissions = most.min(MAX_SUBMISSIONS).next_power_of_two();
+        let completions = (most.min(MAX_COMPLETIONS / 2) * 2).next_power_of_two();
         let mut best = IoUring::builder();
         best.setup_r_disabled().setup_cqsize(completions).setup_clamp();
         let plain = best.clone();
@@ -100,7 +100,7 @@ impl Ring {
         self.queues.submitter().register_enable_rings()
     }
 
-    /// Begins a send or a receive of at most `bytes`; there must be none of the same strand and
+    /// Begins a send or a receive of at most `bytes`; there must be none of the same user and
     /// direction.
     ///
     /// # Errors
@@ -131,12 +131,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether an operation of this strand and direction is under way.
+    /// Whether an operation of this user and direction is under way.
     pub fn is_up(&self, slot: usize, direction: Direction) -> bool {
         self.flights[slot][place(direction)].is_up
     }
 
-    /// Calls back what is under way of a strand; says whether anything is.
+    /// Calls back what is under way of a user; says whether anything is.
     ///
     /// # Errors
     /// As of [`Ring::begin`].

@@ -1,29 +1,29 @@
-//! How a thread with an `io_uring` sends and receives: what a strand asks for is begun, and the strand
+//! How a thread with an `io_uring` sends and receives: what a user asks for is begun, and the user
 //! is told when it has ended. Everything else, from listening to files, stays with epoll, whose own
 //! descriptor the ring watches.
 
 use std::io;
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::ring::Told;
 use super::worker::Worker;
 
 impl Worker {
-    /// Begins a send or a receive; the strand does not ask again before it has ended.
+    /// Begins a send or a receive; the user does not ask again before it has ended.
     pub(super) fn begin_by_ring(&mut self, index: usize, link: usize, direction: Direction, bytes: u64) -> io::Result<()> {
         let descriptor = self.links[link].descriptor;
         let flags = match direction {
             Direction::Receive => self.plan.receive_flags,
             Direction::Send => self.sending.as_ref().and_then(|sending| sending.ring_flags()).unwrap_or(0),
         };
-        self.slots[index].strand.on_blocked(direction);
+        self.slots[index].user.on_blocked(direction);
         match &mut self.events.ring {
             Some(ring) if !ring.is_up(index, direction) => ring.begin((index, direction), (descriptor, link), bytes, flags),
             _ => Ok(()),
         }
     }
 
-    /// Whether nothing of a strand is under way any more; if not, it is called back, and the strand's
+    /// Whether nothing of a user is under way any more; if not, it is called back, and the user's
     /// turn comes when that has ended. A receive for an execution that never begins would otherwise
     /// take the first bytes of the next transaction.
     pub(super) fn is_settled(&mut self, index: usize) -> bool {
@@ -81,8 +81,8 @@ impl Worker {
         let result = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
         let link = flight.link as usize;
         let slot = &mut self.slots[index];
-        slot.strand.on_ready(direction.bit());
-        let row = slot.strand.row(&self.plan.script).map(|row| row as usize);
+        slot.user.on_ready(direction.bit());
+        let row = slot.user.row(&self.plan.script).map(|row| row as usize);
         let outcome = match (direction, result) {
             (_, Err(error)) if error.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
             (_, Err(_) | Ok(0)) if flight.is_cancelled => Ok(()),
@@ -91,7 +91,7 @@ impl Worker {
             (Direction::Receive, result) => self.on_received(index, row, link, flight.ask, result),
         };
         if let Err(error) = outcome
-            && !self.slots[index].strand.has_failed()
+            && !self.slots[index].user.has_failed()
         {
             self.fail(index, &error);
         }

@@ -1,12 +1,12 @@
-//! The loop of a thread: events, timers and time slices of its strands.
+//! The loop of a thread: events, timers and time slices of its users.
 //!
-//! Each strand goes on until it would have to wait or has had its turn.
+//! Each user goes on until it would have to wait or has had its turn.
 
 use probe::clock::mono_ns;
 use std::cmp::Reverse;
 use std::io;
 use workload::script::Act;
-use workload::strand::{Action, Ending};
+use workload::user::{Action, Ending};
 
 use super::interest::Key;
 use super::ledger::Kind;
@@ -14,18 +14,18 @@ use super::orders::Report;
 use super::ring::Ring;
 use super::worker::Worker;
 use super::{sys, wire};
-use crate::life::{Cut, Ended, Life};
+use crate::connection_result::{ConnectionResult, Cut, Ended};
 
-/// Calls of a strand in one turn.
+/// Calls of a user in one turn.
 const TURN_CALLS: u32 = 32;
-/// Longest time a strand keeps the CPU busy before others get their turn, in ns.
+/// Longest time a user keeps the CPU busy before others get their turn, in ns.
 const SPIN_NS: u64 = 100_000;
 /// How often those are looked for who say nothing, in ns.
 const SILENCE_CHECK_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Runs the strands from `start_ns` on until all is over, and says how each ended.
-    pub fn run(&mut self, start_ns: u64) -> Vec<Life> {
+    /// Runs the users from `start_ns` on until all is over, and says how each ended.
+    pub fn run(&mut self, start_ns: u64) -> Vec<ConnectionResult> {
         sys::sharpen_timers();
         let ending = self.plan.ending.from(start_ns);
         self.tally.latencies.lock().on_start(start_ns);
@@ -37,7 +37,7 @@ impl Worker {
         self.settle_ring();
         self.settle_completions();
         self.close_own();
-        self.lives(cut, ended.err())
+        self.results(cut, ended.err())
     }
 
     fn work(&mut self, ending: &Ending) -> io::Result<()> {
@@ -97,7 +97,7 @@ impl Worker {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if !slot.has_failed {
-                slot.strand.begin(&self.plan.script, round, at_ns, ending);
+                slot.user.begin(&self.plan.script, round, at_ns, ending);
                 slot.is_running = true;
                 slot.begun_before = 0;
                 self.running_count += 1;
@@ -109,13 +109,13 @@ impl Worker {
         }
     }
 
-    /// Lets a strand go on until it has to wait or others are due.
+    /// Lets a user go on until it has to wait or others are due.
     pub(super) fn turn(&mut self, index: usize) {
         self.slots[index].is_queued = false;
         if !self.slots[index].is_running {
             return;
         }
-        let row = self.slots[index].strand.row(&self.plan.script).map(|row| row as usize);
+        let row = self.slots[index].user.row(&self.plan.script).map(|row| row as usize);
         let mut calls = 0;
         loop {
             if calls >= TURN_CALLS {
@@ -123,7 +123,7 @@ impl Worker {
                 break;
             }
             let slot = &mut self.slots[index];
-            let action = slot.strand.poll_action(&self.plan.script, self.now_ns);
+            let action = slot.user.poll_action(&self.plan.script, self.now_ns);
             let done = match action {
                 Action::Send { connection, bytes, .. } => {
                     calls += 1;
@@ -164,8 +164,8 @@ impl Worker {
                     continue;
                 }
                 Action::Limit { executions_count } => {
-                    let strand = slot.strand.number();
-                    self.report(Report::Limit { strand, executions_count });
+                    let user = slot.user.number();
+                    self.report(Report::Limit { user, executions_count });
                     continue;
                 }
                 Action::Barrier | Action::Over => {
@@ -201,26 +201,26 @@ impl Worker {
 
     fn count_begun(&mut self, index: usize, row: Option<usize>) {
         let slot = &mut self.slots[index];
-        let begun = u32::try_from(slot.strand.begun_count() & u64::from(u32::MAX)).unwrap_or(0);
+        let begun = u32::try_from(slot.user.begun_count() & u64::from(u32::MAX)).unwrap_or(0);
         if let Some(row) = row {
             self.tally.ledger.rows[row].begun.add(u64::from(begun.wrapping_sub(slot.begun_before)));
         }
         slot.begun_before = begun;
     }
 
-    fn lives(&mut self, cut: Option<Cut>, broken: Option<io::Error>) -> Vec<Life> {
+    fn results(&mut self, cut: Option<Cut>, broken: Option<io::Error>) -> Vec<ConnectionResult> {
         let broken = broken.map(|error| format!("waiting for events: {error}"));
         let known = |ns: u64| (ns != u64::MAX && ns != 0).then_some(ns);
-        let mut lives = Vec::with_capacity(self.slots.len());
-        for (index, (slot, counter)) in self.slots.iter().zip(&self.tally.ledger.strands).enumerate() {
+        let mut results = Vec::with_capacity(self.slots.len());
+        for (index, (slot, counter)) in self.slots.iter().zip(&self.tally.ledger.users).enumerate() {
             let counts = counter.read();
-            let ended = match (self.tally.failures.get(&slot.strand.number()), cut, &broken) {
+            let ended = match (self.tally.failures.get(&slot.user.number()), cut, &broken) {
                 (_, Some(cut), _) => Ended::Cut(cut),
                 (Some(failure), None, _) => Ended::Failed(failure.clone()),
                 (None, None, Some(broken)) => Ended::Failed(broken.clone()),
                 (None, None, None) => Ended::Complete,
             };
-            lives.push(Life {
+            results.push(ConnectionResult {
                 first_call_mono_ns: known(slot.first_call_ns),
                 last_call_mono_ns: known(slot.last_call_ns),
                 payload_bytes: counts.payload_bytes,
@@ -229,9 +229,9 @@ impl Worker {
                 other_calls_count: slot.other_calls_count,
                 zero_copy: self.sending.as_ref().and_then(|sending| sending.zero_copy(index)),
                 ended,
-                ..Life::new(slot.strand.number())
+                ..ConnectionResult::new(slot.user.number())
             });
         }
-        lives
+        results
     }
 }

@@ -1,5 +1,5 @@
 //! How a thread sends otherwise than by a plain send(2): corked, without copying, from a file in memory, or
-//! through a pipe. A thread has one outlet for all its strands, for the payload is the same.
+//! through a pipe. A thread has one outlet for all its users, for the payload is the same.
 
 use schema::trial::SocketSpec;
 use std::io;
@@ -11,7 +11,7 @@ use crate::zero_copy::ZeroCopy;
 pub(crate) struct Sending {
     pub(super) outlet: Outlet,
     pub(super) is_corked: bool,
-    /// By the thread's own numbers of its strands.
+    /// By the thread's own numbers of its users.
     pub(super) zero_copies: Box<[ZeroCopy]>,
 }
 
@@ -38,7 +38,7 @@ impl Sending {
         }
     }
 
-    /// What became of a strand's sends without copying.
+    /// What became of a user's sends without copying.
     pub fn zero_copy(&self, index: usize) -> Option<ZeroCopy> {
         self.zero_copies.get(index).copied()
     }

@@ -1,10 +1,10 @@
-//! Sends of strands through the thread's [`super::sending::Sending`], and the completions of sends without
+//! Sends of users through the thread's [`super::sending::Sending`], and the completions of sends without
 //! copying.
 
 use std::io;
 use std::os::fd::{AsFd, RawFd};
 use std::time::{Duration, Instant};
-use workload::strand::Direction;
+use workload::user::Direction;
 
 use super::connections::NO_DESCRIPTOR;
 use super::sys::{self, FAILED, OUT};
@@ -14,11 +14,11 @@ use crate::sockopt;
 
 /// How long a call that waits does so for the kernel to be done with earlier sends, in ms.
 const COMPLETIONS_MS: u8 = 10;
-/// The same where other strands wait meanwhile, and at the end.
+/// The same where other users wait meanwhile, and at the end.
 const SHORT_MS: u8 = 1;
 
 impl Worker {
-    /// Sends what a strand asks for.
+    /// Sends what a user asks for.
     pub(super) fn send_specially(&mut self, index: usize, row: Option<usize>, link: usize, (ask, bytes): (usize, u64)) -> io::Result<()> {
         let Some(sending) = &self.sending else { return Ok(()) };
         let is_plain = matches!(sending.outlet, Outlet::Send);
@@ -39,7 +39,7 @@ impl Worker {
         }
         let (descriptor, flags) = (self.links[link].descriptor, self.waiting(index, link));
         let Some(sending) = &mut self.sending else { return Ok(()) };
-        // Calls without flags wait where the socket does, which a ring's does, and a blocking strand's.
+        // Calls without flags wait where the socket does, which a ring's does, and a blocking user's.
         let must_switch = !sending.outlet.takes_flags() && (self.events.ring.is_some() || (self.links[link].is_blocking && flags != 0));
         if must_switch {
             sys::set_nonblocking(descriptor, true)?;
@@ -75,7 +75,7 @@ impl Worker {
         self.on_sent(index, row, link, ask, sent)
     }
 
-    /// The kernel holds as much as it may (`net.core.optmem_max`): the strand goes on when that is less.
+    /// The kernel holds as much as it may (`net.core.optmem_max`): the user goes on when that is less.
     fn await_completions(&mut self, index: usize, row: Option<usize>, link: usize) -> io::Result<()> {
         self.count_call(index, row);
         let Some(zero_copy) = self.sending.as_mut().and_then(|sending| sending.zero_copies.get_mut(index)) else { return Ok(()) };
@@ -90,7 +90,7 @@ impl Worker {
             return zero_copy.await_some(&socket, SHORT_MS);
         }
         // Failures are reported whether asked for or not.
-        self.slots[index].strand.on_blocked(Direction::Send);
+        self.slots[index].user.on_blocked(Direction::Send);
         self.await_failure(link)
     }
 

@@ -17,7 +17,7 @@ use crate::LoadError;
 use crate::error_queue::{self, OF_STAMPS};
 use crate::stamps;
 
-/// The exchange under way on a strand, and those of the execution that are over.
+/// The exchange under way on a user, and those of the execution that are over.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exchange {
     /// On which of the thread's connections it was sent.
@@ -40,7 +40,7 @@ struct Exchange {
 /// What a thread knows by stamps.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// By the thread's own numbers of its strands.
+    /// By the thread's own numbers of its users.
     exchanges: Box<[Exchange]>,
     /// What each connection has sent since it was asked, as the kernel numbers it; wraps.
     sent: Box<[u32]>,
@@ -51,7 +51,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Of so many strands and connections.
+    /// Of so many users and connections.
     ///
     /// # Errors
     /// There is no socket left.
@@ -76,7 +76,7 @@ impl Wire {
         self.sent[link] = self.sent[link].wrapping_add(u32::try_from(bytes).unwrap_or(0));
     }
 
-    /// A strand has sent on a connection: of TCP so many bytes.
+    /// A user has sent on a connection: of TCP so many bytes.
     pub fn on_sent(&mut self, index: usize, link: usize, descriptor: RawFd, bytes: usize) {
         if self.exchanges[index].has_received {
             self.end_exchange(index, descriptor);
@@ -92,7 +92,7 @@ impl Wire {
         self.hear(index, link, descriptor);
     }
 
-    /// A strand has received on a connection.
+    /// A user has received on a connection.
     pub fn on_received(&mut self, index: usize, link: usize, descriptor: RawFd, stamp_ns: Option<u64>) {
         let exchange = &mut self.exchanges[index];
         exchange.arrived_ns = stamp_ns.unwrap_or(0);
@@ -148,7 +148,7 @@ impl Wire {
         (ended.is_any_over && !ended.is_incomplete && !ended.has_sent).then_some(ended.total_ns)
     }
 
-    /// On which connection the strand sent last.
+    /// On which connection the user sent last.
     pub(super) fn link_of(&self, index: usize) -> usize {
         self.exchanges[index].link as usize
     }

@@ -1,4 +1,4 @@
-//! The state of a thread of the engine: many strands, one epoll.
+//! The state of a thread of the engine: many users, one epoll.
 //!
 //! What is done with it stands in the modules that are named after it: [`super::run`] is the loop.
 
@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use workload::script::Script;
-use workload::strand::Ending;
+use workload::user::Ending;
 
 use super::connections::{Link, NO_DESCRIPTOR, Openings, PendingConnection, Slot};
 use super::ledger::{Ledger, SharedLatencies};
@@ -24,7 +24,7 @@ use super::wire::Wire;
 use crate::control::Control;
 use crate::pending::Pending;
 
-/// A thread: what it is to do, what it waits for, and its strands with their connections.
+/// A thread: what it is to do, what it waits for, and its users with their connections.
 pub(crate) struct Worker {
     pub plan: Plan,
     pub shared: Shared,
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     pub sending: Option<Box<Sending>>,
     /// Where the kernel's stamps were asked for.
     pub wire: Option<Box<Wire>>,
-    /// Number of the transactions under way, and strands that have not ended theirs.
+    /// Number of the transactions under way, and users that have not ended theirs.
     pub round: u32,
     pub running_count: usize,
     /// The clock when it was last read.
@@ -58,7 +58,7 @@ pub(crate) struct Plan {
     pub quick_ack: bool,
     /// Flags of each receive.
     pub receive_flags: i32,
-    /// Whether a thread has one strand, whose calls block.
+    /// Whether a thread has one user, whose calls block.
     pub is_alone: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Shared {
 pub(crate) struct Tally {
     pub ledger: Arc<Ledger>,
     pub latencies: SharedLatencies,
-    /// Why strands failed, by their numbers.
+    /// Why users failed, by their numbers.
     pub failures: HashMap<u32, String>,
 }
 
@@ -138,21 +138,21 @@ impl Worker {
         if self.links[link].descriptor == NO_DESCRIPTOR { Err(io::Error::other("the connection is not open")) } else { Ok(link) }
     }
 
-    /// The thread's own number of a strand.
-    pub(super) fn slot_of(&self, strand: u32) -> Option<usize> {
-        self.slots.binary_search_by_key(&strand, |slot| slot.strand.number()).ok()
+    /// The thread's own number of a user.
+    pub(super) fn slot_of(&self, user: u32) -> Option<usize> {
+        self.slots.binary_search_by_key(&user, |slot| slot.user.number()).ok()
     }
 
     pub(super) fn fail(&mut self, index: usize, error: &io::Error) {
         let slot = &mut self.slots[index];
-        let doing = slot.strand.describe(&self.plan.script);
-        if slot.strand.on_failed(&self.plan.script) {
+        let doing = slot.user.describe(&self.plan.script);
+        if slot.user.on_failed(&self.plan.script) {
             return;
         }
-        let strand = slot.strand.number();
+        let user = slot.user.number();
         slot.has_failed = true;
-        self.tally.failures.insert(strand, format!("strand {strand}, {doing}: {error}"));
-        self.report(Report::Failed { strand });
+        self.tally.failures.insert(user, format!("virtual user {user}, {doing}: {error}"));
+        self.report(Report::Failed { user });
     }
 
     pub(super) fn report(&self, report: Report) {
@@ -170,9 +170,9 @@ impl Worker {
 
     pub(super) fn report_reached(&self) {
         let totals = self.slots.iter().filter(|slot| !slot.has_failed).map(|slot| Total {
-            strand: slot.strand.number(),
-            sent_bytes: slot.strand.sent_bytes(),
-            received_bytes: slot.strand.received_bytes(),
+            user: slot.user.number(),
+            sent_bytes: slot.user.sent_bytes(),
+            received_bytes: slot.user.received_bytes(),
         });
         self.report(Report::Reached { round: self.round, totals: totals.collect() });
     }

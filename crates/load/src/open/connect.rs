@@ -299,7 +299,7 @@ impl Call {
 
     fn hear_welcome(&mut self, preamble_bytes: usize) -> io::Result<Welcome> {
         let Stage::Greeted(mut have) = self.stage else { return Ok(Welcome::NotYet) };
-        let mut piece = [0; preamble::MOST_BYTES];
+        let mut piece = [0; preamble::MAX_BYTES];
         while have < preamble_bytes {
             match (&self.connection.socket).read(&mut piece[..preamble_bytes - have]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),

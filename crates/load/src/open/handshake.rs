@@ -34,7 +34,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Whether the other end has let a connection go. A listening end that strangers crowd may do so to one of
+/// Whether the other end has let a connection go. A listening end that unauthenticated peers crowd may do so to one of
 /// the trial's whose token it has not read yet.
 pub(super) fn is_hang_up(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
@@ -53,7 +53,7 @@ pub(super) struct Unknown {
 pub(super) enum Heard {
     NotYet,
     Known(u32),
-    Stranger,
+    Unauthenticated,
 }
 
 impl Unknown {
@@ -66,13 +66,13 @@ impl Unknown {
     pub fn hear(&mut self, token: &Token) -> Heard {
         while self.have < self.bytes.len() {
             match (&self.socket).read(&mut self.bytes[self.have..]) {
-                Ok(0) => return Heard::Stranger,
+                Ok(0) => return Heard::Unauthenticated,
                 Ok(count) => self.have += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::NotYet,
-                Err(_) => return Heard::Stranger,
+                Err(_) => return Heard::Unauthenticated,
             }
         }
-        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+        preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
     }
 }

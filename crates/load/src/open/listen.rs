@@ -110,7 +110,7 @@ impl Listening {
             }
             reception.drop_silent();
         }
-        self.arrivals.on_strangers(reception.unknown.len() as u64);
+        self.arrivals.add_unauthenticated(reception.unknown.len() as u64);
         let slots = reception.slots.into_iter().chain([reception.conductor]);
         let mut connections: Vec<Connection> = slots.filter_map(Slot::into_connection).collect();
         let conductor = split_conductor(&mut connections)?;
@@ -233,7 +233,7 @@ impl<'a> Reception<'a> {
                 Err(error) => match limits::of_open_files(&error) {
                     // The file of whoever has been silent longest is wanted for the next.
                     Some(_) if self.unknown.evict().is_some() => {
-                        self.arrivals.on_stranger();
+                        self.arrivals.on_unauthenticated();
                         continue;
                     }
                     Some(limit) => return Err(limit),
@@ -242,7 +242,7 @@ impl<'a> Reception<'a> {
                 },
             };
             if socket.set_nonblocking(true).is_err() {
-                self.arrivals.on_stranger();
+                self.arrivals.on_unauthenticated();
                 continue;
             }
             let mut unknown = Unknown::new(socket, self.preamble_bytes);
@@ -257,12 +257,12 @@ impl<'a> Reception<'a> {
 
     fn keep(&mut self, unknown: Unknown) {
         let (arrival, evicted) = self.unknown.push(unknown);
-        self.arrivals.on_strangers(u64::from(evicted.is_some()));
+        self.arrivals.add_unauthenticated(u64::from(evicted.is_some()));
         let Some(unknown) = self.unknown.take(arrival) else { return };
         // What cannot be watched is never heard.
         match watch(&self.epoll, &unknown.socket, EpollFlags::EPOLLIN | EpollFlags::EPOLLET, arrival) {
             Ok(()) => self.unknown.put_back(arrival, unknown),
-            Err(_) => self.arrivals.on_stranger(),
+            Err(_) => self.arrivals.on_unauthenticated(),
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> Reception<'a> {
             }
             return;
         }
-        self.arrivals.on_stranger();
+        self.arrivals.on_unauthenticated();
     }
 
     fn slot(&mut self, number: u32) -> Option<&mut Slot> {
@@ -299,7 +299,7 @@ impl<'a> Reception<'a> {
     /// Drops those that have not said in time who they are.
     fn drop_silent(&mut self) {
         while self.unknown.evict_if(|oldest| oldest.since.elapsed() > PREAMBLE_TIMEOUT).is_some() {
-            self.arrivals.on_stranger();
+            self.arrivals.on_unauthenticated();
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Makes the data connections of a trial. A connection counts only when it has presented the
-//! trial's token; a stranger is dropped and counted, and cannot hold anybody up.
+//! trial's token; an unauthenticated peer is dropped and counted, and cannot hold anybody up.
 //!
 //! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
 //! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`crate::limits`]. Where
@@ -50,15 +50,15 @@ const ABORT_CHECK: Duration = Duration::from_millis(100);
 /// Largest size of a call, a window or a buffer.
 const LARGEST_SIZE_BYTES: u64 = 1 << 30;
 /// Most connections of a trial.
-const MOST_CONNECTIONS: u64 = 200_000;
+const MAX_CONNECTIONS: u64 = 200_000;
 /// Most payload of a UDP datagram over IPv4 (RFC 768, RFC 791).
-pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
+pub(crate) const MAX_DATAGRAM_BYTES: u64 = 65_507;
 /// Most datagrams that the kernel takes in one call (`UDP_MAX_SEGMENTS`, since Linux 6.10).
-const MOST_BATCH: u64 = 128;
+const MAX_BATCH: u64 = 128;
 /// Most flows of datagrams: each has a thread.
-const MOST_DATAGRAM_FLOWS: u64 = 10_000;
+const MAX_DATAGRAM_FLOWS: u64 = 10_000;
 /// Most connections over a library.
-const MOST_LIBRARY_CONNECTIONS: u64 = 256;
+const MAX_LIBRARY_CONNECTIONS: u64 = 256;
 /// What libraries carry over UDP, in the order of their ports.
 const LIBRARIES: [Transport; 3] = [Transport::Udt, Transport::Quic, Transport::Srt];
 /// Those of them that are the libraries UDT and SRT, which are alike.
@@ -112,13 +112,13 @@ pub struct Opened {
 #[derive(Debug, Default)]
 pub struct Arrivals {
     known: AtomicU64,
-    strangers: AtomicU64,
+    unauthenticated: AtomicU64,
 }
 
 impl Arrivals {
     /// Connections that were dropped because they did not present the token.
     pub fn strangers_count(&self) -> u64 {
-        self.strangers.load(Ordering::Relaxed)
+        self.unauthenticated.load(Ordering::Relaxed)
     }
 
     /// Connections so far: of the trial, and of others.
@@ -130,17 +130,17 @@ impl Arrivals {
         self.known.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn on_strangers(&self, count: u64) {
-        self.strangers.fetch_add(count, Ordering::Relaxed);
+    fn add_unauthenticated(&self, count: u64) {
+        self.unauthenticated.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn on_stranger(&self) {
-        self.on_strangers(1);
+    fn on_unauthenticated(&self) {
+        self.add_unauthenticated(1);
     }
 }
 
 /// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's
-/// and SRT's streams; no strand has it.
+/// and SRT's streams; no user has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
 /// Reads the token of a trial.
@@ -149,7 +149,7 @@ pub(crate) fn token_of(spec: &TrialSpec) -> Result<Token, LoadError> {
 }
 
 /// Numbers of the connections that are open before the start, ascending: all, or with a workload
-/// those of the strands that begin connected.
+/// those of the users that begin connected.
 pub fn numbers(spec: &TrialSpec) -> Vec<u32> {
     let Some(workload) = &spec.workload else { return (0..spec.connections_count).collect() };
     let mut first = 0u32;
@@ -248,7 +248,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     let socket = |value: Option<u32>| u64::from(value.unwrap_or(1));
     // The bounds of the plan's factors, and none where the kernel's own answer says more.
     let bounded = [
-        ("connections_count", u64::from(spec.connections_count), 1, MOST_CONNECTIONS),
+        ("connections_count", u64::from(spec.connections_count), 1, MAX_CONNECTIONS),
         ("write_size_bytes", u64::from(spec.write_size_bytes), 1, LARGEST_SIZE_BYTES),
         ("read_size_bytes", u64::from(spec.read_size_bytes), 1, LARGEST_SIZE_BYTES),
         ("reply_size_bytes", u64::from(spec.reply_size_bytes), 0, LARGEST_SIZE_BYTES),
@@ -297,10 +297,10 @@ fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
             "{name} carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out"
         )));
     }
-    if u64::from(spec.connections_count) > MOST_LIBRARY_CONNECTIONS {
+    if u64::from(spec.connections_count) > MAX_LIBRARY_CONNECTIONS {
         let asked = spec.connections_count;
         let text = format!(
-            "connections_count is {asked}; over {name}, where each has threads of its own, it must be from 1 to {MOST_LIBRARY_CONNECTIONS}"
+            "connections_count is {asked}; over {name}, where each has threads of its own, it must be from 1 to {MAX_LIBRARY_CONNECTIONS}"
         );
         return Err(LoadError::Usage(text));
     }
@@ -326,11 +326,11 @@ fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
     if !has_datagrams {
         return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp or quic; {name} has none")));
     }
-    let (low, high) = (HEADER_BYTES as u64, MOST_DATAGRAM_BYTES);
+    let (low, high) = (HEADER_BYTES as u64, MAX_DATAGRAM_BYTES);
     let bounded = [
         ("datagram_bytes", u64::from(datagrams.datagram_bytes), low, high),
-        ("batch_count", u64::from(datagrams.batch_count), 1, MOST_BATCH),
-        ("connections_count", u64::from(spec.connections_count), 1, MOST_DATAGRAM_FLOWS),
+        ("batch_count", u64::from(datagrams.batch_count), 1, MAX_BATCH),
+        ("connections_count", u64::from(spec.connections_count), 1, MAX_DATAGRAM_FLOWS),
     ];
     match bounded.iter().find(|(_, value, low, high)| value < low || value > high) {
         Some((name, value, low, high)) => {

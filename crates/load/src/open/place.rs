@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// Where a connection goes; with a workload the strand's number tells, be it connected early or
+    /// Where a connection goes; with a workload the user's number tells, be it connected early or
     /// late. The conductor's goes to the first port.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl Open {
 
     /// Reads up to so many bytes in all; whether they are there. None when the connection is gone.
     fn hear(&mut self, length: usize) -> Option<bool> {
-        let mut piece = [0; preamble::MOST_BYTES];
+        let mut piece = [0; preamble::MAX_BYTES];
         while self.heard.len() < length {
             match self.line.read(&mut piece[..length - self.heard.len()]) {
                 Ok(0) => return None,
@@ -134,7 +134,7 @@ pub(super) fn accept(
             rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
         }
         listener.take(local, &mut lines).map_err(failed)?;
-        arrivals.on_strangers(listener.strangers_count() - dropped_count);
+        arrivals.add_unauthenticated(listener.strangers_count() - dropped_count);
         dropped_count = listener.strangers_count();
         let mut rest = rest.into_iter();
         opens = lines
@@ -156,10 +156,10 @@ pub(super) fn accept(
                     }
                     _ => {
                         open.line.close();
-                        arrivals.on_stranger();
+                        arrivals.on_unauthenticated();
                     }
                 },
-                _ => arrivals.on_stranger(),
+                _ => arrivals.on_unauthenticated(),
             }
         }
         // Those that are open still have packets to send again until their load begins.
@@ -169,7 +169,7 @@ pub(super) fn accept(
         thread::sleep(LOOK);
     }
     connections.sort_by_key(|connection| connection.number);
-    arrivals.on_strangers(opens.len() as u64);
+    arrivals.add_unauthenticated(opens.len() as u64);
     Ok(connections)
 }
 

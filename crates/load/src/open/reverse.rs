@@ -126,7 +126,7 @@ impl ReverseListener {
                 let _ = peer.socket.send_with_flags(&vec![WELCOME; preamble_bytes], libc::MSG_NOSIGNAL);
                 false
             }
-            Heard::Known(_) | Heard::Stranger => {
+            Heard::Known(_) | Heard::Unauthenticated => {
                 strangers_count += 1;
                 false
             }

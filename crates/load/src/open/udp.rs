@@ -123,7 +123,7 @@ impl<'a> Reception<'a> {
     fn take(&mut self, listener: &UdpSocket) -> Result<(), LoadError> {
         let failed = |error: io::Error| LoadError::host("opening a flow of datagrams", error, "");
         let port = listener.local_addr().map_or(0, |address| address.port());
-        let mut bytes = [0; preamble::MOST_BYTES + 1];
+        let mut bytes = [0; preamble::MAX_BYTES + 1];
         for _ in 0..AT_A_TIME {
             let (count, peer) = match listener.recv_from(&mut bytes) {
                 Ok(received) => received,
@@ -132,7 +132,7 @@ impl<'a> Reception<'a> {
             };
             let number = preamble::decode(&self.token, &bytes[..count]).filter(|_| count == self.preamble_bytes);
             let Some(slot) = number.and_then(|number| self.slots.get_mut(number as usize)) else {
-                self.arrivals.on_stranger();
+                self.arrivals.on_unauthenticated();
                 continue;
             };
             // Its own socket answers what comes twice; this one was there before that was.
@@ -161,7 +161,7 @@ impl<'a> Reception<'a> {
     /// Answers a preamble that came again: the welcome was lost.
     fn welcome_again(&mut self, position: usize) {
         let Some(Some(connection)) = self.slots.get(position) else { return };
-        let mut bytes = [0; preamble::MOST_BYTES + 1];
+        let mut bytes = [0; preamble::MAX_BYTES + 1];
         if let Ok(count) = (&connection.socket).read(&mut bytes)
             && preamble::decode(&self.token, &bytes[..count]) == Some(connection.number)
         {
@@ -178,7 +178,7 @@ impl<'a> Reception<'a> {
 
 /// Throws away what came twice.
 fn drain(connections: &[Connection]) {
-    let mut bytes = [0; preamble::MOST_BYTES + 1];
+    let mut bytes = [0; preamble::MAX_BYTES + 1];
     for connection in connections {
         while (&connection.socket).read(&mut bytes).is_ok() {}
     }
@@ -258,7 +258,7 @@ impl<'a> Calling<'a> {
 
     fn hear(&mut self, position: usize) -> Result<(), LoadError> {
         let Some(flow) = self.flows.get_mut(position) else { return Ok(()) };
-        let mut bytes = [0; preamble::MOST_BYTES + 1];
+        let mut bytes = [0; preamble::MAX_BYTES + 1];
         match (&flow.connection.socket).read(&mut bytes) {
             Ok(count) if count == self.caller.preamble_bytes && bytes[..count].iter().all(|byte| *byte == WELCOME) && !flow.is_open() => {
                 flow.connection.times.opened_mono_ns = mono_ns();

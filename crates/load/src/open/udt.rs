@@ -20,18 +20,18 @@ use udt::{Library, Socket, State};
 
 use super::{Arrivals, Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
-use crate::carrier::udt::{TICK, UdtView};
 use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
 use crate::sockopt;
 use crate::thread::pin_this_thread;
+use crate::transport::udt::{TICK, UdtView};
 
 /// Name of the thread that opens, which the library's threads inherit (kthreads(7), `comm`).
 const THREAD_NAME: &str = "udt";
 /// Connections under way at most: the library keeps as many waiting at a port.
 const UNDER_WAY: usize = 64;
 /// Connections without a token yet that are kept waiting at most.
-const MOST_UNKNOWN: usize = 256;
+const MAX_UNKNOWN: usize = 256;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 256;
 /// How often both ends look what has come.
@@ -41,7 +41,7 @@ const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one connection is tried for.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest packet with its IPv4 and UDP headers: the library's default, and Ethernet's MTU.
-const MOST_MSS_BYTES: u32 = 1500;
+const MAX_MSS_BYTES: u32 = 1500;
 /// Octets of a packet that are not payload, as the library counts them when it makes packets of bytes.
 const HEADERS_BYTES: u32 = 28;
 /// Packets in flight at most, unless a window asks for more: the library's default.
@@ -150,7 +150,7 @@ fn listen(spec: &TrialSpec, transport: Transport, place: &Place) -> Result<UdtLi
             let doing = format!("listening on {address} for {}", title(transport));
             LoadError::host(doing, error, "; choose another port, or 0 to let the kernel choose")
         };
-        let socket = prepare(spec, transport, None, place.domain(), MOST_MSS_BYTES)?;
+        let socket = prepare(spec, transport, None, place.domain(), MAX_MSS_BYTES)?;
         socket.bind(address).map_err(failed)?;
         socket.listen(u32::try_from(UNDER_WAY).unwrap_or(u32::MAX)).map_err(failed)?;
         Ok(socket)
@@ -192,7 +192,7 @@ fn accept(spec: &TrialSpec, listener: &UdtListener, arrivals: &Arrivals, abort: 
         reception.hear()?;
         thread::sleep(LOOK);
     }
-    arrivals.on_strangers(reception.unknown.len() as u64);
+    arrivals.add_unauthenticated(reception.unknown.len() as u64);
     reception.opened.threads.clone_from(&listener.threads);
     Ok(reception.opened)
 }
@@ -220,7 +220,7 @@ struct Unknown {
 enum Heard {
     NotYet,
     Known(u32),
-    Stranger,
+    Unauthenticated,
 }
 
 impl<'a> Reception<'a> {
@@ -229,7 +229,7 @@ impl<'a> Reception<'a> {
             token: token_of(spec)?,
             preamble_bytes: preamble::length(&spec.socket),
             awaited: numbers_over(spec, transport).into_iter().collect(),
-            unknown: Pending::new(MOST_UNKNOWN, 0),
+            unknown: Pending::new(MAX_UNKNOWN, 0),
             arrivals,
             opened: UdtOpened::default(),
         })
@@ -243,7 +243,7 @@ impl<'a> Reception<'a> {
                 Err(error) => return Err(LoadError::host(format!("accepting a connection of {}", listener.library().title()), error, "")),
             };
             if socket.set_waiting(None).is_err() {
-                self.arrivals.on_stranger();
+                self.arrivals.on_unauthenticated();
                 continue;
             }
             let bytes = vec![0; self.preamble_bytes];
@@ -263,7 +263,7 @@ impl<'a> Reception<'a> {
         match unknown.hear(&self.token) {
             Heard::NotYet if unknown.since.elapsed() <= PREAMBLE_TIMEOUT => {
                 let (_, evicted) = self.unknown.push(unknown);
-                self.arrivals.on_strangers(u64::from(evicted.is_some()));
+                self.arrivals.add_unauthenticated(u64::from(evicted.is_some()));
             }
             Heard::Known(number) if self.awaited.contains(&number) => {
                 // An empty send buffer takes it; one that has hung up is awaited again.
@@ -274,7 +274,7 @@ impl<'a> Reception<'a> {
                     self.opened.connections.push(opened(number, unknown.socket, times)?);
                 }
             }
-            Heard::NotYet | Heard::Known(_) | Heard::Stranger => self.arrivals.on_stranger(),
+            Heard::NotYet | Heard::Known(_) | Heard::Unauthenticated => self.arrivals.on_unauthenticated(),
         }
         Ok(())
     }
@@ -287,10 +287,10 @@ impl Unknown {
             match self.socket.receive(&mut self.bytes[self.have..]) {
                 Ok(count) => self.have += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::NotYet,
-                Err(_) => return Heard::Stranger,
+                Err(_) => return Heard::Unauthenticated,
             }
         }
-        preamble::decode(token, &self.bytes).map_or(Heard::Stranger, Heard::Known)
+        preamble::decode(token, &self.bytes).map_or(Heard::Unauthenticated, Heard::Known)
     }
 }
 
@@ -336,7 +336,7 @@ struct Call {
 impl<'a> Calling<'a> {
     fn new(spec: &'a TrialSpec, transport: Transport, place: &'a Place) -> Result<Self, LoadError> {
         let address = address_of_library(spec, place, transport)?;
-        let mss_bytes = path_mtu(address).map_or(MOST_MSS_BYTES, |mtu| mtu.min(MOST_MSS_BYTES));
+        let mss_bytes = path_mtu(address).map_or(MAX_MSS_BYTES, |mtu| mtu.min(MAX_MSS_BYTES));
         Ok(Self { spec, transport, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
     }
 
@@ -382,7 +382,7 @@ impl<'a> Calling<'a> {
             let sent = call.socket.send(&preamble::encode(&self.token, call.number, self.preamble_bytes));
             call.is_greeted = sent.map_err(|error| self.unreachable(error)).map(|_| true)?;
         }
-        let mut piece = [0; preamble::MOST_BYTES];
+        let mut piece = [0; preamble::MAX_BYTES];
         while call.heard_bytes < self.preamble_bytes {
             match call.socket.receive(&mut piece[..self.preamble_bytes - call.heard_bytes]) {
                 Ok(count) if piece[..count].iter().any(|byte| *byte != WELCOME) => {
@@ -398,7 +398,7 @@ impl<'a> Calling<'a> {
     }
 
     /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
-    /// was dropped unheard, as a listening end does where strangers crowd it, is called again.
+    /// was dropped unheard, as a listening end does where unauthenticated peers crowd it, is called again.
     fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;

@@ -21,13 +21,13 @@ use self::wire::Wire;
 pub use self::wire::icmp_ability;
 use crate::LoadError;
 use crate::open::token_of;
-use crate::preamble::{self, LEAST_BYTES, Token};
+use crate::preamble::{self, MIN_BYTES, Token};
 use crate::urgency::Urgent;
 
 /// How long an end takes at most to notice that it should end.
 const NOTICE: Duration = Duration::from_millis(50);
 /// A faster probe would be a load of its own.
-const PERIOD_NS_LEAST: u64 = 1_000_000;
+const PERIOD_NS_MIN: u64 = 1_000_000;
 /// How long answers are awaited after the load.
 const LAST_ANSWERS_NS: u64 = 500_000_000;
 
@@ -89,9 +89,9 @@ impl Drop for Echo {
 
 /// Waits for one request, a little, and answers it.
 fn answer(socket: &UdpSocket, token: &Token) {
-    let mut request = [0; LEAST_BYTES + 1];
+    let mut request = [0; MIN_BYTES + 1];
     if let Ok((bytes, from)) = socket.recv_from(&mut request)
-        && bytes == LEAST_BYTES
+        && bytes == MIN_BYTES
         && preamble::decode(token, &request[..bytes]).is_some()
     {
         // A full buffer loses an answer as a path does.
@@ -172,8 +172,8 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
 
 fn period_of(spec: &TrialSpec) -> Result<Option<u64>, LoadError> {
     match spec.round_trip_probe_ns {
-        Some(period_ns) if period_ns < PERIOD_NS_LEAST => {
-            Err(LoadError::Usage(format!("round_trip_probe_ns is {period_ns}; it must be {PERIOD_NS_LEAST} at least")))
+        Some(period_ns) if period_ns < PERIOD_NS_MIN => {
+            Err(LoadError::Usage(format!("round_trip_probe_ns is {period_ns}; it must be {PERIOD_NS_MIN} at least")))
         }
         period_ns => Ok(period_ns),
     }
@@ -204,7 +204,7 @@ fn run(wire: &Wire, token: &Token, start_mono_ns: u64, period_ns: u64, ending: &
 
 fn send(wire: &Wire, token: &Token, sent: &mut Vec<RoundTrip>) {
     let Ok(number) = u32::try_from(sent.len()) else { return };
-    let request = preamble::encode(token, number, LEAST_BYTES);
+    let request = preamble::encode(token, number, MIN_BYTES);
     sent.push(RoundTrip { sent_mono_ns: mono_ns(), rtt_ns: None });
     // What the kernel does not take is lost like anything that the path drops.
     let _ = wire.send(u16::try_from(number % (1 << 16)).unwrap_or(0), &request);
@@ -213,7 +213,7 @@ fn send(wire: &Wire, token: &Token, sent: &mut Vec<RoundTrip>) {
 /// Takes in all answers that are there; says how many were new.
 fn receive(wire: &Wire, token: &Token, sent: &mut [RoundTrip]) -> usize {
     let mut answers_count = 0;
-    let mut buffer = [0; LEAST_BYTES + 1];
+    let mut buffer = [0; MIN_BYTES + 1];
     loop {
         let answer = match wire.receive(&mut buffer) {
             Ok(answer) => answer,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_gets_no_answer() {
+    fn an_unauthenticated_peer_gets_no_answer() {
         let echo = Echo::open(IpAddr::V4(Ipv4Addr::LOCALHOST), token("5a")).expect("a socket");
         let trips = probed(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), echo.port()), token("a5"));
         assert!(trips.len() >= 2 && trips.iter().all(|trip| trip.rtt_ns.is_none()), "{trips:?}");

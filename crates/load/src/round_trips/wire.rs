@@ -21,7 +21,7 @@ const ICMP_HEADER_BYTES: usize = 8;
 const ECHO_V4: (u8, u8) = (8, 0);
 const ECHO_V6: (u8, u8) = (128, 129);
 /// Most octets of an IPv4 header, which a raw socket hands out (RFC 791 section 3.1).
-const IPV4_HEADER_BYTES_MOST: usize = 60;
+const IPV4_HEADER_BYTES_MAX: usize = 60;
 
 /// A connected socket that carries requests and answers; it does not block.
 pub(super) struct Wire {
@@ -74,7 +74,7 @@ impl Wire {
             let bytes = (&self.socket).read(buffer)?;
             return Ok(&buffer[..bytes]);
         };
-        let mut message = [0; IPV4_HEADER_BYTES_MOST + ICMP_HEADER_BYTES + 64];
+        let mut message = [0; IPV4_HEADER_BYTES_MAX + ICMP_HEADER_BYTES + 64];
         let bytes = (&self.socket).read(&mut message)?;
         let answer = icmp.answer(&message[..bytes]).filter(|answer| answer.len() <= buffer.len()).unwrap_or_default();
         let kept = &mut buffer[..answer.len()];

@@ -93,14 +93,14 @@ fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
 }
 
 fn netem(settings: &Netem) -> Options {
-    let chance = match settings.loss {
+    let probability = match settings.loss {
         Loss::Random(share) => share.0,
         Loss::Chain(_) => 0,
     };
     // A gap of 1: each packet may be reordered.
     let gap = u32::from(settings.reorder.0 > 0);
     // struct tc_netem_qopt: latency (told below), limit, loss, gap, duplicate, jitter (told below).
-    let mut options = Options(words([0, settings.limit_packets, chance, gap, settings.duplicate.0, 0]))
+    let mut options = Options(words([0, settings.limit_packets, probability, gap, settings.duplicate.0, 0]))
         .put(TCA_NETEM_LATENCY64, &settings.delay_ns.to_ne_bytes())
         .put(TCA_NETEM_JITTER64, &settings.jitter_ns.to_ne_bytes());
     if settings.reorder.0 > 0 {

@@ -1,4 +1,4 @@
-//! The middle in two halves, each a namespace, so that a direction leaves two devices one after the
+//! The path namespace in two halves, each a namespace, so that a direction leaves two devices one after the
 //! other: near - left - right - far.
 //!
 //! The halves route between their two devices. The ends send to each other's hardware address, as

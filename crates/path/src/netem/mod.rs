@@ -6,7 +6,7 @@
 //!
 //! - `plan`, `red`: which disciplines with which settings.
 //! - `encode`, `talk`, `answer`, `counts`: telling the kernel, and hearing what it counted.
-//! - `halves`: the namespaces in the middle.
+//! - `halves`: the namespaces in the path namespace.
 //! - `watch`: the thread that reads the counts.
 
 mod answer;
@@ -62,7 +62,7 @@ struct State {
 }
 
 impl Netem {
-    /// Makes the middle. The ends' devices are not up yet.
+    /// Makes the path namespace. The ends' devices are not up yet.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -142,7 +142,7 @@ impl Netem {
         Ok(counted)
     }
 
-    /// Packets that the middle's devices dropped since they exist.
+    /// Packets that the path namespace's devices dropped since they exist.
     ///
     /// # Errors
     /// The devices are gone.

@@ -1,7 +1,7 @@
 //! Which queueing disciplines make a path of the kernel's own, as data.
 //!
 //! A direction passes three devices. On the sending end's lies what is lost or sent twice whatever
-//! the load; on the first device of the middle the bottleneck with its queue; on the second, towards
+//! the load; on the first device of the path namespace the bottleneck with its queue; on the second, towards
 //! the receiving end, the delay and nothing else. A netem that both limits the rate and delays keeps
 //! less than its limit, because what is under way counts as queued.
 
@@ -12,7 +12,7 @@ use super::red::Red;
 /// Room for packets that lie in no queue of the path: those on the end's device leave at once.
 const PASSING_PACKETS: u32 = 100_000;
 /// The least frame of Ethernet, without its check sequence, in bytes.
-const LEAST_FRAME_BYTES: u64 = 60;
+const MIN_FRAME_BYTES: u64 = 60;
 /// A delay line that is never full has room for this many times what the bottleneck lets in.
 const LINE_FACTOR: u64 = 2;
 /// Packets that a delay line has room for at least, and without a rate.
@@ -36,9 +36,9 @@ pub struct Plan(pub [Way; 2]);
 pub struct Way {
     /// On the sending end's device.
     pub edge: Option<Qdisc>,
-    /// On the device of the middle's first half.
+    /// On the device of the path namespace's first half.
     pub bottleneck: Option<Qdisc>,
-    /// On the device of the middle's second half.
+    /// On the device of the path namespace's second half.
     pub line: Option<Qdisc>,
 }
 
@@ -68,7 +68,7 @@ pub struct Netem {
     pub duplicate: Share,
     /// Probability of a packet to skip the delay.
     pub reorder: Share,
-    /// Seed of its chance, since Linux 6.6; older kernels do not take one.
+    /// Seed of its random decisions, since Linux 6.6; older kernels do not take one.
     pub seed: Option<u64>,
 }
 
@@ -212,18 +212,18 @@ fn line(direction: &DirectionSpec, seed: u64) -> Option<Qdisc> {
         return None;
     }
     let longest_ns = u128::from(direction.delay_ns + direction.jitter_ns);
-    let held = direction.rate_bps.map(|rate_bps| u128::from(rate_bps) * longest_ns / 8_000_000_000 / u128::from(LEAST_FRAME_BYTES));
+    let held = direction.rate_bps.map(|rate_bps| u128::from(rate_bps) * longest_ns / 8_000_000_000 / u128::from(MIN_FRAME_BYTES));
     let limit_packets = held.map_or(LINE_PACKETS.1, |packets| {
         u32::try_from(packets * u128::from(LINE_FACTOR)).unwrap_or(NO_LIMIT).max(LINE_PACKETS.0).min(NO_LIMIT)
     });
-    let has_chance = direction.jitter_ns > 0 || direction.reorder_per_billion > 0;
+    let has_random_loss = direction.jitter_ns > 0 || direction.reorder_per_billion > 0;
     Some(Qdisc::Netem(Netem {
         limit_packets,
         delay_ns: direction.delay_ns,
         jitter_ns: direction.jitter_ns,
         rate_bytes_per_s: if direction.jitter_ns > 0 { ORDERLY_BYTES_PER_S } else { 0 },
         reorder: Share::from_billion(direction.reorder_per_billion),
-        seed: has_chance.then_some(seed),
+        seed: has_random_loss.then_some(seed),
         ..Netem::default()
     }))
 }

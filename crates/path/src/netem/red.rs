@@ -25,7 +25,7 @@ pub struct Red {
 /// Entries of the table by which the average falls.
 const IDLE_ENTRIES: usize = 256;
 /// The most by which it can be shifted.
-const MOST_SHIFT: f64 = 31.0;
+const MAX_SHIFT: f64 = 31.0;
 
 impl Red {
     /// RED as the path asks for it; `None` for another discipline.
@@ -46,12 +46,12 @@ impl Red {
         let weight = 0.5_f64.powi(i32::from(self.weight_log));
         let per_us = -(1.0 - weight).log2() / (self.packet_ns.max(1) as f64 / 1000.0);
         let entries = IDLE_ENTRIES as f64;
-        let log = (0..31_u8).find(|&log| per_us * entries * f64::from(1_u32 << log) >= MOST_SHIFT).unwrap_or(31);
+        let log = (0..31_u8).find(|&log| per_us * entries * f64::from(1_u32 << log) >= MAX_SHIFT).unwrap_or(31);
         let mut table = [0; IDLE_ENTRIES];
         for (place, entry) in table.iter_mut().enumerate() {
-            *entry = (place as f64 * f64::from(1_u32 << log) * per_us).min(MOST_SHIFT) as u8;
+            *entry = (place as f64 * f64::from(1_u32 << log) * per_us).min(MAX_SHIFT) as u8;
         }
-        table[IDLE_ENTRIES - 1] = MOST_SHIFT as u8;
+        table[IDLE_ENTRIES - 1] = MAX_SHIFT as u8;
         (table, log)
     }
 }

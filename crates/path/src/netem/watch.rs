@@ -172,7 +172,7 @@ impl Watched {
             for (number, place) in places.iter().enumerate() {
                 if way.at(number).is_some_and(Qdisc::has_seed) && !place.talk.is_seeded(place.index)? {
                     sentences.push(format!(
-                        "whether chance on {} could be repeated: this kernel's netem takes no seed (Linux 6.6 and newer do)",
+                        "whether random decisions on {} could be repeated: this kernel's netem takes no seed (Linux 6.6 and newer do)",
                         place.device
                     ));
                 }

@@ -1,4 +1,4 @@
-//! The emulated path on the wire: a router in user space between two devices in the middle.
+//! The emulated path on the wire: a router in user space between two devices in the path namespace.
 //!
 //! What crosses is seen through two packet sockets, frame by frame as the ends hand them to their
 //! devices: super-segments of up to 64 KiB come in whole, with the instant at which the kernel saw
@@ -10,12 +10,12 @@
 //! - `anatomy`, `slice`, `checksum`: what is in a frame, and cutting packets out of it.
 //! - `frames`, `release`: what is under way, and what leaves together.
 //! - `pace`, `audit`: waking in time, and telling where that failed.
-//! - `carrier`: the thread.
+//! - `forwarder`: the thread.
 
 mod anatomy;
 mod audit;
-mod carrier;
 mod checksum;
+mod forwarder;
 mod frames;
 mod pace;
 mod release;
@@ -33,8 +33,8 @@ use nix::sys::eventfd::EventFd;
 use schema::path::PathSpec;
 
 pub use audit::{Departed, Released};
-pub use carrier::Carried;
-use carrier::{Carrier, Order};
+pub use forwarder::Carried;
+use forwarder::{Forwarder, Order};
 pub(crate) use pace::{mono_ns, thread_cpu_ns};
 pub(crate) use socket::PacketSocket;
 
@@ -60,7 +60,7 @@ impl Router {
         let (thread_alarm, thread_stop) = (Arc::clone(&alarm), Arc::clone(&stop));
         let thread = thread::Builder::new()
             .name("router".to_owned())
-            .spawn(move || Carrier::new(sockets, cpu).run(&received, &thread_alarm, &thread_stop))?;
+            .spawn(move || Forwarder::new(sockets, cpu).run(&received, &thread_alarm, &thread_stop))?;
         Ok(Self { orders: Some(orders), alarm, stop, thread: Some(thread) })
     }
 

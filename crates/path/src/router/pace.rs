@@ -15,7 +15,7 @@ const STALL_NS: u64 = 200_000;
 /// Weight of a new wake-up in what is learned: one part in this.
 const LEARNED_PARTS: u64 = 32;
 /// Sleeping for less than this is not worth the call, in ns.
-const LEAST_SLEEP_NS: u64 = 3_000;
+const MIN_SLEEP_NS: u64 = 3_000;
 /// Length of the stretches over which the thread's share of its CPU is watched, in ns.
 const WATCHED_NS: u64 = 100_000_000;
 /// Above this share, in percent, the thread gives up its precedence: the kernel takes the CPU from
@@ -88,7 +88,7 @@ impl Pace {
     /// Sleeps until `due_mono_ns`, or a little less.
     pub fn sleep_until(&mut self, due_mono_ns: u64) {
         let target = due_mono_ns.saturating_sub(self.usual_wake_ns);
-        if target <= mono_ns() + LEAST_SLEEP_NS {
+        if target <= mono_ns() + MIN_SLEEP_NS {
             return;
         }
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

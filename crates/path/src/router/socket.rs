@@ -1,4 +1,4 @@
-//! A packet socket on one device of the middle: frames in with the kernel's arrival stamps and its
+//! A packet socket on one device of the path namespace: frames in with the kernel's arrival stamps and its
 //! notes on segmentation, frames out with such notes.
 //!
 //! This is the module of the router that calls the kernel with pointers (packet(7), recvmmsg(2),

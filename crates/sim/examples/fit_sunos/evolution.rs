@@ -2,7 +2,7 @@
 //! a population within bounds, of which each is replaced by a mixture of others that does better.
 
 use crate::family::{ACCEPT, Family, SEARCH, Verdict};
-use sim::chance::Chance;
+use sim::rng::Rng;
 
 /// Sets that are kept alive.
 const POPULATION: usize = 40;
@@ -24,7 +24,7 @@ pub struct Member {
     pub verdict: Verdict,
 }
 
-struct Dice(Chance);
+struct Dice(Rng);
 
 impl Dice {
     /// From 0 to 1.
@@ -39,7 +39,7 @@ impl Dice {
 
 /// So many generations on from the given sets; one whose loss is infinite was never judged.
 pub fn evolve(family: &Family, given: Vec<Member>, seed: u64, generations: usize) -> Vec<Member> {
-    let mut dice = Dice(Chance::new(seed, 0));
+    let mut dice = Dice(Rng::new(seed, 0));
     let mut members = given;
     for member in members.iter_mut().filter(|member| member.verdict.loss.is_infinite()) {
         member.verdict = family.judge(&member.values, SEARCH);
@@ -81,7 +81,7 @@ pub fn accept(family: &Family, mut members: Vec<Member>) -> Vec<Member> {
 /// how far the numbers may move is what the ensemble is to tell. Most of what is asked is a sum of costs, so that what lies
 /// between two that do is likely to do as well.
 pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) -> Vec<Member> {
-    let mut dice = Dice(Chance::new(seed, 0));
+    let mut dice = Dice(Rng::new(seed, 0));
     let mut kept = members;
     kept.retain(|member| member.verdict.is_accepted(family.name));
     for _ in 0..tries {

@@ -3,7 +3,7 @@
 use crate::claims;
 use crate::study::{self, Configuration};
 use crate::trial::Kind;
-use sim::profile::{Library, Sheet};
+use sim::profile::{HostProfile, Library};
 use std::collections::BTreeMap;
 use std::error::Error;
 
@@ -45,7 +45,7 @@ pub struct Family {
 }
 
 /// A configuration, its profile, and which number of a set stands under which key.
-type Free = (&'static Configuration, Sheet, Vec<(String, usize)>);
+type Free = (&'static Configuration, HostProfile, Vec<(String, usize)>);
 
 /// How well a set does.
 #[derive(Debug, Clone, Copy)]
@@ -83,24 +83,24 @@ impl Family {
         let mut free = BTreeMap::new();
         let mut hosts = Vec::new();
         for configuration in configurations {
-            let sheet = library.resolve(configuration.host)?;
+            let profile = library.resolve(configuration.host)?;
             let mut keys = Vec::new();
-            for (key, entry) in &sheet.values {
-                if let (Some(low), Some(high), sim::profile::part::Value::Number(value)) = (entry.low, entry.high, &entry.value) {
+            for (key, entry) in &profile.values {
+                if let (Some(low), Some(high), sim::profile::profile_file::Value::Number(value)) = (entry.low, entry.high, &entry.value) {
                     let name = format!("{}/{key}", part_of(configuration.host, key));
                     free.insert(name.clone(), (low, high, *value));
                     keys.push((key.clone(), name));
                 }
             }
-            hosts.push((configuration, sheet, keys));
+            hosts.push((configuration, profile, keys));
         }
         let names: Vec<String> = free.keys().cloned().collect();
         let place = |name: &String| names.iter().position(|known| known == name).unwrap_or(0);
         let hosts = hosts
             .into_iter()
-            .map(|(configuration, sheet, keys)| {
+            .map(|(configuration, profile, keys)| {
                 let places = keys.into_iter().map(|(key, name)| (key, place(&name))).collect();
-                (configuration, sheet, places)
+                (configuration, profile, places)
             })
             .collect();
         let bounds = free.values().map(|&(low, high, _)| (low, high)).collect();
@@ -111,12 +111,12 @@ impl Family {
     fn kinds(&self, values: &[f64]) -> Option<Vec<(&'static Configuration, Kind)>> {
         self.hosts
             .iter()
-            .map(|(configuration, sheet, places)| {
-                let mut sheet = sheet.clone();
+            .map(|(configuration, profile, places)| {
+                let mut profile = profile.clone();
                 for (key, place) in places {
-                    sheet.set_number(key, values[*place]).ok()?;
+                    profile.set_number(key, values[*place]).ok()?;
                 }
-                Some((*configuration, Kind::new(&sheet)?))
+                Some((*configuration, Kind::new(&profile)?))
             })
             .collect()
     }

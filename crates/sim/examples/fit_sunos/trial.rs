@@ -2,7 +2,7 @@
 
 use sim::application::Application;
 use sim::link::LinkSpec;
-use sim::profile::Sheet;
+use sim::profile::HostProfile;
 use sim::sunos::host::Host;
 use sim::sunos::profile;
 use sim::sunos::spec::HostSpec;
@@ -17,8 +17,8 @@ pub struct Kind {
 
 impl Kind {
     /// From its profile; `None` where its numbers cannot be.
-    pub fn new(sheet: &Sheet) -> Option<Self> {
-        let (spec, link) = profile::read(sheet, 4096).ok()?;
+    pub fn new(profile: &HostProfile) -> Option<Self> {
+        let (spec, link) = profile::read(profile, 4096).ok()?;
         Some(Self { spec, link })
     }
 

@@ -1,4 +1,4 @@
-//! What a process of an end system does next: a bulk stream, or a strand of a workload.
+//! What a process of an end system does next: a bulk stream, or a user of a workload.
 
 mod scripted;
 
@@ -36,7 +36,7 @@ pub enum Application {
         /// Bytes that are left.
         left_bytes: u64,
     },
-    /// A strand of a workload.
+    /// A user of a workload.
     Scripted(Box<Scripted>),
 }
 

@@ -1,4 +1,4 @@
-//! A workload's strand as the process of an end system: what `crates/workload` asks for, as system calls.
+//! A workload's user as the process of an end system: what `crates/workload` asks for, as system calls.
 //!
 //! The workload is the one that the load executes over sockets; here its calls block. What a model
 //! cannot do is refused before the run. Not modeled: the copy of a message before it is written, and the
@@ -9,7 +9,7 @@ use crate::time::{NS, Ps};
 use schema::workload::{Operation, Repeat, Workload};
 use std::fmt;
 use workload::script::{Script, ScriptError};
-use workload::strand::{Action, Direction, Ending, Execution, Strand};
+use workload::user::{Action, Direction, Ending, Execution, VirtualUser};
 
 /// An execution of a transaction, and which it was of those of all groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,38 +40,38 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// One strand under way.
+/// One user under way.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     script: Script,
-    strand: Strand,
+    user: VirtualUser,
     ending: Ending,
     round: u32,
     direction: Direction,
-    /// When the last call was made, in ns: what a strand is told of the instant of its bytes.
+    /// When the last call was made, in ns: what a user is told of the instant of its bytes.
     now_ns: u64,
     executed: Vec<Executed>,
     is_over: bool,
 }
 
 impl Scripted {
-    /// The strand of that number at one end: the near one executes the workload, the far one its mirror.
+    /// The user of that number at one end: the near one executes the workload, the far one its mirror.
     ///
     /// # Errors
     /// The model does not know an operation of it.
-    pub fn new(workload: &Workload, is_near: bool, strand: u32, ending: Ending) -> Result<Self, Refusal> {
+    pub fn new(workload: &Workload, is_near: bool, user: u32, ending: Ending) -> Result<Self, Refusal> {
         refuse_unknown(workload)?;
         let script = Script::near(workload).map_err(Refusal::Script)?;
         let script = if is_near { script } else { script.mirror() };
-        let mut strand = Strand::new(&script, strand);
-        strand.begin(&script, 0, 0, &ending);
-        Ok(Self { script, strand, ending, round: 0, direction: Direction::Send, now_ns: 0, executed: Vec::new(), is_over: false })
+        let mut user = VirtualUser::new(&script, user);
+        user.begin(&script, 0, 0, &ending);
+        Ok(Self { script, user, ending, round: 0, direction: Direction::Send, now_ns: 0, executed: Vec::new(), is_over: false })
     }
 
     pub(super) fn next_call(&mut self, now: Ps) -> Call {
         self.now_ns = now / NS;
         loop {
-            match self.strand.poll_action(&self.script, self.now_ns) {
+            match self.user.poll_action(&self.script, self.now_ns) {
                 Action::Send { bytes, .. } => {
                     self.direction = Direction::Send;
                     return Call::Write(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -84,14 +84,14 @@ impl Scripted {
                     return if until_ns == u64::MAX { Call::Over } else { Call::Wait(until_ns.saturating_mul(NS)) };
                 }
                 Action::Ended(execution) => {
-                    let row = self.strand.row(&self.script).unwrap_or(0);
+                    let row = self.user.row(&self.script).unwrap_or(0);
                     self.executed.push(Executed { row, execution });
                 }
                 // The other end has been told by what it reads: one that ends by a clock is cut by it.
                 Action::Limit { .. } => {}
                 Action::Barrier if (self.round as usize) + 1 < self.script.rounds_count() => {
                     self.round += 1;
-                    self.strand.begin(&self.script, self.round, self.now_ns, &self.ending);
+                    self.user.begin(&self.script, self.round, self.now_ns, &self.ending);
                 }
                 _ => {
                     self.is_over = true;
@@ -102,7 +102,7 @@ impl Scripted {
     }
 
     pub(super) fn on_moved(&mut self, bytes: u32) {
-        self.strand.on_moved(self.direction, u64::from(bytes), self.now_ns);
+        self.user.on_moved(self.direction, u64::from(bytes), self.now_ns);
     }
 
     pub(super) fn is_complete(&self) -> bool {

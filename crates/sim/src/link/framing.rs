@@ -30,7 +30,7 @@ pub struct Framing {
 /// Addresses and type (IEEE 802.3 clause 3).
 const MAC: u32 = 14;
 /// 64 bytes with the check sequence.
-const LEAST: u32 = 60;
+const MIN: u32 = 60;
 const CHECK_SEQUENCE: u32 = 4;
 /// Preamble and start delimiter, and the gap to the next frame (IEEE 802.3 clause 4).
 const PREAMBLE_AND_GAP: u32 = 20;
@@ -53,7 +53,7 @@ impl Framing {
     pub fn units(&self, packet_bytes: u32) -> u64 {
         let unit = packet_bytes + self.llc_bytes;
         u64::from(match (self.medium, self.aal) {
-            (Medium::Ethernet, _) => (unit + MAC + self.vlan_tags * VLAN_TAG).max(LEAST) + CHECK_SEQUENCE + PREAMBLE_AND_GAP,
+            (Medium::Ethernet, _) => (unit + MAC + self.vlan_tags * VLAN_TAG).max(MIN) + CHECK_SEQUENCE + PREAMBLE_AND_GAP,
             (Medium::Atm, Aal::Aal5) => (unit + AAL5_TRAILER).div_ceil(AAL5_IN_CELL),
             (Medium::Atm, Aal::Aal34) => (unit.next_multiple_of(AAL34_WORD) + AAL34_AROUND).div_ceil(AAL34_IN_CELL),
         })

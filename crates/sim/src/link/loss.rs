@@ -1,6 +1,6 @@
-//! Frames that the line loses: by their number, or by chance from a seed.
+//! Frames that the line loses: by their number, or at random from a seed.
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
 /// How many frames a script can name.
 pub const SCRIPTED: usize = 8;
@@ -12,7 +12,7 @@ pub struct Losses {
     pub scripted: [u64; SCRIPTED],
     /// Lost of a million frames, each on its own.
     pub per_million: u32,
-    /// Seed of the chance.
+    /// Seed of the random losses.
     pub seed: u64,
 }
 
@@ -25,7 +25,7 @@ impl Losses {
 #[derive(Debug, Clone)]
 pub struct Loss {
     losses: Losses,
-    chance: Chance,
+    rng: Rng,
     frames: u64,
     /// Frames lost so far.
     pub lost_count: u64,
@@ -36,7 +36,7 @@ const MILLION: u64 = 1_000_000;
 impl Loss {
     /// No frame has come yet.
     pub fn new(losses: Losses) -> Self {
-        Self { losses, chance: Chance::new(losses.seed, 0), frames: 0, lost_count: 0 }
+        Self { losses, rng: Rng::new(losses.seed, 0), frames: 0, lost_count: 0 }
     }
 
     /// Whether any frame can be lost at all.
@@ -47,8 +47,8 @@ impl Loss {
     /// Whether the next frame is lost.
     pub fn takes_next(&mut self) -> bool {
         self.frames += 1;
-        let by_chance = self.losses.per_million > 0 && self.chance.below(MILLION) < u64::from(self.losses.per_million);
-        let is_lost = by_chance || self.losses.scripted.contains(&self.frames);
+        let is_random = self.losses.per_million > 0 && self.rng.below(MILLION) < u64::from(self.losses.per_million);
+        let is_lost = is_random || self.losses.scripted.contains(&self.frames);
         self.lost_count += u64::from(is_lost);
         is_lost
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_seeded_and_has_its_rate() {
+    fn the_generator_is_seeded_and_has_its_rate() {
         let losses = Losses { per_million: 10_000, seed: 7, ..Losses::default() };
         let all = lost(losses, 100_000);
         assert_eq!(all, lost(losses, 100_000));

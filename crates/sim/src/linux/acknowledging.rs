@@ -10,9 +10,9 @@ const DELAY_MAX: Ps = 200 * MS;
 /// The longest where the connection goes one way and nothing was pushed (`tcp_send_delayed_ack`).
 const DELAY_MAX_ONE_WAY: Ps = 500 * MS;
 /// Segments acknowledged at once when data begins to flow (`TCP_MAX_QUICKACKS`).
-const QUICK_MOST: u32 = 16;
+const QUICK_MAX: u32 = 16;
 /// The smallest segment size that is ever assumed (`TCP_MIN_MSS`).
-const MSS_LEAST_BYTES: u32 = 88;
+const MSS_MIN_BYTES: u32 = 88;
 /// The least payload that may stand for the other end's segment size although it is below (`tcp_measure_rcv_mss`:
 /// 536 with a TCP header of 20, of which options take 12).
 const MSS_CREDIBLE_BYTES: u32 = MSS_DEFAULT_BYTES - 12;
@@ -52,7 +52,7 @@ pub struct Came {
 impl Acknowledging {
     /// Before any data: segments are held for small (`tcp_initialize_rcv_mss`).
     pub fn new(mss: u32, window: u32) -> Self {
-        let hint = mss.min(window / 2).clamp(MSS_LEAST_BYTES, MSS_DEFAULT_BYTES);
+        let hint = mss.min(window / 2).clamp(MSS_MIN_BYTES, MSS_DEFAULT_BYTES);
         Self {
             is_scheduled: false,
             due_at: None,
@@ -111,7 +111,7 @@ impl Acknowledging {
     /// The next segments are acknowledged at once (`tcp_incr_quickack`): half a window's worth, at most 16.
     fn be_quick(&mut self, window: u32) {
         let half = (window / (2 * self.mss_seen)).max(2);
-        self.quick = self.quick.max(half.min(QUICK_MOST));
+        self.quick = self.quick.max(half.min(QUICK_MAX));
     }
 
     /// Something was wrong with the order of what came (`tcp_enter_quickack_mode`).

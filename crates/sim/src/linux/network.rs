@@ -194,7 +194,7 @@ impl Acting<'_> {
         let cpu = self.shared.process_cpu(number);
         self.own.counted.wake_ups += 1;
         if self.shared.softirq_cpu(number) == cpu {
-            let cost = self.shared.chance.around(costs.switch);
+            let cost = self.shared.rng.around(costs.switch);
             self.shared.cpus[cpu].submit(now, Level::Process, cost, (number, Task::Awake));
         } else {
             let is_idle = self.shared.cpus[cpu].done_at().is_none();

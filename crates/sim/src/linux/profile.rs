@@ -7,8 +7,8 @@ use crate::coalescing::Coalescing;
 use crate::link::media::{self, Named};
 use crate::link::{HEADERS, LinkSpec};
 use crate::machine::Buffers;
-use crate::profile::sheet::Reader;
-use crate::profile::{Refusal, Sheet};
+use crate::profile::host_profile::Reader;
+use crate::profile::{HostProfile, Refusal};
 use crate::time::Ps;
 
 /// Names of the rule `window_share`.
@@ -28,14 +28,14 @@ const TIME_STAMPS: u32 = 12;
 ///
 /// # Errors
 /// The first key that is missing, unknown, or cannot be what it is.
-pub fn read(sheet: &Sheet, buffers: &Buffers) -> Result<(HostSpec, LinkSpec), Refusal> {
+pub fn read(profile: &HostProfile, buffers: &Buffers) -> Result<(HostSpec, LinkSpec), Refusal> {
     for (what, bytes) in [("send buffer", buffers.send_bytes), ("receive buffer", buffers.receive_bytes), ("window", buffers.window_bytes)]
     {
         if bytes == Some(0) {
-            return Err(Refusal::Zero { host: sheet.host.clone(), what });
+            return Err(Refusal::Zero { host: profile.host.clone(), what });
         }
     }
-    let mut reader = sheet.reader();
+    let mut reader = profile.reader();
     let stamps = reader.switch("time_stamps")?;
     let options = if stamps { TIME_STAMPS } else { 0 };
     let spec = HostSpec {

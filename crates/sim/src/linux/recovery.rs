@@ -14,7 +14,7 @@ use crate::segment::Segment;
 use crate::time::{MS, Ps};
 
 /// The least a probe waits beyond two round trips: two ticks of a kernel with 250 Hz (`TCP_TIMEOUT_MIN`).
-const PROBE_LEAST: Ps = 8 * MS;
+const PROBE_MIN: Ps = 8 * MS;
 
 /// Where loss recovery stands (`tcp_ca_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +91,7 @@ impl Recovery {
         if self.is_under_way() || self.has_probed || !self.has_sack || segments.sacked > 0 || trip.smoothed == 0 {
             return None;
         }
-        let more = if segments.out == 1 { TIMEOUT_MIN } else { PROBE_LEAST };
+        let more = if segments.out == 1 { TIMEOUT_MIN } else { PROBE_MIN };
         Some(2 * trip.smoothed + more)
     }
 }

@@ -6,8 +6,8 @@
 
 use super::spec::{HostSpec, Steering};
 use super::tasks::{Caller, Task};
-use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
+use crate::rng::Rng;
 use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ pub(super) struct Shared {
     /// Time that belongs to what was just done, added to what comes next.
     pub debt: Ps,
     pub now: Ps,
-    pub chance: Chance,
+    pub rng: Rng,
 }
 
 impl Shared {
@@ -65,7 +65,7 @@ impl Shared {
             delivered_bytes: 0,
             debt: 0,
             now: 0,
-            chance: Chance::new(seed, spec.jitter_per_mille),
+            rng: Rng::new(seed, spec.jitter_per_mille),
         }
     }
 
@@ -96,14 +96,14 @@ impl Shared {
     }
 
     pub fn submit(&mut self, cpu: usize, level: Level, cost: Ps, work: (u16, Task)) {
-        let cost = self.chance.around(cost + std::mem::take(&mut self.debt));
+        let cost = self.rng.around(cost + std::mem::take(&mut self.debt));
         self.cpus[cpu].submit(self.now, level, cost, work);
         self.cpus[cpu].dispatch(self.now);
     }
 
     /// Goes on with what a process or a softirq is at.
     pub fn go_on(&mut self, caller: Caller, cost: Ps, work: (u16, Task)) {
-        let cost = self.chance.around(cost + std::mem::take(&mut self.debt));
+        let cost = self.rng.around(cost + std::mem::take(&mut self.debt));
         if !caller.is_process() {
             let cpu = self.softirq_cpu(work.0);
             return self.cpus[cpu].go_on(Level::Protocol, cost, work);
@@ -111,7 +111,7 @@ impl Shared {
         let cpu = self.process_cpu(work.0);
         if self.is_turn_over(cpu, &work) {
             self.turns[cpu].owner = None;
-            let switch = self.chance.around(self.spec.costs.switch);
+            let switch = self.rng.around(self.spec.costs.switch);
             self.cpus[cpu].submit(self.now, Level::Process, cost + switch, work);
         } else {
             self.cpus[cpu].go_on(Level::Process, cost, work);

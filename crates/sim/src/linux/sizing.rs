@@ -7,7 +7,7 @@ pub const HEADER_ROOM_BYTES: u32 = 320;
 /// The smallest MSS that every host must take (RFC 9293 3.7.1; `TCP_MSS_DEFAULT`).
 pub const MSS_DEFAULT_BYTES: u32 = 536;
 /// The smallest payload of a segment, whatever the window (`tcp_bound_to_half_wnd`, 68 less a header of 32).
-const LEAST_BYTES: u32 = 36;
+const MIN_BYTES: u32 = 36;
 /// A super-segment carries what the pacing rate moves in 2^-10 s (`sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// Near hosts get larger ones: the bonus halves with every 512 us of round trip (`tcp_tso_rtt_log` 9).
@@ -16,7 +16,7 @@ const ROUND_TRIP_UNIT: Ps = 512 * US;
 /// At most half of the largest window that the other end announced (`tcp_bound_to_half_wnd`, tcp.h).
 pub fn within_half_window(bytes: u32, largest_window: u32) -> u32 {
     let cutoff = if largest_window > MSS_DEFAULT_BYTES { largest_window / 2 } else { largest_window };
-    if cutoff > 0 && bytes > cutoff { cutoff.max(LEAST_BYTES) } else { bytes }
+    if cutoff > 0 && bytes > cutoff { cutoff.max(MIN_BYTES) } else { bytes }
 }
 
 /// Bytes that a write puts into one buffer: whole segments (`tcp_xmit_size_goal`, tcp.c).

@@ -1,9 +1,9 @@
 //! The shipped machines, adapters and sets, and how an expression becomes a host.
 
-use super::part::{Driver, Entries, Part};
+use super::host_profile::HostProfile;
+use super::profile_file::{Driver, Entries, ProfileFile};
 use super::refusal::Refusal;
 use super::sets::Sets;
-use super::sheet::Sheet;
 
 /// The shipped parts, by file.
 const PARTS: &[(&str, &str)] = &[
@@ -25,7 +25,7 @@ const SETS: &[(&str, &str)] = &[("sunos-4.1", include_str!("../../hosts/sunos-4.
 /// Everything of which a host can be put together.
 #[derive(Debug, Clone)]
 pub struct Library {
-    parts: Vec<Part>,
+    parts: Vec<ProfileFile>,
     sets: Vec<(String, Sets)>,
 }
 
@@ -42,7 +42,7 @@ impl Library {
     /// # Errors
     /// None as long as the tests of this crate pass: they read all of it.
     pub fn shipped() -> Result<Self, Refusal> {
-        let parts = PARTS.iter().map(|(file, text)| Part::read(file, text)).collect::<Result<_, _>>()?;
+        let parts = PARTS.iter().map(|(file, text)| ProfileFile::read(file, text)).collect::<Result<_, _>>()?;
         let sets = SETS
             .iter()
             .map(|(system, text)| Ok(((*system).to_owned(), Sets::read(&format!("{system}.sets.toml"), text)?)))
@@ -51,7 +51,7 @@ impl Library {
     }
 
     /// A machine or an adapter of a user's own, beside the shipped ones.
-    pub fn add(&mut self, part: Part) {
+    pub fn add(&mut self, part: ProfileFile) {
         self.parts.push(part);
     }
 
@@ -59,9 +59,9 @@ impl Library {
     pub fn expressions(&self) -> Vec<String> {
         let mut expressions = Vec::new();
         for machine in &self.parts {
-            let Part::Machine { name: machine, system, .. } = machine else { continue };
+            let ProfileFile::Machine { name: machine, system, .. } = machine else { continue };
             for adapter in &self.parts {
-                let Part::Adapter { name: adapter, systems, driver, .. } = adapter else { continue };
+                let ProfileFile::Adapter { name: adapter, systems, driver, .. } = adapter else { continue };
                 if !systems.contains(system) {
                     continue;
                 }
@@ -88,7 +88,7 @@ impl Library {
     ///
     /// # Errors
     /// Which part is not there or does not fit, and what there is.
-    pub fn resolve(&self, expression: &str) -> Result<Sheet, Refusal> {
+    pub fn resolve(&self, expression: &str) -> Result<HostProfile, Refusal> {
         let names = parse(expression)?;
         let (system, machine) = self.machine(names.machine)?;
         let (adapter, drivers) = self.adapter(&names, system)?;
@@ -97,48 +97,48 @@ impl Library {
         if let Some(driver) = choose(drivers, &names)? {
             values.extend(driver.values.clone());
         }
-        Ok(Sheet { host: expression.to_owned(), system: system.to_owned(), values })
+        Ok(HostProfile { host: expression.to_owned(), system: system.to_owned(), values })
     }
 
     /// A host with the numbers of a set of the ensemble.
     ///
     /// # Errors
     /// Those of [`Library::resolve`], and [`Refusal::NoSet`].
-    pub fn resolve_set(&self, expression: &str, set: usize) -> Result<Sheet, Refusal> {
-        let mut sheet = self.resolve(expression)?;
-        let count = self.sets_count(&sheet.system);
-        let Some((sets, chosen)) = self.sets_of(&sheet.system).and_then(|sets| Some((sets, sets.set.get(set)?))) else {
+    pub fn resolve_set(&self, expression: &str, set: usize) -> Result<HostProfile, Refusal> {
+        let mut profile = self.resolve(expression)?;
+        let count = self.sets_count(&profile.system);
+        let Some((sets, chosen)) = self.sets_of(&profile.system).and_then(|sets| Some((sets, sets.set.get(set)?))) else {
             return Err(Refusal::NoSet { set, count });
         };
         let names = parse(expression)?;
-        let (_, drivers) = self.adapter(&names, &sheet.system)?;
+        let (_, drivers) = self.adapter(&names, &profile.system)?;
         let driver = choose(drivers, &names)?.map(|driver| format!("{}@{}/{}", names.adapter, driver.version, names.machine));
         for (name, &value) in sets.names.iter().zip(&chosen.values) {
             let Some((part, key)) = name.rsplit_once('/') else { continue };
             if part == names.machine || part == names.adapter || Some(part) == driver.as_deref() {
-                sheet.set_number(key, value)?;
+                profile.set_number(key, value)?;
             }
         }
-        Ok(sheet)
+        Ok(profile)
     }
 
     /// A host of a user's own; `file` names it.
     ///
     /// # Errors
     /// Those of [`Library::resolve`] for its base, and a value that the base does not have.
-    pub fn resolve_user(&self, file: &str, text: &str) -> Result<Sheet, Refusal> {
-        let Part::Host { base, values, .. } = Part::read(file, text)? else {
+    pub fn resolve_user(&self, file: &str, text: &str) -> Result<HostProfile, Refusal> {
+        let ProfileFile::Host { base, values, .. } = ProfileFile::read(file, text)? else {
             return Err(Refusal::Syntax { file: file.to_owned(), reason: "is no host: it must say part = \"host\" and a base".to_owned() });
         };
-        let mut sheet = self.resolve(&base)?;
-        file.clone_into(&mut sheet.host);
-        sheet.values.extend(values);
-        Ok(sheet)
+        let mut profile = self.resolve(&base)?;
+        file.clone_into(&mut profile.host);
+        profile.values.extend(values);
+        Ok(profile)
     }
 
     fn machine(&self, wanted: &str) -> Result<(&str, &Entries), Refusal> {
         let machines = self.parts.iter().filter_map(|part| match part {
-            Part::Machine { name, system, values, .. } => Some((name, system, values)),
+            ProfileFile::Machine { name, system, values, .. } => Some((name, system, values)),
             _ => None,
         });
         let known: Vec<_> = machines.clone().map(|(name, ..)| name.clone()).collect();
@@ -149,7 +149,7 @@ impl Library {
     fn adapter(&self, names: &Names<'_>, system: &str) -> Result<(&Entries, &[Driver]), Refusal> {
         let mut known = Vec::new();
         for part in &self.parts {
-            let Part::Adapter { name, systems, values, driver, .. } = part else { continue };
+            let ProfileFile::Adapter { name, systems, values, driver, .. } = part else { continue };
             if name != names.adapter {
                 known.push(name.clone());
             } else if systems.iter().any(|of| of == system) {

@@ -11,11 +11,11 @@ use super::sender::Sender;
 use super::spec::HostSpec;
 use crate::application::{Application, Executed};
 use crate::calls::{AtCall, Processor};
-use crate::chance::Chance;
 use crate::coalescing::Moderator;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, EndState, EndSystem, Hello, LEVELS, Outbox};
 pub(super) use crate::process::Process;
+use crate::rng::Rng;
 use crate::segment::Segment;
 use crate::time::Ps;
 use std::collections::VecDeque;
@@ -87,7 +87,7 @@ pub struct Host {
     pub(super) receiver: Receiver,
     pub(super) application: Application,
     pub(super) process: Process,
-    pub(super) chance: Chance,
+    pub(super) rng: Rng,
     pub(super) run: Option<Run>,
     /// Somebody wanted output while another was at it.
     pub(super) is_wanted_again: bool,
@@ -110,7 +110,7 @@ impl Host {
             receiver: receiver(&spec, spec.mss),
             application,
             process: Process::Over,
-            chance: Chance::new(seed, spec.jitter_per_mille),
+            rng: Rng::new(seed, spec.jitter_per_mille),
             run: None,
             is_wanted_again: false,
             ack_due: None,
@@ -124,14 +124,14 @@ impl Host {
     }
 
     pub(super) fn submit(&mut self, now: Ps, cpu: usize, level: Level, cost: Ps, task: Task) {
-        let cost = self.chance.around(cost);
+        let cost = self.rng.around(cost);
         self.cpus[cpu].submit(now, level, cost, task);
         self.cpus[cpu].dispatch(now);
     }
 
     /// Goes on at once on the processor of `caller`.
     pub(super) fn go_on(&mut self, caller: Caller, cost: Ps, task: Task) {
-        let cost = self.chance.around(cost);
+        let cost = self.rng.around(cost);
         let (cpu, level) = match caller {
             Caller::Input => (self.interrupts, Level::Interrupt),
             Caller::Timer | Caller::Writer | Caller::Reader => (PROCESS, Level::Protocol),

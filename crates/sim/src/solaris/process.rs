@@ -27,7 +27,7 @@ impl Host {
             Call::Wait(_) | Call::Over => return self.process = Process::Over,
         };
         self.counted.calls_begun += 1;
-        let cost = self.chance.around(cost);
+        let cost = self.rng.around(cost);
         self.cpus[PROCESS].go_on(Level::Process, cost, task);
     }
 
@@ -43,7 +43,7 @@ impl Host {
             return;
         }
         let bytes = of_write(*remaining, self.sender.mss, self.spec.rules.maxpsz_multiplier);
-        let cost = self.chance.around(self.spec.costs.copy_in.of(bytes));
+        let cost = self.rng.around(self.spec.costs.copy_in.of(bytes));
         self.cpus[PROCESS].go_on(Level::Process, cost, Task::CopiedIn(bytes));
     }
 
@@ -98,7 +98,7 @@ impl Host {
             return;
         }
         let bytes = u32::try_from(self.receiver.unread).unwrap_or(u32::MAX).min(*room);
-        let cost = self.chance.around(self.spec.costs.copy_out.of(bytes));
+        let cost = self.rng.around(self.spec.costs.copy_out.of(bytes));
         self.cpus[PROCESS].go_on(Level::Process, cost, Task::CopiedOut(bytes));
     }
 

@@ -3,8 +3,8 @@
 use super::spec::{Costs, HostSpec, Rules};
 use crate::coalescing::Coalescing;
 use crate::link::{LinkSpec, media};
-use crate::profile::sheet::Reader;
-use crate::profile::{Refusal, Sheet};
+use crate::profile::host_profile::Reader;
+use crate::profile::{HostProfile, Refusal};
 
 /// Names of the rule `nagle`: `TCP_NODELAY`, or all that could be sent against `nagle_limit_bytes`.
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("below-limit", false)];
@@ -13,11 +13,11 @@ pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("below-limit", false)
 ///
 /// # Errors
 /// The first key that is missing, unknown, or cannot be what it is.
-pub fn read(sheet: &Sheet, window_bytes: u32) -> Result<(HostSpec, LinkSpec), Refusal> {
+pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkSpec), Refusal> {
     if window_bytes == 0 {
-        return Err(Refusal::Zero { host: sheet.host.clone(), what: "window" });
+        return Err(Refusal::Zero { host: profile.host.clone(), what: "window" });
     }
-    let mut reader = sheet.reader();
+    let mut reader = profile.reader();
     let spec = HostSpec {
         no_delay: reader.rule("nagle", NAGLE_RULES)?,
         rules: rules(&mut reader)?,

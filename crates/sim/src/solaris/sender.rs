@@ -8,8 +8,8 @@ use super::nagle::{Question, holds};
 use crate::time::{MS, Ps, S};
 
 /// `tcp_rexmit_interval_min` and `tcp_rexmit_interval_max` (Solaris 8 manual).
-const RTO_LEAST: Ps = 400 * MS;
-const RTO_MOST: Ps = 60 * S;
+const RTO_MIN: Ps = 400 * MS;
+const RTO_MAX: Ps = 60 * S;
 /// `tcp_rexmit_interval_initial`.
 const RTO_INITIAL: Ps = 3 * S;
 /// `tcp_dupack_fast_retransmit`.
@@ -228,7 +228,7 @@ impl Sender {
         self.timed = None;
         self.duplicates = 0;
         self.timeouts += 1;
-        self.rto = (2 * self.rto).min(RTO_MOST);
+        self.rto = (2 * self.rto).min(RTO_MAX);
         self.arm(now);
     }
 
@@ -240,7 +240,7 @@ impl Sender {
             self.variation = (3 * self.variation + self.srtt.abs_diff(round_trip)) / 4;
             self.srtt = (7 * self.srtt + round_trip) / 8;
         }
-        self.rto = (self.srtt + 4 * self.variation).clamp(RTO_LEAST, RTO_MOST);
+        self.rto = (self.srtt + 4 * self.variation).clamp(RTO_MIN, RTO_MAX);
     }
 }
 

@@ -11,7 +11,7 @@ impl Host {
     /// driver writes; else the adapter takes it up when the driver is done and it has nothing before it.
     pub(super) fn drive(&mut self, now: Ps, output: Output, out: &mut Outbox) {
         let segment = self.made;
-        let driver = self.chance.around(self.spec.costs.driver_send.of(segment.bytes));
+        let driver = self.rng.around(self.spec.costs.driver_send.of(segment.bytes));
         self.counted.data_segments += u64::from(segment.bytes > 0);
         self.counted.pure_acks += u64::from(segment.bytes == 0);
         self.counted.retransmitted_segments += u64::from(segment.flags.is_retransmission);

@@ -2,10 +2,10 @@
 
 use crate::application::{Application, Executed};
 use crate::calls::{AtCall, Processor};
-use crate::chance::Chance;
 use crate::cpu::{Cpu, Level};
 use crate::end_system::{Arrival, Cause, Departure, EndState, EndSystem, Hello, LEVELS, Outbox};
 pub(super) use crate::process::Process;
+use crate::rng::Rng;
 use crate::segment::Segment;
 use crate::sunos::recovery::Due;
 use crate::sunos::socket::Received;
@@ -95,7 +95,7 @@ pub struct Host {
     pub(super) received: Received,
     pub(super) application: Application,
     pub(super) process: Process,
-    pub(super) chance: Chance,
+    pub(super) rng: Rng,
     /// The segment that is on its way through output and driver: there is one at a time.
     pub(super) made: Segment,
     /// Segments that the driver takes from the adapter, in order.
@@ -116,8 +116,8 @@ pub struct Host {
 impl Host {
     /// A host whose process has not begun.
     pub fn new(spec: HostSpec, application: Application, seed: u64) -> Self {
-        let mut chance = Chance::new(seed, spec.jitter_per_mille);
-        let phase = chance.below(spec.rules.slow_timer);
+        let mut rng = Rng::new(seed, spec.jitter_per_mille);
+        let phase = rng.below(spec.rules.slow_timer);
         Self {
             spec,
             cpu: Cpu::default(),
@@ -126,7 +126,7 @@ impl Host {
             received: Received::default(),
             application,
             process: Process::Over,
-            chance,
+            rng,
             made: Segment::data(0, 0),
             taking: VecDeque::new(),
             incoming: VecDeque::new(),
@@ -145,13 +145,13 @@ impl Host {
     }
 
     pub(super) fn submit(&mut self, now: Ps, level: Level, cost: Ps, task: Task) {
-        let cost = self.chance.around(cost);
+        let cost = self.rng.around(cost);
         self.cpu.submit(now, level, cost, task);
         self.cpu.dispatch(now);
     }
 
     pub(super) fn go_on(&mut self, level: Level, cost: Ps, task: Task) {
-        let cost = self.chance.around(cost);
+        let cost = self.rng.around(cost);
         self.cpu.go_on(level, cost, task);
     }
 

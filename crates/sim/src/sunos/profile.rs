@@ -5,8 +5,8 @@ use super::spec::{Adapter, Costs, HostSpec, Rules, WriteRule};
 use super::tcp::{Nagle, SlowStart, TcpRules};
 use crate::link::framing::Aal;
 use crate::link::{LinkSpec, media};
-use crate::profile::sheet::Reader;
-use crate::profile::{Refusal, Sheet};
+use crate::profile::host_profile::Reader;
+use crate::profile::{HostProfile, Refusal};
 
 /// Names of the rule `write`.
 pub const WRITE_RULES: &[(&str, WriteRule)] = &[("whole-pieces", WriteRule::WholePieces), ("any-room", WriteRule::AnyRoom)];
@@ -33,11 +33,11 @@ const IO: &[(&str, Io)] = &[("programmed", Io::Programmed), ("dma", Io::Dma)];
 ///
 /// # Errors
 /// The first key that is missing, unknown, or cannot be what it is.
-pub fn read(sheet: &Sheet, window_bytes: u32) -> Result<(HostSpec, LinkSpec), Refusal> {
+pub fn read(profile: &HostProfile, window_bytes: u32) -> Result<(HostSpec, LinkSpec), Refusal> {
     if window_bytes == 0 {
-        return Err(Refusal::Zero { host: sheet.host.clone(), what: "window" });
+        return Err(Refusal::Zero { host: profile.host.clone(), what: "window" });
     }
-    let mut reader = sheet.reader();
+    let mut reader = profile.reader();
     let spec = HostSpec {
         rules: rules(&mut reader)?,
         costs: costs(&mut reader)?,

@@ -5,7 +5,7 @@ use super::tcp::{SlowStart, TcpRules};
 use crate::segment::Segment;
 
 /// Most ticks until a segment is sent again: 64 s (`TCPTV_REXMTMAX`).
-const MOST_TICKS: u32 = 128;
+const MAX_TICKS: u32 = 128;
 /// A window that is not limited by congestion.
 const UNLIMITED: u64 = u64::MAX;
 /// What the congestion window never exceeds (`TCP_MAXWIN`).
@@ -71,7 +71,7 @@ impl Recovery {
     /// Ticks until a segment that leaves now is sent again.
     fn timeout_ticks(&self, rules: &TcpRules) -> u32 {
         let ticks = (self.srtt >> 3) + self.rttvar;
-        (ticks.max(rules.least_retransmission_ticks) << self.backoff.min(6)).min(MOST_TICKS)
+        (ticks.max(rules.least_retransmission_ticks) << self.backoff.min(6)).min(MAX_TICKS)
     }
 
     /// Bytes leave for the first time: one segment at a time is timed (Karn's rule).

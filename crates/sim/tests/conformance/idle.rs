@@ -6,7 +6,7 @@ use schema::workload::{Group, Operation, Workload};
 use sim::application::{Application, Scripted};
 use sim::machine;
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::time::MS;
 use sim::world::{End, WorldSpec, run};
 use std::fs;
@@ -15,7 +15,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
-use workload::strand::Ending;
+use workload::user::Ending;
 
 /// Enough to raise the window, and a pause of more than two timeouts of 200 ms and less than three.
 const BYTES: u32 = 1 << 20;
@@ -77,12 +77,12 @@ fn on_model(restarts: bool) -> Paused {
     ];
     let group = Group { name: "paused".to_owned(), strands_count: 1, is_connected: true, transactions };
     let workload = Workload { name: "paused".to_owned(), seed: 1, groups: vec![group] };
-    let mut sheet = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("a shipped host");
-    sheet.set("slow_start_after_idle", Value::Switch(restarts)).expect("the rule is there");
-    sheet.set("congestion_control", Value::Word("reno".to_owned())).expect("the rule is there");
+    let mut profile = Library::shipped().and_then(|library| library.resolve("linux-6.18+veth")).expect("a shipped host");
+    profile.set("slow_start_after_idle", Value::Switch(restarts)).expect("the rule is there");
+    profile.set("congestion_control", Value::Word("reno".to_owned())).expect("the rule is there");
     let build = |is_near, seed| {
         let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model knows its operations");
-        machine::build_with(&sheet, &machine::Buffers::default(), Application::Scripted(Box::new(process)), seed).expect("it can be")
+        machine::build_with(&profile, &machine::Buffers::default(), Application::Scripted(Box::new(process)), seed).expect("it can be")
     };
     let ((near, link), (far, _)) = (build(true, 1), build(false, 2));
     let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [near, far]);

@@ -7,9 +7,9 @@ use sim::link::LinkSpec;
 use sim::link::loss::Losses;
 use sim::machine;
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::world::{End, WorldSpec, run};
-use workload::strand::Ending;
+use workload::user::Ending;
 
 pub fn step(operation: Operation) -> Step {
     Step { operation, count: 1, can_fail: false }
@@ -50,13 +50,13 @@ pub fn segments(scenario: &Scenario) -> Vec<Seen> {
 
 fn play(scenario: &Scenario, losses: Losses) -> Vec<Seen> {
     let workload = workload(scenario);
-    let mut sheet = Library::shipped().expect("the shipped parts").resolve("linux-6.18+veth").expect("a shipped host");
+    let mut profile = Library::shipped().expect("the shipped parts").resolve("linux-6.18+veth").expect("a shipped host");
     if scenario.no_delay {
-        sheet.set("nagle", Value::Word("off".to_owned())).expect("the rule is there");
+        profile.set("nagle", Value::Word("off".to_owned())).expect("the rule is there");
     }
     let build = |is_near, seed| {
         let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model knows its operations");
-        machine::build(&sheet, 65_536, Application::Scripted(Box::new(process)), seed).expect("the profile is right")
+        machine::build(&profile, 65_536, Application::Scripted(Box::new(process)), seed).expect("the profile is right")
     };
     let ((near, link), (far, _)) = (build(true, 1), build(false, 2));
     let link = LinkSpec { losses: [losses, Losses::NONE], ..link };

@@ -4,7 +4,7 @@
 use sim::application::Application;
 use sim::link::LinkSpec;
 use sim::profile::Library;
-use sim::profile::part::Value;
+use sim::profile::profile_file::Value;
 use sim::sunos::host::Host;
 use sim::sunos::profile;
 use sim::sunos::spec::HostSpec;
@@ -44,23 +44,23 @@ pub fn of(window_bytes: u32, call_bytes: u32) -> Transfer {
 impl Pair {
     /// With a set of the ensemble.
     pub fn of_set(expression: &str, set: usize) -> Self {
-        let sheet = Library::shipped().and_then(|library| library.resolve_set(expression, set)).expect("shipped");
-        let (spec, link) = profile::read(&sheet, 4096).expect("it can be read");
+        let profile = Library::shipped().and_then(|library| library.resolve_set(expression, set)).expect("shipped");
+        let (spec, link) = profile::read(&profile, 4096).expect("it can be read");
         Self { spec, link }
     }
 
     /// With one rule or number of the profile changed.
     pub fn changed(expression: &str, key: &str, value: Value) -> Self {
-        let mut sheet = Library::shipped().and_then(|library| library.resolve(expression)).expect("shipped");
-        sheet.set(key, value).expect("the key is there");
-        let (spec, link) = profile::read(&sheet, 4096).expect("it can be read");
+        let mut profile = Library::shipped().and_then(|library| library.resolve(expression)).expect("shipped");
+        profile.set(key, value).expect("the key is there");
+        let (spec, link) = profile::read(&profile, 4096).expect("it can be read");
         Self { spec, link }
     }
 
     /// As its profile has it.
     pub fn shipped(expression: &str) -> Self {
-        let sheet = Library::shipped().and_then(|library| library.resolve(expression)).expect("shipped");
-        let (spec, link) = profile::read(&sheet, 4096).expect("it can be read");
+        let profile = Library::shipped().and_then(|library| library.resolve(expression)).expect("shipped");
+        let (spec, link) = profile::read(&profile, 4096).expect("it can be read");
         Self { spec, link }
     }
 

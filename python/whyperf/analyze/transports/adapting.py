@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.transports.course import FlowCourse
+from whyperf.analyze.transports.time_series import FlowCourse
 
 CONVERGED_RATIO = 0.8
 """Part of its fair share from which a flow that joined counts as converged."""

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.transports.adapting import Slack, Wait, convergence, recoveries, slack_taken_up
-from whyperf.analyze.transports.course import FlowCourse, flow_course
 from whyperf.analyze.transports.samples import ConnectionSamples, RttSamples, connections, round_trips
 from whyperf.analyze.transports.sharing import fairness, goodput_harm, mean, rtt_harm, stability
+from whyperf.analyze.transports.time_series import FlowCourse, flow_course
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import polars as pl
 
 from whyperf.analyze.measures.segments import SENT_AGAIN
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.transports.course import NS_PER_S, Turn
+from whyperf.analyze.transports.time_series import NS_PER_S, Turn
 
 PROBE, SENDER = "probe", "sender"
 

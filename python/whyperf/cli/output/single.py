@@ -17,7 +17,7 @@ from whyperf.analyze.summary import (
 )
 from whyperf.analyze.text import ENDS, bit_rate, count, level_with_unit, percent, seconds, si, significant
 from whyperf.analyze.transports.result import Duration, Transports
-from whyperf.report.metric import per_second
+from whyperf.report.charts.metric import per_second
 
 WIDTH = 16
 #: Connections from which on their set-up is told.

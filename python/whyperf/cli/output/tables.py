@@ -7,8 +7,8 @@ from rich.table import Table
 
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, significant
-from whyperf.report.layout import Axis, choose
-from whyperf.report.metric import GOODPUT, Metric, metric_of
+from whyperf.report.charts.layout import Axis, choose
+from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
 from whyperf.report.table import cells_table
 
 #: A sweep of two factors with more cells than this is shown as a matrix of medians.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Ints, Segments
+from whyperf.explain.segment_log import UNKNOWN_NUMBER, Bools, Ints, LoggedConnection
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Arrivals:
     has_hole: Bools
 
 
-def arrivals_of(segments: Segments) -> Arrivals:
+def arrivals_of(segments: LoggedConnection) -> Arrivals:
     """The state of the receiving TCP after each row."""
-    size = segments.at.size
-    carries = ~segments.is_out & (segments.payload > 0)
-    reach = np.maximum.accumulate(np.where(carries, segments.end, 0)) if size else segments.at
+    size = segments.time_ns.size
+    carries = ~segments.is_out & (segments.payload_bytes > 0)
+    reach = np.maximum.accumulate(np.where(carries, segments.sequence_end, 0)) if size else segments.time_ns
     before = np.concatenate(([0], reach[:-1])) if size else reach
     answers = segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
     answered = np.maximum.accumulate(np.where(answers, segments.acknowledgment, 0)) if size else reach
@@ -39,12 +39,13 @@ def arrivals_of(segments: Segments) -> Arrivals:
     # The peer's FIN is acknowledged as an octet and carries none.
     answered = np.minimum(answered, np.maximum(reach, 1))
     readable = np.where(has_hole, np.minimum(answered, reach), reach)
-    read = np.where(answers & (segments.queue != UNKNOWN_NUMBER), np.minimum(segments.acknowledgment, reach), 0)
-    read = np.maximum.accumulate(np.maximum(read - np.maximum(segments.queue, 0), 0)) if size else reach
+    queue = segments.receive_queue_bytes
+    read = np.where(answers & (queue != UNKNOWN_NUMBER), np.minimum(segments.acknowledgment, reach), 0)
+    read = np.maximum.accumulate(np.maximum(read - np.maximum(queue, 0), 0)) if size else reach
     return Arrivals(readable, answered, read, has_hole)
 
 
-def read_by_calls(calls: Calls, segments: Segments, arrivals: Arrivals) -> Ints:
+def read_by_calls(calls: Calls, segments: LoggedConnection, arrivals: Arrivals) -> Ints:
     """One past the last octet that the application had read when each call ended, shape (calls,).
 
     What was read before the first logged call is what an acknowledgment outside of any call says beyond the calls
@@ -53,13 +54,13 @@ def read_by_calls(calls: Calls, segments: Segments, arrivals: Arrivals) -> Ints:
     total = np.cumsum(calls.moved)
     if total.size == 0:
         return total
-    tells = segments.is_out & (segments.queue != UNKNOWN_NUMBER) & (segments.acknowledgment != UNKNOWN_NUMBER)
-    rows = np.flatnonzero(tells)
-    ended = np.searchsorted(calls.end, segments.at[rows], side="right")
-    begun = np.searchsorted(calls.start, segments.at[rows], side="right")
+    queue = segments.receive_queue_bytes
+    rows = np.flatnonzero(segments.is_out & (queue != UNKNOWN_NUMBER) & (segments.acknowledgment != UNKNOWN_NUMBER))
+    ended = np.searchsorted(calls.end, segments.time_ns[rows], side="right")
+    begun = np.searchsorted(calls.start, segments.time_ns[rows], side="right")
     rows, ended = rows[ended == begun], ended[ended == begun]
     if rows.size == 0:
         return total + max(int(arrivals.readable[-1] if arrivals.readable.size else 0) - int(total[-1]), 0)
     counted = np.concatenate(([0], total))[ended]
-    base = segments.acknowledgment[rows] - segments.queue[rows] - counted
+    base = segments.acknowledgment[rows] - queue[rows] - counted
     return total + max(int(np.median(base)), 0)

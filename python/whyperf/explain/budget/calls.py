@@ -4,7 +4,6 @@ Of the time between two calls on a connection the table tells exactly what came 
 so long it slept, so long it was runnable. Before that the thread served other connections, or slept between them.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import told_unreadable
-from whyperf.explain.budget.events import Bools, Ints, slices_of
+from whyperf.explain.segment_log import Bools, Ints, slices_of
 
 _OPTIONAL = (
     *("blocked_ns", "preempted_ns", "softirq_ns", "waited_before_ns", "runnable_before_ns"),
@@ -42,9 +41,7 @@ class Calls:
     rested: Bools
 
 
-def read_calls_of(
-    trial: FlowTrial, host: str, call: str, connections: Collection[int] | None = None
-) -> dict[int, Calls] | None:
+def read_calls_of(trial: FlowTrial, host: str, call: str) -> dict[int, Calls] | None:
     """The calls of kind `call` (write or read) of each connection at `host`; None when they were not logged.
 
     Raises:
@@ -73,7 +70,8 @@ def read_calls_of(
             (pl.col("outcome").cast(pl.String) == "would_block").alias("would_block"),
             *counts,
         ).collect()
-    return _split(with_thread(table), connections)
+    wanted = with_thread(table).filter("is_wanted").sort("connection", "end", maintain_order=True)
+    return {connection: calls_from(wanted[rows]) for connection, rows in slices_of(wanted["connection"].to_numpy())}
 
 
 def with_thread(table: pl.DataFrame) -> pl.DataFrame:
@@ -82,14 +80,6 @@ def with_thread(table: pl.DataFrame) -> pl.DataFrame:
     return table.sort("thread", "end").with_columns(
         pl.col("end").shift(1).over("thread").alias("thread_end"), slept.cum_sum().over("thread").alias("asleep")
     )
-
-
-def _split(table: pl.DataFrame, connections: Collection[int] | None) -> dict[int, Calls]:
-    wanted = table.filter("is_wanted")
-    if connections is not None:
-        wanted = wanted.filter(pl.col("connection").is_in(list(connections)))
-    wanted = wanted.sort("connection", "end", maintain_order=True)
-    return {connection: calls_from(wanted[rows]) for connection, rows in slices_of(wanted["connection"].to_numpy())}
 
 
 def calls_from(table: pl.DataFrame) -> Calls:

@@ -5,16 +5,16 @@ limited by the receive window (`tcp_write_xmit` could not send for want of windo
 (`tcp_cwnd_validate`: all is sent, the congestion window is not full, and the application waits for room).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
 from whyperf.analyze.flow.trial import told_unreadable
-from whyperf.explain.budget.events import Bools
 from whyperf.explain.budget.gaps import Gaps
 from whyperf.explain.model import Chronograph
+from whyperf.explain.segment_log import Bools
 
 CLOCKS = ("busy_ns", "rwnd_limited_ns", "send_buffer_limited_ns")
 TOLERANCE_NS = 8_000_000
@@ -27,7 +27,7 @@ LATE_NS = 4_000
 kernel/time/tick-sched.c)."""
 
 
-def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | None = None) -> dict[int, pl.DataFrame]:
+def read_samples(trial: FlowTrial, host: str) -> dict[int, pl.DataFrame]:
     """The chronographs of each connection at `host`, by time: sample_ns, and `CLOCKS`.
 
     Raises:
@@ -41,8 +41,6 @@ def read_samples(trial: FlowTrial, host: str, connections: Collection[int] | Non
         table = pl.scan_parquet(path)
         if not {"connection", "sample_mono_ns", *CLOCKS} <= set(table.collect_schema()):
             return {}
-        if connections is not None:
-            table = table.filter(pl.col("connection").is_in(list(connections)))
         samples = (
             table.select(
                 "connection",

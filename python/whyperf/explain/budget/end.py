@@ -1,6 +1,6 @@
 """One end's evidence read and explained, connection by connection."""
 
-from collections.abc import Collection
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,13 +13,13 @@ from whyperf.analyze.flow.trial import told_unreadable
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
-from whyperf.explain.budget.events import Segments, read_segments
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import MOST_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.model import Budget, Chronograph, Spell
+from whyperf.explain.segment_log import LoggedConnection, SegmentLog
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,17 @@ class Evidence:
     trial: str
     host: str
     role: Literal["sender", "receiver"]
-    segments: dict[int, Segments]
+    log: SegmentLog
     calls: dict[int, Calls] | None
     samples: dict[int, pl.DataFrame]
     options: dict[int, Options]
     zero_mono_ns: int
+
+    def connections(self) -> Iterator[tuple[int, LoggedConnection]]:
+        """Each connection with its segments."""
+        for number in self.log.connections:
+            if (segments := self.log.connection(number)) is not None:
+                yield number, segments
 
     def calls_on(self, connection: int) -> Calls | None:
         """The calls on a connection; None when not logged."""
@@ -75,20 +81,19 @@ class Explained:
         )
 
 
-def read_evidence(trial: FlowTrial, end: FlowEnd, connections: Collection[int] | None) -> Evidence | None:
-    """The evidence of `end`; None without a segment log.
+def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> Evidence | None:
+    """The evidence of `end` besides its segment log `log`; None without that.
 
     Raises:
         RecordError: a table cannot be read.
     """
-    segments = read_segments(trial, end.host, connections)
-    if segments is None:
+    if log is None:
         return None
     role: Literal["sender", "receiver"] = "sender" if end.role == "sender" else "receiver"
-    calls = read_calls_of(trial, end.host, "write" if role == "sender" else "read", connections)
-    samples = read_samples(trial, end.host, connections)
+    calls = read_calls_of(trial, end.host, "write" if role == "sender" else "read")
+    samples = read_samples(trial, end.host)
     zero = trial.zero_mono_ns + end.offset_ns
-    return Evidence(trial.trial, end.host, role, segments, calls, samples, _options(trial, end.host), zero)
+    return Evidence(trial.trial, end.host, role, log, calls, samples, _options(trial, end.host), zero)
 
 
 def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
@@ -110,7 +115,7 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
 def explain_receiver(evidence: Evidence, begins: dict[int, int]) -> Explained:
     """The receiver's budgets; each life begins with its sender's, as far as that is known."""
     found = Explained()
-    for connection, segments in evidence.segments.items():
+    for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
         life = receiver_life(segments, calls, begins.get(connection))
         if life is None:
@@ -122,18 +127,18 @@ def explain_receiver(evidence: Evidence, begins: dict[int, int]) -> Explained:
     return found
 
 
-def _arrived(segments: Segments) -> Arrived | None:
+def _arrived(segments: LoggedConnection) -> Arrived | None:
     """What payload arrived; None when octets cannot be told by their numbers: the log does not begin with the SYN."""
     if not (segments.flags & SYN).any():
         return None
-    carries = ~segments.is_out & (segments.payload > 0)
-    return Arrived.of(segments.sequence[carries], segments.end[carries])
+    carries = ~segments.is_out & (segments.payload_bytes > 0)
+    return Arrived.of(segments.sequence[carries], segments.sequence_end[carries])
 
 
 def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
     """The sender's budgets; `peers` is of the receiver, `Explained.peers`."""
     found = Explained()
-    for connection, segments in evidence.segments.items():
+    for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
         life = sender_life(segments, calls)
         if life is None:

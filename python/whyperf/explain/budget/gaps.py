@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import PROCESS, Bools, Codes, Ints, Places, Segments
+from whyperf.explain.segment_log import PROCESS, Bools, Codes, Ints, LoggedConnection, Places
 
 
 class Activity(IntEnum):
@@ -56,12 +56,12 @@ class Gaps:
         return self.end - self.begin
 
 
-def cut(segments: Segments, calls: Calls | None, life: tuple[int, int], more: Ints | None = None) -> Gaps:
+def cut(segments: LoggedConnection, calls: Calls | None, life: tuple[int, int], more: Ints | None = None) -> Gaps:
     """The life, from its begin to its end (ns), cut at each segment, wherever the thread did something else, and at
     the instants `more`.
     """
     begin_ns, end_ns = life
-    marks = [segments.at] if more is None else [segments.at, more]
+    marks = [segments.time_ns] if more is None else [segments.time_ns, more]
     if calls is not None:
         marks += [calls.start, calls.end]
         # Mostly nothing lies between: what is an instant of the call anyway need not be put in order.
@@ -71,7 +71,7 @@ def cut(segments: Segments, calls: Calls | None, life: tuple[int, int], more: In
     times = np.sort(times, kind="stable")
     times = times[np.concatenate(([True], times[1:] != times[:-1]))]
     begin, end = times[:-1], times[1:]
-    segment = last_at(segments.at, begin)
+    segment = last_at(segments.time_ns, begin)
     if calls is None:
         nothing = np.full(begin.size, -1, dtype=np.int32)
         return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED), dtype=np.int8))
@@ -124,7 +124,7 @@ def _outside(calls: Calls, begin: Ints, call: Places) -> Codes:
     return activity
 
 
-def split_calls(gaps: Gaps, segments: Segments, calls: Calls | None, may_sleep: Bools) -> Gaps:
+def split_calls(gaps: Gaps, segments: LoggedConnection, calls: Calls | None, may_sleep: Bools) -> Gaps:
     """Cuts the gaps within calls at what the thread did there.
 
     Args:
@@ -157,11 +157,11 @@ def split_calls(gaps: Gaps, segments: Segments, calls: Calls | None, may_sleep: 
     return _with_parts(gaps, inside, worked, parts)
 
 
-def _ended_by_thread(gaps: Gaps, segments: Segments, calls: Calls, inside: Ints) -> Bools:
+def _ended_by_thread(gaps: Gaps, segments: LoggedConnection, calls: Calls, inside: Ints) -> Bools:
     """Whether a gap of a call ended by what the thread itself did: it sent a segment, or the call was done."""
     end = gaps.end[inside]
     by_thread = segments.is_out & (segments.context == PROCESS)
-    own = np.concatenate((segments.at[by_thread], calls.end))
+    own = np.concatenate((segments.time_ns[by_thread], calls.end))
     own.sort(kind="stable")
     place = np.minimum(np.searchsorted(own, end), own.size - 1)
     ended: Bools = own[place] == end

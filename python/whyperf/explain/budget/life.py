@@ -4,36 +4,37 @@ import numpy as np
 
 from whyperf.analyze.flow.log import SYN
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import UNKNOWN_NUMBER, Segments
+from whyperf.explain.segment_log import UNKNOWN_NUMBER, LoggedConnection
 
 
-def sender_life(segments: Segments, calls: Calls | None) -> tuple[int, int] | None:
+def sender_life(segments: LoggedConnection, calls: Calls | None) -> tuple[int, int] | None:
     """From the first write call or byte of the load (its SYN, if the load opened it) to the acknowledgment of the
     last byte; None without payload. What went before the load began is its preamble.
     """
-    carries = segments.is_out & (segments.payload > 0)
-    begins = [segments.at[carries], segments.at[segments.is_out & (segments.flags & SYN != 0)]]
+    carries = segments.is_out & (segments.payload_bytes > 0)
+    begins = [segments.time_ns[carries], segments.time_ns[segments.is_out & (segments.flags & SYN != 0)]]
     if calls is not None:
         begins.append(calls.start)
     first = _first(begins)
     if first is None or not carries.any():
         return None
-    last = int(segments.end[carries].max())
+    last = int(segments.sequence_end[carries].max())
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER) & (segments.acknowledgment >= last)
-    ends = segments.at[answers][:1] if answers.any() else segments.at[-1:]
-    end = max(int(ends[0]), int(segments.at[carries][-1]), int(calls.end[-1]) if calls and calls.end.size else first)
+    ends = segments.time_ns[answers][:1] if answers.any() else segments.time_ns[-1:]
+    called = int(calls.end[-1]) if calls and calls.end.size else first
+    end = max(int(ends[0]), int(segments.time_ns[carries][-1]), called)
     return (first, end) if end > first else None
 
 
-def receiver_life(segments: Segments, calls: Calls | None, begin_ns: int | None) -> tuple[int, int] | None:
+def receiver_life(segments: LoggedConnection, calls: Calls | None, begin_ns: int | None) -> tuple[int, int] | None:
     """From `begin_ns`, the sender's begin (or its own first byte), to the last byte read, or arrived if no read
     calls were logged; None without payload.
     """
-    carries = ~segments.is_out & (segments.payload > 0)
-    first = begin_ns if begin_ns is not None else _first([segments.at[carries]])
+    carries = ~segments.is_out & (segments.payload_bytes > 0)
+    first = begin_ns if begin_ns is not None else _first([segments.time_ns[carries]])
     if first is None or not carries.any():
         return None
-    end = int(segments.at[carries][-1])
+    end = int(segments.time_ns[carries][-1])
     if calls is not None:
         reads = calls.end[calls.moved > 0]
         end = max(end, int(reads[-1]) if reads.size else end)

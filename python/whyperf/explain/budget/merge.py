@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from whyperf.explain.budget.events import Codes
 from whyperf.explain.budget.gaps import Gaps
+from whyperf.explain.segment_log import Codes
 
 SPAN_COLUMNS: Mapping[str, pl.DataType] = {
     "host": pl.String(),

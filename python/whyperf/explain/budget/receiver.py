@@ -7,8 +7,8 @@ import numpy as np
 from whyperf.analyze.flow.log import SYN
 from whyperf.explain.budget.arrivals import Arrivals, arrivals_of, read_by_calls
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import UNKNOWN_NUMBER, Bools, Codes, Ints, Segments
 from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
+from whyperf.explain.segment_log import UNKNOWN_NUMBER, Bools, Codes, Ints, LoggedConnection
 from whyperf.explain.states import ReceiverState
 
 RECEIVER_STATES = tuple(ReceiverState)
@@ -29,7 +29,7 @@ class ReceiverGaps:
     holds: Bools
 
 
-def explain_gaps(segments: Segments, calls: Calls | None, life: tuple[int, int]) -> ReceiverGaps:
+def explain_gaps(segments: LoggedConnection, calls: Calls | None, life: tuple[int, int]) -> ReceiverGaps:
     """The gaps of the receiver's life and their states; `calls` are its read calls, None when not logged."""
     arrivals = arrivals_of(segments)
     whole = cut(segments, calls, life)
@@ -55,12 +55,12 @@ def explain_gaps(segments: Segments, calls: Calls | None, life: tuple[int, int])
     ]
     state = first_that_holds([(holds, CODE[state]) for state, holds in questions], CODE[ReceiverState.WAITING])
     announced = segments.is_out & (segments.flags & SYN == 0)
-    window = int(segments.window[announced].max(initial=0))
+    window = int(segments.window_bytes[announced].max(initial=0))
     behind = _read_in_run(lies, readable) > window
     return ReceiverGaps(gaps, state, lies & (behind | (activity == Activity.AWAY)))
 
 
-def _lies(segments: Segments, calls: Calls | None, arrivals: Arrivals, gaps: Gaps) -> Bools:
+def _lies(segments: LoggedConnection, calls: Calls | None, arrivals: Arrivals, gaps: Gaps) -> Bools:
     """Whether payload that can be read lies unread."""
     has_row, row = gaps.segment >= 0, np.maximum(gaps.segment, 0)
     read = arrivals.read[row]
@@ -82,17 +82,17 @@ def _read_in_run(lies: Bools, readable: Ints) -> Ints:
     return np.repeat(arrived, lengths)
 
 
-def _is_batch(segments: Segments, gaps: Gaps) -> Bools:
+def _is_batch(segments: LoggedConnection, gaps: Gaps) -> Bools:
     """Between two arrivals that receive processing took in without pause."""
-    size = segments.at.size
+    size = segments.time_ns.size
     row, following = np.maximum(gaps.segment, 0), np.minimum(gaps.segment + 1, max(size - 1, 0))
-    near = segments.at[following] - segments.at[row] <= BATCH_NS
+    near = segments.time_ns[following] - segments.time_ns[row] <= BATCH_NS
     return (gaps.segment >= 0) & (gaps.segment + 1 < size) & ~segments.is_out[following] & near
 
 
-def _is_answered_next(segments: Segments, gaps: Gaps) -> Bools:
+def _is_answered_next(segments: LoggedConnection, gaps: Gaps) -> Bools:
     """The next thing to happen is an acknowledgment that goes out, and no more payload before it."""
-    size = segments.at.size
+    size = segments.time_ns.size
     following = np.minimum(gaps.segment + 1, max(size - 1, 0))
     answers = segments.is_out[following] & (segments.acknowledgment[following] != UNKNOWN_NUMBER)
     found: Bools = (gaps.segment + 1 < size) & answers

@@ -11,7 +11,9 @@ import numpy as np
 
 from whyperf.analyze.flow.log import SYN
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import (
+from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
+from whyperf.explain.budget.stream import NO_EDGE, Arrived, Stream, stream_of, written_by_calls
+from whyperf.explain.segment_log import (
     HRTIMER,
     NET_RX,
     PROBE,
@@ -23,11 +25,9 @@ from whyperf.explain.budget.events import (
     Bools,
     Codes,
     Ints,
+    LoggedConnection,
     Places,
-    Segments,
 )
-from whyperf.explain.budget.gaps import Activity, Gaps, cut, first_that_holds, is_doing, last_at, split_calls
-from whyperf.explain.budget.stream import NO_EDGE, Arrived, Stream, stream_of, written_by_calls
 from whyperf.explain.states import SenderState
 
 SENDER_STATES = tuple(SenderState)
@@ -90,7 +90,7 @@ class SenderGaps:
 
 
 def explain_gaps(
-    segments: Segments, calls: Calls | None, life: tuple[int, int], peer: Peer, options: Options
+    segments: LoggedConnection, calls: Calls | None, life: tuple[int, int], peer: Peer, options: Options
 ) -> SenderGaps:
     """The gaps of a sender's life, and their states.
 
@@ -132,7 +132,7 @@ class _Asked:
 
     def __init__(
         self,
-        segments: Segments,
+        segments: LoggedConnection,
         calls: Calls | None,
         gaps: Gaps,
         stream: Stream,
@@ -145,7 +145,7 @@ class _Asked:
         self.has_row = gaps.segment >= 0
         self.without_row = int(np.searchsorted(gaps.segment, 0))
         self.row = np.maximum(gaps.segment, 0)
-        size = segments.at.size
+        size = segments.time_ns.size
         following = gaps.segment + np.int32(1)
         self.has_next = following < size
         self.next_row = np.minimum(following, size - 1)
@@ -256,8 +256,8 @@ class _Asked:
         unlogged = (self.activity == Activity.NOT_LOGGED) & (self.unsent == 0)
         if not unlogged.any():
             return []
-        last = self.segments.at.size - 1
-        until = self.segments.at[np.minimum(released, last)] - self.gaps.begin
+        last = self.segments.time_ns.size - 1
+        until = self.segments.time_ns[np.minimum(released, last)] - self.gaps.begin
         writes = unlogged & (by == PROCESS) & (until <= WRITE_NS)
         full = unlogged & (3 * self.unacked > 2 * self.unacked.max()) & self.options.fills_buffer
         return [(SenderState.WRITE_CALL, writes), (SenderState.SEND_BUFFER, full)]
@@ -288,9 +288,9 @@ class _Asked:
         """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at
         the end of the call, by the process (tcp_add_backlog, release_sock), and may release a super-segment then.
         """
-        last = self.segments.at.size - 1
+        last = self.segments.time_ns.size - 1
         before, after = np.clip(released - 1, 0, last), np.minimum(released, last)
-        of_backlog = (by == PROCESS) & ~self.segments.is_out[before] & (self.segments.wire[after] > 1)
+        of_backlog = (by == PROCESS) & ~self.segments.is_out[before] & (self.segments.wire_segments[after] > 1)
         found: Bools = (by == NET_RX) | of_backlog
         return found
 
@@ -306,7 +306,7 @@ class _Asked:
 
     def _ends_by_timer(self) -> Bools:
         """The next segment is what the retransmission timer, or the one of tail loss probes, sent for a lost one."""
-        again = self.segments.again[self.next_row]
+        again = self.segments.retransmission[self.next_row]
         by_timer = (again == TIMEOUT) | ((again == PROBE) & (self.segments.context[self.next_row] == TIMER))
         found: Bools = self.has_next & self.stream.is_lost[self.next_row] & by_timer & (self.unacked > 0)
         return found

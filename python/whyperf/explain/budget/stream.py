@@ -11,7 +11,7 @@ import numpy as np
 
 from whyperf.analyze.flow.log import FIN, SYN
 from whyperf.explain.budget.calls import Calls
-from whyperf.explain.budget.events import PROCESS, UNKNOWN_NUMBER, Bools, Ints, Places, Segments
+from whyperf.explain.segment_log import PROCESS, UNKNOWN_NUMBER, Bools, Ints, LoggedConnection, Places
 
 _NO_DATA = -1
 NO_EDGE = 1 << 62
@@ -65,7 +65,7 @@ class Stream:
     is_lost: Bools
 
 
-def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = None) -> Stream:
+def stream_of(segments: LoggedConnection, mss_bytes: int = 1, arrived: Arrived | None = None) -> Stream:
     """The state of the sending TCP after each row.
 
     Args:
@@ -74,8 +74,8 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         arrived: what came to the receiver; without it, all that was sent again counts as lost.
     """
     mss = max(_mss(segments), mss_bytes)
-    carries = segments.is_out & (segments.payload > 0)
-    is_new = carries & (segments.again == UNKNOWN_NUMBER)
+    carries = segments.is_out & (segments.payload_bytes > 0)
+    is_new = carries & (segments.retransmission == UNKNOWN_NUMBER)
     sent = _sent(segments, carries, is_new)
     answers = ~segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
     acknowledged = _highest(np.where(answers, segments.acknowledgment, 0))
@@ -83,8 +83,8 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
     written = _written(segments, sent, acked)
     # An acknowledgment that others overtook announces an old window (RFC 9293 section 3.10.7.4, SND.WL2).
     opens = answers & (segments.acknowledgment >= acked) & (segments.flags & SYN == 0)
-    window = _filled_on(segments.window, opens)
-    edge = _filled_on(segments.acknowledgment + segments.window, opens)
+    window = _filled_on(segments.window_bytes, opens)
+    edge = _filled_on(segments.acknowledgment + segments.window_bytes, opens)
     edge = np.where(edge == _NO_DATA, NO_EDGE, edge)
     flight = _flight(segments, is_new, acked, mss)
     is_lost = _is_lost(segments, carries, arrived)
@@ -95,15 +95,15 @@ def stream_of(segments: Segments, mss_bytes: int = 1, arrived: Arrived | None = 
         written=written,
         edge=edge,
         window=window,
-        cwnd=_in_force(segments.cwnd),
-        ssthresh=_in_force(segments.ssthresh),
+        cwnd=_in_force(segments.cwnd_segments),
+        ssthresh=_in_force(segments.ssthresh_segments),
         flight=flight,
         released=_next(is_new),
         is_by_process=_filled_on(segments.context, is_new) == PROCESS,
-        is_outstanding=_highest(np.where(segments.is_out, segments.end + (segments.flags & FIN != 0), 0))
+        is_outstanding=_highest(np.where(segments.is_out, segments.sequence_end + (segments.flags & FIN != 0), 0))
         > acknowledged,
         in_recovery=_in_recovery(is_lost, sent, acked),
-        was_cwnd_full=acked < _filled_on(sent, carries & (flight >= segments.cwnd)),
+        was_cwnd_full=acked < _filled_on(sent, carries & (flight >= segments.cwnd_segments)),
         is_lost=is_lost,
     )
 
@@ -120,35 +120,36 @@ def written_by_calls(calls: Calls, stream: Stream) -> Ints:
     return total + before
 
 
-def _sent(segments: Segments, carries: Bools, is_new: Bools) -> Ints:
+def _sent(segments: LoggedConnection, carries: Bools, is_new: Bools) -> Ints:
     """One past the last octet sent; SYN and FIN take a sequence number each and carry nothing.
 
     New payload begins where the last one ended; what lies between was sent too, though the log has lost it.
     """
     new = np.flatnonzero(is_new)
-    begins = np.repeat(np.append(segments.sequence[new], 0), np.diff(new, prepend=0, append=segments.at.size))
-    return _highest(np.maximum(np.where(carries, segments.end, 1), begins))
+    begins = np.repeat(np.append(segments.sequence[new], 0), np.diff(new, prepend=0, append=segments.time_ns.size))
+    return _highest(np.maximum(np.where(carries, segments.sequence_end, 1), begins))
 
 
-def _written(segments: Segments, sent: Ints, acked: Ints) -> Ints:
+def _written(segments: LoggedConnection, sent: Ints, acked: Ints) -> Ints:
     """One past the last octet written, at each row.
 
     Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers (tcp_write_xmit,
     tcp_event_new_data_sent). What a row that arrived tells is therefore taken from the socket's own numbers, and no
     more than the next row that left knows of.
     """
-    known = segments.unsent != UNKNOWN_NUMBER
-    by_socket = np.where(segments.is_out | (segments.unacked == UNKNOWN_NUMBER), sent, acked + segments.unacked)
-    told = np.where(known, by_socket + segments.unsent, sent)
+    known = segments.unsent_bytes != UNKNOWN_NUMBER
+    unacked = segments.unacked_bytes
+    by_socket = np.where(segments.is_out | (unacked == UNKNOWN_NUMBER), sent, acked + unacked)
+    told = np.where(known, by_socket + segments.unsent_bytes, sent)
     at_most = np.where(segments.is_out & known, told, np.iinfo(np.int64).max)
     at_most = np.minimum.accumulate(at_most[::-1])[::-1]
     return _highest(np.maximum(np.minimum(told, at_most), sent))
 
 
-def _mss(segments: Segments) -> int:
+def _mss(segments: LoggedConnection) -> int:
     """The largest segment that went out on the wire, bytes."""
-    single = np.where(segments.is_out & (segments.wire <= 1), segments.payload, 0)
-    parts = np.where(segments.is_out, segments.gso, 0)
+    single = np.where(segments.is_out & (segments.wire_segments <= 1), segments.payload_bytes, 0)
+    parts = np.where(segments.is_out, segments.gso_size_bytes, 0)
     largest = max(int(single.max(initial=0)), int(parts.max(initial=0)))
     return max(largest, 1)
 
@@ -181,30 +182,30 @@ def _in_force(column: Ints) -> Ints:
     return np.where(following == _NO_DATA, _filled_on(column, known), following)
 
 
-def _flight(segments: Segments, is_new: Bools, acked: Ints, mss: int) -> Ints:
-    """Segments sent and not acknowledged. What SACK says of them is not in the log (tcp_packets_in_flight)."""
-    end, wire = segments.end[is_new], np.maximum(segments.wire[is_new], 1)
+def _flight(segments: LoggedConnection, is_new: Bools, acked: Ints, mss: int) -> Ints:
+    """LoggedConnection sent and not acknowledged. What SACK says of them is not in the log (tcp_packets_in_flight)."""
+    end, wire = segments.sequence_end[is_new], np.maximum(segments.wire_segments[is_new], 1)
     total = np.cumsum(wire)
     whole = np.searchsorted(end, acked, side="right")
     before = np.concatenate(([0], total))
     # An acknowledgment may cut through a super-segment, whose segments are full ones but for the last.
     start = np.concatenate((segments.sequence[is_new], [np.iinfo(np.int64).max]))
     part = np.maximum(acked - start[whole], 0) // mss
-    out: Ints = np.cumsum(np.where(is_new, np.maximum(segments.wire, 1), 0))
+    out: Ints = np.cumsum(np.where(is_new, np.maximum(segments.wire_segments, 1), 0))
     flight: Ints = out - before[whole] - part
     return flight
 
 
-def _is_lost(segments: Segments, carries: Bools, arrived: Arrived | None) -> Bools:
+def _is_lost(segments: LoggedConnection, carries: Bools, arrived: Arrived | None) -> Bools:
     """Which retransmissions were for want of an octet that arrived less often than it was sent.
 
     What only came late, and was sent again too early, is no loss.
     """
-    again: Bools = carries & (segments.again != UNKNOWN_NUMBER)
+    again: Bools = carries & (segments.retransmission != UNKNOWN_NUMBER)
     if arrived is None or not again.any():
         return again
     octet = segments.sequence[again]
-    sent = Arrived.of(segments.sequence[carries], segments.end[carries])
+    sent = Arrived.of(segments.sequence[carries], segments.sequence_end[carries])
     lost: Bools = again.copy()
     lost[again] = sent.how_often(octet) > arrived.how_often(octet)
     return lost

@@ -1,6 +1,6 @@
 """The budgets of a trial: which evidence each end has, and what is made of it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ from whyperf.explain.budget.life import sender_life
 from whyperf.explain.budget.merge import SPAN_COLUMNS
 from whyperf.explain.budget.missing import missing_evidence
 from whyperf.explain.model import Budget, Spell
+from whyperf.explain.segment_log import SegmentLogs
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,19 @@ class TrialBudgets:
     longest: Mapping[str, Mapping[str, tuple[Spell, ...]]] = field(default_factory=dict)
 
 
-def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> TrialBudgets:
+def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
     """Where the time of each connection of `trial` went, at each end.
 
     Args:
         trial: whose, live or simulated.
-        connections: numbers of those wanted; all when absent.
+        logs: its segment logs.
 
     Raises:
         RecordError: a table cannot be read.
     """
     ends = {end.role: end for end in trial.ends.values()}
     with ThreadPoolExecutor(2) as readers:
-        reading = {role: readers.submit(read_evidence, trial, end, connections) for role, end in ends.items()}
+        reading = {role: readers.submit(read_evidence, trial, end, getattr(logs, role)) for role, end in ends.items()}
         logged = {role: read.result() for role, read in reading.items()}
     sender, receiver = logged.get("sender"), logged.get("receiver")
     received = Explained() if receiver is None else explain_receiver(receiver, _begins(sender))
@@ -52,7 +53,7 @@ def budgets_of(trial: FlowTrial, connections: Collection[int] | None = None) -> 
     else:
         sent = Explained()
         if "sender" in ends:
-            samples = read_samples(trial, ends["sender"].host, connections)
+            samples = read_samples(trial, ends["sender"].host)
             sent.budgets = coarse_budgets(trial.trial, ends["sender"].host, samples)
     spans = [*sent.spans, *received.spans]
     return TrialBudgets(
@@ -69,5 +70,5 @@ def _begins(sender: Evidence | None) -> dict[int, int]:
     """When each connection's first byte was written."""
     if sender is None:
         return {}
-    lives = {number: sender_life(segments, sender.calls_on(number)) for number, segments in sender.segments.items()}
+    lives = {number: sender_life(segments, sender.calls_on(number)) for number, segments in sender.connections()}
     return {number: life[0] for number, life in lives.items() if life is not None}

@@ -1,17 +1,17 @@
 """What went over the wire, by the segment logs of both ends."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from whyperf.analyze.flow import FlowEnd, FlowTrial, read_log
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.rates import bottleneck_rate
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
+from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.trial_facts import Losses, SegmentFacts, WindowFacts
 
 _SENT = (
@@ -29,32 +29,15 @@ MOST_EXAMPLES = 3
 """Losses that are told one by one, with their place: the largest."""
 
 
-@dataclass(frozen=True)
-class Logs:
-    """Both ends' logs in the order of time; `taken` is None where the receiver has none."""
-
-    sent: pl.DataFrame
-    taken: pl.DataFrame | None
-
-
-def read_logs(trial: FlowTrial, sender: FlowEnd, receiver: FlowEnd | None) -> Logs | None:
-    """The logs, as far as they are there; None without the sender's."""
-    sent = read_log(trial, sender.host, columns=_SENT)
-    if sent is None or sent.is_empty():
-        return None
-    taken = None if receiver is None else read_log(trial, receiver.host, columns=_TAKEN)
-    return Logs(sent, None if taken is None or taken.is_empty() else taken)
-
-
 _OUT, _IN = pl.col("direction") == "out", pl.col("direction") == "in"
 _HAS_DATA = pl.col("payload_bytes") > 0
 _WIRE = pl.col("wire_segments").cast(pl.Int64)
 _BYTES = pl.col("payload_bytes").cast(pl.Int64)
 
 
-def logged_windows(sent: pl.DataFrame, sampled: WindowFacts) -> WindowFacts:
+def logged_windows(log: SegmentLog, sampled: WindowFacts) -> WindowFacts:
     """Windows and round trips of every segment; the smallest round trip is the kernel's own (tcpi_min_rtt)."""
-    data = sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
+    data = log.rows.select(_SENT).filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     timed = data.filter(pl.col("srtt_ns") > 0)
     least = [value for value in (sampled.rtt_ns_min, _whole(first(timed, pl.col("srtt_ns").min()))) if value]
     threshold = (pl.col("ssthresh_segments") < NO_THRESHOLD).any().cast(pl.Int8)
@@ -72,9 +55,10 @@ def logged_windows(sent: pl.DataFrame, sampled: WindowFacts) -> WindowFacts:
     )
 
 
-def segment_facts(logs: Logs) -> SegmentFacts:
-    """Everything that the two logs tell of segments and ACKs."""
-    data = logs.sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
+def segment_facts(sender: SegmentLog, receiver: SegmentLog | None) -> SegmentFacts:
+    """What the two logs show of segments and ACKs."""
+    sent = sender.rows.select(_SENT)
+    data = sent.filter(_OUT & _HAS_DATA & (pl.col("time_ns") >= 0))
     if data.is_empty():
         return SegmentFacts()
     again = data.filter(pl.col("retransmission").is_not_null())
@@ -86,11 +70,13 @@ def segment_facts(logs: Logs) -> SegmentFacts:
         sent_segments_per_packet=segments / packets,
         retransmitted_ratio=float(again.select(_WIRE.sum()).item()) / max(1, segments),
         timeouts=again.filter(pl.col("retransmission") == "timeout").height,
-        data_back_packets=logs.sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
+        data_back_packets=sent.filter(_IN & _HAS_DATA & (pl.col("time_ns") >= 0)).height,
         pacing=pacing(data),
-        cycle=request_cycle(logs.sent),
+        cycle=request_cycle(sent),
     )
-    return facts if logs.taken is None else _of_both(facts, logs.sent, data, logs.taken)
+    if receiver is None or receiver.rows.is_empty():
+        return facts
+    return _of_both(facts, sent, data, receiver.rows.select(_TAKEN))
 
 
 def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken: pl.DataFrame) -> SegmentFacts:

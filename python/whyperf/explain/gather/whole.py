@@ -1,6 +1,5 @@
 """All facts of a trial."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,25 +12,24 @@ from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import delivered_line
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import processors
-from whyperf.explain.gather.segments import logged_windows, read_logs, segment_facts
+from whyperf.explain.gather.segments import logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
-from whyperf.explain.model import Budget, Pattern
+from whyperf.explain.model import Budget
+from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import SenderState
 from whyperf.explain.trial_facts import BottleneckRate, Devices, Facts, HostFacts, SegmentFacts, Sockets
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 
 
-def gather_facts(
-    trial: FlowTrial, budgets: TrialBudgets, patterns: Sequence[Pattern] = (), *, one_machine: bool = False
-) -> Facts:
+def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
     """What `trial` tells, from the best evidence that there is; what there is none of stands in `missing`.
 
     Args:
         trial: whose.
+        logs: its segment logs.
         budgets: where its time went.
-        patterns: the segment flow of its connections.
         one_machine: both ends run on the same machine.
 
     Raises:
@@ -46,18 +44,18 @@ def gather_facts(
     transport = sent.transport or "tcp"
     missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
     seen = sampled(trial, sender)
-    logs = read_logs(trial, sender, receiver)
-    if logs is None:
+    log = logs.sender
+    if log is None or log.rows.is_empty():
         line = BottleneckRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
         windows, segments = seen.windows, _counted(trial, seen, line)
     else:
-        windows, segments = logged_windows(logs.sent, seen.windows), segment_facts(logs)
+        windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     gaps = _gaps(trial)
     return Facts(
         trial=trial.trial,
-        level=_level(sender, has_log=logs is not None),
+        level=_level(sender, has_log=log is not None and not log.rows.is_empty()),
         life_ns=life,
         rate_bps=payload * 8e9 / life if life > 0 and payload else None,
         connections=max(1, sent.connections),
@@ -71,7 +69,6 @@ def gather_facts(
         exchanges=exchanges(trial),
         datagrams=datagrams(trial) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
-        patterns=tuple(patterns),
         missing=tuple(
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
         ),

@@ -1,6 +1,6 @@
 """The segment-flow pattern: the cycle that repeats between acknowledgments, and what changes it.
 
-`pattern_of` finds the phases of a connection in its segment log, says of each turn who let each
+`patterns_of` finds the phases of a connection in its segment log, says of each turn who let each
 packet go and what had held it, and puts that in words. It rests on the cycles of
 `whyperf.analyze.flow`; retransmissions are left out of them and told by themselves (`Losses`).
 
@@ -12,51 +12,32 @@ receiving host lost.
 
 from collections.abc import Collection
 
-import polars as pl
-
 from whyperf.analyze.flow import FlowTrial, read_user
 from whyperf.explain.model import Pattern
-from whyperf.explain.pattern.packets import read_rows
 from whyperf.explain.pattern.phases import describe_pattern
+from whyperf.explain.segment_log import LoggedConnection, SegmentLog, SegmentLogs
 
-__all__ = ["pattern_of", "patterns_of"]
-
-
-def pattern_of(trial: FlowTrial, connection: int) -> Pattern:
-    """The pattern of one connection of `trial`; without a log it says what is missing.
-
-    Raises:
-        RecordError: a log cannot be read.
-    """
-    return patterns_of(trial, [connection])[0]
+__all__ = ["patterns_of"]
 
 
-def patterns_of(trial: FlowTrial, connections: Collection[int]) -> list[Pattern]:
-    """The pattern of each of `connections`, in their order; the logs are read once.
+def patterns_of(trial: FlowTrial, logs: SegmentLogs, connections: Collection[int]) -> list[Pattern]:
+    """The pattern of each of `connections`, in their order; without a log it says what is missing.
 
     Raises:
-        RecordError: a log cannot be read.
+        RecordError: the table of connections cannot be read.
     """
-    wanted = list(connections)
-    rows = {role: _by_connection(trial, role, wanted) for role in ("sender", "receiver")}
-    segment = _segment_sizes(trial)
+    mss = _segment_sizes(trial)
     found = []
-    for connection in wanted:
-        sender, receiver = (None if logs is None else logs.get(connection) for logs in rows.values())
-        found.append(describe_pattern(trial.trial, connection, sender, receiver, segment.get(connection)))
+    for number in connections:
+        sender, receiver = (_load(log, number) for log in (logs.sender, logs.receiver))
+        found.append(describe_pattern(trial.trial, number, sender, receiver, mss.get(number)))
     return found
 
 
-def _by_connection(trial: FlowTrial, role: str, wanted: list[int]) -> dict[int, pl.DataFrame] | None:
-    end = trial.end(role)
-    log = None if end is None else read_rows(trial, end.host, wanted)
-    if log is None:
-        return None
-    if len(wanted) == 1:
-        return {wanted[0]: log}
-    return {
-        int(key[0]): rows for key, rows in log.partition_by("connection", as_dict=True, maintain_order=True).items()
-    }
+def _load(log: SegmentLog | None, number: int) -> LoggedConnection | None:
+    """The segments of the load on a connection."""
+    logged = None if log is None else log.connection(number)
+    return None if logged is None else logged.since_start
 
 
 def _segment_sizes(trial: FlowTrial) -> dict[int, int]:

@@ -8,6 +8,7 @@ import polars as pl
 from whyperf.explain.model import Statement
 from whyperf.explain.pattern.packets import Packets
 from whyperf.explain.pattern.stretches import Stretch
+from whyperf.explain.segment_log import LoggedConnection
 from whyperf.explain.wording.catalog import statement
 
 LOOK_BACK_TURNS = 2
@@ -26,7 +27,7 @@ class Event(NamedTuple):
     values: Mapping[str, int]
 
 
-def what_changed(packets: Packets, old: Stretch, new: Stretch, log: pl.DataFrame | None) -> Statement | None:
+def what_changed(packets: Packets, old: Stretch, new: Stretch, log: LoggedConnection | None) -> Statement | None:
     """The cause, with its instant; None where nothing unusual came before.
 
     `log` has the sender's rows, for what was sent again and the congestion window.
@@ -69,22 +70,22 @@ def _acks(acks: pl.DataFrame, before: tuple[int, int], span: tuple[int, int]) ->
             yield Event(at, "larger_window", {"before_bytes": largest, "window_bytes": advertised})
 
 
-def _again(log: pl.DataFrame | None, span: tuple[int, int]) -> Iterator[Event]:
+def _again(log: LoggedConnection | None, span: tuple[int, int]) -> Iterator[Event]:
     if log is None:
         return
     again = (
         pl.col("retransmission").is_not_null() & (pl.col("direction") == "out") & pl.col("time_ns").is_between(*span)
     )
-    for at, kind in log.filter(again).select("time_ns", pl.col("retransmission").cast(pl.String)).tail(1).rows():
+    for at, kind in log.rows.filter(again).select("time_ns", pl.col("retransmission").cast(pl.String)).tail(1).rows():
         yield Event(at, kind if kind in {"timeout", "fast", "probe"} else "other", {})
 
 
-def _congestion(packets: Packets, log: pl.DataFrame | None, old: Stretch, new: Stretch) -> Iterator[Event]:
+def _congestion(packets: Packets, log: LoggedConnection | None, old: Stretch, new: Stretch) -> Iterator[Event]:
     """The congestion window is another one on either side of the change."""
     if log is None:
         return
     at = int(packets.time_ns[new.start])
-    cwnd = log.lazy().filter(pl.col("cwnd_segments").is_not_null())
+    cwnd = log.rows.lazy().filter(pl.col("cwnd_segments").is_not_null())
     spans = ((int(packets.time_ns[old.start]), at), (at, int(packets.time_ns[new.stop - 1])))
     medians = [
         cwnd.filter(pl.col("time_ns").is_between(*span)).select(pl.col("cwnd_segments").median()).collect().item()

@@ -4,24 +4,25 @@ import polars as pl
 
 from whyperf.analyze.flow.acks import IS_PURE_ACK
 from whyperf.explain.model import Losses
+from whyperf.explain.segment_log import LoggedConnection
 
 
-def find_losses(sender: pl.DataFrame | None, receiver: pl.DataFrame | None) -> Losses | None:
-    """The losses of one connection from the rows of both logs; None without the sender's or without any.
+def find_losses(sender: LoggedConnection | None, receiver: LoggedConnection | None) -> Losses | None:
+    """The losses of one connection from both logs; None without the sender's or without any.
 
     A retransmission of the octet that the receiver said was missing tells where the copy before it was lost: had one
     been seen to arrive at the receiving host's device before the receiver asked for it again, the host lost it.
     """
     if sender is None:
         return None
-    again = sender.filter((pl.col("direction") == "out") & pl.col("retransmission").is_not_null())
+    again = sender.rows.filter((pl.col("direction") == "out") & pl.col("retransmission").is_not_null())
     if again.is_empty():
         return None
     kinds = again.group_by(pl.col("retransmission").cast(pl.String)).len().sort("retransmission")
-    places = (None, None) if receiver is None else _places(again, receiver)
+    places = (None, None) if receiver is None else _places(again, receiver.rows)
     return Losses(
         kinds={str(kind): int(number) for kind, number in kinds.iter_rows()},
-        timeout_wait_ns=_silence(sender),
+        timeout_wait_ns=_silence(sender.rows),
         lost_in_receiver=places[0],
         lost_on_path=places[1],
     )

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.analyze.flow import FlowTrial, read_log
 from whyperf.analyze.flow.acks import IS_PURE_ACK
 from whyperf.analyze.flow.log import ACK, ACK_REASONS, CONTEXTS
+from whyperf.explain.segment_log import UNKNOWN_NUMBER, LoggedConnection
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -27,11 +27,6 @@ _NOT, _WINDOW, _CONGESTION, _SMALL = range(4)
 
 _BY_CONTEXT = {"process": "write", "net_rx": "ack", "timer": "timer", "hrtimer": "pacing", "worker": "worker"}
 _RELEASED = np.array([RELEASES.index(_BY_CONTEXT.get(context, "unknown")) for context in CONTEXTS], dtype=np.int8)
-
-_COLUMNS = (
-    *("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments", "flags"),
-    *("gso_size_bytes", "window_bytes", "cwnd_segments", "context", "retransmission"),
-)
 
 
 @dataclass(frozen=True)
@@ -67,14 +62,10 @@ class Packets:
         return max(1, self.last_ns - int(self.time_ns[0])) if self.time_ns.size else 1
 
 
-def read_rows(trial: FlowTrial, host: str, connections: list[int] | None) -> pl.DataFrame | None:
-    """The log's rows that a pattern is made of, from the start of the load on."""
-    columns = [*_COLUMNS, "ack_reason"]
-    return read_log(trial, host, connections, columns, where=pl.col("time_ns") >= 0)
-
-
-def packets_of(sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: int | None = None) -> Packets | None:
-    """The packets of one connection, from the sender's rows if there are any; None without data.
+def packets_of(
+    sender: LoggedConnection | None, receiver: LoggedConnection | None, mss: int | None = None
+) -> Packets | None:
+    """The packets of one connection, from the sender's log if there is any; None without data.
 
     Without `mss` (bytes) the largest payload of a segment stands for it.
 
@@ -82,19 +73,15 @@ def packets_of(sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: 
     `window_bytes`, `reason` (a word or null).
     """
     log, way = (sender, "out") if sender is not None else (receiver, "in")
-    if log is None or log.is_empty():
+    if log is None:
         return None
-    reasons = None if receiver is None else receiver.filter((pl.col("direction") == "out") & IS_PURE_ACK)
-    is_new = (pl.col("direction") == way) & (pl.col("payload_bytes") > 0) & pl.col("retransmission").is_null()
-    is_ack = (pl.col("direction") != way) & IS_PURE_ACK
-    marked = log.with_columns(
-        is_new.alias("is_new"), ((pl.col("direction") != way) & (pl.col("flags") & ACK != 0)).alias("is_ack")
-    )
-    acks = _with_reasons(log.filter(is_ack), reasons, way)
-    new = np.flatnonzero(marked["is_new"].to_numpy())
+    leaves = log.is_out if way == "out" else ~log.is_out
+    new = np.flatnonzero(leaves & (log.payload_bytes > 0) & (log.retransmission == UNKNOWN_NUMBER))
     if new.size == 0:
         return None
-    return _made(marked, new, acks, mss, is_sender=sender is not None)
+    reasons = None if receiver is None else receiver.rows.filter((pl.col("direction") == "out") & IS_PURE_ACK)
+    acks = _with_reasons(log.rows.filter((pl.col("direction") != way) & IS_PURE_ACK), reasons, way)
+    return _made(log, new, ~leaves & (log.flags & ACK != 0), acks, mss, is_sender=sender is not None)
 
 
 def _with_reasons(acks: pl.DataFrame, sent: pl.DataFrame | None, way: str) -> pl.DataFrame:
@@ -116,26 +103,25 @@ def _with_reasons(acks: pl.DataFrame, sent: pl.DataFrame | None, way: str) -> pl
     return joined.select("time_ns", *key, "reason")
 
 
-def _made(log: pl.DataFrame, new: Ints, acks: pl.DataFrame, mss: int | None, *, is_sender: bool) -> Packets:
-    times, sequence = log["time_ns"].to_numpy(), log["sequence"].to_numpy()
-    payload = log["payload_bytes"].to_numpy().astype(np.int64)
-    is_ack = log["is_ack"].to_numpy()
-    acked = _highest(np.where(is_ack, log["acknowledgment"].fill_null(0).to_numpy(), 0))
-    edge = _highest(np.where(is_ack, log["acknowledgment"].fill_null(0).to_numpy() + log["window_bytes"].to_numpy(), 0))
+def _made(
+    log: LoggedConnection, new: Ints, is_ack: Flags, acks: pl.DataFrame, mss: int | None, *, is_sender: bool
+) -> Packets:
+    times = log.time_ns
+    acked = _highest(np.where(is_ack, log.acknowledgment, 0))
+    edge = _highest(np.where(is_ack, log.acknowledgment + log.window_bytes, 0))
     ack_at = _highest(np.where(is_ack, np.arange(times.size), -1))
     before = np.append(new[0], new[:-1])
-    size, start = payload[new], sequence[new]
-    segments = np.maximum(1, log["wire_segments"].to_numpy().astype(np.int64)[new])
+    size, start = log.payload_bytes[new], log.sequence[new]
+    segments = np.maximum(1, log.wire_segments[new])
     follows = ack_at[new] > before
     outstanding = np.maximum(0, start - np.maximum(acked[before], start[0]))
-    context = log["context"].to_physical().to_numpy()[new]
-    released = _RELEASED[context] if is_sender else np.full(new.size, RELEASES.index("unknown"), dtype=np.int8)
+    released = _RELEASED[log.context[new]] if is_sender else np.full(new.size, RELEASES.index("unknown"), dtype=np.int8)
     held = np.zeros(new.size, dtype=np.int8)
     if is_sender:
         # No window was announced in what is logged before the first ACK: nothing is known to have held what goes first.
         room = np.where(edge[before] > 0, edge[before] - start, np.iinfo(np.int64).max)
         waited = follows & (outstanding > 0)
-        cwnd = log["cwnd_segments"].fill_null(0).to_numpy()[before].astype(np.int64)
+        cwnd = log.cwnd_segments[before]
         mss = mss or int(np.max(-(-size // segments)))
         # What the announced window had no room for, it held; a full congestion window comes next. What had room in both
         # and is less than a segment waited for an acknowledgment alone (RFC 896).
@@ -150,7 +136,7 @@ def _made(log: pl.DataFrame, new: Ints, acks: pl.DataFrame, mss: int | None, *, 
         sequence=start,
         payload=size,
         segments=segments,
-        full=np.where(segments > 1, log["gso_size_bytes"].to_numpy().astype(np.int64)[new], size),
+        full=np.where(segments > 1, log.gso_size_bytes[new], size),
         gap_ns=np.diff(times[new], prepend=times[new[0]]),
         released=released,
         held=held,

@@ -14,6 +14,7 @@ from whyperf.explain.pattern.losses import find_losses
 from whyperf.explain.pattern.packets import Packets, packets_of
 from whyperf.explain.pattern.stretches import Stretch, find_stretches
 from whyperf.explain.pattern.turns import Turns, overlap_ratio, places, stop_and_go_ratio, turns_of
+from whyperf.explain.segment_log import LoggedConnection
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.patterns import with_text
 
@@ -24,11 +25,11 @@ ENOUGH_RATIO = 0.5
 
 
 def describe_pattern(
-    trial: str, connection: int, sender: pl.DataFrame | None, receiver: pl.DataFrame | None, mss: int | None
+    trial: str, connection: int, sender: LoggedConnection | None, receiver: LoggedConnection | None, mss: int | None
 ) -> Pattern:
     """The pattern of one connection.
 
-    `sender` and `receiver` are its rows of `read_rows`, None where an end kept no log: what cannot be told then
+    `sender` and `receiver` are its segments in their logs, None where a host kept no log: what cannot be said then
     stands in `missing`.
     """
     missing = _missing(sender, receiver)
@@ -42,12 +43,12 @@ def describe_pattern(
     return with_text(found, otherwise, packets.life_ns)
 
 
-def _missing(sender: pl.DataFrame | None, receiver: pl.DataFrame | None) -> list[str]:
+def _missing(sender: LoggedConnection | None, receiver: LoggedConnection | None) -> list[str]:
     rows = {"sender": sender, "receiver": receiver}
     return [render("missing", f"log_{role}", {}) for role, log in rows.items() if log is None]
 
 
-def _phases(packets: Packets, log: pl.DataFrame | None) -> tuple[list[Phase], str]:
+def _phases(packets: Packets, log: LoggedConnection | None) -> tuple[list[Phase], str]:
     """The phases, and what to say where there are none."""
     runs = runs_of(packets.payload.astype(np.uint32))
     stretches = find_stretches(runs)
@@ -73,7 +74,7 @@ def _wire(packets: Packets) -> Runs:
     return runs_of(sizes.ravel(), repeats.ravel())
 
 
-def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: pl.DataFrame | None) -> list[Phase]:
+def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: LoggedConnection | None) -> list[Phase]:
     """Phases whose cycles are packets."""
     found: list[Phase] = []
     for number, stretch in enumerate(stretches):
@@ -84,7 +85,7 @@ def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: pl.D
 
 
 def _phases_on_wire(
-    packets: Packets, wire: Runs, before: Ints, stretches: Sequence[Stretch], log: pl.DataFrame | None
+    packets: Packets, wire: Runs, before: Ints, stretches: Sequence[Stretch], log: LoggedConnection | None
 ) -> list[Phase]:
     """Phases whose turns are segments on the wire, in packets of no steady size: turns are not told place by place."""
     runs_before = np.append(0, np.cumsum(wire.repeats))

@@ -7,7 +7,7 @@ from whyperf.analyze.text import count, percent, seconds
 from whyperf.explain.budget.chronographs import TOLERANCE_NS
 from whyperf.explain.model import Budget, Chronograph
 from whyperf.explain.states import SenderState
-from whyperf.report.explanation.looks import Look, look_of, rank_of
+from whyperf.report.explanation.styles import Look, look_of, rank_of
 
 MOST_BARS = 8
 """Connections with a bar of their own; more are told together, and the first ones below."""

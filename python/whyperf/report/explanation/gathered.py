@@ -9,6 +9,7 @@ from whyperf.analyze.summary import Summary
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.experiment import MAX_LOGGED_AFTER_RUN, best_trials, explain_experiment, long_logs
 from whyperf.explain.model import Explanation
+from whyperf.explain.segment_log import read_logs
 from whyperf.explain.store import NAME, read_explanation
 from whyperf.explain.verify import with_verifications
 from whyperf.record import Experiment, RecordError
@@ -78,6 +79,7 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
 
 def _spans(experiment: Experiment, trial: str) -> pl.DataFrame | None:
     try:
-        return budgets_of(open_trial(experiment.folder / "trials" / trial)).spans
+        opened = open_trial(experiment.folder / "trials" / trial)
+        return budgets_of(opened, read_logs(opened)).spans
     except RecordError:
         return None

@@ -8,10 +8,10 @@ from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_title, level_text, level_with_unit, sweep_title
 from whyperf.explain.model import CellExplanation
 from whyperf.explain.states import SenderState
+from whyperf.report.charts.layout import Axis, Layout, choose
+from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.cards import cause_title
-from whyperf.report.explanation.looks import Look, look_of
-from whyperf.report.layout import Axis, Layout, choose
-from whyperf.report.metric import metric_of
+from whyperf.report.explanation.styles import Look, look_of
 
 UNKNOWN = SenderState.UNKNOWN.value
 MOST_PANELS = 6

@@ -9,15 +9,15 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import count, factor_title, level_text, percent, setting, sweep_title
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
+from whyperf.report.charts.layout import varied_axes
+from whyperf.report.charts.metric import metric_of
 from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
-from whyperf.report.explanation.course import Course, courses_of
-from whyperf.report.explanation.looks import look_of
 from whyperf.report.explanation.map import Map, maps_of
+from whyperf.report.explanation.over_time import Course, courses_of
 from whyperf.report.explanation.strip import Strip, strips_of
-from whyperf.report.layout import varied_axes
-from whyperf.report.metric import metric_of
+from whyperf.report.explanation.styles import look_of
 from whyperf.report.table import Column, Entry, Table
 
 MOST_DRAWN = 10

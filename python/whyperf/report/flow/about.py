@@ -9,8 +9,8 @@ import polars as pl
 
 from whyperf.analyze.flow import SizeHistogram, ack_ratio, ack_reasons, contexts, size_histogram, super_segments
 from whyperf.analyze.flow.log import ACK_REASONS, CONTEXTS, DIRECTIONS, RETRANSMISSIONS
-from whyperf.report.flow.codes import ACK_REASON_WORDS, AGAIN, CONTEXT_WORDS, KSOFTIRQD
 from whyperf.report.flow.drawing import About
+from whyperf.report.flow.terms import ACK_REASON_WORDS, AGAIN, CONTEXT_WORDS, KSOFTIRQD
 from whyperf.report.flow.track import Track
 
 SECOND_NS = 1_000_000_000

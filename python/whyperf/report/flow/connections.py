@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from whyperf.report.flow.told import Told
+from whyperf.report.flow.summary import Told
 
 
 @dataclass(frozen=True)

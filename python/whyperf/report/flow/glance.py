@@ -23,7 +23,7 @@ from whyperf.analyze.flow import (
 from whyperf.record.errors import RecordError
 from whyperf.report.flow.about import context_shares, reason_shares
 from whyperf.report.flow.rows import context_ratios, reason_ratios
-from whyperf.report.flow.told import Told, payloads_of
+from whyperf.report.flow.summary import Told, payloads_of
 
 THREADS = 2
 

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from whyperf.report.flow.codes import AGAIN
-from whyperf.report.flow.planes import planes
+from whyperf.report.flow.packs import planes
+from whyperf.report.flow.terms import AGAIN
 from whyperf.report.flow.track import Counts, Track
 
 TOP_BINS = 4096

@@ -1,4 +1,4 @@
-"""Blocks of data as text, for the page itself or for scripts of a folder beside it.
+"""Blocks of data as text, for the page itself or for scripts in a folder next to it.
 
 A page opened from a disk may load scripts and nothing else, so what is loaded on demand is a script
 that hands its blocks over as text.
@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from whyperf.record.durable import file_mode, folder_mode, partial_name, remove
 from whyperf.record.errors import told
@@ -104,3 +107,18 @@ def folder(path: Path) -> Iterator[Folder]:
         except BaseException:
             made.discard()
             raise
+
+
+CONSTANT, WHOLE = b"\0", b"\1"
+
+
+def planes(values: npt.NDArray[Any], width: int) -> list[bytes]:
+    """`width` planes of little-endian integers; the bytes above must not matter."""
+    values = np.ascontiguousarray(values)
+    spread = values.view(np.uint8).reshape(len(values), values.dtype.itemsize)
+    parts: list[bytes] = []
+    for index in range(width):
+        plane = spread[:, index].tobytes()
+        one = plane[:1] or b"\0"
+        parts += [CONSTANT, one] if plane.count(one) == len(plane) else [WHOLE, plane]
+    return parts

@@ -12,9 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial, scan_log
-from whyperf.report.flow.codes import AGAIN, KSOFTIRQD
-from whyperf.report.flow.outstanding import held, outstanding
-from whyperf.report.flow.track import Codes, Counts, Sides, Track
+from whyperf.report.flow.terms import AGAIN, KSOFTIRQD
+from whyperf.report.flow.track import Codes, Counts, Sides, Track, held, outstanding
 
 SYN, ACK = 2, 16
 UNKNOWN = 2**32 - 1

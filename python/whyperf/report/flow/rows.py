@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from whyperf.analyze.text import count, octets, percent, significant
 from whyperf.report.flow.about import size_words
-from whyperf.report.flow.codes import ACK_REASON_WORDS, CONTEXT_WORDS, RETRANSMISSION_WORDS
-from whyperf.report.flow.told import EndTold
+from whyperf.report.flow.summary import EndTold
+from whyperf.report.flow.terms import ACK_REASON_WORDS, CONTEXT_WORDS, RETRANSMISSION_WORDS
 
 Row = tuple[str, str]
 Ratio = tuple[str, float]

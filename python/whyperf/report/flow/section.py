@@ -9,13 +9,13 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.experiment import long_logs
 from whyperf.record import Experiment, Manifest, RecordError
+from whyperf.report.charts.layout import varied_axes
 from whyperf.report.flow.about import step_words
 from whyperf.report.flow.glance import Glance, glances, of_told
 from whyperf.report.flow.rows import LEAST_RATIO, mean_words
-from whyperf.report.flow.told import Told, tell
+from whyperf.report.flow.summary import Told, tell
 from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
 from whyperf.report.flow.write import page_path, steps_of, write_drawn
-from whyperf.report.layout import varied_axes
 from whyperf.report.table import Column, Entry, Table
 
 MOST_TRIALS = 500

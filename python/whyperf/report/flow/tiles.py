@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from whyperf.report.flow.planes import planes
+from whyperf.report.flow.packs import planes
 from whyperf.report.flow.track import Counts, Times, Track
 
 ROWS = 32768

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from whyperf.report.flow import codes, levels
+from whyperf.report.flow import levels, terms
 from whyperf.report.flow.drawing import About, Blocks
 
 SCRIPTS = (
@@ -61,9 +61,9 @@ def data(
         "topBins": levels.TOP_BINS,
         "tileBins": levels.TILE_BINS,
         "group": levels.GROUP,
-        "contexts": codes.CONTEXT_NAMES,
-        "reasons": codes.ACK_REASON_NAMES,
-        "retransmissions": codes.RETRANSMISSION_NAMES,
+        "contexts": terms.CONTEXT_NAMES,
+        "reasons": terms.ACK_REASON_NAMES,
+        "retransmissions": terms.RETRANSMISSION_NAMES,
         "tracks": list(tracks),
         **(connections or {}),
     }

@@ -15,8 +15,8 @@ from whyperf.report.flow.drawing import About, Drawing, draw
 from whyperf.report.flow.page import End, Page, render
 from whyperf.report.flow.read import read_tracks
 from whyperf.report.flow.rows import end_rows
+from whyperf.report.flow.summary import Told
 from whyperf.report.flow.terms import TERMS
-from whyperf.report.flow.told import Told
 from whyperf.report.flow.track import Track
 
 MOST_DRAWN = 64

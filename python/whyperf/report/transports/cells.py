@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, level_with_unit
 from whyperf.analyze.transports.result import Transports
-from whyperf.report.layout import Level, varied_axes
+from whyperf.report.charts.layout import Level, varied_axes
 
 #: What a protocol's name stands for.
 PROTOCOL = ("congestion_control", "transport")

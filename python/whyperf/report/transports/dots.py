@@ -8,10 +8,10 @@ from bokeh.models import ColumnDataSource, DataRange1d, FixedTicker
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.text import bit_rate, significant
 from whyperf.analyze.transports.result import Transports
-from whyperf.report import figures
-from whyperf.report.blocks import Chart, Group, Key, Legend
-from whyperf.report.metric import GOODPUT
-from whyperf.report.paint import CATEGORIES, Paint, ordered
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend
+from whyperf.report.charts.colors import CATEGORIES, Paint, ordered
+from whyperf.report.charts.metric import GOODPUT
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 ID = "transports-dots"

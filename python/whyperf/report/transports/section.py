@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.transports.indicators import Indicators
-from whyperf.report.blocks import Section
-from whyperf.report.switchboard import Switchboard
+from whyperf.report.charts.blocks import Section
+from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.cells import scheduled_cells
-from whyperf.report.transports.course import course_group
 from whyperf.report.transports.dots import dots_group
+from whyperf.report.transports.over_time import course_group
 from whyperf.report.transports.study import study_of_transports
 from whyperf.report.transports.table import transports_table
 

@@ -8,8 +8,8 @@ from statistics import fmean, stdev
 
 from whyperf.analyze.text import percent, significant
 from whyperf.analyze.transports.result import Transports
-from whyperf.report.blocks import Section, StudyTable
-from whyperf.report.study import Row, read
+from whyperf.report.charts.blocks import Section, StudyTable
+from whyperf.report.studies.published import Row, read
 from whyperf.report.table import Column, Entry, Table
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from whyperf.analyze.spread import Spread
 from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.analyze.transports.result import Duration, Transports
-from whyperf.report.blocks import StudyTable
-from whyperf.report.metric import GOODPUT
+from whyperf.report.charts.blocks import StudyTable
+from whyperf.report.charts.metric import GOODPUT
 from whyperf.report.table import Column, Entry, Table
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.read.inputs import SCHEDULE
-from whyperf.analyze.transports.course import FlowCourse, flow_course
+from whyperf.analyze.transports.time_series import FlowCourse, flow_course
 
 NS_PER_S = 1_000_000_000
 START_NS = 5_000 * NS_PER_S

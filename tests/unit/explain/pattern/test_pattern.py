@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests.unit.analyze.flow.traces import OPENING, trace, write
 from whyperf.explain.model import Pattern, Phase, Statement
-from whyperf.explain.pattern import pattern_of
+from whyperf.explain.pattern import patterns_of
+from whyperf.explain.segment_log import read_logs
 from whyperf.explain.wording.catalog import statement
 from whyperf.explain.wording.patterns import with_text
 
@@ -45,7 +46,8 @@ class Wire:
         """The pattern found with these logs."""
         near = trace("\n".join(self.near)) if "near" in logs else None
         far = trace("\n".join(self.far), "far", "receiver") if "far" in logs else None
-        return pattern_of(write(folder / "log01-c0001", near, far), 0)
+        trial = write(folder / "log01-c0001", near, far)
+        return patterns_of(trial, read_logs(trial), [0])[0]
 
 
 def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from whyperf.report.flow.drawing import About
-from whyperf.report.flow.outstanding import held, outstanding
-from whyperf.report.flow.track import Track
+from whyperf.report.flow.track import Track, held, outstanding
 
 SECOND = 1_000_000_000
 SIZES = (1448, 1448, 1448, 100, 65160, 7)

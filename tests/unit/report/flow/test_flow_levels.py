@@ -9,8 +9,7 @@ import pytest
 
 from tests.unit.report.flow.flow_tracks import track
 from whyperf.report.flow import levels
-from whyperf.report.flow.packs import Name, pack_all
-from whyperf.report.flow.planes import planes
+from whyperf.report.flow.packs import Name, pack_all, planes
 from whyperf.report.flow.tiles import stretches
 
 

@@ -10,9 +10,8 @@ from tests.unit.analyze.flow.drawn_series import SERIES_COLUMNS, connection_seri
 from tests.unit.report.flow.flow_results import experiment
 from whyperf.analyze.flow import FlowTrial, open_trial, read_log
 from whyperf.report.flow.about import frame
-from whyperf.report.flow.outstanding import held, outstanding
 from whyperf.report.flow.read import read_tracks
-from whyperf.report.flow.track import Track
+from whyperf.report.flow.track import Track, held, outstanding
 
 TRACE = """
   0.0  > .  41:1489    ack 41 unacked=1448 win=500
@@ -90,14 +89,14 @@ def test_connections_without_a_row_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_value_holds_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyperf.report.flow.outstanding.RUN", 3)
+    monkeypatch.setattr("whyperf.report.flow.track.RUN", 3)
     values = np.array([9, 5, 9, 9, 7, 9, 9, 9], np.uint32)
     known = np.array([False, True, False, False, True, False, False, False])
     assert held(values, known).tolist() == [0, 5, 5, 5, 7, 7, 7, 7]
 
 
 def test_outstanding_bytes_pass_four_gigabytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whyperf.report.flow.outstanding.RUN", 2)
+    monkeypatch.setattr("whyperf.report.flow.track.RUN", 2)
     far = 1_500_000_000
     data = np.array([True, True, False, True, True, False, False])
     sequence = np.array([0, far, 0, 2 * far, 3 * far % 2**32, 0, 0], np.uint32)

@@ -1,0 +1,124 @@
+//! What a user asks for, and what it is told.
+
+/// What a user asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
+/// [`Action::Over`] the answer comes by one of the `on_*` methods, or not at all where none is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Send at most this much; answer [`VirtualUser::on_moved`] or [`VirtualUser::on_blocked`].
+    Send {
+        /// On which connection.
+        connection: u32,
+        /// Bytes.
+        bytes: u64,
+        /// Whether the operation ends with them.
+        is_last: bool,
+    },
+    /// Receive at most this much; answer as above.
+    Receive {
+        /// On which connection.
+        connection: u32,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Send from a file; answer as above.
+    SendFile {
+        /// On which connection.
+        connection: u32,
+        /// Number of the file in the step.
+        file: u32,
+        /// Number of the step.
+        step: u32,
+        /// Where in the file.
+        offset: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Open a connection; answer [`VirtualUser::on_done`].
+    Connect {
+        /// Its number.
+        connection: u32,
+        /// Which of the user's connections ever; the same at both ends.
+        ordinal: u64,
+    },
+    /// Take the connection that the other end opened; answer [`VirtualUser::on_done`].
+    Accept {
+        /// Its number.
+        connection: u32,
+        /// Which of the user's connections ever; the same at both ends.
+        ordinal: u64,
+    },
+    /// Close; answer [`VirtualUser::on_done`].
+    Disconnect {
+        /// Which connection.
+        connection: u32,
+    },
+    /// Close when the other end has; answer [`VirtualUser::on_done`].
+    Hear {
+        /// Which connection.
+        connection: u32,
+    },
+    /// Nothing until something happens, or until this instant.
+    Wait {
+        /// `u64::MAX`: no instant.
+        until_ns: u64,
+    },
+    /// As [`Action::Wait`], but busy.
+    Spin {
+        /// Until when.
+        until_ns: u64,
+    },
+    /// An execution has ended; no answer.
+    Ended(Execution),
+    /// The other end must be told how many executions there are; no answer.
+    Limit {
+        /// How many.
+        executions_count: u64,
+    },
+    /// The transaction is over; the next begins with [`VirtualUser::begin`].
+    Barrier,
+    /// Failed; there is nothing more.
+    Over,
+}
+
+/// An execution of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Execution {
+    /// When it was to begin; absent in a closed loop and at the end that follows.
+    pub intended_ns: Option<u64>,
+    /// When it began. Where the other end begins: when its first bytes were here.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Whether any of it failed.
+    pub is_failed: bool,
+}
+
+/// What ends a transaction that is repeated through the trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// When the phases are over.
+    pub until_ns: Option<u64>,
+    /// Payload of each user, both directions together.
+    pub payload_bytes: Option<u64>,
+    /// Whether messages may get lost.
+    pub is_lossy: bool,
+}
+
+/// A direction of payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Out of this end.
+    Send,
+    /// Into it.
+    Receive,
+}
+
+impl Direction {
+    /// A bit for a set of them.
+    pub fn bit(self) -> u8 {
+        match self {
+            Direction::Send => 1,
+            Direction::Receive => 2,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+"""What a page's section is made of: charts with their words, choices and legends."""
+
+from dataclasses import dataclass, field
+
+from bokeh.plotting import figure
+
+from whyperf.report.charts.colors import Paint
+from whyperf.report.charts.switchboard import Choice
+from whyperf.report.table import Table
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of a legend; `line` names the models its button hides, empty for none."""
+
+    text: str
+    paint: Paint
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Legend:
+    """What the colors mean."""
+
+    title: str
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its heading and what it shows in words, for those who cannot see it."""
+
+    id: str
+    heading: str
+    figure: figure
+    words: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Charts, side by side where there is room, that share a heading, a note and a legend."""
+
+    heading: str
+    charts: tuple[Chart, ...]
+    note: str = ""
+    legend: Legend | None = None
+    choices: tuple[Choice, ...] = ()
+    #: One under the other on any screen, because they share an axis.
+    is_stacked: bool = False
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """A table with its heading and a note."""
+
+    heading: str
+    note: str
+    table: Table
+
+
+@dataclass
+class Section:
+    """A part of the page: tables, groups of charts, and a sentence for each that was left out."""
+
+    id: str
+    heading: str
+    choices: tuple[Choice, ...] = ()
+    tables: list[StudyTable] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)

@@ -1,0 +1,146 @@
+"""What the CPUs did: stacked bars of the kinds of CPU time, one chart an end."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap, Range1d
+
+from whyperf.analyze.measures.cpu import TRACEPOINTS
+from whyperf.analyze.summary import CellResult
+from whyperf.analyze.text import factor_name, factor_title, level_text, level_with_unit, percent
+from whyperf.report.charts import figures
+from whyperf.report.charts.blocks import Chart, Group, Key, Legend
+from whyperf.report.charts.colors import ENDS, KINDS, tag
+from whyperf.report.charts.layout import Axis, Layout
+from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
+from whyperf.report.charts.ticks import bar_labels
+
+MOST_BARS = 10
+
+Bars = Sequence[tuple[str, CellResult | None]]
+"""Label and cell of each bar."""
+
+TICKS = (
+    "As part of wall time of the end's own CPUs. The kernel counts by ticks, and its columns do not quite add up "
+    "to wall time: a bar may end below 100 %, and where they add up to more all kinds are shortened alike."
+)
+MODELED = "As part of wall time of the end's own CPUs, which the model counts by the nanosecond."
+SHARED = "Where both ends share their CPUs their times cannot be told apart, and there is no bar."
+TRACED = (
+    "As part of wall time of the end's own CPUs. Soft interrupt time is from tracepoints; user, interrupt, stolen and "
+    "idle time are counted in ticks by the kernel, and system time is the rest."
+)
+
+
+def split_group(
+    prefix: str, layout: Layout, board: Switchboard, panels: tuple[Choice, ...], at: Choice | None
+) -> Group | None:
+    """The bars by the lines' factor at the chosen level of x, or by x; None when nothing is known."""
+    if not any(_known(cell) for cell in layout.cells.values()):
+        return None
+    axis = layout.lines if layout.lines and at else layout.x
+    levels = axis.thinned(MOST_BARS)
+    lines = layout.lines if layout.lines and not at else None
+    line = lines.levels[-1] if lines else None
+    bars: dict[tuple[str, ...], Bars] = {}
+    for panel in product(*(one.levels for one in layout.panels)):
+        key = tuple(level_text(level) for level in panel)
+        if at:
+            for x in layout.x.levels:
+                bars[*key, level_text(x)] = [_bar(axis, level, layout.cell(x, level, panel)) for level in levels]
+        else:
+            bars[key] = [_bar(axis, level, layout.cell(level, line, panel)) for level in levels]
+    choices = (*panels, *((at,) if at else ()))
+    charts = []
+    for end in ENDS:
+        made = _empty(axis.title, bar_labels(axis, levels), _highest(layout.cells.values()))
+        columns = {key: _columns(row, [end] * len(row)) for key, row in bars.items()}
+        _draw(made, board.source(choices, columns), factor_title(axis.factor).partition(" (")[0])
+        words = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."
+        charts.append(Chart(f"{prefix}-split-{end}", end.capitalize(), made, words))
+    note = split_note(layout.cells.values())
+    if at:
+        note = f"At the {factor_name(layout.x.factor)} chosen above. {note}"
+    elif lines:
+        note = f"With {factor_name(lines.factor)} {level_with_unit(lines.factor, line)}. {note}"
+    return Group(f"CPU time by kind, by {factor_name(axis.factor)}", tuple(charts), note, kinds_legend())
+
+
+def kinds_legend() -> Legend:
+    """The colors of the kinds."""
+    names = {"irq": "hardware interrupts", "softirq": "soft interrupts", "steal": "stolen by the hypervisor"}
+    return Legend("", tuple(Key(names.get(kind, kind), paint) for kind, paint in KINDS.items()))
+
+
+def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
+    """One chart with a bar an end, for a result of one cell; None when nothing is known."""
+    if not _known(cell):
+        return None
+    made = _empty("End", [end.capitalize() for end in ENDS], _highest([cell]))
+    columns = _columns([(end.capitalize(), cell) for end in ENDS], list(ENDS))
+    _draw(made, board.source((), {(): columns}), "End")
+    return Chart("split", "", made, "CPU time by kind at both ends.")
+
+
+def split_note(cells: Iterable[CellResult]) -> str:
+    """Where the bars' times come from: the tracepoints are named when all bars have them."""
+    cells = list(cells)
+    ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
+    sources = {cpu.softirq_source for cpu in ends} - {None}
+    # Only a simulated cell has hosts to choose.
+    is_model = bool(cells) and all("hosts" in cell.factors for cell in cells)
+    note = MODELED if is_model else TRACED if sources == {TRACEPOINTS} else TICKS
+    return f"{note} {SHARED}" if any(cpu.busy_ratio is None and not cpu.exclusive for cpu in ends) else note
+
+
+def _known(cell: CellResult) -> bool:
+    return any(getattr(cell.cpu, end) is not None and getattr(cell.cpu, end).busy_ratio is not None for end in ENDS)
+
+
+def _highest(cells: Iterable[CellResult]) -> float:
+    """The highest bar in percent."""
+    ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
+    sums = ((cpu.busy_ratio or 0.0) + (cpu.steal_ratio or 0.0) + (cpu.idle_ratio or 0.0) for cpu in ends)
+    return max((total * 100 for total in sums), default=0.0)
+
+
+def _bar(axis: Axis, level: object, cell: CellResult | None) -> tuple[str, CellResult | None]:
+    return level_with_unit(axis.factor, level), cell
+
+
+def _empty(title: str, labels: list[str], most: float) -> figures.Figure:
+    made = figures.chart(title, "CPU time (% of wall)", height=320)
+    made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
+    figures.label(made, dict(enumerate(labels)))
+    # On a narrow screen a label that would touch the one before it is left out; the tooltip has it.
+    made.xaxis.major_label_policy = NoOverlap(min_distance=6)
+    figures.full_percent(made, most)
+    made.x_range = Range1d(start=-0.6, end=len(labels) - 0.4)
+    return made
+
+
+def _columns(bars: Bars, ends: Sequence[str]) -> Columns:
+    """Bottom and top of every kind, and what a tooltip says."""
+    columns: dict[str, list[object]] = {"x": list(range(len(bars))), "at": [label for label, _ in bars]}
+    floors = [0.0] * len(bars)
+    for kind in KINDS:
+        ratios = []
+        for (_, cell), end in zip(bars, ends, strict=True):
+            cpu = getattr(cell.cpu, end) if cell is not None else None
+            ratios.append((getattr(cpu, f"{kind}_ratio") or 0.0) if cpu is not None else 0.0)
+        columns[f"{kind}_from"] = [round(floor, 3) for floor in floors]
+        floors = [floor + ratio * 100 for floor, ratio in zip(floors, ratios, strict=True)]
+        columns[f"{kind}_to"] = [round(floor, 3) for floor in floors]
+        columns[kind] = [percent(ratio) for ratio in ratios]
+    return columns
+
+
+def _draw(made: figures.Figure, source: ColumnDataSource, label: str) -> None:
+    drawn = []
+    for kind, paint in KINDS.items():
+        bar = made.vbar(
+            x="x", bottom=f"{kind}_from", top=f"{kind}_to", width=0.66, source=source, color=paint[0], line_color=None
+        )
+        bar.tags = [tag(paint)]
+        drawn.append(bar)
+    figures.hover(made, drawn, {label: "at", **{kind.capitalize(): kind for kind in KINDS}})

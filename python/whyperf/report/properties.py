@@ -1,0 +1,193 @@
+"""Hosts, testbed, plan and emulated path as lists of labels and values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from whyperf.analyze.summary import Summary
+from whyperf.analyze.text import count, factor_name, level_text, level_with_unit, percent, seconds, significant
+from whyperf.plan import LOCAL, Plan
+
+Properties = Sequence[tuple[str, str]]
+Document = Mapping[str, Any]
+
+MOST_LEVELS = 12
+
+
+def host_facts(host: Document) -> Properties:
+    """What a host is."""
+    if host.get("machine") == "simulated":
+        # The model has no memory, clock or kernel to tell of.
+        known = (("Name", host.get("hostname")), ("CPUs", str(len(host.get("cpus", ())))))
+        return [(name, str(value)) for name, value in (*known, ("Agent", host.get("agent_version"))) if value]
+    tsc = host.get("tsc_hz")
+    facts = [
+        ("Name", host.get("hostname")),
+        ("Kernel", f"{host.get('kernel')} ({host.get('machine')})"),
+        ("Distribution", host.get("distribution")),
+        ("CPU", host.get("cpu_model")),
+        ("CPUs online", str(len(host.get("cpus", ())))),
+        ("Memory", f"{host.get('memory_bytes', 0) / 2**30:.1f} GiB"),
+        ("Clock source", host.get("clock_source")),
+        ("Time stamp counter", f"{significant(tsc / 1e9, 4)} GHz" if tsc else "none"),
+        ("Congestion controls", ", ".join(host.get("congestion_controls", ()))),
+        ("Agent", host.get("agent_version")),
+    ]
+    return [(name, str(value)) for name, value in facts if value]
+
+
+def devices(host: Document) -> list[str]:
+    """A sentence for each network device."""
+    return [device_text(device) for device in host.get("devices", ())]
+
+
+def device_text(device: Document) -> str:
+    """A device in a sentence: name, driver, speed, MTU, offloads."""
+    driver = device.get("driver")
+    # Linux's veth says 10 Gbit/s whatever it carries (drivers/net/veth.c, veth_get_link_ksettings).
+    speed = None if driver == "veth" else device.get("speed_mbps")
+    parts = [
+        str(device.get("name") or device.get("device")),
+        f"driver {driver}" if driver else "",
+        f"{speed:,} Mbit/s" if speed else "",
+        f"MTU {device.get('mtu_bytes')}",
+        offloads_text(device.get("offloads", {})),
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def offloads_text(offloads: Document) -> str:
+    """Which offloads are on and off."""
+    on = [name.upper() if len(name) == 3 else name.replace("_", " ") for name, state in offloads.items() if state]
+    off = [name.upper() if len(name) == 3 else name.replace("_", " ") for name, state in offloads.items() if not state]
+    told = [f"{', '.join(on)} on" if on else "", f"{', '.join(off)} off" if off else ""]
+    return "; ".join(part for part in told if part)
+
+
+def testbed_facts(end: Document) -> Properties:
+    """One end of the embedded testbed as read back."""
+    return [
+        ("Device", device_text(end)),
+        ("Addresses", f"{end.get('ipv4')}, {end.get('ipv6')}"),
+        ("Receive packet steering, CPU mask", ", ".join(end.get("rps_cpus", ())) or "off"),
+    ]
+
+
+def plan_facts(plan: Plan, summary: Summary) -> Properties:
+    """The design: what varied, in which order, and when it stopped."""
+    done = sum(cell.trials for cell in summary.cells)
+    stopped = sum(row.status != "deadline" for row in summary.unfinished)
+    facts = [
+        ("Profile", plan.profile),
+        ("Plan", plan.id),
+        ("Target", plan.target if plan.near == (LOCAL,) else f"{plan.target}, from {', '.join(plan.near)}"),
+        ("Seed", str(plan.seed)),
+        ("Cells", f"{len(plan.cells):,}"),
+        ("Blocks", _blocks(plan)),
+        ("Stop rule", stop_text(plan)),
+        ("Trials", f"{done:,} with a result" + (f", {stopped:,} without" if stopped else "")),
+    ]
+    if plan.log_blocks:
+        facts.append(("Segment log", f"{count(plan.log_trials_count, 'trial')} more, in blocks after the others"))
+    facts += [(factor_name(name), _levels(plan, name)) for name in [*plan.varied, *_follow(plan)]]
+    return facts
+
+
+def constant_factors(plan: Plan) -> Properties:
+    """Factors with one level in all cells."""
+    first = plan.cells[0].factors
+    return [(factor_name(name), level_with_unit(name, first[name])) for name in first if _same(plan, name)]
+
+
+def _same(plan: Plan, name: str) -> bool:
+    """Whether all cells have the factor, at one level."""
+    return len({level_text(cell.factors[name]) if name in cell.factors else None for cell in plan.cells}) == 1
+
+
+def _follow(plan: Plan) -> list[str]:
+    """Factors that nobody varied and that differ: those that refer to another, and those that sweeps fix apart."""
+    names = dict.fromkeys(name for cell in plan.cells for name in cell.factors)
+    return [name for name in names if name not in plan.varied and not _same(plan, name)]
+
+
+def _blocks(plan: Plan) -> str:
+    most = "at most " if plan.stop.interval_width is not None else ""
+    trials = plan.trials_count - plan.log_trials_count
+    return f"{count(len(plan.blocks), 'randomized complete block')}, {most}{count(trials, 'trial')}"
+
+
+def stop_text(plan: Plan) -> str:
+    """When a cell has enough trials."""
+    stop = plan.stop
+    if stop.interval_width is not None:
+        width = percent(stop.interval_width)
+        return (
+            f"when the 95 % interval of the median is narrower than {width} of it, "
+            f"after {stop.trials_min} to {stop.trials_max} trials"
+        )
+    own = ", ".join(f"{trials} in {sweep}" for sweep, trials in stop.sweep_trials.items())
+    return f"{count(stop.trials or 0, 'trial')} a cell" + (f" ({own})" if own else "")
+
+
+def abilities(host: Document) -> list[tuple[str, str]]:
+    """What the host does not allow: name; reason and what is lost."""
+    return [
+        (
+            str(one.get("name", "")).replace("_", " "),
+            " ".join(_sentence(str(one[key])) for key in ("reason", "lost_without") if one.get(key)),
+        )
+        for one in host.get("abilities", ())
+        if not one.get("can")
+    ]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _levels(plan: Plan, name: str) -> str:
+    levels = list(dict.fromkeys(cell.factors[name] for cell in plan.cells if name in cell.factors))
+    numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
+    if len(numbers) == len(levels):
+        levels = sorted(numbers)
+    if len(levels) <= MOST_LEVELS:
+        return ", ".join(level_text(level) for level in levels)
+    return f"{level_text(levels[0])} to {level_with_unit(name, levels[-1])}, {len(levels)} levels"
+
+
+def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, Any]]) -> Properties:
+    """What carried the `paths` of an experiment's manifests, and the sums of their audits; empty without a path."""
+    audits = [audit for path in paths if (audit := path.get("audit"))]
+    if middle is None or not audits:
+        return []
+    packets = sum(audit["released_packets"] for audit in audits)
+    audited = [audit for audit in audits if audit["late_packets"] is not None]
+    late, known = (sum(audit[name] for audit in audited) for name in ("late_packets", "released_packets"))
+    outside = sum(
+        audit["socket_dropped_frames"] + audit["device_dropped_packets"] + audit["refused_frames"] for audit in audits
+    )
+    wall_ns = sum(audit["wall_ns"] for audit in audits)
+    cpu = middle.get("cpu")
+    return [
+        ("Carried by", f"{middle['implementation']}{'' if cpu is None else f' on CPU {cpu}'}"),
+        ("Trials with a path", f"{len(audits):,}"),
+        ("Packets carried", f"{packets:,}"),
+        *_lateness(late, known, [audit["lateness_ns_max"] for audit in audited]),
+        ("Lost outside the model", count(outside, "frame")),
+        ("Time of one CPU", percent(sum(audit["cpu_ns"] for audit in audits) / wall_ns) if wall_ns else "none"),
+        *(("Not audited", sentence) for sentence in _unaudited(audits)),
+    ]
+
+
+def _lateness(late: int, packets: int, latest_ns: list[int]) -> Properties:
+    """How late packets left, where anybody saw them leave."""
+    if not latest_ns:
+        return []
+    return [
+        ("Later than the budget", f"{count(late, 'packet')} ({percent(late / packets)})" if packets else "none"),
+        ("Latest", seconds(max(latest_ns))),
+    ]
+
+
+def _unaudited(audits: list[Mapping[str, Any]]) -> list[str]:
+    """What the audits could not say, each once; records of before do not have it."""
+    return list(dict.fromkeys(sentence for audit in audits for sentence in audit.get("unaudited", ())))

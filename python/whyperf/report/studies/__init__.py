@@ -1,0 +1,1 @@
+"""Figures of the published studies, next to what was measured here."""

@@ -1,0 +1,305 @@
+"""The published study beside what was measured here: figures of the study, ours, side by side.
+
+The studies' figures are in `studies/`, a CSV file a table, with its source in the first line. They come from other
+hosts, networks and decades: what compares is the shape.
+"""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from whyperf.analyze.summary import CellResult, Summary
+from whyperf.analyze.text import percent, significant
+from whyperf.report.charts.blocks import Section, StudyTable
+from whyperf.report.table import Column, Entry, Table
+
+Row = Mapping[str, str]
+Get = Callable[[Row, CellResult | None], Entry]
+
+FOLDER = Path(__file__).parent
+STUDY, HERE = "study", "here"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of a study, and which of our cells its rows compare with."""
+
+    file: str
+    heading: str
+    note: str
+    #: Levels of the cell that a row compares with.
+    match: Callable[[Row], Mapping[str, object]]
+    columns: tuple[tuple[Column, "Get | _Other"], ...]
+
+
+def study_section(
+    profile: str, summary: Summary, payloads: Mapping[str, str], released: Mapping[str, str] | None = None
+) -> Section | None:
+    """The section beside the study of a shipped profile; None where there is no table to compare with.
+
+    `payloads` are the on-wire payloads of cells with a log trial, in words, `released` which of them waited for an ACK.
+    """
+    comparisons = COMPARISONS.get(profile)
+    if comparisons is None:
+        return None
+    section = Section("study", "Beside the study")
+    for comparison in comparisons:
+        source, rows = read(comparison.file)
+        filled = [_row(comparison, row, summary.cells, payloads, released or {}) for row in rows]
+        table = Table(tuple(column for column, _ in comparison.columns), tuple(filled))
+        section.tables.append(StudyTable(comparison.heading, f"{comparison.note} {source}".strip(), table))
+    return section
+
+
+def read(name: str) -> tuple[str, list[Row]]:
+    """A table of a study: its source in a sentence, and its rows."""
+    lines = (FOLDER / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    comments = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
+    rows: list[Row] = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    source = comments[0].partition("Source: ")[2]
+    return f"Source: {source}" if source else "", rows
+
+
+def _row(
+    comparison: Comparison,
+    row: Row,
+    cells: Sequence[CellResult],
+    payloads: Mapping[str, str],
+    released: Mapping[str, str],
+) -> tuple[Entry, ...]:
+    found = _cell(cells, comparison.match(row))
+    of_log = {"payloads": payloads, "released": released}
+    told = {**row, **{name: texts.get(found.id, "") if found is not None else "" for name, texts in of_log.items()}}
+    return tuple(get.of(row, cells) if isinstance(get, _Other) else get(told, found) for _, get in comparison.columns)
+
+
+def _cell(cells: Sequence[CellResult], levels: Mapping[str, object]) -> CellResult | None:
+    """The cell with all of these levels."""
+    return next(
+        (cell for cell in cells if all(cell.factors.get(name) == level for name, level in levels.items())), None
+    )
+
+
+class _Other:
+    """A figure of another cell than the row's own."""
+
+    def __init__(self, match: Callable[[Row], Mapping[str, object]], get: Get) -> None:
+        self._match = match
+        self._get = get
+
+    def of(self, row: Row, cells: Sequence[CellResult]) -> Entry:
+        return self._get(row, _cell(cells, self._match(row)))
+
+
+def _study(name: str, *, unit: str = "", text: Callable[[str], str] | None = None) -> Get:
+    """A figure of the study as it stands there."""
+
+    def get(row: Row, _: CellResult | None) -> Entry:
+        value = row[name]
+        shown = text(value) if text else f"{float(value):,.10g}{unit}"
+        return Entry(shown, value)
+
+    return get
+
+
+def _here(value: Callable[[CellResult], float | None], told: Callable[[float], str]) -> Get:
+    """A figure of ours."""
+
+    def get(_: Row, cell: CellResult | None) -> Entry:
+        number = None if cell is None else value(cell)
+        return Entry("") if number is None else Entry(told(number), f"{number:.6g}")
+
+    return get
+
+
+def _rate(cell: CellResult) -> float | None:
+    return cell.transactions.per_s.median if cell.transactions is not None else None
+
+
+def _one_way(cell: CellResult) -> float | None:
+    rate = _rate(cell)
+    return None if not rate else 1e6 / rate / 2
+
+
+def _goodput(cell: CellResult) -> float | None:
+    return cell.goodput_bps.median
+
+
+def _packets(cell: CellResult) -> float | None:
+    return cell.data_segments_per_s
+
+
+def _kind(*kinds: str) -> Callable[[CellResult], float | None]:
+    """CPU time of the sender in these kinds, as part of wall time."""
+
+    def value(cell: CellResult) -> float | None:
+        sender = cell.cpu.sender
+        ratios = [getattr(sender, f"{kind}_ratio") for kind in kinds] if sender is not None else []
+        known = [ratio for ratio in ratios if ratio is not None]
+        return sum(known) if known else None
+
+    return value
+
+
+def _user_of_busy(cell: CellResult) -> float | None:
+    sender = cell.cpu.sender
+    if sender is None or not sender.busy_ratio or sender.user_ratio is None:
+        return None
+    return sender.user_ratio / sender.busy_ratio
+
+
+def _mbps(bps: float) -> str:
+    """As the studies tell it."""
+    return f"{significant(bps / 1e6, 4)} Mbit/s"
+
+
+def _four(value: float) -> str:
+    return significant(value, 4)
+
+
+def _of_log(name: str) -> Get:
+    """What the log trial of the row's cell says."""
+
+    def get(row: Row, _: CellResult | None) -> Entry:
+        text = row.get(name, "")
+        return Entry(text, text)
+
+    return get
+
+
+def _head(text: str, whose: str, *, number: bool = True) -> Column:
+    return Column(f"{text}, {whose}", number=number)
+
+
+def _rr(quick: bool) -> Callable[[Row], Mapping[str, object]]:
+    return lambda row: {"request_size_bytes": int(row["payload_bytes"]), "quick_ack": quick}
+
+
+def _small(column: str, *, no_delay: bool, quick: bool) -> Callable[[Row], Mapping[str, object]]:
+    return lambda row: {"write_size_bytes": int(row[column]), "no_delay": no_delay, "quick_ack": quick}
+
+
+_NODELAY = _small("payload_bytes", no_delay=True, quick=False)
+_NODELAY_QUICK = _small("payload_bytes", no_delay=True, quick=True)
+
+NAGLE_NOTE = (
+    "Payloads here are of the log trial, and so is the part of each that left when an ACK arrived. The study's sender "
+    "kept messages whole: one of them, and as many as a segment holds, alternated. Linux cuts the stream at the "
+    "segment size, whatever the messages: full segments go at once, and only the rest, smaller than a segment, waits, "
+    "and only while another small one is not acknowledged (Minshall's variant of Nagle's algorithm: tcp_nagle_check "
+    "in net/ipv4/tcp_output.c). How much is left over depends on when the ACK comes: a receiver that has read "
+    "everything acknowledges at once (tcp_cleanup_rbuf in net/ipv4/tcp.c), the study's after up to 8 segments."
+)
+"""What Linux does otherwise than the study's Solaris, and where."""
+
+AUTOCORKING_NOTE = (
+    "Packets that hold several messages although Nagle's algorithm is off: while a packet of the connection waits in a "
+    "queue below TCP, Linux lets the next messages join one that is not full (net.ipv4.tcp_autocorking; "
+    "tcp_should_autocork in net/ipv4/tcp.c)."
+)
+
+COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
+    "rr-ack": (
+        Comparison(
+            "gbe_tcp_rr",
+            "Transactions a second, deferred ACK off and on",
+            "One way is half of a transaction's time.",
+            _rr(quick=True),
+            (
+                (Column("Payload (bytes)"), _study("payload_bytes")),
+                (_head("Off", STUDY), _study("deferred_ack_off")),
+                (_head("Off", HERE), _here(_rate, _four)),
+                (_head("On", STUDY), _study("deferred_ack_on")),
+                (_head("On", HERE), _Other(_rr(quick=False), _here(_rate, _four))),
+                (Column("One way here, off (µs)"), _here(_one_way, significant)),
+                (Column("One way here, on (µs)"), _Other(_rr(quick=False), _here(_one_way, significant))),
+            ),
+        ),
+    ),
+    "small-nagle": (
+        Comparison(
+            "gbe_small_packets_nagle",
+            "With Nagle's algorithm, ACKs deferred",
+            NAGLE_NOTE,
+            _small("message_bytes", no_delay=False, quick=False),
+            (
+                (Column("Message (bytes)"), _study("message_bytes")),
+                (
+                    _head("Payloads on the wire", STUDY, number=False),
+                    _study("on_wire_payload_bytes", text=lambda text: text.replace(";", ", ")),
+                ),
+                (_head("Payloads on the wire", HERE, number=False), _of_log("payloads")),
+                (_head("Waited for an ACK", HERE, number=False), _of_log("released")),
+                (_head("Packets/s", STUDY), _study("packets_per_s")),
+                (_head("Packets/s", HERE), _here(_packets, _four)),
+                (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
+            ),
+        ),
+        Comparison(
+            "gbe_small_packets_nodelay",
+            "Without Nagle's algorithm",
+            AUTOCORKING_NOTE,
+            _NODELAY,
+            (
+                (Column("Message (bytes)"), _study("payload_bytes")),
+                (_head("Packets/s, deferred", STUDY), _study("packets_per_s_deferred_ack_on")),
+                (_head("Packets/s, deferred", HERE), _here(_packets, _four)),
+                (_head("Rate, deferred", STUDY), _study("mbps_deferred_ack_on", unit=" Mbit/s")),
+                (_head("Rate, deferred", HERE), _here(_goodput, _mbps)),
+                (_head("Packets/s, not deferred", STUDY), _study("packets_per_s_deferred_ack_off")),
+                (_head("Packets/s, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_packets, _four))),
+                (_head("Rate, not deferred", STUDY), _study("mbps_deferred_ack_off", unit=" Mbit/s")),
+                (_head("Rate, not deferred", HERE), _Other(_NODELAY_QUICK, _here(_goodput, _mbps))),
+            ),
+        ),
+    ),
+    "packet-rate": (
+        Comparison(
+            "gbe_cpu_share",
+            "Where the sender's CPU time goes",
+            "User time here is its part of the busy time; the copy from user to kernel, which the study tells apart, "
+            "is in system time here.",
+            lambda row: {"write_size_bytes": int(row["payload_bytes"])},
+            (
+                (Column("Payload (bytes)"), _study("payload_bytes")),
+                (_head("User", STUDY), _study("user_percent", unit=" %")),
+                (_head("User", HERE), _here(_user_of_busy, percent)),
+                (_head("Copy", STUDY), _study("user_to_kernel_copy_percent", unit=" %")),
+                (_head("System", HERE), _here(_kind("system"), percent)),
+                (_head("Soft interrupts", HERE), _here(_kind("softirq"), percent)),
+                (_head("Packets/s", HERE), _here(_packets, _four)),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
+            ),
+        ),
+    ),
+    "connections": (
+        Comparison(
+            "uperf_transmit",
+            "Transmitting over many connections",
+            "The study's CPU time is of 16 cores together, ours of the sender's own CPUs.",
+            lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
+            (
+                (Column("Write (bytes)"), _study("write_bytes")),
+                (Column("Connections"), _study("connections")),
+                (_head("Rate", STUDY), _study("throughput_mbps", unit=" Mbit/s")),
+                (_head("Rate", HERE), _here(_goodput, _mbps)),
+                (_head("Cycles/KB", STUDY), _study("cycles_per_kbyte")),
+                (
+                    _head("Cycles/KB", HERE),
+                    _here(lambda cell: cell.cycles_per_kbyte.sender, lambda value: f"{value:,.0f}"),
+                ),
+                (_head("usr", STUDY), _study("usr", unit=" %")),
+                (_head("usr", HERE), _here(_kind("user"), percent)),
+                (_head("sys", STUDY), _study("sys", unit=" %")),
+                (_head("sys", HERE), _here(_kind("system"), percent)),
+                (_head("intr", STUDY), _study("intr", unit=" %")),
+                (_head("intr", HERE), _here(_kind("irq", "softirq"), percent)),
+                (_head("idle", STUDY), _study("idle", unit=" %")),
+                (_head("idle", HERE), _here(_kind("idle"), percent)),
+            ),
+        ),
+    ),
+}
+"""The tables of the studies by the shipped profile that asks the same."""

@@ -17,9 +17,9 @@ SPREAD = 1.15
 """How far two cells' medians may be off as a gain."""
 REST_SPREAD = 1.5
 """How much more the whole change may bring where a cell goes most of the way."""
-MOST_OF_THE_WAY = 0.5
+MIN_REACHED_RATIO = 0.5
 """From here on, in logarithms, from the level now to the one that the change asks for."""
-LEAST_STEP = 4
+MIN_STEP = 4
 """How many times as much a level is at least that stands for one which the kernel chooses."""
 TIMES = frozenset({"duration_s", "warmup_s", "cooldown_s", "interval_ms", "deadline_s"})
 """Factors that say how long is measured, not what."""
@@ -97,11 +97,11 @@ def _way(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
         return None
     step = log(then / now)
     if wanted == CHOSEN:
-        return 1 - 1 / then if step >= log(LEAST_STEP) else None
+        return 1 - 1 / then if step >= log(MIN_STEP) else None
     if not _is_number(wanted) or wanted == now:
         return None
     way = step / log(wanted / now)
-    return way if way >= MOST_OF_THE_WAY else None
+    return way if way >= MIN_REACHED_RATIO else None
 
 
 def _off(way: float) -> float:

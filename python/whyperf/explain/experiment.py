@@ -29,7 +29,7 @@ MAX_LOGGED_AFTER_RUN = 500_000
 """Segments, of both ends together, of a log that is looked at without being asked to; each takes about 400 bytes of
 memory. `whyperf explain` looks at any log."""
 
-MOST_PATTERNS = 16
+MAX_PATTERNS = 16
 """Connections whose segments are told; of many connections one is like the other."""
 
 
@@ -160,7 +160,7 @@ def _explained(
     logs = read_logs(trial)
     budgets = budgets_of(trial, logs)
     same = _on_one_machine(experiment) if one_machine is None else one_machine
-    connections = sorted({budget.connection for budget in budgets.budgets})[:MOST_PATTERNS]
+    connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as beside_facts:
         telling = beside_facts.submit(patterns_of, trial, logs, connections)

@@ -19,7 +19,7 @@ LONGEST_PERIOD = 64
 FEWEST_TURNS = 3
 """Of a stretch."""
 
-LEAST_RATIO = 0.05
+MIN_RATIO = 0.05
 """Part of the segments that a cycle must cover to be found."""
 
 ENOUGH_RATIO = 0.99
@@ -74,7 +74,7 @@ def find_repeats(runs: Runs) -> list[Repeat]:
     """
     before = np.append(0, np.cumsum(runs.repeats))
     segments = int(before[-1])
-    least = LEAST_RATIO * segments
+    least = MIN_RATIO * segments
     found = [repeat for repeat in _constant(runs) if repeat.segments_count >= least]
     keys = _mixed(runs.size.astype(np.uint64) << np.uint64(40) | runs.repeats.astype(np.uint64))
     pairs = np.cumsum(_mixed(keys[:-1] ^ (keys[1:] << np.uint64(1))), dtype=np.uint64)

@@ -37,7 +37,7 @@ LEAST_SHARE = 0.01
 #: Connections whose budget is told in the terminal; --json has all.
 MOST_BUDGETS = 4
 #: Phases of a pattern of which it is told who waits for whom.
-MOST_PHASES = 4
+MAX_PHASES = 4
 #: Anomalies of a sweep; --json has all.
 MOST_ANOMALIES = 12
 
@@ -226,7 +226,7 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
     for pattern in cell.patterns[:MOST_BUDGETS]:
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
-        for phase in pattern.phases[:MOST_PHASES]:
+        for phase in pattern.phases[:MAX_PHASES]:
             yield f"- {phase.waits}", "   "
 
 

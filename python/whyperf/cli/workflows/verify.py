@@ -16,7 +16,7 @@ from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verific
 from whyperf.explain.predicted import gain_text
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
-    MOST_WITH_LOOKS,
+    MAX_WITH_LOOKS,
     Looks,
     Obstacle,
     Verified,
@@ -65,8 +65,8 @@ def looks_asked(pairs: int, most: int | None) -> Looks:
         most = max(pairs, MOST_PAIRS)
     if most < pairs:
         raise UsageError(f"--most {most} is less than the {count(pairs, 'pair')} of --pairs; give as many or more")
-    if pairs < most and most > MOST_WITH_LOOKS:
-        limit = f"--most goes to {MOST_WITH_LOOKS} where pairs are judged on the way"
+    if pairs < most and most > MAX_WITH_LOOKS:
+        limit = f"--most goes to {MAX_WITH_LOOKS} where pairs are judged on the way"
         raise UsageError(f"{limit}; for {most} at once give --pairs {most}")
     return Looks(pairs, most)
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from whyperf.explain.anomalies.curves import Curve, spread_of
 
-LEAST = 0.1
-LEAST_LOG = float(np.log1p(LEAST))
+MIN_DIFFERENCE = 0.1
+MIN_LOG = float(np.log1p(MIN_DIFFERENCE))
 """By so much a rate must differ from what its neighbors foretell, and that in logarithms."""
 
-NEAR_LOG = LEAST_LOG / 2
+NEAR_LOG = MIN_LOG / 2
 """By so much at least it must differ from each of them, so that it is a peak or a drop and no bend."""
 
 REACH = 4
@@ -78,7 +78,7 @@ def _extremes(curve: Curve) -> Iterator[Candidate]:
             nearer, farther = sorted((float(signed[at] - signed[before]), float(signed[at] - signed[after])))
             off = (nearer + min(farther, 2 * nearer)) / 2
             ratio = float(np.exp(off if kind == "peak" else -off))
-            if abs(ratio - 1) < LEAST:
+            if abs(ratio - 1) < MIN_DIFFERENCE:
                 continue
             chance = _chance(curve, at, (before, after), ratio)
             yield Candidate(curve, at, "peak" if kind == "peak" else "drop", ratio, (before, after), chance)
@@ -93,7 +93,7 @@ def _falls(curve: Curve) -> Iterator[Candidate]:
         stays = bool((behind <= logs[at] + step / 2).all())
         # A peak is told as one: before a fall the curve was high for a while.
         was = ahead.size < 2 or bool(ahead[-2] >= logs[at] + step / 2)
-        if step >= LEAST_LOG and stays and was:
+        if step >= MIN_LOG and stays and was:
             ratio = float(np.exp(-step))
             yield Candidate(curve, at, "drop", ratio, (at - 1,), _chance(curve, at, (at - 1,), ratio))
 

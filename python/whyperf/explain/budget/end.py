@@ -16,7 +16,7 @@ from whyperf.explain.budget.chronographs import compared, is_buffer_counted, rea
 from whyperf.explain.budget.life import receiver_life, sender_life
 from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
-from whyperf.explain.budget.shares import MOST_LONGEST, budget_of_sums, longest_of, sums_of
+from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
 from whyperf.explain.budget.stream import Arrived
 from whyperf.explain.model import Budget, Chronograph, Spell
 from whyperf.explain.segment_log import LoggedConnection, SegmentLog
@@ -66,7 +66,7 @@ class Explained:
         self.spans.append(labeled(spans, evidence.host, evidence.role, connection))
         for state, spells in longest_of(spans, connection).items():
             both = sorted((*self.longest.get(state, ()), *spells), key=lambda one: one.from_ns - one.to_ns)
-            self.longest[state] = tuple(both[:MOST_LONGEST])
+            self.longest[state] = tuple(both[:MAX_LONGEST])
         self.budgets.append(
             budget_of_sums(
                 trial=evidence.trial,

@@ -7,7 +7,7 @@ import polars as pl
 
 from whyperf.explain.model import Budget, Chronograph, Spell, StateShare
 
-MOST_LONGEST = 3
+MAX_LONGEST = 3
 """Spans of a state that are told one by one."""
 
 
@@ -50,11 +50,11 @@ def longest_of(spans: pl.DataFrame, connection: int) -> dict[str, list[Spell]]:
     """The longest spans of each state on one connection, the longest first; of equal ones the earliest."""
     length = pl.col("end_ns") - pl.col("begin_ns")
     # Only what is as long as a state's third longest is put in order, of millions.
-    least = length >= length.top_k(MOST_LONGEST).min().over("state")
+    least = length >= length.top_k(MAX_LONGEST).min().over("state")
     found: dict[str, list[Spell]] = {}
     rows = spans.filter(least).sort(length, descending=True, maintain_order=True)
     for state, begin, end in rows.select("state", "begin_ns", "end_ns").iter_rows():
         spells = found.setdefault(state, [])
-        if len(spells) < MOST_LONGEST:
+        if len(spells) < MAX_LONGEST:
             spells.append(Spell(connection=connection, from_ns=begin, to_ns=end))
     return found

@@ -15,7 +15,7 @@ OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
 have in real logs; one in ten lies anywhere, for a host that was late makes the computed backlog wrong."""
 ONE_SIDED = 0.05
 """What lies beyond each end of an interval."""
-LEAST_BURST_RATIO = 0.5
+MIN_BURST_RATIO = 0.5
 """The chance that the segment after a lost one is lost, too, in bursts of two in the mean, the shortest called so
 (Gilbert, Bell System Technical Journal 1960, with 1 - r of it)."""
 _STEPS = 200
@@ -75,9 +75,9 @@ def burst_odds_log10(sizes: Sequence[int], weights: Sequence[float], lost_ratio:
         weights: how likely each is chance's.
         lost_ratio: the chance of a segment to be lost, if losses are independent.
     """
-    alone = min(max(lost_ratio, 1e-9), LEAST_BURST_RATIO)
+    alone = min(max(lost_ratio, 1e-9), MIN_BURST_RATIO)
     # A run goes on size - 1 times, and ends once.
-    on, off = np.log10(LEAST_BURST_RATIO / alone), np.log10((1 - LEAST_BURST_RATIO) / (1 - alone))
+    on, off = np.log10(MIN_BURST_RATIO / alone), np.log10((1 - MIN_BURST_RATIO) / (1 - alone))
     return float(sum(weight * ((size - 1) * on + off) for size, weight in zip(sizes, weights, strict=True)))
 
 

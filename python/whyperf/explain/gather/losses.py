@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-MOST_SEGMENTS = 1_000_000
+MAX_SEGMENTS = 1_000_000
 """Segments looked at; the rest of a longer log is left out."""
 
 
@@ -44,9 +44,9 @@ class Wire:
 
 def on_wire(data: pl.DataFrame) -> Wire:
     """Takes super-segments apart. `data` has time_ns, sequence, payload_bytes, wire_segments; at most "
-    "`MOST_SEGMENTS`."""
+    "`MAX_SEGMENTS`."""
     counts = data["wire_segments"].cast(pl.Int64).to_numpy().clip(1)
-    kept = int(np.searchsorted(np.cumsum(counts), MOST_SEGMENTS, side="right"))
+    kept = int(np.searchsorted(np.cumsum(counts), MAX_SEGMENTS, side="right"))
     counts = counts[:kept]
     time, sequence, payload = (
         data[name].cast(pl.Int64).to_numpy()[:kept] for name in ("time_ns", "sequence", "payload_bytes")

@@ -16,7 +16,7 @@ _BUSY = ("user_ns", "system_ns", "irq_ns", "softirq_ns")
 _WALL = (pl.col("end_mono_ns").cast(pl.Int64) - pl.col("start_mono_ns").cast(pl.Int64)).alias("wall_ns")
 _SPAN = ("phase", "start_mono_ns", "end_mono_ns")
 
-LEAST_TICKED_NS = 100_000_000
+MIN_TICKED_NS = 100_000_000
 """Ten ticks of the kernel's accounting: shorter times of CPUs say nothing."""
 
 
@@ -98,7 +98,7 @@ def _cpus(trial: FlowTrial, end: FlowEnd, threads: pl.DataFrame | None, softirqs
         rows.with_columns(busy.alias("busy_ns"), pl.col("steal_ns").cast(pl.Int64).fill_null(0))
         .group_by("cpu")
         .agg(pl.col("own").any(), pl.col("busy_ns", "steal_ns", "wall_ns").sum())
-        .filter(pl.col("wall_ns") >= LEAST_TICKED_NS)
+        .filter(pl.col("wall_ns") >= MIN_TICKED_NS)
         .with_columns((pl.col("busy_ns") / pl.col("wall_ns")).clip(0, 1).alias("ratio"))
     )
     if cpus.is_empty():

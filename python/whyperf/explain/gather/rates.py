@@ -9,13 +9,13 @@ import polars as pl
 
 from whyperf.explain.trial_facts import BottleneckRate
 
-LEAST_PAIRS = 50
+MIN_PAIRS = 50
 """Fewer say nothing of what is most frequent."""
 STEP_RATIO = 1.05
 """Width of the classes of rates that are counted."""
 NEAR_RATIO = 1.12
 """Rates up to this apart are alike: a host that wakes up some microseconds late spreads them so."""
-MOST_BPS = 400e9
+MAX_BPS = 400e9
 """No line is faster: segments that a host hands over together come at more."""
 HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps."""
@@ -28,21 +28,21 @@ def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
     sizes = arrived["payload_bytes"].cast(pl.Int64).to_numpy() + HEADERS_BYTES * counts
     spans = np.diff(time)
     kept = spans > 0
-    if int(kept.sum()) < LEAST_PAIRS:
+    if int(kept.sum()) < MIN_PAIRS:
         return BottleneckRate()
     every = sizes[1:][kept] * 8e9 / spans[kept]
     life = int(time[-1] - time[0])
     mean = float(sizes[1:].sum()) * 8e9 / max(1, life)
     # Pauses between bursts are no rate of a line: it carries more than what came in all, and no less than most pairs.
     rates = every[every > max(mean / NEAR_RATIO, float(np.quantile(every, 0.75)) / 2)]
-    if rates.size < LEAST_PAIRS / 4:
+    if rates.size < MIN_PAIRS / 4:
         return BottleneckRate()
     classes = np.floor(np.log(rates) / np.log(STEP_RATIO)).astype(np.int64)
     classes -= classes.min()
     smooth = np.convolve(np.bincount(classes), (1, 1, 1), mode="same")
     found = rates[np.abs(classes - int(smooth.argmax())) <= 1]
     line = float(np.median(found))
-    if line > MOST_BPS:
+    if line > MAX_BPS:
         return BottleneckRate()
     near = (every > line / NEAR_RATIO) & (every < line * NEAR_RATIO)
     return BottleneckRate(line, float(near.mean()), mean / line)

@@ -23,9 +23,9 @@ _TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wi
 
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 """Connections whose losses are told segment by segment: the ones that sent most."""
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 """Losses that are told one by one, with their place: the largest."""
 
 
@@ -112,7 +112,7 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
     rate = None if facts.bottleneck.bps is None else facts.bottleneck.bps / 8e9
     wires = {}
-    for connection in most["connection"].to_list()[:MOST_CONNECTIONS]:
+    for connection in most["connection"].to_list()[:MAX_CONNECTIONS]:
         one = pl.col("connection") == connection
         wires[connection] = (on_wire(data.filter(one)), on_wire(arrived.filter(one)))
     found = losses(wires, rate)
@@ -137,7 +137,7 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
             random_low=None if by_chance is None else by_chance.low,
             random_high=None if by_chance is None else by_chance.high,
             burst_likelihood_log10=burst_odds_log10(sizes, weights, lost_ratio) if runs else None,
-            examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MOST_EXAMPLES]),
+            examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MAX_EXAMPLES]),
         ),
     )
 
@@ -158,7 +158,7 @@ def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
         pl.when("comes").then(pl.col("payload_bytes")).backward_fill().over("connection").alias("released_bytes"),
     ).filter(pl.col("ack_reason").fill_null(value=False))
     waited, then = pl.col("time_ns") - pl.col("before_ns"), pl.col("after_ns") - pl.col("time_ns")
-    letting = turns.filter((waited >= LEAST_HELD_NS) & (then * 4 <= waited))
+    letting = turns.filter((waited >= MIN_HELD_NS) & (then * 4 <= waited))
     spans = rows.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
     life = int(spans["time_ns"].sum())
     if life <= 0:
@@ -167,7 +167,7 @@ def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
     return held, first(letting, pl.col("released_bytes").median())
 
 
-LEAST_HELD_NS = 5_000_000
+MIN_HELD_NS = 5_000_000
 """The delayed-ACK timer of Linux runs 40 ms at first, and 4 ms at least (TCP_DELACK_MIN, TCP_ATO_MIN)."""
 
 

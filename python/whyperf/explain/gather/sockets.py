@@ -23,10 +23,10 @@ UNLIMITED = 2**63
 """Pacing rates from here on mean none (~0UL in the kernel)."""
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
-_LEAST_RTT_NS = 1
+_MIN_RTT_NS = 1
 STEP_NS = 500_000_000
 """Some round trips of most paths: what fills a hole in the sequence is acknowledged all at once."""
-LEAST_STEPS = 10
+MIN_STEPS = 10
 
 
 def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
@@ -87,7 +87,7 @@ def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
     info = read_columns(trial, "tcp_info", sender.host, _INFO)
     if info is None or info.is_empty():
         return Sampled()
-    seen = info.filter(pl.col("rtt_ns") >= _LEAST_RTT_NS)
+    seen = info.filter(pl.col("rtt_ns") >= _MIN_RTT_NS)
     high, most = _delivered(trial, sender)
     flight = pl.col("unacked_segments").cast(pl.Int64) * pl.col("send_mss_bytes")
     too_little = (pl.col("not_sent_bytes") == 0) | pl.col("application_limited").cast(pl.Boolean).fill_null(value=False)
@@ -134,7 +134,7 @@ def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float |
     each = info.group_by(step.alias("step"), "connection").agg(acked.max()).sort("step")
     moved = each.select("step", pl.col("bytes_acked").diff().over("connection"))
     together = moved.drop_nulls().group_by("step").agg(pl.col("bytes_acked").sum() * 8e9 / STEP_NS)
-    if together.height < LEAST_STEPS:
+    if together.height < MIN_STEPS:
         return None, None
     return first(together, pl.col("bytes_acked").quantile(0.9)), first(together, pl.col("bytes_acked").max())
 

@@ -15,7 +15,7 @@ GAP_TURNS = 4
 GAP_RATIO = 0.1
 """Two stretches of one cycle are one if what lies between has at most so many turns, or this part of both together."""
 
-MOST_PHASES = 12
+MAX_PHASES = 12
 """A connection that changes more often goes back and forth: each of its cycles is told once."""
 
 
@@ -50,7 +50,7 @@ def find_stretches(runs: Runs) -> list[Stretch]:
         taken[repeat.runs()] = True
     spans.sort(key=lambda span: span[0])
     found = _joined(spans)
-    return found if len(found) <= MOST_PHASES else _by_cycle(spans)
+    return found if len(found) <= MAX_PHASES else _by_cycle(spans)
 
 
 def _joined(spans: list[tuple[int, int, int, Repeat]]) -> list[Stretch]:

@@ -12,13 +12,13 @@ from whyperf.explain.pattern.stretches import Stretch
 
 Ints = NDArray[np.int64]
 
-MOST_PLACES = 64
+MAX_PLACES = 64
 """Packets of a turn."""
 
 BURST_RATIO = 0.7
 """So many of the bursts between acknowledgments must be of one length to be the turn of a constant payload."""
 
-MOST_SPANS = 1000
+MAX_SPANS = 1000
 """Of a phase that is broken more often, these spans tell: the longest."""
 
 _LET_GO = (RELEASES.index("ack"), RELEASES.index("woken"))
@@ -47,8 +47,8 @@ class Turns:
 def turns_of(packets: Packets, stretch: Stretch) -> Turns:
     """The whole turns of a phase of packets; a constant payload's are what leaves between acknowledgments."""
     inner = stretch.inner
-    if len(inner) > MOST_SPANS:
-        inner = tuple(sorted(inner, key=lambda span: span[0] - span[1])[:MOST_SPANS])
+    if len(inner) > MAX_SPANS:
+        inner = tuple(sorted(inner, key=lambda span: span[0] - span[1])[:MAX_SPANS])
     if stretch.period == 1:
         return _bursts(packets, inner)
     first = packets.payload[inner[0][0] : inner[0][0] + stretch.period]
@@ -92,9 +92,9 @@ def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Turns:
     begins = np.flatnonzero(packets.follows_ack[rows])
     lengths = np.diff(begins)
     if lengths.size:
-        often = np.bincount(np.minimum(lengths, MOST_PLACES + 1))
+        often = np.bincount(np.minimum(lengths, MAX_PLACES + 1))
         length = int(often.argmax())
-        if 1 < length <= MOST_PLACES and often[length] >= BURST_RATIO * lengths.size:
+        if 1 < length <= MAX_PLACES and often[length] >= BURST_RATIO * lengths.size:
             starts = begins[:-1][lengths == length]
             made: Ints = rows[starts[:, None] + np.arange(length)]
             return Turns(made)
@@ -104,7 +104,7 @@ def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Turns:
 def places(packets: Packets, turns: Turns) -> list[TurnSegment]:
     """Each place of the turn by what most turns have there; equal neighbors are one place."""
     found: list[TurnSegment] = []
-    for place in range(min(turns.places, MOST_PLACES)):
+    for place in range(min(turns.places, MAX_PLACES)):
         own = turns.rows[:, place]
         made = _place(packets, own)
         last = found[-1] if found else None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from whyperf.explain.budget.shares import MOST_LONGEST
+from whyperf.explain.budget.shares import MAX_LONGEST
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules.gain import Gain
@@ -83,7 +83,7 @@ def state_evidence(end: HostFacts, role: str, *states: State) -> Evidence:
     ratio = end.ratio(*states)
     times = sum(end.spells.get(state.value, 0) for state in states)
     spells = [spell for state in states for spell in end.longest.get(state.value, ())]
-    spells = sorted(spells, key=lambda spell: spell.from_ns - spell.to_ns)[:MOST_LONGEST]
+    spells = sorted(spells, key=lambda spell: spell.from_ns - spell.to_ns)[:MAX_LONGEST]
     first = spells[0] if spells else None
     longest_ns = None if first is None else first.to_ns - first.from_ns
     values: dict[str, Value | None] = {

@@ -14,7 +14,7 @@ from whyperf.explain.verify.kept import (
     verification_of,
     with_verifications,
 )
-from whyperf.explain.verify.looks import MOST_WITH_LOOKS, Looks
+from whyperf.explain.verify.looks import MAX_WITH_LOOKS, Looks
 from whyperf.explain.verify.obstacles import (
     Obstacle,
     refuse_other_host,
@@ -26,7 +26,7 @@ from whyperf.explain.verify.pairs import pairs_of
 from whyperf.explain.verify.question import plan_of, question_of
 
 __all__ = [
-    "MOST_WITH_LOOKS",
+    "MAX_WITH_LOOKS",
     "Judged",
     "Looks",
     "Obstacle",

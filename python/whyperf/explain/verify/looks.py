@@ -30,7 +30,7 @@ FEWEST_PAIRS = 6
 #: Looks at a verification that goes on to its most.
 LOOKS = 4
 #: The most pairs with several looks: all signs of so many pairs are gone through.
-MOST_WITH_LOOKS = 20
+MAX_WITH_LOOKS = 20
 
 Floats = NDArray[np.float64]
 
@@ -107,8 +107,8 @@ def critical_ranks(taken: tuple[tuple[int, float], ...]) -> tuple[int | None, ..
     if len(taken) == 1:
         ((pairs, spend),) = taken
         return (_largest(_sums_of(pairs), spend),)
-    if taken[-1][0] > MOST_WITH_LOOKS:
-        raise ValueError(f"several looks go to {MOST_WITH_LOOKS} pairs, not {taken[-1][0]}")
+    if taken[-1][0] > MAX_WITH_LOOKS:
+        raise ValueError(f"several looks go to {MAX_WITH_LOOKS} pairs, not {taken[-1][0]}")
     spent, found = 0.0, []
     kept, pairs = np.ones(1), 0
     for until, spend in taken:

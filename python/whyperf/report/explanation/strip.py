@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from whyperf.analyze.text import octets, percent, seconds, significant
 from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
 
-MOST_PLACES = 16
+MAX_PLACES = 16
 """Places of a turn that are drawn."""
-MOST_PATTERNS = 4
+MAX_PATTERNS = 4
 """Connections whose pattern is drawn."""
 LEAST_WIDTH = 2.2
 MOST_WIDTH = 11.0
@@ -75,7 +75,7 @@ class Strip:
 def strips_of(patterns: Sequence[Pattern], budgets: Sequence[Budget]) -> list[Strip]:
     """The strips of a trial's first connections."""
     several = len(patterns) > 1
-    return [_strip(pattern, budgets, several=several) for pattern in patterns[:MOST_PATTERNS]]
+    return [_strip(pattern, budgets, several=several) for pattern in patterns[:MAX_PATTERNS]]
 
 
 def _strip(pattern: Pattern, budgets: Sequence[Budget], *, several: bool) -> Strip:
@@ -108,8 +108,8 @@ def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
         time=f"{seconds(phase.begin_ns)} to {seconds(phase.end_ns)}, {percent(phase.ratio)} of the connection",
         words=phase.words,
         changed_by=phase.changed_by,
-        places=tuple(_place(one, largest) for one in turn[:MOST_PLACES]),
-        more_places=max(0, len(turn) - MOST_PLACES),
+        places=tuple(_place(one, largest) for one in turn[:MAX_PLACES]),
+        more_places=max(0, len(turn) - MAX_PLACES),
         turns=turns,
         facts=tuple(_facts(phase)),
     )

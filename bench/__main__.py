@@ -1,4 +1,4 @@
-"""`make bench`: plan, run, summarize, tell."""
+"""`make bench`: plan, run, summarize, print."""
 
 import sys
 from datetime import datetime
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import machine, options, plan, subject, summary, tell
+from bench import machine, options, plan, printed, subject, summary
 from bench.namespaces import allowed_congestion_control, set_congestion_control
 from bench.sample import Sample, take
 from bench.tools import STARTS, ToolError
@@ -22,9 +22,9 @@ def main(arguments: list[str]) -> int:
     found = machine.describe()
     samples = measure(asked, setting, folder / "record")
     summaries = summary.summarize(samples, asked.seed)
-    (folder / "bench.json").write_text(tell.document(samples, summaries, setting, found, asked.seed))
-    (folder / "bench.md").write_text(tell.markdown(summaries, setting, found))
-    tell.print_table(summaries, Console(width=None if sys.stdout.isatty() else 160))
+    (folder / "bench.json").write_text(printed.document(samples, summaries, setting, found, asked.seed))
+    (folder / "bench.md").write_text(printed.markdown(summaries, setting, found))
+    printed.print_table(summaries, Console(width=None if sys.stdout.isatty() else 160))
     for doubt in summary.doubts(samples):
         print(f"doubt: {doubt}")
     print(

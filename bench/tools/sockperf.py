@@ -13,7 +13,7 @@ SENT = re.compile(r"Total of (\d+) messages sent in ([0-9.]+) sec")
 
 
 def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
-    """Starts it. A throughput test has Nagle on unless told otherwise, a ping-pong off."""
+    """Starts it. A throughput test has Nagle on unless the options differ, a ping-pong off."""
     cell = turn.cell
     where = ["--tcp", "-i", ends.far.address, "-p", str(PORT)]
     mode = ["ping-pong"] if cell.counts_transactions else ["throughput", "--tcp-avoid-nodelay"]

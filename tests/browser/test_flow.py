@@ -253,7 +253,7 @@ def test_a_page_without_its_folder_says_so(browser: Browser, made: dict[Where, M
         assert "must lie beside this page" in failure.inner_text()
 
 
-def test_a_point_tells_all_that_is_known(browser: Browser, made: dict[Where, Made]) -> None:
+def test_a_point_shows_all_that_is_known(browser: Browser, made: dict[Where, Made]) -> None:
     one = made["inside"].tracks[0]
     row = int(np.flatnonzero((one.reason_code >= 16) & (one.payload_bytes == 65160))[0])
     start, end = int(one.time_ns[row]) - 40_000, int(one.time_ns[row]) + 40_000
@@ -271,12 +271,12 @@ def test_a_point_tells_all_that_is_known(browser: Browser, made: dict[Where, Mad
         x, y = page.evaluate(place, [int(one.time_ns[row]), 65160])
         page.mouse.move(box["x"] + x - 2, box["y"] + y)
         page.mouse.move(box["x"] + x, box["y"] + y)
-        told = page.locator(".flow-tip").inner_text()
-        assert "sent again" in told
-        assert "65,160 bytes in 45 segments of 1,448" in told
-        assert CONTEXT_NAMES[int(one.context_code[row]) & 15] in told
-        assert RETRANSMISSION_NAMES[int(one.reason_code[row]) >> 4] in told
-        assert f"{int(one.unacked_bytes[row]):,} bytes" in told
+        tip = page.locator(".flow-tip").inner_text()
+        assert "sent again" in tip
+        assert "65,160 bytes in 45 segments of 1,448" in tip
+        assert CONTEXT_NAMES[int(one.context_code[row]) & 15] in tip
+        assert RETRANSMISSION_NAMES[int(one.reason_code[row]) >> 4] in tip
+        assert f"{int(one.unacked_bytes[row]):,} bytes" in tip
         assert seen.complaints == []
 
 

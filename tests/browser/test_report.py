@@ -98,7 +98,7 @@ def test_the_table_sorts_by_number_both_ways(browser: Browser, pages: dict[str, 
         assert head.evaluate(values) == sorted(ascending, reverse=True)
 
 
-def test_a_point_tells_its_cell(browser: Browser, pages: dict[str, Path]) -> None:
+def test_a_point_shows_its_cell(browser: Browser, pages: dict[str, Path]) -> None:
     place = """() => {
       const plot = Bokeh.documents[0].roots()[0];
       const frame = Bokeh.index.get_by_id(plot.id).frame;

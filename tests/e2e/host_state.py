@@ -18,7 +18,7 @@ MOVING = {"tcp_fastopen_key", "flush"}
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one of the same id by its start in ticks since boot."""
+    """A process, distinguished from a later one of the same id by its start in ticks since boot."""
 
     pid: int
     start_ticks: int

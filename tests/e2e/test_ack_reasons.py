@@ -234,10 +234,10 @@ def test_quick_acks_leave_at_once(tmp_path: Path) -> None:
             cooldown_s=0,
             mtu_bytes=1500,
         )
-        told = reasons(found.logs[1])
+        by_reason = reasons(found.logs[1])
         # TCP_QUICKACK has the kernel acknowledge on arrival, or in the read call, whichever comes first (tcp(7)).
-        at_once[quick_ack] = told.get("quick", 0) + told.get("read_call", 0)
-        share[quick_ack] = at_once[quick_ack] / sum(told.values())
+        at_once[quick_ack] = by_reason.get("quick", 0) + by_reason.get("read_call", 0)
+        share[quick_ack] = at_once[quick_ack] / sum(by_reason.values())
     # Of about 300 segments each. A reader that comes late acknowledges in the read call without it, too.
     assert at_once[False] * 1.2 < at_once[True]
     assert share[True] > max(0.5, share[False])

@@ -37,13 +37,13 @@ def test_a_host_is_calibrated(
     words = "calibrate grid.toml --out host.toml --html host.html --rounds 3 --generations 1 --json"
     code = main(words.split())
     assert code in {0, 3}
-    told = json.loads(capsys.readouterr().out)
-    assert [point["held_out"] for point in told["points"]].count(True) == 4
-    assert all(cost["low"] <= cost["best"] <= cost["high"] for cost in told["costs"])
+    printed = json.loads(capsys.readouterr().out)
+    assert [point["held_out"] for point in printed["points"]].count(True) == 4
+    assert all(cost["low"] <= cost["best"] <= cost["high"] for cost in printed["costs"])
     # A write call into the kernel and back: no host does it in 10 ns, and none needs 100 us.
-    assert 0.01 < told["steps"]["write_call_us"]["value"] < 100
+    assert 0.01 < printed["steps"]["write_call_us"]["value"] < 100
     host = read_host(Path("host.toml"))
-    assert len(host.sets) == told["members"]
+    assert len(host.sets) == printed["members"]
     assert list(host.levels["window_bytes"]) == [32_768, 262_144]
     asked = "simulate grid.toml --hosts host.toml --only write_size_bytes=8192 --json --what-if"
     assert main([*asked.split(), "window=64k"]) == 0

@@ -79,7 +79,7 @@ def test_a_full_send_buffer_blocks_the_writer(tmp_path: Path) -> None:
     assert blocked_ratio(calls_of(near)) > MOST
 
 
-def test_a_slow_writer_waits_outside_of_its_calls_and_its_reader_where_it_was_told_to(tmp_path: Path) -> None:
+def test_a_slow_writer_waits_outside_of_its_calls_and_its_reader_where_it_was_set_to(tmp_path: Path) -> None:
     for near, far in logs_of(tmp_path, write_rate_bps=RATE_BPS, write_size_bytes=8192, read_wait=["block", "poll"]):
         # Of most calls: on a busy host a few wait for what the other end has not got round to.
         writer, reader = (

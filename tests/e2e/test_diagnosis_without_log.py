@@ -35,10 +35,10 @@ def test_a_full_bottleneck_is_recognized(
     tmp_path: Path, control: str, connections: int, discipline: str, rate: str
 ) -> None:
     options = over_path(10, rate, congestion_control=control, connections=connections, path_discipline=discipline)
-    told = diagnosis(tmp_path, "full", *options, "-t", "3")
-    assert told.startswith("The path's bottleneck of "), told
+    line = diagnosis(tmp_path, "full", *options, "-t", "3")
+    assert line.startswith("The path's bottleneck of "), line
     # Its rate is right, headers included, within 2 %.
-    number, unit = re.search(r"bottleneck of ([0-9.]+) ([MG])bit/s", told).groups()  # type: ignore[union-attr]
+    number, unit = re.search(r"bottleneck of ([0-9.]+) ([MG])bit/s", line).groups()  # type: ignore[union-attr]
     assert float(number) * {"M": 1, "G": 1000}[unit] == pytest.approx(float(rate[:-1]), rel=0.02)
 
 
@@ -59,8 +59,8 @@ def test_a_full_bottleneck_is_recognized(
 def test_what_is_no_full_bottleneck_is_not_called_one(
     tmp_path: Path, name: str, factors: dict[str, object], expected: str
 ) -> None:
-    told = diagnosis(tmp_path, name, *over_path(20, "100M", congestion_control="reno", **factors), "-t", "3")
-    assert told.startswith(expected), told
+    line = diagnosis(tmp_path, name, *over_path(20, "100M", congestion_control="reno", **factors), "-t", "3")
+    assert line.startswith(expected), line
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_lost_datagrams_and_the_asked_rate_come_first(
     tmp_path: Path, asked: str, factors: dict[str, object], expected: str
 ) -> None:
     options = over_path(10, "50M", write_rate_bps=asked, **factors)
-    told = diagnosis(tmp_path, "datagrams", "udp-stream", *options, "-t", "2")
-    assert told.startswith(expected), told
+    line = diagnosis(tmp_path, "datagrams", "udp-stream", *options, "-t", "2")
+    assert line.startswith(expected), line
 
 
 @pytest.mark.slow
@@ -95,8 +95,8 @@ def test_a_full_bottleneck_is_recognized_in_nearly_all_of_72_runs(tmp_path: Path
     for discipline, connections, control, rtt_ms, rate in settings:
         setting = {"congestion_control": control, "connections": connections, "path_discipline": discipline}
         name = f"{discipline}-{connections}-{control}-{rtt_ms}-{rate}"
-        told = diagnosis(tmp_path, name, *over_path(rtt_ms, rate, **setting))
-        if not told.startswith("The path's bottleneck of "):
-            wrong[name] = told
-        assert not told.startswith("The path reorders"), told
+        line = diagnosis(tmp_path, name, *over_path(rtt_ms, rate, **setting))
+        if not line.startswith("The path's bottleneck of "):
+            wrong[name] = line
+        assert not line.startswith("The path reorders"), line
     assert len(wrong) <= (1 - MIN_RIGHT_RATIO) * len(settings), json.dumps(wrong, indent=1)

@@ -53,8 +53,8 @@ def test_a_run_goes_on_when_there_is_space(disk: Path, tmp_path: Path) -> None:
 
     full = run(disk, profile)
     assert full.status == 1
-    told = full.err.splitlines()[-1]
-    assert "no space left on device; free some space and run the same command again: it resumes" in told
+    error = full.err.splitlines()[-1]
+    assert "no space left on device; free some space and run the same command again: it resumes" in error
     results = disk / "results"
     assert partial_trials(results) == []
     before = finished_trials(results)

@@ -99,7 +99,7 @@ def test_the_sender_hears_of_the_marks_of_the_queue(tmp_path: Path) -> None:
         samples = record.table("tcp_info").filter(trial=trial, role="sender")
         last = samples.filter(pl.col("final")).row(0, named=True)
         assert last["ecn"] == is_marking
-        # A mark is told from the first acknowledgment that saw it until the sender says that it has slowed down.
+        # A mark is reported from the first acknowledgment that saw it until the sender says that it has slowed down.
         assert (last["delivered_marked_segments"] > 0) == is_marking
         assert (last["retransmitted_segments"] > 0) == (not is_marking)
         assert max(numbers(samples, "cwnd_segments")) > last["ssthresh_segments"]
@@ -123,7 +123,7 @@ def test_the_kernels_own_disciplines_are_a_path_too(tmp_path: Path) -> None:
         assert dropped > 0
         # A probe for a loss that was none may be dropped, too.
         assert abs(sum(numbers(last, "retransmitted_segments")) - dropped) <= 3
-        # Where the host let the counting begin late, that is told.
+        # Where the host let the counting start late, that is reported.
         if not any("counting begin late" in sentence for sentence in audit["unaudited"]):
             assert abs(data["arrived_packets"] - data["passed_packets"] - dropped) <= UNDER_WAY_PACKETS
         assert (rows["lateness_ns_max"].null_count() == rows.height) == by_netem

@@ -1,4 +1,4 @@
-"""Levels of evidence from the command line to the result: what is asked, recorded and told."""
+"""Levels of evidence from the command line to the result: what is requested, recorded and reported."""
 
 import json
 import shutil

@@ -74,7 +74,7 @@ def assert_tcp_agrees(log: Log) -> None:
 
 
 def assert_reasons(log: Log) -> None:
-    """Every pure ACK sent has a reason and nothing else has; contexts are told."""
+    """Every pure ACK sent has a reason and nothing else has; contexts are recorded."""
     segments = log.segments
     assert segments.filter(pl.col("ack_reason").is_not_null() != (IS_OUT & IS_PURE_ACK)).is_empty()
     data = segments.filter(IS_OUT, IS_DATA)

@@ -74,9 +74,9 @@ def test_what_a_full_log_loses_is_counted(tmp_path: Path) -> None:
     assert closing < CLOSE_SEGMENTS
     assert closing >= 0 or is_any_hidden()
 
-    told = completeness(open_trial(near.folder), "near")
-    assert told is not None
-    assert not told.complete
-    assert told.lost_events_count == lost
-    assert told.reason is not None
-    assert f"{sum(lost.values()):,} events of {evidence['logged_events_count']:,} were lost" in told.reason
+    lacking = completeness(open_trial(near.folder), "near")
+    assert lacking is not None
+    assert not lacking.complete
+    assert lacking.lost_events_count == lost
+    assert lacking.reason is not None
+    assert f"{sum(lost.values()):,} events of {evidence['logged_events_count']:,} were lost" in lacking.reason

@@ -58,7 +58,7 @@ def log_under_capture(folder: Path, **levels: Any) -> tuple[list[Logs], Captures
 
 
 def assert_same(logged: pl.DataFrame, captured: pl.DataFrame) -> None:
-    """The same segments in the same order; tells the first that differs."""
+    """The same segments in the same order; names the first that differs."""
     log, wire_rows = logged.select(COMPARED).rows(), captured.select(COMPARED).rows()
     for row, pair in enumerate(zip(log, wire_rows, strict=False)):
         assert pair[0] == pair[1], f"segment {row} of {COMPARED}"

@@ -1,4 +1,4 @@
-"""What the kernel itself says of the congestion controls of a run: all of them in one trial, told by ss(8)."""
+"""What the kernel itself says of the congestion controls of a run: all of them in one trial, printed by ss(8)."""
 
 import re
 import shutil
@@ -22,9 +22,9 @@ PATIENCE_S = 40.0
 
 def words_of_ss() -> set[str]:
     """What ss says of established connections over the loopback; a congestion control's name is a word of its own."""
-    told = subprocess.run(["ss", "-tinH", "state", "established"], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(["ss", "-tinH", "state", "established"], capture_output=True, text=True, check=True).stdout
     # A connection's line, and indented below it what its TCP knows.
-    found = re.findall(r"^(\S.*)\n\s+(.*)", told, flags=re.MULTILINE)
+    found = re.findall(r"^(\S.*)\n\s+(.*)", printed, flags=re.MULTILINE)
     return {word for line, known in found if line.count("127.0.0.1") == 2 for word in known.split()}
 
 

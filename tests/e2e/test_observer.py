@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("ours")
 
 
 class Watcher:
-    """Notes what it hears, and whether it was ever told two things at once."""
+    """Notes what it hears, and whether it was ever called twice at once."""
 
     def __init__(self) -> None:
         """Nothing heard yet."""
@@ -48,14 +48,14 @@ class Watcher:
         self._busy.release()
 
 
-def test_an_observer_is_told_in_order_and_never_twice_at_once(tmp_path: Path) -> None:
+def test_an_observer_hears_in_order_and_never_twice_at_once(tmp_path: Path) -> None:
     plan = plan_of(2, Kind.LOOPBACK, duration_s=0.3, warmup_s=0, cooldown_s=0, interval_ms=20)
     watcher = Watcher()
     with session(tmp_path / "results", plan) as (opened, experiment):
         run_plan(opened, experiment, watcher, lambda _: None)
     assert not watcher.crowded
-    told = [entry for entry in watcher.heard if entry[0] != "progress"]
-    assert told == [
+    calls = [entry for entry in watcher.heard if entry[0] != "progress"]
+    assert calls == [
         ("started", "001-c0001 0/2"),
         ("finished", "001-c0001 complete"),
         ("started", "002-c0001 1/2"),

@@ -1,4 +1,4 @@
-"""From question to result on a real testbed: what is planned is run, recorded and told."""
+"""From question to result on a real testbed: what is planned is run, recorded and reported."""
 
 import json
 import shutil
@@ -18,12 +18,12 @@ from whyperf.record import Experiment, read_table
 
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("ours")]
 
-Whyperf = Callable[..., "Told"]
+Whyperf = Callable[..., "Ended"]
 LOOPBACK = ("--testbed", "loopback", "--no-report")
 LEVELS: dict[str, Any] = {"window_bytes": [4096, 8192], "connections": [1, 2], "transfer_bytes": 200_000}
 
 
-class Told:
+class Ended:
     """How a command ended and what it said."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
@@ -42,10 +42,10 @@ def whyperf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(profile_text(3, **LEVELS))
 
-    def call(*words: object) -> Told:
+    def call(*words: object) -> Ended:
         status = main([str(word) for word in words])
         streams = capsys.readouterr()
-        return Told(status, streams.out, streams.err)
+        return Ended(status, streams.out, streams.err)
 
     return call
 
@@ -135,7 +135,7 @@ def test_two_parts_of_a_plan_are_two_experiments(whyperf: Whyperf, tmp_path: Pat
 
 
 def test_a_check_that_does_not_hold_is_exit_code_3(whyperf: Whyperf, tmp_path: Path) -> None:
-    """A transfer that cannot end before its deadline is cut, kept, told, and not measured again."""
+    """A transfer that cannot end before its deadline is cut, kept, reported, and not measured again."""
     slow = ("--set", "write_size_bytes=1", "--bytes", "1G", "--set", "deadline_s=0.3")
     done = whyperf("run", *LOOPBACK, *slow, "--out", "results", "--json")
     assert done.status == 3, done.err
@@ -150,7 +150,7 @@ def test_a_check_that_does_not_hold_is_exit_code_3(whyperf: Whyperf, tmp_path: P
     assert finished_trials(tmp_path / "results") == before
 
 
-def test_a_damaged_trial_is_told_and_measured_again(whyperf: Whyperf, tmp_path: Path) -> None:
+def test_a_damaged_trial_is_reported_and_measured_again(whyperf: Whyperf, tmp_path: Path) -> None:
     assert whyperf("run", "mine.toml", *LOOPBACK, "--out", "results").status == 0
     trials = tmp_path / "results" / "trials"
     (trials / "001-c0001" / "flows.near.parquet").write_bytes(b"PAR1")

@@ -40,7 +40,7 @@ def simulated(folder: Path, out: str, *more: str) -> Done:
     return whyperf("simulate", "flow.toml", "--hosts", HOSTS, "--out", out, "--json", *more, folder=folder)
 
 
-def test_several_connections_have_their_own_rows_and_are_told_of_as_those_of_a_live_run(folder: Path) -> None:
+def test_several_connections_have_their_own_rows_and_are_reported_as_those_of_a_live_run(folder: Path) -> None:
     profile = PROFILE.replace("write_size_bytes = [7168, 8192]", "connections = [1, 3]").replace(
         'read_size_bytes = "=write_size_bytes"', ""
     )

@@ -81,7 +81,7 @@ def test_a_run_survives_every_kill_of_ssh(far: FarHost, started: Start) -> None:
             assert controller.returncode == 1, said
             assert said.splitlines()[-1].startswith("whyperf: "), said
         if victim == "ssh":
-            # What was killed is told, not what ended with it.
+            # What was killed is named, not what ended with it.
             assert "agent was killed" not in said, said
         await_alone(far)
         assert before.items() <= finished_trials(far.results).items()

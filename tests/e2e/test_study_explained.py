@@ -74,9 +74,9 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> Found:
     (folder / "study.toml").write_text(PROFILE)
     done = whyperf("simulate", "study.toml", "--seed", "1", "--out", "result", folder=folder)
     assert done.status in {0, 3}, done.err
-    told = whyperf("explain", "result", "--json", folder=folder)
-    assert told.status in {0, 3}, told.err
-    found: Found = json.loads(told.out)
+    ended = whyperf("explain", "result", "--json", folder=folder)
+    assert ended.status in {0, 3}, ended.err
+    found: Found = json.loads(ended.out)
     plan = json.loads(Path(folder / "result" / "plan.json").read_bytes())
     factors = {cell["id"]: cell["factors"] for cell in plan["cells"]}
     logged = [cell for cell in found["cells"] if cell["patterns"]]
@@ -155,7 +155,7 @@ def test_the_drop_and_the_peak_of_the_8_kb_window_are_found_with_their_causes(ex
 
 def test_small_windows_peak_at_multiples_of_4096_with_the_dma_adapter(explained: Found) -> None:
     found = {(one["kind"], one["level"]) for one in explained["anomalies"] if one["sweep"] == "dma"}
-    # Behind 8192 the sweep ends, so that this peak is told as the fall behind it.
+    # Behind 8192 the sweep ends, so that this peak is reported as the fall behind it.
     assert {("peak", 4096), ("drop", 8704)} <= found
 
 
@@ -165,7 +165,7 @@ def test_windows_above_24_kb_bring_little_on_sparc2(explained: Found) -> None:
     assert [one for one in found if one["kind"] in {"peak", "drop"}] == []
 
 
-def test_what_loses_most_is_told_first(explained: Found) -> None:
+def test_what_loses_most_is_reported_first(explained: Found) -> None:
     lost = [one["lost_rate"] for one in explained["anomalies"] if one["lost_rate"] is not None]
     assert lost == sorted(lost, reverse=True)
     assert explained["anomalies"][0]["cause"] == "receiver_loss"

@@ -30,7 +30,7 @@ COUNT_BYTES = 8
 
 
 def measure_on_wire(folder: Path, **levels: Any) -> tuple[Record, pl.DataFrame]:
-    """Runs an experiment under capture at the far end; returns the record and the segments, told by trial."""
+    """Runs an experiment under capture on the far side; returns the record and the segments by trial."""
     folder.mkdir(exist_ok=True)
     plan = plan_of(transfer_bytes=TRANSFER_BYTES, **levels)
     capture_file = folder / "capture.pcap"
@@ -54,8 +54,8 @@ def of_trials(segments: pl.DataFrame, record: Record) -> pl.DataFrame:
     named = streams.join(near, left_on="from_port", right_on="near_port")
     named = named.join(far, left_on=["trial", "to_port"], right_on=["trial", "far_port"])
     assert len(named) == len(streams) == len(near)
-    told = segments.join(named.rename({"from_port": "near_port"}).drop("to_port"), on="stream")
-    return told.with_columns(
+    joined = segments.join(named.rename({"from_port": "near_port"}).drop("to_port"), on="stream")
+    return joined.with_columns(
         role=pl.when(pl.col("from_port") == pl.col("near_port")).then("near_role").otherwise("far_role")
     )
 

@@ -1,4 +1,4 @@
-"""Workloads on the real engine: what a profile writes is executed, counted alike at both ends, and told."""
+"""Workloads on the real engine: what a profile writes is executed, counted alike on both sides, and reported."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def totals(record: Record) -> dict[str, dict[str, int]]:
         pytest.param({"workload": "stream", "io_model": "epoll", "direction": "receive"}, id="stream, received"),
     ],
 )
-def test_a_shipped_workload_is_executed_and_told(tmp_path: Path, levels: dict[str, Any]) -> None:
+def test_a_shipped_workload_is_executed_and_reported(tmp_path: Path, levels: dict[str, Any]) -> None:
     record = short(tmp_path, **levels)
     assert record.only.status == "complete", record.only.reason
     both = totals(record)
@@ -99,7 +99,7 @@ def test_datagrams_and_their_answers_on_a_testbed_are_exact(tmp_path: Path, io_m
     assert near["sent_bytes"] == far["received_bytes"] == near["received_bytes"] == far["sent_bytes"]
 
 
-def test_an_open_loop_tells_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
+def test_an_open_loop_reports_its_schedule_and_counts_from_it(tmp_path: Path) -> None:
     record = short(tmp_path, workload="rr", connections=8, offered_rate_per_s=500, arrivals="constant")
     (cell,) = summarize(record.experiment).cells
     assert cell.transactions is not None
@@ -158,7 +158,7 @@ def test_an_open_loop_over_a_path_keeps_its_rate_with_enough_outstanding(tmp_pat
     assert ahead.per_s.median > 0.9 * 100
 
 
-def test_datagrams_are_told_as_the_receiver_counted_them(tmp_path: Path) -> None:
+def test_datagrams_are_reported_as_the_receiver_counted_them(tmp_path: Path) -> None:
     record = short(tmp_path, workload="udp-stream", connections=2, write_rate_bps=8_000_000, datagram_size_bytes=1000)
     assert record.only.status == "complete", record.only.reason
     rows = record.table("datagrams")

@@ -21,7 +21,7 @@ def ask(scratch: Path, is_fit: Callable[[Any], bool], **asked: Any) -> dict[str,
     """What `guest.py` found: `flow`, and `qdiscs` as tc prints them, by kind.
 
     A kernel in user mode gets no time while its host is busy, and then carries less than its bottleneck would. `is_fit`
-    tells by the flow whether it got enough; if not, it is asked again, and in the end the test is skipped.
+    shows by the flow whether it got enough; if not, it is asked again, and in the end the test is skipped.
     """
     for _ in range(ATTEMPTS):
         found = _answer(scratch, asked)

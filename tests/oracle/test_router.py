@@ -17,7 +17,7 @@ SECONDS = 20
 SETTLED_S = 4.0
 
 
-#: Longest time between two samples that does not tell of a stalled guest.
+#: Longest time between two samples that does not mean a stalled guest.
 LONGEST_GAP_S = 0.05
 
 

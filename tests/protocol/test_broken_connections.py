@@ -35,7 +35,7 @@ def test_a_sender_that_closes_early_is_answered_by_a_close(talk: StartTalk) -> N
         "ended": "failed",
         "reason": "receiving on connection 0: the sender closed early, after 1000 bytes",
     }
-    # A closed socket no longer tells its peer; the record does.
+    # A closed socket no longer shows its peer; the record does.
     assert pl.read_parquet(tables["flows"])["remote_address"].to_list() == [address]
 
 

@@ -153,7 +153,7 @@ def test_lost_preambles_and_welcomes_come_again(talk: StartTalk) -> None:
     assert sums(received)["received_count"] == COUNT
 
 
-def test_what_the_socket_drops_is_told(talk: StartTalk) -> None:
+def test_what_the_socket_drops_is_reported(talk: StartTalk) -> None:
     """A buffer of a few datagrams and no pause: the kernel's own count explains the loss."""
     far, near = talk().hello(), talk().hello()
     spec = datagrams(rate_bps=0, batch_count=32) | {"socket": {"receive_buffer_bytes": 2304}}

@@ -14,7 +14,7 @@ HELLO = message("hello", version="0.1.0")
 
 
 def refusal(talk: Talk, data: bytes) -> str:
-    """Sends bytes and the end of the pipe; returns the agent's one sentence, told in both ways."""
+    """Sends bytes and the end of the pipe; returns the agent's one sentence, printed and as a message."""
     talk.write(data)
     talk.close_input()
     status, said = talk.end()
@@ -54,7 +54,7 @@ def test_each_kind_of_garbage_is_named(talk: StartTalk, data: bytes, sentence: s
     assert sentence in refusal(talk(), data)
 
 
-def test_garbage_is_told_over_the_pipe_too(talk: StartTalk) -> None:
+def test_garbage_is_reported_over_the_pipe_too(talk: StartTalk) -> None:
     agent = talk().hello()
     agent.write(b"garbage")
     answered, reply = agent.read()

@@ -74,7 +74,7 @@ def test_wire_and_host_share_the_time_of_an_execution(talk: StartTalk, changes: 
     assert far.latencies("wire").is_empty()
 
 
-def test_where_the_time_passes_is_told_apart(talk: StartTalk) -> None:
+def test_where_the_time_passes_is_distinguished(talk: StartTalk) -> None:
     """The far end thinks before it answers; or the near one before it looks whether there is an answer."""
     delay = 5 * MS
     both_think = [write(10), think(delay, is_mirrored=True), read(10)]

@@ -41,7 +41,7 @@ def test_many_connections_open_over_several_ports(talk: StartTalk) -> None:
         assert agent.ask("abort")["reply"] == "done"
 
 
-def test_the_record_tells_how_long_opening_took(talk: StartTalk) -> None:
+def test_the_record_reports_how_long_opening_took(talk: StartTalk) -> None:
     for tables, end in zip(ran(*opened(talk, connections_count=20)), ("listen", "connect"), strict=True):
         flows = pl.read_parquet(tables["flows"])
         assert flows["connection"].to_list() == list(range(20))
@@ -57,9 +57,9 @@ def test_other_streams_are_exact(talk: StartTalk, transport: str) -> None:
         flows = pl.read_parquet(tables["flows"])
         assert flows["payload_bytes"].to_list() == [100_000] * 5
         assert flows["transport"].unique().to_list() == [transport]
-        # The kernel tells of a first subflow what it tells of TCP, and nothing of a Unix socket.
-        is_told = pl.read_parquet(tables["tcp_info"]).height > 0
-        assert is_told == (transport == "mptcp")
+        # The kernel reports the same for a first subflow as for TCP, and nothing for a Unix socket.
+        has_tcp_info = pl.read_parquet(tables["tcp_info"]).height > 0
+        assert has_tcp_info == (transport == "mptcp")
 
 
 def test_unix_sockets_leave_nothing_behind(talk: StartTalk) -> None:

@@ -98,7 +98,7 @@ def test_a_dscp_that_is_none_is_refused(talk: StartTalk) -> None:
 
 
 def ran(far: Talk, near: Talk) -> list[tuple[Body, dict[str, bytes]]]:
-    """What both ends tell of a load that is complete."""
+    """What both sides report of a load that is complete."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     ends = [agent.finish(identifier) for agent, identifier in started]
     assert [end["outcome"] for end, _ in ends] == [{"ended": "complete"}] * 2

@@ -219,7 +219,7 @@ def test_a_logins_limit_of_open_files_is_raised(talk: StartTalk) -> None:
 
 @pytest.mark.parametrize(("poor", "most"), [("near", 150), ("far", 150)])
 def test_too_many_connections_for_the_host_are_named(talk: StartTalk, poor: str, most: int) -> None:
-    """The limit is told before anything is opened: a socket each, and what watches the threads."""
+    """The limit is reported before anything is opened: a socket each, and what watches the threads."""
     with ThreadPoolExecutor(1) as unprivileged:
         victim = unprivileged.submit(_unprivileged, talk, most).result()
     sides = ("listen", "receiver") if poor == "far" else ("connect", "sender")

@@ -158,7 +158,7 @@ def test_the_port_closes_when_all_are_there(talk: StartTalk, sockets: ExitStack)
     pytest.fail("the port still listens")
 
 
-def test_a_near_end_that_never_comes_is_told_after_a_while(talk: StartTalk) -> None:
+def test_a_near_end_that_never_comes_is_reported_after_a_while(talk: StartTalk) -> None:
     """`abort` ends the wait at once, and the port with it."""
     far = talk().hello()
     port = far.ask("prepare", **trial())["port"]

@@ -145,7 +145,7 @@ def test_no_way_back_through_address_translation_is_a_sentence(talk: StartTalk) 
 
 
 def test_a_stranger_at_the_door_does_not_open_it(talk: StartTalk) -> None:
-    """Something that listens at the port told, but is not the near end of this trial."""
+    """Something that listens on the port of the order, but is not the near side of this trial."""
     far = talk().hello()
     load = workload(group(transaction(accept(), read(1), disconnect(), repeat=iterations(1)), connected=False))
     far_spec, _ = specs(load, {"by": "workload"})

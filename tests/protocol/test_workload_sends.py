@@ -50,7 +50,7 @@ def assert_exact(far: End, near: End, executions: int, sent: int, received: int)
 
 
 def copies(end: End) -> Body | None:
-    """What an end tells of sends without copying."""
+    """What a side reports of sends without copying."""
     return next((note for note in end.finished["notes"] if note["note"] == "zero_copy_copied"), None)
 
 

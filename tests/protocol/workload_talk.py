@@ -1,4 +1,4 @@
-"""Two agents that execute a workload over the loopback, and what they tell of it."""
+"""Two agents that execute a workload over the loopback, and what they report of it."""
 
 import io
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def phases(measure_ms: int, warmup_ms: int = 0, cooldown_ms: int = 0) -> Body:
 
 @dataclass
 class End:
-    """What one end told."""
+    """What one side reported."""
 
     finished: Body
     tables: dict[str, pl.DataFrame]
@@ -135,7 +135,7 @@ def prepare(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[Ta
 
 
 def finish(far: Talk, near: Talk, within_s: float = PATIENCE_S) -> tuple[End, End]:
-    """Lets both ends begin and reads what they tell: far, near."""
+    """Starts both sides and reads what they report: far, near."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     far_end, near_end = (end_of(*agent.finish(identifier, within_s)) for agent, identifier in started)
     return far_end, near_end

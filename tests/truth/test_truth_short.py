@@ -27,17 +27,17 @@ def test_causes_that_were_put_there_are_found(
     command = ["truth", "--short", *only, "--trials", "1", "--out", str(tmp_path / "truth"), "--json"]
     code = main(command)
     assert code in {0, 3}
-    told = json.loads(capsys.readouterr().out)
-    doses = [one for one in told["grades"] if one["part"] == "dose" and one["counts"]]
+    printed = json.loads(capsys.readouterr().out)
+    doses = [one for one in printed["grades"] if one["part"] == "dose" and one["counts"]]
     assert len(doses) >= least_doses
     missed = [(one["of"], one["told"]) for one in doses if one["rank"] != 1]
     assert len(missed) <= most_misses, missed
-    for one in told["grades"]:
+    for one in printed["grades"]:
         assert one["closed_ratio"] is not None, one
-    # The record is whole: told again, nothing is measured, and the grades are the same.
+    # The record is whole: in a second run nothing is measured, and the grades are the same.
     assert main(command) == code
     again = json.loads(capsys.readouterr().out)
-    assert [one["told"] for one in again["grades"]] == [one["told"] for one in told["grades"]]
+    assert [one["told"] for one in again["grades"]] == [one["told"] for one in printed["grades"]]
 
 
 def test_a_cause_that_there_is_not_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

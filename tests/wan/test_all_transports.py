@@ -29,7 +29,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
         timeout_s=3500,
     )
     found = json.loads(done.out)["cells"]
-    # A trial that the host could not carry in time is void, and says so; it is told, and shows nothing.
+    # A trial that the host could not carry in time is void, and says so; it is reported, and shows nothing.
     void = [cell["cell"] for cell in found if cell["transports"] is None]
     print("void:", void)
     return {

@@ -19,7 +19,7 @@ from whyperf.calibrate.steps import Steps
 
 @dataclass(frozen=True)
 class Calibration:
-    """Everything that was found: what is told and written."""
+    """Everything that was found: what is printed and written."""
 
     base: str
     measured_on: Mapping[str, Any]
@@ -38,7 +38,7 @@ def calibration_of(
     *,
     generations: int,
     seed: int,
-    told: Callable[[int, float], None] = lambda _generation, _loss: None,
+    on_generation: Callable[[int, float], None] = lambda _generation, _loss: None,
 ) -> Calibration:
     """Fits the costs of `base` to half of the points, and judges them by the other half.
 
@@ -48,7 +48,7 @@ def calibration_of(
         points: the grid.
         generations: how long the fit searches.
         seed: of the search, and of what is held out.
-        told: called after each generation with its number and the least loss so far.
+        on_generation: called after each generation with its number and the least loss so far.
 
     Raises:
         CalibrationError: nothing can be held out, or the model refuses the host.
@@ -60,7 +60,7 @@ def calibration_of(
         raise CalibrationError("the grid has one window or one write size only; half of its cells must be held out")
     with model() as simulator:
         ask = partial(_ask, simulator, profile(base, known))
-        done = fit(known, seen, ask, generations=generations, seed=seed, told=told)
+        done = fit(known, seen, ask, generations=generations, seed=seed, on_generation=on_generation)
         said = ask([(member.costs, point) for point in points for member in done.members])
     count = len(done.members)
     rates = [_rates(said[number * count : (number + 1) * count]) for number in range(len(points))]

@@ -1,7 +1,7 @@
 """The fit: costs within their bounds with which the model says what was measured, and an ensemble of near-best ones.
 
 Differential evolution (Storn and Price, Journal of Global Optimization 11, 1997) in the logarithms of the costs; every
-generation is one batch of questions to the model. Few directions of so many costs can be told apart from throughputs
+generation is one batch of questions to the model. Few directions of so many costs can be distinguished by throughputs
 alone, so no single best set is believed: what is said later is said by all of the ensemble.
 """
 
@@ -65,7 +65,7 @@ def fit(
     population: int = 32,
     members: int = MEMBERS,
     seed: int = 1,
-    told: Callable[[int, float], None] = lambda _generation, _loss: None,
+    on_generation: Callable[[int, float], None] = lambda _generation, _loss: None,
 ) -> Fit:
     """Finds costs of which the model says what `points` say.
 
@@ -77,7 +77,7 @@ def fit(
         population: sets of costs in a generation.
         members: sets that are kept.
         seed: of the search.
-        told: called after each generation with its number and the least loss so far.
+        on_generation: called after each generation with its number and the least loss so far.
     """
     from scipy import optimize, stats  # noqa: PLC0415 - takes a second to load
 
@@ -95,7 +95,7 @@ def fit(
             mine = answers[number * len(points) : (number + 1) * len(points)]
             result[number] = _loss(points, mine) + PRIOR_WEIGHT * float(np.mean(((one - middle) / (high - low)) ** 2))
             tried.append((one.copy(), float(result[number])))
-        told(generation, min(loss for _, loss in tried))
+        on_generation(generation, min(loss for _, loss in tried))
         generation += 1
         return result
 

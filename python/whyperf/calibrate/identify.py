@@ -1,7 +1,7 @@
-"""Which costs the measurements tell apart, and which they do not: read from the ensemble.
+"""Which costs the measurements determine, and which they do not: read from the ensemble.
 
-A cost that all near-best sets agree on is told by the data. One that goes from bound to bound is not; often another one
-goes the other way, and only their sum is known.
+A cost that all near-best sets agree on is determined by the data. One that goes from bound to bound is not; often
+another one goes in the opposite direction, and only their sum is known.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ import numpy as np
 from whyperf.calibrate.costs import Prior
 from whyperf.calibrate.fit import Fit
 
-#: A cost is told when the ensemble needs less than this part of the plausible range, in logarithms.
-TOLD_RATIO = 0.35
+#: A cost is determined when the ensemble needs less than this part of the plausible range, in logarithms.
+DETERMINED_RATIO = 0.35
 #: Two costs stand for each other from this correlation of their logarithms on.
 TRADED = -0.6
 
@@ -35,9 +35,9 @@ class Found:
     traded_with: tuple[str, ...]
 
     @property
-    def is_told(self) -> bool:
+    def is_determined(self) -> bool:
         """Whether the data say what it is."""
-        return self.used_ratio <= TOLD_RATIO
+        return self.used_ratio <= DETERMINED_RATIO
 
 
 def identify(priors: Sequence[Prior], fit: Fit) -> list[Found]:

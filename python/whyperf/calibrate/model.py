@@ -50,15 +50,15 @@ class Model:
             CalibrationError: the agent ended.
         QuestionError: the model refuses a question, with its reason.
         """
-        asked, told = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert told is not None
-        # Written beside: the pipes are smaller than what is asked and answered.
-        writer = Thread(target=_write, args=(asked, questions), daemon=True)
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert replies is not None
+        # Written beside: the pipes are smaller than what is requests and answered.
+        writer = Thread(target=_write, args=(requests, questions), daemon=True)
         writer.start()
         answers = []
         for _ in questions:
-            line = told.readline()
+            line = replies.readline()
             if not line:
                 raise CalibrationError("the agent that simulates has ended; is it of this version?")
             answers.append(_read(json.loads(line)))

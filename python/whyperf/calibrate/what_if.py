@@ -48,8 +48,8 @@ def ask_what_if(
     """
     unchanged = [cell for cell in cells if all(cell.get(name) == level for name, level in changes.items())]
     if len(unchanged) == len(cells):
-        told = ", ".join(f"{name}={level}" for name, level in changes.items())
-        raise QuestionError(f"--what-if: {told} is how it is already")
+        levels = ", ".join(f"{name}={level}" for name, level in changes.items())
+        raise QuestionError(f"--what-if: {levels} is how it is already")
     both = [(cell, {**cell, **changes}) for cell in cells]
     questions = [question(host.profile, costs, one) for pair in both for one in pair for costs in host.sets]
     answers = model.answers(questions)

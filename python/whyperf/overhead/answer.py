@@ -134,7 +134,7 @@ def _one_frame(protocol: Protocol, mtu: int, options: Options) -> int:
         try:
             fits = len(protocol.packets(middle, mtu, options)) == 1
         except OverheadError:
-            # No room at all is told; no room for so much is found by going on.
+            # No room at all is an answer; no room for so much is found by going on.
             if middle == 1:
                 raise
             fits = False

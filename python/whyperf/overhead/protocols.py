@@ -33,7 +33,7 @@ LLC2 = 4
 
 @dataclass(frozen=True)
 class Options:
-    """What a protocol may be told."""
+    """The options of a protocol."""
 
     ip_version: int = 4
     tcp_options_bytes: int = 12

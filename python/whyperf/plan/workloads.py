@@ -33,7 +33,7 @@ def with_workloads(profile: Profile, cells: Sequence[Cell]) -> tuple[tuple[Cell,
 
 def _planned(profile: Profile, cell: Cell) -> PlannedWorkload:
     factors = cell.factors
-    # A stream that is not plain is told operation by operation, so its direction chooses which one it is.
+    # A stream that is not plain is sent operation by operation, so its direction chooses which one it is.
     if factors["workload"] == STREAM and factors["direction"] == "receive":
         factors = factors | {"workload": STREAM_RECEIVE}
     workload = workload_of(factors, profile.workloads)

@@ -23,7 +23,7 @@ LACKING = {
 }
 #: What to set instead.
 INSTEAD = {("mptcp", "window_bytes"): "set receive_buffer_bytes and send_buffer_bytes instead"}
-#: Of whose sends the kernel tells by numbers.
+#: Transports whose sends the kernel numbers in its notifications.
 WITH_STAMPS = frozenset({"tcp", "udp"})
 #: Scopes that only the transport decides.
 OF_TRANSPORTS = frozenset({"tcp", "window", "control", "ip", "probe", "bytes"})

@@ -8,7 +8,7 @@ from typing import Any
 
 from whyperf.foreign import parse_json, read_bytes
 from whyperf.record.durable import write_file
-from whyperf.record.errors import told
+from whyperf.record.errors import as_record_error
 
 
 def state_folder() -> Path:
@@ -39,7 +39,7 @@ def keep_cost(hostname: str, kernel: str, cost: Mapping[str, Any]) -> Path:
         RecordError: it cannot be written.
     """
     file = costs_file()
-    with told("write", file):
+    with as_record_error("write", file):
         try:
             kept = parse_json(read_bytes(file, is_users=True))
         except (OSError, ValueError):

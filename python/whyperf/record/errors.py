@@ -26,7 +26,7 @@ ADVICE = {
 
 
 @contextmanager
-def told(action: str, path: Path) -> Iterator[None]:
+def as_record_error(action: str, path: Path) -> Iterator[None]:
     """Turns an OSError inside into a RecordError: `cannot write results/x/plan.json: no space …`."""
     try:
         yield

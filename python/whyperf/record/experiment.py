@@ -17,7 +17,7 @@ from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.profile import ProfileError
 from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
-from whyperf.record.errors import RecordError, failure, told
+from whyperf.record.errors import RecordError, as_record_error, failure
 from whyperf.record.lock import Lock
 from whyperf.record.manifest import INTERRUPTED, LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
@@ -82,22 +82,22 @@ class Experiment:
         fresh = not folder.exists()
         lock: Lock | None = None
         try:
-            with told("create", folder):
+            with as_record_error("create", folder):
                 # A result names hosts, addresses and users' commands: it is for who made it.
                 folder.mkdir(0o777 if _is_shared() else 0o700, parents=True, exist_ok=True)
             lock = Lock(folder)
             # Again under the lock: a second process may have come first.
             _refuse_other_content(folder, plan)
-            with told("create", folder):
+            with as_record_error("create", folder):
                 (folder / "trials").mkdir(folder_mode(folder), exist_ok=True)
-            with told("clean up", folder):
+            with as_record_error("clean up", folder):
                 remove_partial(folder)
                 remove_partial(folder / "trials")
             if (folder / "plan.json").exists():
                 # Of the same identifier, but perhaps from before there were levels of evidence.
                 plan = _read_plan(folder)
             else:
-                with told("write to", folder):
+                with as_record_error("write to", folder):
                     write_file(folder / _profile_name(profile_text), profile_text.encode())
                     write_seal(folder, _sealed(plan), profile_text)
                     write_file(folder / "plan.json", plan.to_json().encode())
@@ -134,7 +134,7 @@ class Experiment:
     def profile_text(self) -> str:
         """The profile as it was asked."""
         path = kept_profile(self.folder)
-        with told("read", path):
+        with as_record_error("read", path):
             return read_text(path)
 
     @property
@@ -203,7 +203,7 @@ class Experiment:
         damaged: list[Damaged] = []
         if not (self.folder / "trials").exists():
             raise RecordError(f"{self.folder} has no folder trials; copy the result whole, or run the experiment again")
-        with told("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
+        with as_record_error("read", self.folder / "trials"), os.scandir(self.folder / "trials") as entries:
             names = sorted(entry.name for entry in entries if TRIAL_NAME.fullmatch(entry.name))
         for name in names:
             found = _read_trial(self.folder / "trials" / name)
@@ -249,7 +249,7 @@ class Experiment:
     def discard_if_empty(self) -> bool:
         """Removes the folder when this process made it and no trial was recorded; says whether it did."""
         trials = self.folder / "trials"
-        with told("remove", self.folder):
+        with as_record_error("remove", self.folder):
             # Somebody may have moved it away.
             if not self._fresh or not trials.exists() or any(trials.iterdir()):
                 return False
@@ -287,7 +287,7 @@ class Experiment:
         (self.folder / "trials" / trial).rename(aside / f"{trial}-{number}")
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        with told("write", path):
+        with as_record_error("write", path):
             path.parent.mkdir(folder_mode(self.folder), exist_ok=True)
             write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -331,7 +331,7 @@ def _remove_empty(folder: Path, *, with_lock: bool) -> None:
 
 def _refuse_other_content(folder: Path, plan: Plan) -> None:
     """Refuses a folder that is not this plan's, so that results never mix."""
-    with told("read", folder):
+    with as_record_error("read", folder):
         if not folder.exists():
             return
         if (folder / "plan.json").exists():
@@ -394,7 +394,7 @@ def _named_folder(folder: Path) -> Path:
 def _refuse_links(folder: Path) -> None:
     """Refuses folders of an experiment that are links: what is written there would come to lie elsewhere."""
     for name in FOLDERS:
-        with told("use", folder / name):
+        with as_record_error("use", folder / name):
             refuse_link(folder / name)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from whyperf.record.durable import file_mode
-from whyperf.record.errors import RecordError, told
+from whyperf.record.errors import RecordError, as_record_error
 
 NAME = ".lock"
 
@@ -35,7 +35,7 @@ class Lock:
         """Takes the lock; RecordError naming the process that has it."""
         path = folder / NAME
         self._descriptor = -1
-        with told("lock", path):
+        with as_record_error("lock", path):
             self._descriptor = _open(path)
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from whyperf.foreign import MAX_LARGE_DOCUMENT_BYTES, parse_json, read_bytes, refuse_link
 from whyperf.record.durable import file_mode, folder_mode, remove, sync
-from whyperf.record.errors import failure, told
+from whyperf.record.errors import as_record_error, failure
 from whyperf.record.manifest import Damaged, Manifest
 
 PACK_NAME = re.compile(r"pack-\d{5,}")
@@ -35,7 +35,7 @@ class PackWriter:
         """Starts an empty one; tables are written into `folder` by whoever has them."""
         self.folder = partial
         self._final = final
-        with told("create", partial):
+        with as_record_error("create", partial):
             remove(partial)
             partial.mkdir(folder_mode(partial.parent))
 
@@ -73,7 +73,7 @@ class PackWriter:
 
 def packs(trials: Path) -> list[Path]:
     """The packs among an experiment's trials, in order."""
-    with told("read", trials):
+    with as_record_error("read", trials):
         return sorted(path for path in trials.iterdir() if PACK_NAME.fullmatch(path.name))
 
 
@@ -84,7 +84,7 @@ def next_pack(trials: Path) -> str:
 
 
 def read_pack(folder: Path) -> Iterator[Manifest | Damaged]:
-    """The manifests of a pack; one that is not whole is told once."""
+    """The manifests of a pack; one that is not whole is reported once."""
     try:
         refuse_link(folder)
         sizes = parse_json(read_bytes(folder / SIZES))

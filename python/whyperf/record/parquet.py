@@ -65,7 +65,7 @@ def allowed_bytes(size: int) -> int:
 
 
 class _Key:
-    """An open file, known again by what tells it from others: a table is read several times."""
+    """An open file, recognized by what differs between files: a table is read several times."""
 
     def __init__(self, descriptor: int, identity: tuple[int, int, int, int]) -> None:
         self.descriptor, self.identity = descriptor, identity

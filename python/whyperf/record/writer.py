@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Self
 from pydantic import ValidationError
 
 from whyperf.record.durable import file_mode, folder_mode, remove, sync
-from whyperf.record.errors import RecordError, failure, told
+from whyperf.record.errors import RecordError, as_record_error, failure
 from whyperf.record.manifest import Manifest
 
 #: Names come from an agent on another host and become file names.
@@ -71,7 +71,7 @@ class TrialWriter:
         self._final = final
         self._clear_final = clear_final
         self._open: list[BinaryIO] = []
-        with told("create", partial):
+        with as_record_error("create", partial):
             remove(partial)
             partial.mkdir(folder_mode(partial.parent))
 

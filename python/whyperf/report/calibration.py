@@ -10,8 +10,8 @@ from markupsafe import Markup
 from whyperf import __version__
 from whyperf.analyze.text import octets, significant
 from whyperf.calibrate import Calibration, Judged
+from whyperf.calibrate.sentences import determined_by_data, point_row, verdict_lines
 from whyperf.calibrate.steps import QUANTITIES
-from whyperf.calibrate.words import point_row, told_by_data, told_verdict
 from whyperf.report.assets import asset, bokeh_script, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS
@@ -30,7 +30,7 @@ def page(calibration: Calibration) -> str:
         f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())
     }
     script, divs = components(charts)
-    verdict = told_verdict(calibration)
+    verdict = verdict_lines(calibration)
     facts = calibration.measured_on
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["together"] = together
@@ -52,7 +52,7 @@ def page(calibration: Calibration) -> str:
                 f"{significant(one.prior.low)} to {significant(one.prior.high)}",
                 significant(one.best),
                 f"{significant(one.low)} to {significant(one.high)}",
-                told_by_data(one),
+                determined_by_data(one),
             )
             for one in calibration.found
         ],

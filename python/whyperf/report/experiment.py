@@ -12,7 +12,7 @@ from whyperf.analyze.transports.summary import trial_indicators
 from whyperf.analyze.trials import measure_trials
 from whyperf.record import Experiment
 from whyperf.record.durable import write_file
-from whyperf.record.errors import told
+from whyperf.record.errors import as_record_error
 from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.columns import Standing
 from whyperf.report.charts.latency import Histograms
@@ -56,7 +56,7 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
     found = Found(dict(experiment.hosts()), testbed, flow, str(experiment.folder), carried, why)
     page = render(experiment.plan, summary, found, sections, board)
     path = experiment.folder / "report.html"
-    with told("write", path):
+    with as_record_error("write", path):
         write_file(path, page.encode())
     return path
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from whyperf import __version__
 from whyperf.analyze.text import bit_rate, percent
 from whyperf.overhead import Overhead
-from whyperf.overhead.words import headline, layer_rows, shown_point, told
+from whyperf.overhead.sentences import headline, layer_rows, setting, shown_point
 from whyperf.report.assets import asset, bokeh_script, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS, FAINT
@@ -29,7 +29,7 @@ def page(answer: Overhead) -> str:
         version=__version__,
         title=f"{answer.protocol.name} on {answer.link.name}",
         headline=headline(answer),
-        told=told(answer),
+        told=setting(answer),
         keys=[("User level", _USER), ("Adapter level", _ADAPTER), ("Line", FAINT)],
         div=div,
         shown={

@@ -14,7 +14,7 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
     """By end: the expressions it had, the users' profiles among them whole, and each host's rules and numbers.
 
     `parameters` has by expression the host's `system` and `values`, each with `value` and `source`, as its profile has
-    them: what a cell's factors change of it is told by the factors. `lines` are the rates in bit/s of the lines that
+    them: what a cell's factors change of it is in the factors. `lines` are the rates in bit/s of the lines that
     cells may have.
 
     Raises:
@@ -39,7 +39,7 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
 
 
 def _lines(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, int]:
-    """Those that hosts have or cells ask for by a name that tells a rate; between two namespaces there is no line."""
+    """Rates of links that hosts have, or that a cell names with its rate; none between two namespaces."""
     rates = {link.name: link.rate_bps for link in LINKS}
     asked = {str(cell.factors.get("link", "default")) for cell in plan.cells}
     own = {str(one["values"]["link"]["value"]) for one in parameters.values() if "link" in one["values"]}

@@ -109,7 +109,7 @@ def simulate_plan(experiment: Experiment, observer: Observer, known: Known, miss
 def _watched(
     answers: Iterator[Answer], wanted: Sequence[PlannedTrial], observer: Observer, done: int, plan: Plan
 ) -> Iterator[Answer]:
-    """Tells the observer of each answer as it comes."""
+    """Reports each answer to the observer as it comes."""
     for number, (planned, answer) in enumerate(zip(wanted, answers, strict=True)):
         observer.on_trial_started(planned.id, planned.cell, done + number, plan.trials_count)
         status = "complete" if answer["end"] == "complete" else answer["end"]

@@ -255,7 +255,7 @@ def _tcp_info(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
 
 
 def _transport_info(trial: Trial, host: str, role: str, base: int) -> pl.DataFrame:
-    """What the kernel would have told of segments, told of a library's packets."""
+    """What the kernel would have reported for segments, as reported for a library's packets."""
     again = pl.col("retransmitted_segments").cast(U64)
     is_silent = trial.library == "quic"
     return _tcp_info(trial, host, role, base).select(

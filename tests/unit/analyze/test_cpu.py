@@ -165,8 +165,8 @@ def test_a_cell_of_short_trials_is_warned_about() -> None:
     assert "cpu_ticks" in {warning.code for warning in result.warnings}
 
 
-def test_other_work_on_the_measured_cpus_is_told() -> None:
+def test_other_work_on_the_measured_cpus_is_reported() -> None:
     busy = {"sender": 0.9, "receiver": 0.6}
-    told = [warning.code for warning in cell(made.Trial(busy=busy, load_share=0.3)).warnings]
-    assert "other_load" in told
+    codes = [warning.code for warning in cell(made.Trial(busy=busy, load_share=0.3)).warnings]
+    assert "other_load" in codes
     assert "other_load" not in [warning.code for warning in cell(made.Trial(busy=busy)).warnings]

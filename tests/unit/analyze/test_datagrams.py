@@ -45,7 +45,7 @@ def rows(trial: made.Trial, lost: float, connections: int = 1, drops: int = 0) -
     return keyed(trial, pl.DataFrame(found, schema=SCHEMA, orient="row"))
 
 
-def told(*trials: tuple[made.Trial, pl.DataFrame]) -> Summary:
+def summarized(*trials: tuple[made.Trial, pl.DataFrame]) -> Summary:
     frame = pl.concat([rows for _, rows in trials])
     return summarize_inputs(assembled([trial for trial, _ in trials], {"datagrams": frame}, {"c0001": UDP}))
 
@@ -58,7 +58,7 @@ def only(summary: Summary) -> tuple[CellResult, Datagrams]:
 
 def test_loss_is_what_is_missing_below_the_highest_number_in_the_measurement() -> None:
     trial = made.Trial()
-    cell, datagrams = only(told((trial, rows(trial, lost=0.1))))
+    cell, datagrams = only(summarized((trial, rows(trial, lost=0.1))))
     assert cell.metric == "datagrams"
     assert datagrams.lost_ratio == pytest.approx(0.1)
     assert (datagrams.received_count, datagrams.lost_count) == (9000, 1000)
@@ -70,16 +70,16 @@ def test_loss_is_what_is_missing_below_the_highest_number_in_the_measurement() -
 
 def test_flows_and_trials_add_up() -> None:
     one, other = made.Trial(), made.Trial(block=2)
-    _, datagrams = only(told((one, rows(one, 0.0, connections=2)), (other, rows(other, 0.2, connections=2))))
+    _, datagrams = only(summarized((one, rows(one, 0.0, connections=2)), (other, rows(other, 0.2, connections=2))))
     assert datagrams.lost_count == 4000
     assert datagrams.lost_ratio == pytest.approx(0.1)
     assert datagrams.received_per_s.median == pytest.approx(1800)
     assert datagrams.jitter_ns_max == 5100
 
 
-def test_what_the_receiving_socket_dropped_is_told() -> None:
+def test_what_the_receiving_socket_dropped_is_reported() -> None:
     trial = made.Trial()
-    summary = told((trial, rows(trial, 0.0, drops=7)))
+    summary = summarized((trial, rows(trial, 0.0, drops=7)))
     # All of the drops were counted before the measurement.
     assert only(summary)[1].kernel_drops_count == 0
     frame = rows(trial, 0.0, drops=7).with_columns(
@@ -88,6 +88,6 @@ def test_what_the_receiving_socket_dropped_is_told() -> None:
         .otherwise(pl.col("kernel_drops_count"))
         .alias("kernel_drops_count")
     )
-    summary = told((trial, frame.with_columns(pl.col("kernel_drops_count").cast(U32))))
+    summary = summarized((trial, frame.with_columns(pl.col("kernel_drops_count").cast(U32))))
     assert only(summary)[1].kernel_drops_count == 4
     assert "receiver_dropped" in {warning.code for warning in summary.warnings}

@@ -1,4 +1,4 @@
-"""What the evidence of an experiment is worth, and what is told of it."""
+"""What the evidence of an experiment is worth, and what is reported of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -64,7 +64,7 @@ def test_nothing_is_known_of_trials_that_failed() -> None:
     assert summarize_evidence(evidence_rows([])) is None
 
 
-def test_less_than_asked_is_told_with_the_end_and_the_reason() -> None:
+def test_less_than_asked_is_reported_with_the_end_and_the_reason() -> None:
     refused = manifest("001-c0001", far={"got": "user", "reason": "loading BPF programs is not permitted"})
     assert experiment_texts(refused) == {
         "less_evidence": "The evidence level of the far side is user, not counters: loading BPF programs is not "
@@ -79,7 +79,7 @@ def test_missing_hooks_are_named_with_what_they_give() -> None:
     }
 
 
-def test_trials_watched_at_different_levels_are_told() -> None:
+def test_trials_watched_at_different_levels_are_reported() -> None:
     refused = manifest("002-c0001", near={"got": "user", "reason": "run as root"})
     texts = experiment_texts(manifest("001-c0001"), manifest("003-c0001"), refused, manifest("log01-c0001"))
     assert texts["mixed_evidence"] == (
@@ -87,7 +87,7 @@ def test_trials_watched_at_different_levels_are_told() -> None:
     )
 
 
-def test_counters_that_are_not_whole_are_told() -> None:
+def test_counters_that_are_not_whole_are_reported() -> None:
     texts = cell_texts(manifest("001-c0001", far={"missed_runs_count": 2}))
     assert texts == {
         "counters_incomplete": "The kernel's counts of the far side in 001-c0001 are not complete: 2 runs of "
@@ -114,7 +114,7 @@ LOSSES = {"logged_events_count": 9000, "lost_events_count": [{"cpu": 1, "count":
         ({"got": "user", "reason": "run as root"}, "no_log", "its evidence level is user: run as root."),
     ],
 )
-def test_a_log_that_is_not_complete_is_told_and_never_passes(report: dict[str, Any], code: str, says: str) -> None:
+def test_a_log_that_is_not_complete_is_reported_and_never_passes(report: dict[str, Any], code: str, says: str) -> None:
     broken = manifest("log02-c0001", near=report)
     (text,) = cell_texts(manifest("log01-c0001"), broken).values()
     assert list(cell_texts(broken)) == [code]
@@ -123,7 +123,7 @@ def test_a_log_that_is_not_complete_is_told_and_never_passes(report: dict[str, A
     assert summary_of(manifest("log01-c0001"), broken).incomplete_logs == ["log02-c0001"]
 
 
-def test_a_log_trial_that_failed_is_told_even_if_it_never_had_two_ends() -> None:
+def test_a_log_trial_that_failed_is_reported_even_if_it_never_had_two_ends() -> None:
     failed = manifest("log01-c0001") | {"status": "failed", "reason": "the connection was reset."}
     says = "1 log trial failed; goodput is not affected. First reason: the connection was reset."
     assert cell_texts(failed) == {"failed_logs": says}
@@ -141,8 +141,8 @@ def test_log_trials_change_no_figure(status: str) -> None:
     log = manifest("log01-c0001") | {"status": status, "reason": "it fell"}
     without, with_log = summary_with().cells[0], summary_with(log).cells[0]
     assert with_log.model_copy(update={"warnings": without.warnings}) == without
-    told = {doubt.code for doubt in with_log.warnings} - {doubt.code for doubt in without.warnings}
-    assert told == ({"failed_logs"} if status == "failed" else set())
+    added = {doubt.code for doubt in with_log.warnings} - {doubt.code for doubt in without.warnings}
+    assert added == ({"failed_logs"} if status == "failed" else set())
 
 
 def test_log_trials_that_did_not_complete_are_listed() -> None:

@@ -47,7 +47,7 @@ def test_one_slow_transaction_of_a_hundred_thousand_is_above_the_last_percentile
     assert values["p99_999_ns"] == 50_000_000
 
 
-def test_of_values_that_are_not_told_apart_the_largest_counts() -> None:
+def test_of_values_that_are_not_distinguished_the_largest_counts() -> None:
     values = found(
         (1000, 1007, 100),
     )
@@ -102,10 +102,10 @@ def test_trials_and_groups_are_merged_by_adding_counts() -> None:
 
 def test_the_intended_begin_comes_before_the_begin() -> None:
     rows = (("service", 10, 10, 5), ("intended", 70, 70, 5), ("wire", 4, 4, 5), ("connect", 2, 2, 5))
-    told = transactions(Exchange(workload=OPEN, latencies=rows))
-    assert told.latency is not None
-    assert (told.latency.kind, told.latency.p50_ns) == ("intended", 70)
-    assert told.wire is not None
-    assert told.wire.p50_ns == 4
-    assert told.connect is not None
-    assert told.connects_per_s == pytest.approx(0.5)
+    result = transactions(Exchange(workload=OPEN, latencies=rows))
+    assert result.latency is not None
+    assert (result.latency.kind, result.latency.p50_ns) == ("intended", 70)
+    assert result.wire is not None
+    assert result.wire.p50_ns == 4
+    assert result.connect is not None
+    assert result.connects_per_s == pytest.approx(0.5)

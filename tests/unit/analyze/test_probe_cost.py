@@ -48,7 +48,7 @@ def test_a_cost_not_known_says_how_to_know_it() -> None:
     assert "whyperf doctor --probe-cost" in cost_text(empty, ["counters"])
 
 
-def test_a_known_cost_is_told_for_the_levels_in_use() -> None:
+def test_a_known_cost_is_reported_for_the_levels_in_use() -> None:
     cost = ProbeCost(
         hostname="h",
         kernel="k",

@@ -18,7 +18,7 @@ def test_a_folder_without_trials(tmp_path: Path) -> None:
     assert [cell.trials for cell in summarize(Experiment.open(folder)).cells] == [0]
 
 
-def test_a_damaged_table_is_told_and_its_trial_left_out(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_and_its_trial_left_out(tmp_path: Path) -> None:
     trials = made.blocks_of(made.Trial(), [1e9, 2e9, 3e9])
     folder = made.write(tmp_path / "damaged", trials)
     (folder / "trials" / "002-c0001" / "intervals.far.parquet").write_bytes(b"PAR1 and nothing more")

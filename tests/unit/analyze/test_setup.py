@@ -31,7 +31,7 @@ def test_from_the_first_call_to_the_last_greeting() -> None:
     assert (setup.connections, setup.seconds, setup.per_s) == pytest.approx((100, 0.02, 5_000), rel=1e-6)
 
 
-def test_many_connections_are_told_in_a_line_and_few_are_not() -> None:
+def test_many_connections_are_reported_in_a_line_and_few_are_not() -> None:
     assert "Set-up          100 connections in 20.0 ms (5,000/s)" in single_lines(cell(100, 20.0))
     assert not any(line.startswith("Set-up") for line in single_lines(cell(99, 20.0)))
 

@@ -41,7 +41,7 @@ def test_at_most_half_is_cut() -> None:
 
 @pytest.mark.parametrize("count", [20, 49])
 def test_of_a_short_series_nothing_is_cut(count: int) -> None:
-    """Two seconds at 27.8 and 18.0 Gbit/s were told as 18.0."""
+    """Two seconds at 27.8 and 18.0 Gbit/s were reported as 18.0."""
     half = count // 2
     series = np.concatenate([27.8 * noise(half, 0.01, 1), 18.0 * noise(count - half, 0.01, 2)])
     assert mser5(series).drop_count == 0

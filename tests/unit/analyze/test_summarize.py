@@ -77,7 +77,7 @@ def test_failed_and_cut_trials_are_counted_and_named() -> None:
     assert any("the far end closed the connection." in warning.text for warning in cell.warnings)
 
 
-def test_a_window_announced_smaller_than_asked_is_told() -> None:
+def test_a_window_announced_smaller_than_asked_is_reported() -> None:
     assert "window_differs" in codes(summary(made.Trial(window_bytes=16384, announced_bytes=9136)).cells[0])
     assert "window_differs" not in codes(summary(made.Trial(window_bytes=8192, announced_bytes=8192)).cells[0])
 
@@ -114,8 +114,8 @@ def test_packets_of_a_library_count_as_segments_do(library: Literal["srt", "quic
     assert again.ratio == pytest.approx(1120 / 967_000, rel=0.05)
     # QUIC's packets are not all data.
     assert cell.data_segments_per_s is None
-    told = next(line for line in single_lines(cell) if line.startswith("Retransmitted"))
-    assert told.endswith(f"packets ({percent(again.ratio or 0)} of the data packets)")
+    line = next(line for line in single_lines(cell) if line.startswith("Retransmitted"))
+    assert line.endswith(f"packets ({percent(again.ratio or 0)} of the data packets)")
 
 
 def test_of_a_multitude_of_connections_segments_have_a_ratio_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_steal_clock_and_loopback() -> None:
     assert "clock_uncertain" in codes(summary(uncertain).cells[0])
 
 
-def test_a_trial_in_which_nothing_moved_is_told_and_doubtful() -> None:
+def test_a_trial_in_which_nothing_moved_is_reported_and_doubtful() -> None:
     idle = summary(made.Trial(rate_bps=0, duration_s=1))
     assert idle.cells[0].goodput_bps.median == 0
     assert "nothing_moved" in codes(idle.cells[0])
@@ -150,7 +150,7 @@ def test_a_trial_in_which_nothing_moved_is_told_and_doubtful() -> None:
     assert verdict(busy) == DONE
 
 
-def test_a_restless_trial_is_told_with_evidence() -> None:
+def test_a_restless_trial_is_reported_with_evidence() -> None:
     def course(seconds: float) -> float:
         return 1.0 if seconds < 6 else 0.5
 
@@ -160,7 +160,7 @@ def test_a_restless_trial_is_told_with_evidence() -> None:
     assert "2.00 Gbit/s to 1.00 Gbit/s after 5.0 s" in text
 
 
-def test_a_cut_warm_up_is_told() -> None:
+def test_a_cut_warm_up_is_reported() -> None:
     def course(seconds: float) -> float:
         return 0.5 if seconds < 3 else 1.0
 
@@ -246,15 +246,15 @@ def test_the_rtt_probe_is_printed() -> None:
 
 def test_a_caution_about_both_ends_names_each() -> None:
     stolen = made.Trial(busy={"sender": 0.5, "receiver": 0.5}, steal=0.1)
-    told = [warning.text for warning in summary(stolen).warnings if warning.code == "steal_high"]
-    assert [text.partition(" of the ")[2] for text in told] == ["sender's CPU time.", "receiver's CPU time."]
+    warnings = [warning.text for warning in summary(stolen).warnings if warning.code == "steal_high"]
+    assert [text.partition(" of the ")[2] for text in warnings] == ["sender's CPU time.", "receiver's CPU time."]
 
 
-def test_cautions_of_many_cells_are_told_once() -> None:
+def test_cautions_of_many_cells_are_reported_once() -> None:
     trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
-    told = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
-    assert len(told) == 1
-    assert told[0].text.startswith("In 4 of 4 cells")
+    warnings = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
+    assert len(warnings) == 1
+    assert warnings[0].text.startswith("In 4 of 4 cells")
 
 
 def test_every_kind_has_advice_for_every_testbed() -> None:

@@ -57,13 +57,13 @@ def test_a_closed_loop_intends_nothing_and_says_what_its_latency_lacks() -> None
     ("begun", "ended", "code"),
     [(1000, 1000, None), (995, 995, None), (985, 985, "rate_missed"), (1000, 985, "overloaded")],
 )
-def test_an_open_loop_that_differs_from_its_schedule_is_told(begun: float, ended: float, code: str | None) -> None:
+def test_an_open_loop_that_differs_from_its_schedule_is_reported(begun: float, ended: float, code: str | None) -> None:
     found = summary(Exchange(workload=OPEN, intended_per_s=1000, begun_per_s=begun, per_s=ended))
     _, transactions = only(found)
     assert transactions.intended_per_s == pytest.approx(1000)
     assert transactions.begun_per_s == pytest.approx(begun, rel=0.006)
-    told = {warning.code for warning in found.warnings} & {"rate_missed", "overloaded"}
-    assert told == ({code} if code else set())
+    expected = {warning.code for warning in found.warnings} & {"rate_missed", "overloaded"}
+    assert expected == ({code} if code else set())
     assert "closed_loop_latency" not in {fact.code for fact in found.facts}
 
 
@@ -75,7 +75,7 @@ def test_an_open_loop_that_differs_from_its_schedule_is_told(begun: float, ended
         (1_000_000, "rate_missed", "apart; the connections were busy for 25 % of the time only"),
     ],
 )
-def test_who_was_late_is_told_with_its_evidence(service_ns: int, code: str, evidence: str) -> None:
+def test_who_was_late_is_reported_with_its_evidence(service_ns: int, code: str, evidence: str) -> None:
     rows = (("service", service_ns, service_ns, 9850), ("intended", 7_000_000, 7_000_000, 9850))
     group = {**OPEN["workload"]["groups"][0], "strands_count": 4}
     workload = {**OPEN, "workload": {"groups": [group]}}
@@ -83,13 +83,13 @@ def test_who_was_late_is_told_with_its_evidence(service_ns: int, code: str, evid
     _, transactions = only(found)
     assert transactions.places_busy_ratio == pytest.approx(min(1.0, 985 * service_ns / 1e9 / 4), rel=1e-3)
     assert transactions.begin_wait_ns_mean == pytest.approx(7_000_000 - service_ns)
-    (told,) = [warning for warning in found.warnings if warning.code in {"rate_missed", "overloaded"}]
-    assert told.code == code
-    assert evidence in told.text
+    (expected,) = [warning for warning in found.warnings if warning.code in {"rate_missed", "overloaded"}]
+    assert expected.code == code
+    assert evidence in expected.text
 
 
 def test_a_rate_is_of_the_same_time_as_its_latencies() -> None:
-    """What is left of the warm-up is cut from a goodput; latencies are counted by phase, so here it is only told."""
+    """What is left of the warm-up is cut from a goodput; latencies are counted by phase, so here it is a warning."""
 
     def course(seconds: float) -> float:
         return min(1.0, seconds / 3)
@@ -138,7 +138,7 @@ def test_connections_that_are_only_open_have_no_share() -> None:
     assert only(summary(_of("transactions", active, idle=True)))[0].connections is None
 
 
-def test_failed_transactions_are_told() -> None:
+def test_failed_transactions_are_reported() -> None:
     found = summary(Exchange(failed_per_s=20))
     _, transactions = only(found)
     assert transactions.failed_count == 200
@@ -168,7 +168,7 @@ def test_cost_of_shared_cpus_is_the_loads_threads_alone() -> None:
     assert transactions.cost.sender.load_threads_ns is not None
 
 
-def test_several_transactions_are_told_apart_and_together() -> None:
+def test_several_transactions_are_reported_apart_and_together() -> None:
     names = (("clients", "ask"), ("clients", "tell"))
     _, transactions = only(summary(Exchange(per_s=500, names=names)))
     assert transactions.per_s.median == pytest.approx(1000)
@@ -189,7 +189,7 @@ def test_a_stream_has_no_transactions() -> None:
     assert (cell.transactions, cell.datagrams, cell.metric, cell.workload) == (None, None, "goodput", "stream")
 
 
-def test_time_stamps_that_did_not_come_are_told() -> None:
+def test_time_stamps_that_did_not_come_are_reported() -> None:
     asked = made.Trial(factors={"kernel_timestamps": True})
     all_came = (("service", 10, 10, 100), ("wire", 4, 4, 100), ("host", 6, 6, 100))
     few_came = (("service", 10, 10, 100), ("wire", 4, 4, 98), ("host", 6, 6, 98))
@@ -198,12 +198,12 @@ def test_time_stamps_that_did_not_come_are_told() -> None:
         (Exchange(trial=asked, latencies=all_came), set()),
         (Exchange(trial=asked, latencies=few_came), {"few_kernel_timestamps"}),
     )
-    for exchange, told in cases:
+    for exchange, expected in cases:
         codes = {warning.code for warning in summary(exchange).warnings}
-        assert {code for code in codes if "kernel_timestamps" in code} == told
+        assert {code for code in codes if "kernel_timestamps" in code} == expected
 
 
-def test_wire_and_host_are_told_apart_with_their_share() -> None:
+def test_wire_and_host_are_distinguished_with_their_share() -> None:
     latencies = (("service", 10_000, 10_000, 5), ("wire", 4_000, 4_000, 5), ("host", 6_000, 6_000, 5))
     (cell,) = summary(Exchange(latencies=latencies)).cells
     assert cell.transactions is not None

@@ -1,4 +1,4 @@
-"""The fit finds the costs that made the data, as far as the data tell them, and knows which it cannot find."""
+"""The fit finds the costs that made the data, as far as the data determine them, and names the others."""
 
 from collections.abc import Mapping, Sequence
 
@@ -52,7 +52,7 @@ def test_held_out_cells_form_a_checkerboard_that_the_seed_turns() -> None:
         assert all(sum(row) == 2 for row in [*rows, *zip(*rows, strict=True)])
 
 
-def test_costs_that_the_data_tell_are_found(done: tuple[Fit, list[bool]]) -> None:
+def test_costs_that_the_data_show_are_found(done: tuple[Fit, list[bool]]) -> None:
     best = done[0].best.costs
     assert best["write_call_us"] == pytest.approx(TRUTH["write_call_us"], rel=0.1)
     assert best["copy_ns_per_byte"] == pytest.approx(TRUTH["copy_ns_per_byte"], rel=0.1)
@@ -61,7 +61,7 @@ def test_costs_that_the_data_tell_are_found(done: tuple[Fit, list[bool]]) -> Non
 
 def test_the_rest_is_known_to_be_open(done: tuple[Fit, list[bool]]) -> None:
     found = {one.prior.key: one for one in identify(PRIORS, done[0])}
-    assert found["write_call_us"].is_told
+    assert found["write_call_us"].is_determined
     assert found["ack_us"].used_ratio > 2 * found["write_call_us"].used_ratio
     assert found["ack_us"].traded_with == ("wake_us",)
 
@@ -88,7 +88,7 @@ def test_costs_stay_plausible(done: tuple[Fit, list[bool]]) -> None:
         assert all(prior.low <= member.costs[prior.key] <= prior.high for prior in PRIORS)
 
 
-def test_a_model_that_is_wrong_is_told() -> None:
+def test_a_model_that_is_wrong_is_reported() -> None:
     is_out = held_out(points(), seed=3)
     said = [
         [point.goodput_bps * 2 if size > 2048 else point.goodput_bps] for point in points() for size in [point.place[1]]

@@ -1,4 +1,4 @@
-"""`whyperf explain` on results that lack something: told as far as the evidence goes, what is missing first."""
+"""`whyperf explain` on results that lack something: explained as far as the evidence goes, what is missing first."""
 
 import errno
 import io
@@ -76,7 +76,7 @@ def explain(experiment: Experiment, capsys: pytest.CaptureFixture[str], *more: s
     return code, streams.out, streams.err
 
 
-def test_without_a_log_counters_tell_and_the_log_is_missed_first(
+def test_without_a_log_counters_show_and_the_log_is_missed_first(
     experiment: Experiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = explain(experiment, capsys, "001-c0001")
@@ -98,7 +98,7 @@ def test_a_log_that_was_asked_for_and_is_missing_is_doubtful(
     assert explain(experiment, capsys, "001-c0001")[0] == 0
 
 
-def test_a_failed_trial_is_told_as_such(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_trial_is_reported_as_such(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explain(experiment, capsys, "--cell", "c0002")
     assert code == 3
     assert out.startswith("Missing: The trial failed")
@@ -107,12 +107,12 @@ def test_a_failed_trial_is_told_as_such(experiment: Experiment, capsys: pytest.C
 
 def test_all_cells_are_kept_beside_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explain(experiment, capsys, "--json")
-    told = json.loads(out)
+    printed = json.loads(out)
     assert code == 3
-    assert [cell["trial"] for cell in told["cells"]] == ["001-c0001", "001-c0002"]
+    assert [cell["trial"] for cell in printed["cells"]] == ["001-c0001", "001-c0002"]
     kept = read_explanation(experiment)
     assert kept is not None
-    assert kept.model_dump(mode="json") == told
+    assert kept.model_dump(mode="json") == printed
     (experiment.folder / "explain.json").write_text('{"format": 99}')
     assert read_explanation(experiment) is None
     write_explanation(experiment, kept)
@@ -174,7 +174,7 @@ def test_cells_without_a_trial_are_not_counted_among_those_whose_limit_is_not_kn
     assert "1 of 1 setting is limited by the receive buffer, 1 has no trial that can be read." in out
 
 
-def test_a_result_that_may_only_be_read_is_told_and_not_kept(
+def test_a_result_that_may_only_be_read_is_reported_and_not_kept(
     experiment: Experiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path, _: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The options that say how a result is told."""
+"""The options that set the format of a result."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from whyperf.cli.live.intervals import IntervalLines
 MS = 1_000_000
 
 
-def told(interval: int, phase: str = "measure", **more: Any) -> dict[str, Any]:
+def sample(interval: int, phase: str = "measure", **more: Any) -> dict[str, Any]:
     start = 5_000 * MS + interval * 500 * MS
     return {
         "interval": interval,
@@ -23,10 +23,10 @@ def told(interval: int, phase: str = "measure", **more: Any) -> dict[str, Any]:
     } | more
 
 
-def lines_of(*told_by: tuple[str, dict[str, Any]], direction: str = "send") -> list[str]:
+def lines_of(*reports: tuple[str, dict[str, Any]], direction: str = "send") -> list[str]:
     lines: list[str] = []
     shown = IntervalLines({"interval_ms": 500, "direction": direction}, lines.append)
-    for host, progress in told_by:
+    for host, progress in reports:
         shown.on_progress(host, progress)
     shown.on_end()
     return lines[1:]
@@ -37,41 +37,41 @@ def both(*intervals: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_two_half_seconds_make_a_line() -> None:
-    (line,) = lines_of(*both(told(0), told(1)))
+    (line,) = lines_of(*both(sample(0), sample(1)))
     words = line.split()
     assert words == ["0.00-1.00", "s", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50", "%", "50", "%"]
 
 
 def test_an_end_that_is_late_changes_nothing() -> None:
-    on_time = lines_of(*both(told(0), told(1), told(2), told(3)))
-    late = lines_of(*[("near", told(n)) for n in range(4)], *[("far", told(n)) for n in range(4)])
+    on_time = lines_of(*both(sample(0), sample(1), sample(2), sample(3)))
+    late = lines_of(*[("near", sample(n)) for n in range(4)], *[("far", sample(n)) for n in range(4)])
     assert late == on_time
     assert len(late) == 2
 
 
 def test_a_phase_begins_a_line_and_is_named() -> None:
-    lines = lines_of(*both(told(0, "warm-up"), told(1), told(2), told(3, "cool-down")))
+    lines = lines_of(*both(sample(0, "warm-up"), sample(1), sample(2), sample(3, "cool-down")))
     assert [line.partition("(")[2] for line in lines] == ["warm-up)", "", "cool-down)"]
 
 
 def test_retransmissions_are_those_of_the_line_and_the_sender() -> None:
     lines = lines_of(
-        ("far", told(0, retransmitted_segments=7)),
-        ("far", told(1, retransmitted_segments=9)),
-        ("near", told(0, retransmitted_segments=3)),
-        ("near", told(1, retransmitted_segments=3)),
-        ("near", told(2, retransmitted_segments=3)),
-        ("near", told(3, retransmitted_segments=4)),
-        ("far", told(2)),
-        ("far", told(3)),
+        ("far", sample(0, retransmitted_segments=7)),
+        ("far", sample(1, retransmitted_segments=9)),
+        ("near", sample(0, retransmitted_segments=3)),
+        ("near", sample(1, retransmitted_segments=3)),
+        ("near", sample(2, retransmitted_segments=3)),
+        ("near", sample(3, retransmitted_segments=4)),
+        ("far", sample(2)),
+        ("far", sample(3)),
     )
     assert [line.split()[6] for line in lines] == ["3", "1"]
 
 
 def test_the_other_direction_has_the_other_sender() -> None:
     (line,) = lines_of(
-        ("near", told(0, payload_bytes=1_000)),
-        ("far", told(0, payload_bytes=2_000, retransmitted_segments=5)),
+        ("near", sample(0, payload_bytes=1_000)),
+        ("far", sample(0, payload_bytes=2_000, retransmitted_segments=5)),
         direction="receive",
     )
     assert line.split()[2:4] == ["1.00", "kB"]
@@ -87,9 +87,9 @@ def test_without_a_line_there_is_no_heading() -> None:
 def test_what_was_observed_of_a_trial_that_failed_is_provisional() -> None:
     lines: list[str] = []
     shown = IntervalLines({"interval_ms": 500, "direction": "send"}, lines.append)
-    for host, progress in both(told(0, "warm-up"), told(1), told(2)):
+    for host, progress in both(sample(0, "warm-up"), sample(1), sample(2)):
         assert shown.provisional == ""
         shown.on_progress(host, progress)
-    shown.on_progress("near", told(3))
+    shown.on_progress("near", sample(3))
     shown.on_end()
     assert shown.provisional == "1.00 Gbit/s over 1.00 s of the measurement; not a result: the trial failed"

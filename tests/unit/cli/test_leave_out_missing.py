@@ -58,7 +58,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch, *offers: list[Offer]) -> list[str | N
     return names
 
 
-def test_what_one_host_lacks_is_left_out_and_told(
+def test_what_one_host_lacks_is_left_out_and_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     near = [offer("reno"), offer("fast", "loadable"), offer("bbr")]

@@ -124,7 +124,7 @@ def test_a_dry_run_counts_log_trials_apart(capsys: pytest.CaptureFixture[str]) -
     assert "evidence: user" in capsys.readouterr().out
 
 
-def test_what_is_no_experiment_is_told_from_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_experiment_is_distinguished_from_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     profile = find("quick")
     for number in range(5):
         folder = Path(f"results/quick-{number}")

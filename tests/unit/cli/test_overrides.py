@@ -55,7 +55,7 @@ def test_what_cannot_be_set_names_the_option(given: dict[str, str | None], assig
         ("stream", {"transport": "unix", "no_delay": True}, ["no_delay"], "--no-delay: unix has no such setting"),
     ],
 )
-def test_what_options_make_impossible_is_told_in_options(
+def test_what_options_make_impossible_is_reported_in_options(
     profile: str, given: Factors, with_option: list[str], says: str
 ) -> None:
     with pytest.raises(ProfileError) as caught:
@@ -64,7 +64,7 @@ def test_what_options_make_impossible_is_told_in_options(
     assert str(in_words_of(caught.value, given, with_option)).startswith(says)
 
 
-def test_what_an_option_rules_out_in_a_profile_is_told_by_the_profiles_word() -> None:
+def test_what_an_option_rules_out_in_a_profile_is_reported_by_the_profiles_word() -> None:
     given: Factors = {"transport": "unix"}
     with pytest.raises(ProfileError) as caught:
         build(find("demo"), overrides=given)

@@ -10,7 +10,7 @@ PLAN = build(find("demo"), only=["sweep=throughput", "window_bytes=4096"], trial
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """Seconds that pass when the test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -107,7 +107,7 @@ def test_a_workload_that_is_not_there_is_the_options_mistake(name: str, hint: st
         with_workload(find("quick"), name)
 
 
-def test_what_is_wrong_with_a_workload_is_told_of_its_file(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_workload_is_reported_with_its_file(tmp_path: Path) -> None:
     # It can be read, and has nothing to do where the pause has no length.
     path = tmp_path / "idle.toml"
     path.write_text(WORKLOAD.replace('{ op = "write", size = 1 }, ', ""))

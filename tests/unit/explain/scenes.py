@@ -46,7 +46,7 @@ def sender(text: str, *, no_delay: bool = False, held: tuple[int, int] | None = 
     log, made = segments(text), calls(text)
     peer = Peer() if held is None else Peer(None, np.array(held) * US, np.array([True, False]))
     found = sending.explain_gaps(log, made, life(log, made), peer, Options(no_delay, MSS))
-    return _told(spans_of(found.gaps, found.state, sending.SENDER_STATES))
+    return _listed(spans_of(found.gaps, found.state, sending.SENDER_STATES))
 
 
 def clocks(text: str) -> dict[str, list[str]]:
@@ -68,7 +68,7 @@ def receiver(text: str) -> list[str]:
     """The receiver's spans as "begin-end state"."""
     log, made = segments(text), calls(text)
     found = receiving.explain_gaps(log, made, life(log, made))
-    return _told(spans_of(found.gaps, found.state, receiving.RECEIVER_STATES))
+    return _listed(spans_of(found.gaps, found.state, receiving.RECEIVER_STATES))
 
 
 def _lines(text: str) -> list[str]:
@@ -81,7 +81,7 @@ def life(log: LoggedConnection, made: Calls | None) -> tuple[int, int]:
     return int(min(part[0] for part in times)), int(max(part[-1] for part in times))
 
 
-def _told(spans: pl.DataFrame) -> list[str]:
+def _listed(spans: pl.DataFrame) -> list[str]:
     return [f"{begin / US:g}-{end / US:g} {state}" for begin, end, state in spans.iter_rows()]
 
 

@@ -26,7 +26,7 @@ SWEEP = (
 )
 
 
-def test_a_cell_with_the_change_tells_the_gain() -> None:
+def test_a_cell_with_the_change_reports_the_gain() -> None:
     told = Beside(SWEEP, {"c0001": 1e6, "c0002": 4e6}).measured("c0001", verdict(window_bytes="default"))
     assert told.predicted_gain == 4
     assert told.predicted_low is not None
@@ -45,7 +45,7 @@ def test_no_such_cell_or_no_rate_leaves_the_prediction() -> None:
     assert known.measured("c0003", verdict(window_bytes=65_536)).predicted_gain == 9
 
 
-def test_a_change_that_costs_rate_is_told_as_it_was_measured() -> None:
+def test_a_change_that_costs_rate_is_reported_as_it_was_measured() -> None:
     told = Beside(SWEEP, {"c0001": 4e6, "c0003": 3e6}).measured("c0001", verdict(window_bytes=65_536))
     assert told.predicted_gain == 0.75
 
@@ -55,7 +55,7 @@ def sized(name: str, size: int, window: int = 65_536, read: int | None = None) -
     return Cell(id=name, sweep="s", factors={**sizes, "window_bytes": window})
 
 
-def test_a_cell_that_goes_most_of_the_way_tells_more_than_a_rule() -> None:
+def test_a_cell_that_goes_most_of_the_way_shows_more_than_a_rule() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 2048), sized("c0003", 32_768), sized("c0004", 32_768, 4096))
     rates = {"c0001": 1e6, "c0002": 1.5e6, "c0003": 2e6, "c0004": 9e6}
     told = Beside(cells, rates).measured("c0001", verdict(write_size_bytes=131_072))
@@ -67,7 +67,7 @@ def test_a_cell_that_goes_most_of_the_way_tells_more_than_a_rule() -> None:
     assert Beside(cells, few).measured("c0001", verdict(write_size_bytes=131_072)).predicted_gain == 9
 
 
-def test_a_cell_that_makes_one_size_larger_and_the_other_smaller_tells_nothing() -> None:
+def test_a_cell_that_makes_one_size_larger_and_the_other_smaller_shows_nothing() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 131_072, read=64))
     told = Beside(cells, {"c0001": 1e6, "c0002": 2e6}).measured("c0001", verdict(write_size_bytes=131_072))
     assert told.predicted_gain == 9

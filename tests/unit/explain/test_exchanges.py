@@ -104,7 +104,7 @@ def test_a_cpu_that_others_have_is_no_cpu_with_time() -> None:
     assert verdict.change.factors == {"datagram_merge": True}
 
 
-def test_what_is_lost_before_the_socket_is_told_and_no_capacity() -> None:
+def test_what_is_lost_before_the_socket_is_reported_and_no_capacity() -> None:
     lost = DatagramFacts(sent_count=100_000, taken_count=80_000, dropped_count=0, taken_bytes=1, span_ns=SECOND)
     found = judge(facts({"processors.thread_ratio": 0.98}, transport="udp", datagrams=lost, level="counters"))[0]
     assert found.cause is Cause.NOT_KNOWN
@@ -127,7 +127,7 @@ def test_many_writes_for_an_answer_are_tiny_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("level", ["counters", "segments"])
-def test_ends_that_take_turns_are_told_as_waiting_for_each_other(level: str) -> None:
+def test_ends_that_take_turns_are_reported_as_waiting_for_each_other(level: str) -> None:
     verdict = judge(
         facts({"processors.thread_ratio": 0.39}, {"processors.thread_ratio": 0.3}, exchanges=ASKED, level=level)
     )[0]

@@ -1,4 +1,4 @@
-"""No gain is foretold beyond a line that is known."""
+"""No gain is predicted beyond a known link rate."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def test_a_device_that_carries_more_than_it_states_is_no_bound() -> None:
     assert gain.bounded(HUGE, Facts("t", goodput_bps=20e9, link_bps=10e9)) == HUGE
 
 
-def test_a_line_seen_on_a_path_bounds_what_is_foretold_of_the_ends() -> None:
+def test_a_line_seen_on_a_path_bounds_what_is_predicted_of_the_ends() -> None:
     far = Facts("t", goodput_bps=20e6, windows=FAR, segments=LINE)
     assert gain.bounded(HUGE, far).ratio == pytest.approx(5 * 1448 / 1514)
     # Distances that a pacing rate makes are no line's, and between neighbors hosts make them.

@@ -47,7 +47,7 @@ def test_a_line_is_compared_with_what_was_measured_without_the_log() -> None:
     assert gain.of_share(lucky, 0.5, by_line=True).ratio == pytest.approx(20)
 
 
-def test_a_line_that_is_hardly_seen_is_told_with_less_certainty() -> None:
+def test_a_line_that_is_hardly_seen_is_reported_with_less_certainty() -> None:
     dim = replace(LINE, bottleneck=replace(LINE.bottleneck, steadiness=0.1))
     found = gain.of_share(ends(0.01, 0.01, segments=dim, windows=FAR), 0.5, by_line=True)
     assert found.ratio == pytest.approx(10)

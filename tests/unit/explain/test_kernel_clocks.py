@@ -1,4 +1,4 @@
-"""The kernel's clocks as the log tells when they ran: they turn when TCP is asked, not when a condition begins."""
+"""The kernel's clocks, and from the log when they ran: they change when TCP is called, not when a condition starts."""
 
 import numpy as np
 import polars as pl

@@ -497,7 +497,7 @@ def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on
         (OF_CHANCE, {"losses.burst_likelihood_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
     ],
 )
-def test_what_the_losses_do_not_tell_is_not_known_and_the_candidates_are_named(
+def test_what_the_losses_do_not_show_is_not_known_and_the_candidates_are_named(
     whose: dict[str, float], sizes: dict[str, float], named: list[Cause]
 ) -> None:
     verdicts = judge(facts({"shares": {"congestion_window": 0.9}}, segments=LOST | whose | sizes))
@@ -561,7 +561,7 @@ def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, 
     assert any(one.code == "state" for one in verdict.evidence) is said
 
 
-def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks() -> None:
+def test_quick_acks_are_reported_beside_offloads_that_are_off_by_the_reasons_of_acks() -> None:
     packets = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0, "acks_per_segment": 0.25}
     sender = ON_CPU | {"calls.bytes_mean": 131_072.0, "sockets.mss_bytes": 1448}
     found = facts(sender, segments=packets | {"ack_reasons": {"read_call": 0.6, "quick": 0.4}})
@@ -574,7 +574,7 @@ def test_quick_acks_are_told_beside_offloads_that_are_off_by_the_reasons_of_acks
 
 
 @pytest.mark.parametrize("level", ["segments", "counters"])
-def test_receive_offload_that_is_off_is_told_by_the_device_where_packets_arrive_large(level: str) -> None:
+def test_receive_offload_that_is_off_is_reported_by_the_device_where_packets_arrive_large(level: str) -> None:
     packets = {"sent_segments_per_packet": 36.0, "taken_segments_per_packet": 36.0} if level == "segments" else {}
     found = facts(ON_CPU, {"devices.receive_offload": False}, segments=packets, level=level)
     verdict = judge(found)[0]
@@ -587,7 +587,7 @@ def test_receive_offload_that_is_off_is_told_by_the_device_where_packets_arrive_
     assert Cause.OFFLOADS_OFF not in {one.cause for one in judge(idle)}
 
 
-def test_a_faulty_rule_is_told_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_faulty_rule_is_reported_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def tiny_hosts(_: Facts) -> None:
         raise ZeroDivisionError("division by zero")
 
@@ -604,7 +604,7 @@ def test_a_faulty_rule_is_told_and_the_others_are_asked(monkeypatch: pytest.Monk
         judge(CASES[0].speaks)
 
 
-def test_a_state_tells_how_often_it_was_and_when_longest() -> None:
+def test_a_state_says_how_often_it_was_and_when_longest() -> None:
     spells = tuple(Spell(connection=2, from_ns=at * MS, to_ns=(at + long) * MS) for at, long in ((500, 30), (100, 20)))
     shares = {"shares": {"receive_window_buffer": 0.6}, "longest": {"receive_window_buffer": spells}}
     found = judge(facts({**shares, "spells": {"receive_window_buffer": 40}}, windows={"announced_bytes_max": 65536}))

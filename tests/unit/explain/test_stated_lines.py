@@ -24,7 +24,7 @@ def host(speed: int | None, driver: str | None = "e1000e") -> dict[str, Any]:
     return {"devices": [*devices, {"name": "eth0", "driver": driver, "speed_mbps": speed}]}
 
 
-def test_the_slower_end_tells_the_line(trial: FlowTrial) -> None:
+def test_the_slower_end_reports_the_line(trial: FlowTrial) -> None:
     assert stated_line_bps(trial, {"near": host(1000), "far": host(100)}, {}) == 100e6
     assert stated_line_bps(trial, {"near": host(1000), "far": host(None)}, {}) == 1e9
 

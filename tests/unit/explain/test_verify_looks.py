@@ -32,7 +32,7 @@ def test_one_look_has_the_ranks_of_the_table(pairs: int, rank: int | None) -> No
 
 
 def test_going_through_all_signs_says_the_same_as_counting_sums() -> None:
-    # A first look that nothing can be told from: all is spent at the second.
+    # A first look that shows nothing: all is spent at the second.
     for pairs in range(6, 13):
         assert critical_ranks(((4, SIDE), (pairs, SIDE)))[-1] == critical_ranks(((pairs, SIDE),))[0]
 

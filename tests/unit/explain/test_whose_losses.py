@@ -109,7 +109,7 @@ def causes(segments: SegmentFacts) -> list[Cause]:
     ],
     ids=["queue", "chance", "bursts"],
 )
-def test_the_losses_of_a_second_tell_what_took_them(drops: Callable[[], Drops], cause: Cause, seed: int) -> None:
+def test_the_losses_of_a_second_show_what_took_them(drops: Callable[[], Drops], cause: Cause, seed: int) -> None:
     assert causes(segment_facts(*logs(drops(), turns=100, seed=seed)))[0] is cause
 
 

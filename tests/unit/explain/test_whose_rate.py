@@ -1,4 +1,4 @@
-"""Which trial the told rate is of."""
+"""Which trial the reported rate is of."""
 
 import pytest
 
@@ -7,10 +7,12 @@ from whyperf.explain.model import CellExplanation
 
 
 @pytest.mark.parametrize(
-    ("trial", "measured", "is_told"),
+    ("trial", "measured", "is_reported"),
     [("log01-c0001", None, True), ("log01-c0001", 2e9, False), ("001-c0001", None, False)],
 )
-def test_a_rate_of_a_trial_with_the_log_is_told_as_such(trial: str, measured: float | None, is_told: bool) -> None:
+def test_a_rate_of_a_trial_with_the_log_is_reported_as_such(
+    trial: str, measured: float | None, is_reported: bool
+) -> None:
     cell = CellExplanation(
         cell="c0001",
         trial=trial,
@@ -22,5 +24,5 @@ def test_a_rate_of_a_trial_with_the_log_is_told_as_such(trial: str, measured: fl
         verdicts=[],
         headline="",
     )
-    told = with_whose_rate(cell, measured).missing
-    assert any(trial in one for one in told) is is_told
+    missing = with_whose_rate(cell, measured).missing
+    assert any(trial in one for one in missing) is is_reported

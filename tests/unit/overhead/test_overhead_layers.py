@@ -141,7 +141,7 @@ def test_the_layers_are_fractions_where_sonet_takes_its_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "protocol", "keywords", "told"),
+    ("link", "protocol", "keywords", "message"),
     [
         ("ethernet-1G", "tcp", {"mtu": 70_000}, "70,000 bytes cannot be on ethernet-1G"),
         ("ethernet-1G", "tcp", {"mtu": 68, "options": Options(tcp_options_bytes=40)}, "leaves no room"),
@@ -155,8 +155,8 @@ def test_the_layers_are_fractions_where_sonet_takes_its_share() -> None:
         ("atm-oc3", "netbios", {}, "netbios needs a LAN"),
     ],
 )
-def test_what_cannot_be_is_named(link: str, protocol: str, keywords: dict[str, object], told: str) -> None:
-    with pytest.raises(OverheadError, match=told):
+def test_what_cannot_be_is_named(link: str, protocol: str, keywords: dict[str, object], message: str) -> None:
+    with pytest.raises(OverheadError, match=message):
         overhead(link_named(link), protocol_named(protocol), **keywords)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What is told of far hosts that a profile names by itself."""
+"""What is reported of far hosts that a profile names by itself."""
 
 import pytest
 
@@ -8,7 +8,7 @@ STANDS = "stands for h, the profile's far host; --host h measures the path to it
 
 
 @pytest.mark.parametrize(
-    ("named", "target", "told"),
+    ("named", "target", "notes"),
     [
         ((), "testbed", []),
         (("host7",), "host7", []),
@@ -18,5 +18,5 @@ STANDS = "stands for h, the profile's far host; --host h measures the path to it
         (("a", "b"), "a", ["The profile names 2 far hosts (a, b); all connections go to one far end, a."]),
     ],
 )
-def test_far_hosts(named: tuple[str, ...], target: str, told: list[str]) -> None:
-    assert far_host_notes(named, target) == told
+def test_far_hosts(named: tuple[str, ...], target: str, notes: list[str]) -> None:
+    assert far_host_notes(named, target) == notes

@@ -50,7 +50,7 @@ def test_a_sweep_with_trials_of_its_own_ignores_the_rule() -> None:
     assert not wants_trial(rule, "cpu", [1.0, 9.0], 2, "seed")
 
 
-def test_cells_are_told_apart() -> None:
+def test_cells_are_distinguished() -> None:
     profile = parse(
         'about = "x"\n[design]\ntrials_min = 3\ntrials_max = 6\ninterval_width = 0.05\n'
         '[[sweep]]\nname = "one"\n[sweep.factors]\nwindow_bytes = [4096, 8192, 16384]\n',

@@ -89,7 +89,7 @@ def test_a_range_of_names_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("duration_s", "10s", "from 0.001 to 604800, in s$"),
         ("path_rtt_ms", "10 ms", "or none, in ms$"),
@@ -98,6 +98,6 @@ def test_a_range_of_names_is_refused() -> None:
         ("connections", "four", "from 1 to 100000$"),
     ],
 )
-def test_a_number_with_another_unit_is_told_the_unit(name: str, text: str, told: str) -> None:
-    with pytest.raises(ProfileError, match=told):
+def test_a_number_with_another_unit_gets_the_unit_in_its_error(name: str, text: str, message: str) -> None:
+    with pytest.raises(ProfileError, match=message):
         BY_NAME[name].parse(text)

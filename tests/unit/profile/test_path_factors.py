@@ -146,7 +146,7 @@ def test_what_cannot_be_names_the_thing_and_the_way_out(given: dict[str, Level],
 
 
 @pytest.mark.parametrize("given", [{}, {"gro": True}])
-def test_netem_takes_super_segments_off_unless_told_otherwise(given: dict[str, Level]) -> None:
+def test_netem_takes_super_segments_off_unless_requested(given: dict[str, Level]) -> None:
     cell = resolve({"path_rtt_ms": 4, "path_implementation": "netem", **given}, testbed=True)
     assert [cell[name] for name in ("tso", "gso", "gro")] == [False, False, bool(given)]
     assert resolve({"path_rtt_ms": 4}, testbed=True)["tso"] is True

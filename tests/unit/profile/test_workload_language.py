@@ -70,7 +70,7 @@ WORKLOADS = st.builds(
 
 
 def specs(plan_overrides: dict[str, Any], own: Any = None) -> list[dict[str, Any]]:
-    """What both ends would be told of the only cell."""
+    """What both sides would receive of the only cell."""
     profile = find("quick") if own is None else find("quick").with_workload(own)
     plan = build(profile, overrides=plan_overrides)
     (cell,) = plan.cells

@@ -68,7 +68,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_second_runner_is_told_who_measures(tmp_path: Path) -> None:
+def test_a_second_runner_learns_who_measures(tmp_path: Path) -> None:
     folder = tmp_path / "sample"
     code = (
         "import sys, pathlib\n"

@@ -40,7 +40,7 @@ def test_a_pack_that_was_not_finished_is_gone(tmp_path: Path) -> None:
         assert len(resumed.missing_trials()) == len(TRIALS)
 
 
-def test_a_pack_with_a_table_cut_short_is_told_and_not_read(tmp_path: Path) -> None:
+def test_a_pack_with_a_table_cut_short_is_reported_and_not_read(tmp_path: Path) -> None:
     with Experiment.create(tmp_path / "sample", PLAN, PROFILE_TEXT) as experiment:
         packed(experiment, TRIALS[:2])
         record(experiment, TRIALS[2])

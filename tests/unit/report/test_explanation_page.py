@@ -167,8 +167,10 @@ def test_a_command_says_where_it_is_given_and_that_the_whole_host_feels_it() -> 
 def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summary) -> None:
     row = Evidence(words="Here.", table="segments", host="near", connection=3, from_ns=10, to_ns=20)
     other = Evidence(words="There.", table="tcp_info", host="near")
-    told = Explained(explanation(cell("c0001", verdict(evidence=[row, other]))), pages={"log01-c0001": "flow.html"})
-    (view,) = explanation_section(told, summary).cells
+    explained = Explained(
+        explanation(cell("c0001", verdict(evidence=[row, other]))), pages={"log01-c0001": "flow.html"}
+    )
+    (view,) = explanation_section(explained, summary).cells
     links = [one.link for one in view.cards[0].evidence]
     assert links == ["flow.html#connection=3&host=near&from=10&to=20", ""]
     assert view.cards[0].evidence[1].where == "table tcp_info, near"
@@ -180,8 +182,8 @@ def test_a_state_leads_to_each_of_its_longest_spans(summary: Summary) -> None:
     row = Evidence.model_validate(
         {"words": "Waited.", "table": "segments", "host": "near", "spells": spells, "spells_count": 7, **first}
     )
-    told = Explained(explanation(cell("c0001", verdict(evidence=[row]))), pages={"log01-c0001": "flow.html"})
-    shown = explanation_section(told, summary).cells[0].cards[0].evidence[0]
+    explained = Explained(explanation(cell("c0001", verdict(evidence=[row]))), pages={"log01-c0001": "flow.html"})
+    shown = explanation_section(explained, summary).cells[0].cards[0].evidence[0]
     assert shown.link.endswith("&from=10&to=5000010")
     assert shown.others == (("5.00 ms from 80.0 ms on", "flow.html#connection=1&host=near&from=80000000&to=85000000"),)
 
@@ -273,7 +275,7 @@ def summary() -> Summary:
     return summarize_inputs(made.inputs(made.sweep([4096, 8192, 16384], [512, 1024, 2048, 4096, 8192], blocks=1)))
 
 
-def test_rows_of_one_instant_are_told_by_one_time() -> None:
+def test_rows_of_one_instant_are_reported_by_one_time() -> None:
     row = Evidence(words="Lost.", table="segments", host="near", from_ns=83_900_001, to_ns=83_900_002)
     assert where(row) == "table segments, near, at 83.9 ms"
     assert where(row.model_copy(update={"to_ns": 90_000_000})) == "table segments, near, 83.9 ms to 90.0 ms"

@@ -55,7 +55,7 @@ def words(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_sweep_is_told_in_words_and_charts(tmp_path: Path) -> None:
+def test_a_sweep_is_reported_in_words_and_charts(tmp_path: Path) -> None:
     folder = made.write(tmp_path / "sweep", made.sweep([4096, 8192, 16384], [512, 4096, 8192], blocks=3))
     text = page(folder)
     parser = checked(text)
@@ -99,7 +99,7 @@ def test_text_of_a_host_cannot_become_markup(tmp_path: Path) -> None:
     assert "<script>alert(1)" not in page(folder)
 
 
-def test_shared_cpus_are_told(tmp_path: Path) -> None:
+def test_shared_cpus_are_reported(tmp_path: Path) -> None:
     trials = [
         made.Trial(cell=f"c{number:04d}", duration_s=1.0, exclusive=False, factors={"congestion_control": name})
         for number, name in enumerate(("cubic", "reno"), 1)
@@ -118,8 +118,8 @@ def test_the_full_sweep_is_small_and_quick(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 60
 
 
-def test_cpus_that_some_cells_share_are_told_alike_in_all(tmp_path: Path) -> None:
-    """With a CPU of its own an end could be told whole; beside cells that share theirs its threads alone are."""
+def test_cpus_that_some_cells_share_are_reported_alike_in_all(tmp_path: Path) -> None:
+    """With its own CPU a side could be reported whole; next to cells that share theirs only its threads are."""
     trials = [
         made.Trial(cell=f"c{number:04d}", duration_s=1, exclusive=cpus == "0", factors={"near_cpus": cpus})
         for number, cpus in enumerate(("0", "0-1", "0-2"), 1)

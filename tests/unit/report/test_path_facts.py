@@ -33,7 +33,7 @@ def test_the_audits_of_all_trials_are_put_together() -> None:
     ]
 
 
-def test_what_netem_does_not_tell_is_said_once() -> None:
+def test_what_netem_does_not_show_is_said_once() -> None:
     unseen = "how late packets left: netem does not tell"
     trial = path(late_packets=None, lateness_ns_max=None, unaudited=[unseen])
     facts = path_facts({"implementation": "netem", "cpu": None}, [trial, trial])

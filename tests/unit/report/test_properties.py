@@ -25,15 +25,15 @@ def test_what_two_sweeps_fix_apart_is_not_the_same_in_all_cells() -> None:
     assert constant["MTU"] == "9,188 bytes"
     # The one follows the write size, the other is larger in the sweep for the CPU.
     assert {"read size", "transfer"}.isdisjoint(constant)
-    told = dict(plan_facts(plan, NOTHING))
-    assert told["read size"] == "1,024, 4,096, 8,192, 32,768"
-    assert told["transfer"] == "16,777,216, 134,217,728"
+    facts = dict(plan_facts(plan, NOTHING))
+    assert facts["read size"] == "1,024, 4,096, 8,192, 32,768"
+    assert facts["transfer"] == "16,777,216, 134,217,728"
 
 
-def test_log_trials_are_told_apart() -> None:
-    told = dict(plan_facts(build(find("demo")), NOTHING))
-    assert told["Blocks"] == "5 randomized complete blocks, 92 trials"
-    assert told["Segment log"] == "16 trials more, in blocks after the others"
+def test_log_trials_are_distinguished() -> None:
+    facts = dict(plan_facts(build(find("demo")), NOTHING))
+    assert facts["Blocks"] == "5 randomized complete blocks, 92 trials"
+    assert facts["Segment log"] == "16 trials more, in blocks after the others"
 
 
 def test_a_veth_has_no_speed() -> None:

@@ -23,9 +23,9 @@ window_bytes = [4096, 8192]
 """
 
 
-def again(told: str, capsys: pytest.CaptureFixture[str]) -> Plan:
+def again(line: str, capsys: pytest.CaptureFixture[str]) -> Plan:
     """What the command would measure."""
-    assert main([*shlex.split(told)[1:], "--dry-run", "--json"]) == 0
+    assert main([*shlex.split(line)[1:], "--dry-run", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     document.pop("estimate")
     return Plan.from_json(json.dumps(document), "plan.json")
@@ -49,16 +49,16 @@ def test_the_command_keeps_the_part_of_the_plan(capsys: pytest.CaptureFixture[st
 
 
 def test_the_far_host_is_named(tmp_path: Path) -> None:
-    told = command(build(find("quick"), target="host7"), str(tmp_path))
-    assert told == f"whyperf run quick --seed 1995 --host host7 --evidence counters --out {tmp_path}-again"
+    line = command(build(find("quick"), target="host7"), str(tmp_path))
+    assert line == f"whyperf run quick --seed 1995 --host host7 --evidence counters --out {tmp_path}-again"
 
 
 @pytest.mark.parametrize("name", ["mine", "demo"])
 def test_a_profile_of_ones_own_is_the_kept_one(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plan = build(_kept(OWN, tmp_path, name), target="loopback")
-    told = command(plan, str(tmp_path / "results"))
-    assert told.startswith(f"whyperf run {tmp_path}/results/profile.toml ")
-    assert again(told, capsys).id == plan.id
+    line = command(plan, str(tmp_path / "results"))
+    assert line.startswith(f"whyperf run {tmp_path}/results/profile.toml ")
+    assert again(line, capsys).id == plan.id
 
 
 def test_a_kept_profile_that_is_the_shipped_one_has_its_name(tmp_path: Path) -> None:

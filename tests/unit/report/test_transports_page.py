@@ -29,10 +29,10 @@ def test_the_page_has_the_course_the_comparison_and_the_study(folder: Path) -> N
     text = page(folder)
     charts = ("goodput", "rtt", "dots-goodput", "dots-stability", "dots-fairness", "dots-rtt", "dots-cpu")
     assert {f"chart-transports-{name}" for name in charts} <= set(checked(text).ids)
-    told = words(text)
-    assert "regions, with 1, 2, 3, 4, 3, 2, 1 flows." in told
-    assert "those that the senders smoothed." in told
-    assert "Cottrell et al." in told
+    shown = words(text)
+    assert "regions, with 1, 2, 3, 4, 3, 2, 1 flows." in shown
+    assert "those that the senders smoothed." in shown
+    assert "Cottrell et al." in shown
 
 
 def test_a_single_cell_has_its_course_and_nothing_to_compare(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_table_has_a_row_a_cell(summary: Summary) -> None:
     assert rows[0]["Of ideal"] == f"{59.7 / (100 * 1448 / 1514) * 100:.0f} %"
 
 
-def test_cells_are_told_with_stability_fairness_and_round_trips(summary: Summary) -> None:
+def test_cells_are_reported_with_stability_fairness_and_round_trips(summary: Summary) -> None:
     headings = [column.heading for column in cells_table(summary).columns]
     assert {"S", "F", "RTT (ms)"} <= set(headings)
 
@@ -64,8 +64,8 @@ def test_the_study_averages_over_the_transports_it_names(summary: Summary) -> No
     assert section is not None
     rows = [[entry.text for entry in row] for row in section.tables[0].table.rows]
     # RTT, transports, share of the path in the study and here, and how many transports that is.
-    told = [(row[0], row[1], row[2], row[-1]) for row in rows]
-    assert told == [
+    shown = [(row[0], row[1], row[2], row[-1]) for row in rows]
+    assert shown == [
         ("10", "all but FAST", "72 % ± 6.4 %", "2"),
         ("10", "FAST", "40 % ± 12 %", "1"),
         ("80", "all", "35 % ± 10 %", "0"),

@@ -52,18 +52,18 @@ RUN = Run(
 
 
 @pytest.fixture(scope="module")
-def told() -> str:
+def printed() -> str:
     """The lines of a run."""
     return "\n".join(lines(RUN, pl.concat([rows("near", NEAR), rows("far", FAR)])))
 
 
-def test_the_name_is_found(told: str) -> None:
-    assert NAME.findall(told) == ["rr-tcp-1000-100-2"]
+def test_the_name_is_found(printed: str) -> None:
+    assert NAME.findall(printed) == ["rr-tcp-1000-100-2"]
 
 
 @pytest.mark.parametrize("expression", [RAW, STRICT])
-def test_wrappers_find_what_was_counted_since_the_transaction_began(told: str, expression: re.Pattern[str]) -> None:
-    found = [(float(at), int(octets), int(operations)) for at, octets, operations in expression.findall(told)]
+def test_wrappers_find_what_was_counted_since_the_transaction_began(printed: str, expression: re.Pattern[str]) -> None:
+    found = [(float(at), int(octets), int(operations)) for at, octets, operations in expression.findall(printed)]
     begin_ms = REALTIME / 1e6
     assert found == [
         (begin_ms, 0, 0),
@@ -73,9 +73,9 @@ def test_wrappers_find_what_was_counted_since_the_transaction_began(told: str, e
     ]
 
 
-def test_latencies_that_wrappers_make_of_the_lines(told: str) -> None:
+def test_latencies_that_wrappers_make_of_the_lines(printed: str) -> None:
     """Time over operations between two lines, as wrappers do it."""
-    found = [(float(at), int(operations)) for at, _, operations in RAW.findall(told)]
+    found = [(float(at), int(operations)) for at, _, operations in RAW.findall(printed)]
     pairs = list(pairwise(found))
     assert [(at - before) / (now - then) for (before, then), (at, now) in pairs] == pytest.approx([100 / 11] * 3)
 
@@ -86,14 +86,14 @@ def test_the_interval_is_chosen() -> None:
     assert [int(octets) for _, octets, _ in raw] == [0, 5500, 11_000, 16_500, 22_000, 27_500]
 
 
-def test_closing_lines(told: str) -> None:
-    assert "Txn2      26.86KB /   2.50(s) =    88.00Kb/s         110op/s " in told.splitlines()
-    assert "Txn1            0 /   0.10(s) =            0          20op/s " in told.splitlines()
-    assert "Total     26.86KB /   2.60(s) =    84.62Kb/s         107op/s " in told.splitlines()
+def test_closing_lines(printed: str) -> None:
+    assert "Txn2      26.86KB /   2.50(s) =    88.00Kb/s         110op/s " in printed.splitlines()
+    assert "Txn1            0 /   0.10(s) =            0          20op/s " in printed.splitlines()
+    assert "Total     26.86KB /   2.60(s) =    84.62Kb/s         107op/s " in printed.splitlines()
 
 
-def test_both_ends_are_compared(told: str) -> None:
-    closing = told[told.index("Run Statistics") :].splitlines()
+def test_both_ends_are_compared(printed: str) -> None:
+    closing = printed[printed.index("Run Statistics") :].splitlines()
     assert closing[1] == "Hostname            Time       Data   Throughput   Operations      Errors"
     assert closing[3].split() == ["far", "2.60s", "26.86KB", "84.62Kb/s", "279", "0.00"]
     assert closing[4].split() == ["master", "2.60s", "26.86KB", "84.62Kb/s", "279", "0.00"]
@@ -104,11 +104,11 @@ def test_datagrams_count_where_they_arrive() -> None:
     near = rows("near", {"Txn2": [(1000, 0, 10)] * 10})
     far = rows("far", {"Txn2": [(0, 900, 9)] * 10})
     run = Run("voice", 1, "far", 0, True, {"Txn2": SECOND}, {})
-    told = "\n".join(lines(run, pl.concat([near, far])))
-    assert [int(octets) for _, octets, _ in RAW.findall(told)] == [0, 9000]
+    printed = "\n".join(lines(run, pl.concat([near, far])))
+    assert [int(octets) for _, octets, _ in RAW.findall(printed)] == [0, 9000]
 
 
-def test_groups_are_told_together() -> None:
+def test_groups_are_reported_together() -> None:
     near = pl.concat([rows("near", {"Txn2": [(10, 0, 1)] * 10}, group) for group in ("a", "b")])
     run = Run("groups", 2, "far", 0, False, {"Txn2": SECOND}, {})
     raw = RAW.findall("\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 20, 1)] * 10})]))))
@@ -119,8 +119,8 @@ def test_flowops_without_payload_count_too() -> None:
     """The engine counts what moves payload; uperf counts connects and pauses too."""
     near = rows("near", {"Txn2": [(0, 0, 3)] * 10}).with_columns(pl.lit(0).cast(pl.UInt64).alias("operations_count"))
     run = Run("connect", 1, "far", 0, False, {"Txn2": SECOND}, {("Group0", "Txn2"): 2})
-    told = "\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 0, 0)] * 10})])))
-    assert [int(operations) for _, _, operations in RAW.findall(told)] == [0, 60]
+    printed = "\n".join(lines(run, pl.concat([near, rows("far", {"Txn2": [(0, 0, 0)] * 10})])))
+    assert [int(operations) for _, _, operations in RAW.findall(printed)] == [0, 60]
 
 
 def test_flowops_of_an_execution() -> None:
@@ -129,10 +129,10 @@ def test_flowops_of_an_execution() -> None:
     assert flowops_count(workload) == {("g", "Txn1"): 17}
 
 
-def test_a_transaction_that_never_ran_is_not_told() -> None:
-    told = list(lines(RUN, pl.concat([rows("near", {"Txn1": [IDLE] * 3}), rows("far", {"Txn1": [IDLE] * 3})])))
-    assert not any("name:Txn" in line for line in told)
-    assert any(line.startswith("timestamp_ms:") and " name:Total nr_bytes:0 nr_ops:0" in line for line in told)
+def test_a_transaction_that_never_ran_is_not_reported() -> None:
+    printed = list(lines(RUN, pl.concat([rows("near", {"Txn1": [IDLE] * 3}), rows("far", {"Txn1": [IDLE] * 3})])))
+    assert not any("name:Txn" in line for line in printed)
+    assert any(line.startswith("timestamp_ms:") and " name:Total nr_bytes:0 nr_ops:0" in line for line in printed)
 
 
 def test_lengths_of_transactions() -> None:

@@ -13,12 +13,12 @@ from whyperf.record import Experiment
 from whyperf.report.studies.published import COMPARISONS, read, study_section
 
 
-def test_a_sweep_of_exchanges_is_told_in_transactions(tmp_path: Path) -> None:
+def test_a_sweep_of_exchanges_is_reported_in_transactions(tmp_path: Path) -> None:
     text = page(write(tmp_path / "rr", rr_ack()))
     parser = checked(text)
-    told = words(text)
-    assert "The rate reached 30,480 transactions/s" in told
-    assert "Latency is of a closed loop" in told
+    shown = words(text)
+    assert "The rate reached 30,480 transactions/s" in shown
+    assert "Latency is of a closed loop" in shown
     charts = ("goodput", "latency-p50_ns", "latency-p99_ns", "curves", "transaction-sender")
     assert {f"chart-sweep-main-{name}" for name in charts} <= set(parser.ids)
 
@@ -26,11 +26,11 @@ def test_a_sweep_of_exchanges_is_told_in_transactions(tmp_path: Path) -> None:
 def test_an_open_loop_says_where_it_was_overloaded(tmp_path: Path) -> None:
     text = page(write(tmp_path / "load", latency_load()))
     assert "chart-sweep-main-latency" in checked(text).ids
-    told = words(text)
-    assert "The ends kept up to offered rate 64,000 transactions/s; 99 % took at most" in told
-    assert "Latency counts from the instant at which a transaction was to begin." in told
-    assert "For example: 90,000 transactions/s ended instead of the intended 128,000: the backlog" in told
-    assert "the backlog grew by 38,000 a second" in told
+    shown = words(text)
+    assert "The ends kept up to offered rate 64,000 transactions/s; 99 % took at most" in shown
+    assert "Latency counts from the instant at which a transaction was to begin." in shown
+    assert "For example: 90,000 transactions/s ended instead of the intended 128,000: the backlog" in shown
+    assert "the backlog grew by 38,000 a second" in shown
 
 
 def test_a_single_exchange_has_its_latency_in_full(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_a_single_exchange_has_its_latency_in_full(tmp_path: Path) -> None:
 
 def test_the_studys_table_stands_beside_ours(tmp_path: Path) -> None:
     folder = write(tmp_path / "rr-ack", rr_ack(blocks=1), profile="rr-ack")
-    told = words(page(folder))
-    assert "Beside the study" in told
-    assert "Understanding Gigabit Ethernet Performance on Sun Fire Systems" in told
+    shown = words(page(folder))
+    assert "Beside the study" in shown
+    assert "Understanding Gigabit Ethernet Performance on Sun Fire Systems" in shown
     summary = summarize(Experiment.open(folder))
     section = study_section("rr-ack", summary, {})
     assert section is not None
@@ -98,10 +98,10 @@ def _messages() -> list[Exchange]:
 def test_messages_stand_beside_the_packets_that_carried_them(tmp_path: Path) -> None:
     text = page(write(tmp_path / "messages", _messages()))
     assert {"chart-sweep-main-messages", "chart-sweep-main-packets"} <= set(checked(text).ids)
-    told = words(text)
-    assert "Messages/s" in told
-    assert "Packets/s" in told
-    assert "Transactions" not in told.partition("Terms and units")[0]
+    shown = words(text)
+    assert "Messages/s" in shown
+    assert "Packets/s" in shown
+    assert "Transactions" not in shown.partition("Terms and units")[0]
 
 
 def test_the_study_of_nagle_says_which_payloads_waited_for_an_ack(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
         ("end", "host7", 3, "the far agent ended with status 3"),
     ],
 )
-def test_how_an_agent_ended_is_told_as_far_as_it_is_known(
+def test_how_an_agent_ended_is_reported_as_far_as_it_is_known(
     tmp_path: Path, request_name: str, host: str | None, status: int, says: str
 ) -> None:
     with agent(tmp_path, host=host, status=status) as far, pytest.raises(PipeClosedError) as caught:
@@ -231,7 +231,7 @@ def test_a_controller_that_was_stopped_does_not_blame_its_agent(tmp_path: Path) 
         assert controller.stdout.readline() == b"{'reply': 'done'}\n"
 
 
-def test_who_waits_for_another_agent_is_told_which_one_was_lost(tmp_path: Path) -> None:
+def test_who_waits_for_another_agent_learns_which_one_was_lost(tmp_path: Path) -> None:
     with agent(tmp_path) as far, agent(tmp_path) as other:
         other.when_lost(far.interrupt)
         os.kill(other.pid, signal.SIGKILL)

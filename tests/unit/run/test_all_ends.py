@@ -1,4 +1,4 @@
-"""When both ends of a trial fail, the cause is told and not what followed from it."""
+"""When both sides of a trial fail, the cause is reported and not what followed from it."""
 
 from collections.abc import Mapping
 from threading import Event
@@ -36,7 +36,7 @@ CLOSED = ValueError("write to closed file")
 
 
 def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
-    """Has both ends fail, one after the other, and both are told to stop."""
+    """Has both sides fail, one after the other, and both get a stop."""
     agents: dict[str, Agent] = {"near": Idle(), "far": Idle()}
     first_failed = Event()
 
@@ -57,13 +57,15 @@ def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
 @pytest.mark.parametrize("order", [["near", "far"], ["far", "near"]])
 @pytest.mark.parametrize("consequence", [REMOVED, CLOSED])
 @pytest.mark.parametrize("full", ["near", "far"])
-def test_a_full_disk_is_told_and_not_the_folder_it_cost(order: list[str], consequence: Exception, full: str) -> None:
+def test_a_full_disk_is_reported_and_not_the_folder_it_cost(
+    order: list[str], consequence: Exception, full: str
+) -> None:
     errors = {"near": consequence, "far": consequence} | {full: FULL}
     with pytest.raises(RecordError, match="no space left on device"):
         fail_in_order(order, errors)
 
 
-def test_a_lone_failure_is_told_as_it_is() -> None:
+def test_a_lone_failure_is_reported_as_it_is() -> None:
     gone = PipeClosedError("the far agent was killed by signal 9")
 
     def collect(label: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def test_a_trial_is_not_void_for_what_nobody_could_see() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "told"),
+    ("name", "number", "expected"),
     [
         ("late_packets", 11, "1.1% of the packets left the path more than 1 ms late, the latest by 20.0 ms"),
         ("socket_dropped_frames", 1200, "1,200 frames overran the path's router"),
@@ -39,10 +39,10 @@ def test_a_trial_is_not_void_for_what_nobody_could_see() -> None:
         ("refused_frames", 2, "the kernel refused 2 frames"),
     ],
 )
-def test_a_trial_is_void_for_what_the_path_did_not_do(name: str, number: int, told: str) -> None:
+def test_a_trial_is_void_for_what_the_path_did_not_do(name: str, number: int, expected: str) -> None:
     reason = why_void(AUDIT | {name: number}, LIMITED)
     assert reason is not None
-    assert told in reason
+    assert expected in reason
     assert reason.endswith("free CPUs and run again, or choose a lower path_rate_bps")
 
 

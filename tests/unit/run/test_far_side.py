@@ -1,4 +1,4 @@
-"""Connections that do not open: what the far end saw is told, and whose fault it was."""
+"""Connections that do not open: what the far side saw is reported, and whose fault it was."""
 
 from typing import Any, cast
 
@@ -10,14 +10,14 @@ from whyperf.run.trial import _with_far_side
 
 
 class Far:
-    """A far end that tells this of its opening."""
+    """A far side that reports this of its opening."""
 
     def __init__(self, strangers: int, problem: str | None) -> None:
         """No connection has come."""
         self._seen = {"connections_count": 0, "strangers_count": strangers, "problem": problem}
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Tells it."""
+        """Reports it."""
         assert request == {"request": "describe_opening"}
         return {"reply": "opening", **self._seen}
 
@@ -41,7 +41,7 @@ class Far:
         ),
     ],
 )
-def test_the_far_end_s_own_reason_is_told(strangers: int, problem: str | None, text: str) -> None:
+def test_the_far_end_s_own_reason_is_reported(strangers: int, problem: str | None, text: str) -> None:
     error = _with_far_side(AgentError("not welcomed", Fault.PEER), cast("Agent", Far(strangers, problem)))
     assert (str(error), error.fault) == (text, Fault.PEER)
     assert isinstance(error, DisturbedError) == (strangers > 0)

@@ -1,4 +1,4 @@
-"""From a cell to the path that the agent is told of."""
+"""From a cell to the path that the agent receives."""
 
 from typing import Any
 

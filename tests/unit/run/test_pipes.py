@@ -225,7 +225,7 @@ def test_an_agent_that_half_exists_is_replaced(far: Far) -> None:
         ('case "$command" in *umask*) echo Broken pipe >&2; exit 255;; esac; exec sh -c "$command"', "Broken pipe"),
     ],
 )
-def test_a_host_out_of_reach_is_not_told_as_full(far: Far, script: str, says: str) -> None:
+def test_a_host_out_of_reach_is_not_reported_as_full(far: Far, script: str, says: str) -> None:
     far(script)
     with pytest.raises(RunError) as caught:
         pipes.ssh("host7")

@@ -1,4 +1,4 @@
-"""From factors to what each end is told."""
+"""From factors to what each side receives."""
 
 import json
 from pathlib import Path

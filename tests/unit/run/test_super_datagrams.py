@@ -21,15 +21,15 @@ def refuse(release: str, **levels: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "told"),
+    ("levels", "message"),
     [
         (PATH | BATCH, f"datagram_batch 16 {UNCUT}, or datagram_batch = 1$"),
         (PATH | {"transport": "quic"}, f"transport quic {UNCUT}$"),
         (PATH | {"schedule": "mixed", "schedule_scale": 0.05, "competitor": "quic"}, f"transport quic {UNCUT}$"),
     ],
 )
-def test_an_old_kernel_is_told_of_before_the_run(levels: dict[str, Any], told: str) -> None:
-    with pytest.raises(RunError, match=told):
+def test_an_old_kernel_is_reported_before_the_run(levels: dict[str, Any], message: str) -> None:
+    with pytest.raises(RunError, match=message):
         refuse("6.1.0-25-amd64", **levels)
     refuse("6.2.0", **levels)
     refuse("10.0-rc1", **levels)

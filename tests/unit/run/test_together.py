@@ -1,4 +1,4 @@
-"""Intervals of several agents of an end are told as one."""
+"""Intervals of several agents of a side are reported as one."""
 
 from typing import Any
 
@@ -17,21 +17,21 @@ def progress(interval: int, payload_bytes: int) -> dict[str, Any]:
     }
 
 
-def test_an_interval_is_told_when_all_agents_of_the_end_have_told_it() -> None:
-    told: list[tuple[str, dict[str, Any]]] = []
-    together = Together(PAIRS, lambda end, one: told.append((end, one)))
+def test_an_interval_is_reported_when_all_agents_of_the_end_have_reported_it() -> None:
+    reported: list[tuple[str, dict[str, Any]]] = []
+    together = Together(PAIRS, lambda end, one: reported.append((end, one)))
     together.on_progress("near", progress(0, 100))
     together.on_progress("far2", progress(0, 7))
     together.on_progress("near", progress(1, 200))
-    assert told == []
+    assert reported == []
     together.on_progress("near2", progress(0, 11))
-    assert told == [("near", progress(0, 111) | {"load_cpu_ns": 2, "retransmitted_segments": 4})]
+    assert reported == [("near", progress(0, 111) | {"load_cpu_ns": 2, "retransmitted_segments": 4})]
     together.on_progress("far", progress(0, 3))
-    assert told[1][0] == "far"
-    assert told[1][1]["payload_bytes"] == 10
+    assert reported[1][0] == "far"
+    assert reported[1][1]["payload_bytes"] == 10
 
 
-def test_one_pair_is_told_as_it_is() -> None:
-    told: list[tuple[str, dict[str, Any]]] = []
-    Together(PAIRS[:1], lambda end, one: told.append((end, one))).on_progress("far", progress(4, 9))
-    assert told == [("far", progress(4, 9))]
+def test_one_pair_is_reported_as_it_is() -> None:
+    reported: list[tuple[str, dict[str, Any]]] = []
+    Together(PAIRS[:1], lambda end, one: reported.append((end, one))).on_progress("far", progress(4, 9))
+    assert reported == [("far", progress(4, 9))]

@@ -58,7 +58,7 @@ def graded(
     rates: Mapping[str, float],
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Grade]:
-    """The grades of the roles that have verdicts, where these rates were measured; `more` is told besides, by role."""
+    """The grades of the roles that have verdicts, where these rates were measured; `more` is added, by role."""
     catalog, plan, cell_of = plan_of(folder, text)
     cells = [explained(cell_of[role], given, **more.get(role, {})) for role, given in verdicts.items()]
     return grade(catalog, plan, {cell_of[role]: rate for role, rate in rates.items()}, together(cells))

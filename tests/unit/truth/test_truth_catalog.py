@@ -51,7 +51,7 @@ def test_a_held_out_dose_comes_behind_the_others(tmp_path: Path) -> None:
     assert short.own == {"pacing_rate_bps": 2_000_000}
 
 
-def test_an_unknown_cause_is_told_in_one_sentence() -> None:
+def test_an_unknown_cause_is_reported_in_one_sentence() -> None:
     with pytest.raises(ProfileError, match=r"--only: slow_reder: there is no truth .*; did you mean slow_reader\?"):
         load_catalog().named(["slow_reder"])
 
@@ -67,7 +67,7 @@ def test_an_unknown_cause_is_told_in_one_sentence() -> None:
         ("[baseline.veth]", "[baseline.veth", "not valid TOML"),
     ],
 )
-def test_what_is_wrong_in_a_catalog_is_told(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_what_is_wrong_in_a_catalog_is_reported(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SHORT
     with pytest.raises(ProfileError, match=problem):
         load_catalog(written(tmp_path, SHORT.replace(old, new)))

@@ -1,4 +1,4 @@
-"""What verdicts on doses foretold, beside what their baselines measured."""
+"""What verdicts on doses predicted, compared with what their baselines measured."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_a_change_is_compared_where_it_gives_the_baseline_back() -> None:
     assert not is_compared(short, long, pacing_rate_bps="default")
     assert is_compared({"path_loss": 0.01}, {"path_loss": "none"}, path_loss=0.0)
     assert is_compared({"think_us": 50, "workload": "computing"}, {"workload": "plain"}, think_us=0)
-    # Nothing that a plan could change: what is foretold is the rate without the cause.
+    # Nothing that a plan could change: what is predicted is the rate without the cause.
     assert is_compared(paced, free)
     assert prediction_of(verdict(None), 4, paced, free) is None
 
@@ -53,21 +53,21 @@ def test_the_error_is_a_part_of_what_was_measured() -> None:
 
 @pytest.fixture
 def grades(tmp_path: Path) -> list[Grade]:
-    """Three doses of which one is foretold well, one badly, and a held-out one not at all."""
-    foretold = {"paced-dose1": 9.0, "paced-dose2": 20.0, "paced-dose3": None}
-    verdicts = {role: [verdict(gain, pacing_rate_bps="default")] for role, gain in foretold.items()}
+    """Three doses of which one is predicted well, one badly, and a held-out one not at all."""
+    predicted = {"paced-dose1": 9.0, "paced-dose2": 20.0, "paced-dose3": None}
+    verdicts = {role: [verdict(gain, pacing_rate_bps="default")] for role, gain in predicted.items()}
     rates = {"paced-baseline": 10e6, "paced-dose1": 1e6, "paced-dose2": 2e6, "paced-dose3": 3e6}
     return graded(tmp_path, paced(1, 2) + HELD_OUT, verdicts, rates)
 
 
-def test_doses_carry_what_was_foretold_and_measured(grades: list[Grade]) -> None:
-    told = [one.prediction and (one.prediction.predicted, one.prediction.measured) for one in grades]
-    assert told == [(9, 10), (20, 5), None]
+def test_doses_carry_what_was_predicted_and_measured(grades: list[Grade]) -> None:
+    predictions = [one.prediction and (one.prediction.predicted, one.prediction.measured) for one in grades]
+    assert predictions == [(9, 10), (20, 5), None]
     gains = next(one for one in figures(grades) if one.key == "gains")
     assert (gains.count, gains.of, gains.holds) == (1, 2, True)
 
 
-def test_the_page_tells_errors_and_intervals(grades: list[Grade]) -> None:
+def test_the_page_shows_errors_and_intervals(grades: list[Grade]) -> None:
     page = markdown(grades, ["Linux"])
     # 9 is off by a tenth, 20 by three times what was measured; the middle of both.
     assert "| all doses | 155% | 1 of 2 |" in page

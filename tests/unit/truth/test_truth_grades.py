@@ -63,8 +63,8 @@ def grades(tmp_path: Path) -> list[Grade]:
     }
     budgets = {role: budget() for role in verdicts}
     budgets |= {"paced-dose1": budget(agrees=False), "paced-dose2": budget(unknown=0.01)}
-    told = {role: {"dominant_state": "pacing", "budgets": [one]} for role, one in budgets.items()}
-    return graded(tmp_path, paced(1, 2, 3) + PAIR, verdicts, rates, told)
+    explained = {role: {"dominant_state": "pacing", "budgets": [one]} for role, one in budgets.items()}
+    return graded(tmp_path, paced(1, 2, 3) + PAIR, verdicts, rates, explained)
 
 
 def test_doses_are_held_against_their_baseline(grades: list[Grade]) -> None:
@@ -90,7 +90,7 @@ def test_figures_count_doses_that_lower_the_rate(grades: list[Grade]) -> None:
     }
 
 
-def test_what_was_put_there_stands_beside_what_was_told(grades: list[Grade]) -> None:
+def test_injected_causes_stand_next_to_diagnoses(grades: list[Grade]) -> None:
     assert confusion(grades) == {
         "nothing": {Cause.CAPACITY: 1},
         "pacing_rate": {Cause.BOTTLENECK: 1, Cause.NOT_KNOWN: 1},
@@ -98,15 +98,15 @@ def test_what_was_put_there_stands_beside_what_was_told(grades: list[Grade]) -> 
 
 
 def test_a_page_is_written_between_its_markers(grades: list[Grade]) -> None:
-    told = markdown(grades, ["Linux", "today"])
-    page = with_figures("Before.\n<!-- truth -->\nold\n<!-- end -->\nAfter.\n", told)
+    figures = markdown(grades, ["Linux", "today"])
+    page = with_figures("Before.\n<!-- truth -->\nold\n<!-- end -->\nAfter.\n", figures)
     assert page.startswith("Before.\n<!-- truth -->\n\nLinux, today.\n")
     assert page.endswith("<!-- end -->\nAfter.\n")
     assert "\nold\n" not in page
     assert "| paced | pacing_rate_bps 1000000 | 90% | `bottleneck`, `pacing_rate` | second | - | - |" in page
-    assert with_figures(page, told) == page
+    assert with_figures(page, figures) == page
     with pytest.raises(ValueError, match="no section between"):
-        with_figures("Nothing.", told)
+        with_figures("Nothing.", figures)
 
 
 def test_grades_as_json_have_every_figure(grades: list[Grade]) -> None:

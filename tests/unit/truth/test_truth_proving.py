@@ -41,8 +41,8 @@ def claims_from(folder: Path, *verdicts: list[Verdict]) -> tuple[Catalog, list[C
         explained(cell_of[f"paced-dose{dose}"], given, trial=None)
         for dose, given in zip((1, 2, 4), verdicts, strict=True)
     ]
-    told = together(cells)
-    return catalog, claims_of(catalog, grade(catalog, plan, rates, told), told)
+    combined = together(cells)
+    return catalog, claims_of(catalog, grade(catalog, plan, rates, combined), combined)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def run(
     return progress, list(rates)
 
 
-def test_the_first_right_verdict_is_tried_and_what_cannot_be_is_told(tried: tuple[Catalog, list[Claim]]) -> None:
+def test_the_first_right_verdict_is_tried_and_what_cannot_be_is_reported(tried: tuple[Catalog, list[Claim]]) -> None:
     found = [(one.role.dose, one.right, one.obstacle) for one in tried[1]]
     assert found == [(1, RIGHT, ""), (2, {}, "its change is made by hand only"), (4, {}, "no verdict is right")]
 

@@ -26,7 +26,7 @@ from whyperf.overhead import (
     protocol_named,
 )
 from whyperf.overhead.protocols import Options
-from whyperf.overhead.words import layer_rows, shown_point, told
+from whyperf.overhead.sentences import layer_rows, setting, shown_point
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import LARGEST_WINDOW_BYTES, Factor
 
@@ -193,7 +193,7 @@ def _window(protocol: Protocol, text: str | None, every: int | None, latency_us:
 
 def _print(answer: Overhead) -> None:
     console = Console(highlight=False, markup=False)
-    console.print(told(answer))
+    console.print(setting(answer))
     line_bps = answer.link.rate_bps
     has_cells = any(point.cells for point in answer.points)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))

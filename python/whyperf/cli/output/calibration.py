@@ -9,8 +9,8 @@ from rich.table import Table
 
 from whyperf.analyze.text import significant
 from whyperf.calibrate import Calibration, Steps
+from whyperf.calibrate.sentences import determined_by_data, point_row, verdict_lines
 from whyperf.calibrate.steps import QUANTITIES
-from whyperf.calibrate.words import point_row, told_by_data, told_verdict
 
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
@@ -33,7 +33,9 @@ def print_calibration(calibration: Calibration, out: Path, html: Path | None) ->
     table = _table("Cost", "Prior", "Fitted", "Ensemble, 5 to 95 %", "Told by the data")
     for one in calibration.found:
         spread = f"{significant(one.low)} to {significant(one.high)}"
-        table.add_row(one.prior.key, significant(one.prior.value), significant(one.best), spread, told_by_data(one))
+        table.add_row(
+            one.prior.key, significant(one.prior.value), significant(one.best), spread, determined_by_data(one)
+        )
     console.print(table)
     console.print()
     points = _table("Window", "Write size", "", "Measured", "Model", "Range", "Error")
@@ -41,7 +43,7 @@ def print_calibration(calibration: Calibration, out: Path, html: Path | None) ->
         points.add_row(*point_row(judged))
     console.print(points)
     console.print()
-    for line in told_verdict(calibration):
+    for line in verdict_lines(calibration):
         console.print(line, soft_wrap=not sys.stdout.isatty())
     console.print(f"\nCalibrated host: {out}" + (f"\nPage: {html}" if html else ""))
 

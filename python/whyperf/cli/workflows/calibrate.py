@@ -60,7 +60,7 @@ def calibrate(wanted: Wanted) -> int:
         read_grid(_grid(wanted)),
         generations=wanted.generations,
         seed=wanted.seed,
-        told=_progress,
+        on_generation=_progress,
     )
     write_host(
         wanted.out,
@@ -99,7 +99,7 @@ def as_json(calibration: Calibration) -> dict[str, Any]:
                 "median": one.median,
                 "ensemble_low": one.low,
                 "ensemble_high": one.high,
-                "told": one.is_told,
+                "told": one.is_determined,
                 "traded_with": list(one.traded_with),
                 "source": one.prior.source,
             }

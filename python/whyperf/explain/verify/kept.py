@@ -21,7 +21,7 @@ from whyperf.foreign import read_bytes
 from whyperf.plan import Plan
 from whyperf.record import Experiment, RecordError
 from whyperf.record.durable import write_file
-from whyperf.record.errors import told
+from whyperf.record.errors import as_record_error
 
 FILE = "verifies.json"
 
@@ -64,7 +64,7 @@ def keep(folder: Path, verified: Verified) -> Verified:
     with suppress(OSError, ValidationError):
         before = Verified.model_validate_json(read_bytes(path))
         verified = verified.model_copy(update={"first_look": before.first_look})
-    with told("write", path):
+    with as_record_error("write", path):
         write_file(path, (verified.model_dump_json(indent=1) + "\n").encode())
     return verified
 

@@ -52,7 +52,7 @@ class Region:
 def regions(turns: Sequence[tuple[int, int]]) -> tuple[Region, ...]:
     """The regions between all starts and stops, `turns` being those of the flows in ns.
 
-    A time without any flow is a region too, so that the numbers tell the whole trial.
+    A time without any flow is a region too, so that the numbers cover the whole trial.
     """
     instants = sorted({instant for turn in turns for instant in turn} | {0})
     spans = pairwise(instants)

@@ -101,7 +101,7 @@ def _key(name: str) -> str:
 
 
 def _metric(workload: Mapping[str, Any]) -> Metric:
-    """What the result is told in: transactions where requests are answered or connections come and go, else goodput."""
+    """The metric of the result: transactions where requests are answered or connections come and go, else goodput."""
     for group in workload["groups"]:
         for transaction in group["transactions"]:
             if transaction["repeat"] == {"by": "iterations", "count": 1}:

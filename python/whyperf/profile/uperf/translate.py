@@ -56,7 +56,7 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
         raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
     workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
     factors = asked.factors | {"deadline_s": _deadline_s(workload)}
-    return Translation(workload, factors, asked.hosts, (*tree.notes, *work.told()))
+    return Translation(workload, factors, asked.hosts, (*tree.notes, *work.sentences()))
 
 
 @dataclass
@@ -69,7 +69,7 @@ class _Translator:
     #: Lines of options without a part in the run, by name and reason.
     ignored: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """All notes as sentences."""
         for (name, reason), lines in self.ignored.items():
             what = INSTEAD.get(reason, f"option {name} has no part")

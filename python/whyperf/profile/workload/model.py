@@ -10,7 +10,7 @@ from whyperf.profile.workload.tables import Metric, TransportName
 
 Document = dict[str, Any]
 
-#: What the result of a workload is told in.
+#: The metrics of a workload's result.
 METRICS: tuple[Metric, ...] = get_args(Metric)
 #: The workloads that the sizes of a trial describe by themselves, without a list of operations.
 STREAM, STREAM_RECEIVE = "stream", "stream-receive"
@@ -59,7 +59,7 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
     Args:
         document: `Workload` of crates/schema/src/workload.rs.
         about: what it does, in a sentence.
-        metric: what its result is told in.
+        metric: what its result is counted in.
         transport: what carries it.
         name: as a level of the factor `workload`; the document's when absent.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whyperf.record.durable import remove
-from whyperf.record.errors import told
+from whyperf.record.errors import as_record_error
 from whyperf.report.flow import levels
 from whyperf.report.flow.packs import Folder, Name, folder, pack_all
 from whyperf.report.flow.tiles import stretches, tiles
@@ -71,7 +71,7 @@ def draw(tracks: Iterable[tuple[Track, About]], rows: int, path: Path) -> Drawin
             # Not kept while the next one is read.
             del track
         if outside is None and _bytes(made.far | made.close) <= INLINE_BYTES:
-            with told("remove", path):
+            with as_record_error("remove", path):
                 remove(path)
             return made
         if outside is None:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whyperf.record.durable import file_mode, folder_mode, partial_name, remove
-from whyperf.record.errors import told
+from whyperf.record.errors import as_record_error
 
 THREADS = 2
 AHEAD = 8
@@ -99,7 +99,7 @@ def folder(path: Path) -> Iterator[Folder]:
     Raises:
         RecordError: it cannot be written.
     """
-    with told("write", path):
+    with as_record_error("write", path):
         made = Folder(path)
         try:
             yield made

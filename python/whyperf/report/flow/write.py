@@ -8,7 +8,7 @@ from pathlib import Path
 from whyperf.analyze.flow import FlowEnd, FlowTrial, scan_log
 from whyperf.analyze.text import count
 from whyperf.record.durable import write_file
-from whyperf.record.errors import told as told_errors
+from whyperf.record.errors import as_record_error as told_errors
 from whyperf.report.flow.about import Steps, frame, of_log, of_track, steps_for
 from whyperf.report.flow.connections import connections
 from whyperf.report.flow.drawing import About, Drawing, draw

@@ -27,11 +27,11 @@ def judged(
     **report: object,
 ) -> Completeness:
     log = traces.trace("\n".join(line for line in text.splitlines() if line.strip()))
-    told = traces.evidence(log, **report)
+    evidence = traces.evidence(log, **report)
     tables = {"flows.near": traces.flows({0: moved}, ended)}
     if samples is not None:
         tables["tcp_info.near"] = samples
-    found = completeness(traces.write(folder / "log01-c0001", log, near_evidence=told, tables=tables), "near")
+    found = completeness(traces.write(folder / "log01-c0001", log, near_evidence=evidence, tables=tables), "near")
     assert found is not None
     return found
 
@@ -87,7 +87,7 @@ def test_a_connection_without_a_single_row_is_missed(tmp_path: Path) -> None:
     assert found.connections["missing_bytes"].to_list() == [0, 10]
 
 
-def test_lost_events_are_told_by_cpu(tmp_path: Path) -> None:
+def test_lost_events_are_reported_by_cpu(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER, 2000, lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=1014)
     assert not found.complete
     assert found.lost_events_count == {1: 3}
@@ -112,7 +112,7 @@ def test_how_complete_a_log_is_is_rounded_down(
     assert (found.words, found.is_nearly_complete) == (words, is_nearly_complete)
 
 
-def test_lost_calls_are_told(tmp_path: Path) -> None:
+def test_lost_calls_are_reported(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER, 2000, lost_calls_count=[{"cpu": 1, "count": 3}], logged_calls_count=1014)
     assert found.reason == "3 calls of 1,014 were lost because their log was full."
 
@@ -122,12 +122,12 @@ def test_a_log_that_breaks_off_is_not_complete(tmp_path: Path) -> None:
     assert found.reason == "The log breaks off: No space left on device."
 
 
-def test_runs_left_out_by_the_kernel_are_told(tmp_path: Path) -> None:
+def test_runs_left_out_by_the_kernel_are_reported(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER, 2000, missed_runs_count=1)
     assert found.reason == "The kernel left out 1 run of the log's programs."
 
 
-def test_fewer_rows_than_events_are_told(tmp_path: Path) -> None:
+def test_fewer_rows_than_events_are_reported(tmp_path: Path) -> None:
     found = judged(tmp_path, TRANSFER, 2000, logged_events_count=12)
     assert found.reason == "The log has 11 rows, but 12 events were logged."
 

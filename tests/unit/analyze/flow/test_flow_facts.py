@@ -50,77 +50,77 @@ def trial(folder: Path, log: bool = True, counters: bool = True, **report: Any) 
         tables["counters.near"] = levels.counters({"data_out_packets": 1000}, COUNTERS, phases=("warm-up", "measure"))
         tables["sizes.near"] = levels.sizes(("write_call", 4096, 3, 24_000), ("segment_out", 1024, 2, 2896))
     near = traces.trace(LOG) if log else None
-    told = traces.evidence(near, **report)
-    return traces.write(folder / "log01-c0001", near, near_evidence=told, tables=tables)
+    evidence = traces.evidence(near, **report)
+    return traces.write(folder / "log01-c0001", near, near_evidence=evidence, tables=tables)
 
 
-def told(facts: FlowFacts, name: str) -> tuple[float | None, str | None]:
+def value_of(facts: FlowFacts, name: str) -> tuple[float | None, str | None]:
     fact = facts.get("sender", name)
     return fact.value, fact.level
 
 
 def test_a_complete_log_is_the_best_level(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path, counters=False))
-    assert told(facts, "data_packets") == (3, "segments")
-    assert told(facts, "data_segments") == (5, "segments")
-    assert told(facts, "segment_bytes_mean") == (1448, "segments")
+    assert value_of(facts, "data_packets") == (3, "segments")
+    assert value_of(facts, "data_segments") == (5, "segments")
+    assert value_of(facts, "segment_bytes_mean") == (1448, "segments")
     assert facts.get("sender", "packet_bytes_mean").value == pytest.approx(7240 / 3)
-    assert told(facts, "segments_per_ack") == (2.5, "segments")
+    assert value_of(facts, "segments_per_ack") == (2.5, "segments")
     assert facts.get("sender", "context_net_rx_ratio").value == pytest.approx(2 / 3)
-    assert told(facts, "retransmitted_timeout_packets") == (1, "segments")
-    assert told(facts, "retransmitted_fast_packets") == (0, "segments")
-    assert told(facts, "unacked_bytes_max") == (5792, "segments")
-    assert told(facts, "window_bytes_min") == (900, "segments")
-    assert told(facts, "duplicate_acks_count") == (0, "segments")
-    assert told(facts, "write_size_bytes_mean") == (1448, "user")
+    assert value_of(facts, "retransmitted_timeout_packets") == (1, "segments")
+    assert value_of(facts, "retransmitted_fast_packets") == (0, "segments")
+    assert value_of(facts, "unacked_bytes_max") == (5792, "segments")
+    assert value_of(facts, "window_bytes_min") == (900, "segments")
+    assert value_of(facts, "duplicate_acks_count") == (0, "segments")
+    assert value_of(facts, "write_size_bytes_mean") == (1448, "user")
 
 
 def test_the_whole_life_has_the_preamble_too(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path, counters=False), whole_life=True)
-    assert told(facts, "data_bytes") == (7280, "segments")
-    assert told(facts, "data_packets") == (4, "segments")
+    assert value_of(facts, "data_bytes") == (7280, "segments")
+    assert value_of(facts, "data_packets") == (4, "segments")
 
 
 def test_a_log_with_losses_never_counts(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path, lost_events_count=[{"cpu": 0, "count": 1}]))
-    assert told(facts, "data_packets") == (30, "counters")
-    assert told(facts, "unacked_bytes_max") == (None, None)
-    assert told(facts, "window_bytes_max") == (65000, "user")
+    assert value_of(facts, "data_packets") == (30, "counters")
+    assert value_of(facts, "unacked_bytes_max") == (None, None)
+    assert value_of(facts, "window_bytes_max") == (65000, "user")
 
 
 def test_counters_are_of_the_measured_phase(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path, log=False))
-    assert told(facts, "data_bytes") == (144_800, "counters")
-    assert told(facts, "segments_per_ack") == (2, "counters")
-    assert told(facts, "context_net_rx_ratio") == (0.9, "counters")
-    assert told(facts, "ksoftirqd_ratio") == (0.2, "counters")
-    assert told(facts, "write_size_bytes_mean") == (8000, "counters")
-    assert told(facts, "retransmitted_segments") == (3, "user")
+    assert value_of(facts, "data_bytes") == (144_800, "counters")
+    assert value_of(facts, "segments_per_ack") == (2, "counters")
+    assert value_of(facts, "context_net_rx_ratio") == (0.9, "counters")
+    assert value_of(facts, "ksoftirqd_ratio") == (0.2, "counters")
+    assert value_of(facts, "write_size_bytes_mean") == (8000, "counters")
+    assert value_of(facts, "retransmitted_segments") == (3, "user")
     whole = flow_facts(trial(tmp_path, log=False), whole_life=True)
-    assert told(whole, "data_packets") == (1030, "counters")
+    assert value_of(whole, "data_packets") == (1030, "counters")
 
 
 def test_what_the_kernel_counted_in_order_comes_from_it_first(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path))
-    assert told(facts, "duplicate_acks_count") == (7, "counters")
-    assert told(facts, "data_packets") == (3, "segments")
+    assert value_of(facts, "duplicate_acks_count") == (7, "counters")
+    assert value_of(facts, "data_packets") == (3, "segments")
 
 
 def test_without_privilege_tcp_info_gives_what_it_can(tmp_path: Path) -> None:
     facts = flow_facts(trial(tmp_path, log=False, counters=False))
-    assert told(facts, "data_bytes") == (140_000, "user")
-    assert told(facts, "segment_bytes_mean") == (1400, "user")
-    assert told(facts, "segments_per_ack") == (5, "user")
-    assert told(facts, "packet_bytes_mean") == (None, None)
-    assert told(facts, "context_net_rx_ratio") == (None, None)
+    assert value_of(facts, "data_bytes") == (140_000, "user")
+    assert value_of(facts, "segment_bytes_mean") == (1400, "user")
+    assert value_of(facts, "segments_per_ack") == (5, "user")
+    assert value_of(facts, "packet_bytes_mean") == (None, None)
+    assert value_of(facts, "context_net_rx_ratio") == (None, None)
 
 
 def test_a_count_an_old_kernel_does_not_give_is_unknown(tmp_path: Path) -> None:
     samples = levels.tcp_info(("measure", {"bytes_sent": None, "data_segments_out": 100, "segments_in": 20}))
     made = traces.write(tmp_path / "001-c0001", tables={"tcp_info.near": samples})
     facts = flow_facts(made)
-    assert told(facts, "data_bytes") == (None, None)
-    assert told(facts, "data_segments") == (100, "user")
+    assert value_of(facts, "data_bytes") == (None, None)
+    assert value_of(facts, "data_segments") == (100, "user")
 
 
 def test_a_trial_without_any_table_has_all_quantities_unknown(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_a_trial_without_any_table_has_all_quantities_unknown(tmp_path: Path) ->
 def test_one_connection_of_several(tmp_path: Path) -> None:
     log = traces.trace("1 > . 1:101 ack 1 conn=0\n2 > . 1:11 ack 1 conn=1\n3 > . 11:21 ack 1 conn=1")
     made = traces.write(tmp_path / "log01-c0001", log, tables={"flows.near": traces.flows({0: 100, 1: 20})})
-    assert told(flow_facts(made, 1), "data_bytes") == (20, "segments")
-    assert told(flow_facts(made), "data_bytes") == (120, "segments")
+    assert value_of(flow_facts(made, 1), "data_bytes") == (20, "segments")
+    assert value_of(flow_facts(made), "data_bytes") == (120, "segments")
 
 
 def test_the_overview_is_from_the_best_level_too(tmp_path: Path) -> None:

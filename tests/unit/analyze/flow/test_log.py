@@ -141,7 +141,7 @@ def test_an_empty_log_is_a_log(tmp_path: Path) -> None:
     assert rows.height == 0
 
 
-def test_a_damaged_log_is_told(tmp_path: Path) -> None:
+def test_a_damaged_log_is_reported(tmp_path: Path) -> None:
     trial = traces.write(tmp_path / "001-c0001", traces.trace("0.1 > . 1:11 ack 1"))
     (tmp_path / "001-c0001" / "segments.near.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(RecordError, match=r"segments.near.parquet cannot be read"):
@@ -149,7 +149,7 @@ def test_a_damaged_log_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
-def test_a_damaged_manifest_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_manifest_is_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(RecordError, match=r"manifest.json is damaged"):
         open_trial(tmp_path)

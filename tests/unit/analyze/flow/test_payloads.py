@@ -71,7 +71,7 @@ def test_foreign_segments_now_and_then_do_not_hide_the_cycle() -> None:
     assert 0.97 < result.cycle.segments_ratio < 1
 
 
-def test_phases_are_told_as_parts_and_no_cycle() -> None:
+def test_phases_are_reported_as_parts_and_no_cycle() -> None:
     """As in the study of 1995: 4096 at first, after a timer's ACK 1016 and 3080, then 2028 and 2068."""
     result = found(*[4096] * 3000, *[1016, 3080] * 2000, *[2028, 2068] * 1000)
     assert result.cycle is None

@@ -1,4 +1,4 @@
-"""Scheduled trials with a known course: what each flow received when, as the record tells it."""
+"""Scheduled trials with known rates: what each flow received when, as the record has it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

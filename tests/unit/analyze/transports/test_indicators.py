@@ -89,9 +89,9 @@ def test_the_retransmitted_share_is_of_the_region_in_which_it_happened() -> None
 def test_a_library_is_heard_as_the_kernel_is() -> None:
     """Two packets of 1456 bytes in the window, one of ten sent again, or one lost where nothing says so."""
     row = {"connection": 1, "role": "sender", "sample_mono_ns": START_NS, "rtt_ns": 9, "packet_payload_bytes": 1456}
-    told = {"cwnd_bytes": 2912, "sent_packets": 10, "lost_packets": 3, "retransmitted_packets": 1}
+    counters = {"cwnd_bytes": 2912, "sent_packets": 10, "lost_packets": 3, "retransmitted_packets": 1}
     silent = {"cwnd_bytes": None, "sent_packets": 20, "lost_packets": 4, "retransmitted_packets": None}
-    rows = pl.DataFrame([row | told, row | {"connection": 2} | silent], schema=NO_TRANSPORT_INFO.schema)
+    rows = pl.DataFrame([row | counters, row | {"connection": 2} | silent], schema=NO_TRANSPORT_INFO.schema)
     found = connections(sender_samples(NO_TCP_INFO, rows), START_NS)
     assert (found[1].cwnd_segments[0], found[1].retransmitted_segments[0], found[1].data_segments[0]) == (2, 1, 10)
     assert (found[2].cwnd_segments[0], found[2].retransmitted_segments[0], found[2].data_segments[0]) == (0, 4, 20)
@@ -111,7 +111,7 @@ def test_harm_is_between_protocols_only() -> None:
     assert [harm.rtt_ratio for harm in found.harmed] == pytest.approx([0.75, 0.375])
 
 
-def test_a_cell_is_told_over_its_trials() -> None:
+def test_a_cell_is_reported_over_its_trials() -> None:
     factors = {"schedule": "own", "path_rate_bps": 100_000_000, "mtu_bytes": 1500, "ip_version": 4}
     trials = [trial([Flow(0, 20, constant(rate))]) for rate in (70e6, 80e6, 90e6)]
     found = summarize_transports(

@@ -46,7 +46,7 @@ def test_the_workload_is_named_after_the_profile() -> None:
     ("shape", "metric"),
     [("bulk", "goodput"), ("request-response", "transactions"), ("connect", "transactions"), ("voice", "goodput")],
 )
-def test_what_the_result_is_told_in(shape: str, metric: str) -> None:
+def test_what_the_result_is_reported_in(shape: str, metric: str) -> None:
     planned = build(profile(SHAPES[shape])).workload("c0001")
     assert planned is not None
     assert planned.metric == metric
@@ -83,11 +83,11 @@ def test_the_time_it_takes_is_known() -> None:
     assert estimate(build(profile(BULK))).seconds == pytest.approx(0.4, abs=0.3)
 
 
-def test_the_far_host_and_the_variables_are_told() -> None:
+def test_the_far_host_and_the_variables_are_reported() -> None:
     plan = build(profile(BULK))
     assert plan.variables == {"h": "far.example", "proto": "tcp", "nthr": "3", "dur": "400ms"}
-    (told,) = plan.warnings
-    assert told.startswith("The embedded testbed stands for far.example, the profile's far host; --host far.example")
+    (warning,) = plan.warnings
+    assert warning.startswith("The embedded testbed stands for far.example, the profile's far host; --host far.example")
     assert build(profile(BULK), target="far.example").warnings == ()
 
 
@@ -119,11 +119,11 @@ def test_the_record_keeps_the_profile_and_the_command_repeats_it(
     with Experiment.create(tmp_path / "results", plan, BULK) as experiment:
         assert kept_profile(experiment.folder).name == "profile.xml"
         assert experiment.profile_text == BULK
-    told = shlex.split(command(plan, str(tmp_path / "results")))
-    assert told[: len(plan.variables)] == [f"{name}={value}" for name, value in plan.variables.items()]
-    for assignment in told[: len(plan.variables)]:
+    arguments = shlex.split(command(plan, str(tmp_path / "results")))
+    assert arguments[: len(plan.variables)] == [f"{name}={value}" for name, value in plan.variables.items()]
+    for assignment in arguments[: len(plan.variables)]:
         monkeypatch.setenv(*assignment.split("=", 1))
-    words = told[len(plan.variables) :]
+    words = arguments[len(plan.variables) :]
     assert words[:3] == ["whyperf", "run", f"{tmp_path}/results/profile.xml"]
     assert main([*words[1:], "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == plan.id

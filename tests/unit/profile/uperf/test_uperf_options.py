@@ -68,7 +68,7 @@ def test_refused_options(text: str, says: str) -> None:
         parse_options(text, ENVIRONMENT)
 
 
-def test_what_uperf_ignores_is_told() -> None:
+def test_what_uperf_ignores_is_reported() -> None:
     found = parse_options("size=8 8k) , count=4x duration=2min", ENVIRONMENT)
     assert found.given == {"size": 8, "count": 4, "duration": 2_000_000}
     assert found.notes == [

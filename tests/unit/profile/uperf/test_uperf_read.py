@@ -140,6 +140,6 @@ def test_uperfs_tables_are_not_overrun() -> None:
         elements("<group " + "<transaction " * (MOST_TRANSACTIONS + 1))
 
 
-def test_times_that_look_like_minutes_are_told() -> None:
+def test_times_that_look_like_minutes_are_reported() -> None:
     tree = elements("<group>\n<transaction duration=2min >")
     assert tree.notes == ["x.xml: line 2: duration=2min is in milliseconds, as in uperf."]

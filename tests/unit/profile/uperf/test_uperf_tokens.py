@@ -51,7 +51,7 @@ def test_lines_are_counted_from_1() -> None:
     assert notes == []
 
 
-def test_a_comment_without_end_is_told() -> None:
+def test_a_comment_without_end_is_reported() -> None:
     tokens, notes = tokenize("a\n<!-- b\nc", "x.xml")
     assert [token.text for token in tokens] == ["a"]
     assert notes == ["x.xml: line 2: the comment never ends, so nothing after it is read, as in uperf."]

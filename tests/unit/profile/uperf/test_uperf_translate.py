@@ -1,4 +1,4 @@
-"""What a uperf profile becomes: groups, transactions, steps, factors, and what is told or refused."""
+"""What a uperf profile becomes: groups, transactions, steps, factors, and what is reported or refused."""
 
 import json
 from pathlib import Path
@@ -179,7 +179,7 @@ def test_an_accept_lets_the_far_end_connect() -> None:
     assert alone["transactions"][0]["steps"][0]["operation"] == {"operation": "accept", "connection": 0}
 
 
-def test_over_udp_the_near_end_opens_all_and_that_is_told() -> None:
+def test_over_udp_the_near_end_opens_all_and_that_is_reported() -> None:
     accepts = SHAPES["voice"].replace("type=connect", "type=accept").replace('type="connect"', 'type="accept"')
     found = translated(accepts)
     assert found.workload == translated(SHAPES["voice"]).workload
@@ -209,7 +209,7 @@ def test_over_udp_what_only_connects_for_a_time_waits() -> None:
     assert found["repeat"] == {"by": "iterations", "count": 1}
 
 
-def test_executions_that_are_written_out_are_told() -> None:
+def test_executions_that_are_written_out_are_reported() -> None:
     found = translated(SHAPES["pile"])
     opened, closed = found.workload["groups"][0]["transactions"]
     assert (len(opened["steps"]), len(closed["steps"])) == (10, 10)
@@ -282,12 +282,12 @@ def test_the_deadline_leaves_room_for_what_is_known() -> None:
         ("port_per_thread", "option port_per_thread has no part (line 4): every strand has"),
     ],
 )
-def test_options_without_a_part_are_told(options: str, reason: str | None) -> None:
+def test_options_without_a_part_are_reported(options: str, reason: str | None) -> None:
     found = translated(flowops("<flowop type=nop />").replace("protocol=tcp", f"protocol=tcp {options}"))
     assert any(reason in note for note in found.notes) if reason else found.notes == ()
 
 
-def test_lines_of_the_same_option_are_told_together() -> None:
+def test_lines_of_the_same_option_are_reported_together() -> None:
     write = '<flowop type=write options="size=4k rsize=8k"/>'
     assert translated(flowops(write, write)).notes == (
         "x.xml: option rsize has no part (lines 7, 8): the far end reads what a write sends, in calls as large.",

@@ -34,7 +34,7 @@ def test_a_plane_of_one_value_takes_two_bytes() -> None:
     assert planes(np.full(1000, 7, np.uint32), 4) == [b"\0", b"\7", b"\0", b"\0", b"\0", b"\0", b"\0", b"\0"]
 
 
-def test_few_sizes_are_told_exactly_and_many_in_classes() -> None:
+def test_few_sizes_are_reported_exactly_and_many_in_classes() -> None:
     few = levels.sizes(track(500))
     assert few.bounds == ((7, 7), (100, 100), (1448, 1448), (65160, 65160))
     assert [int(few.bits[size]) for size in (0, 7, 100, 1448, 65160)] == [0, 1, 2, 4, 8]

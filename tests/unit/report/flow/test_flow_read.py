@@ -34,7 +34,7 @@ def test_a_connection_without_a_row_has_no_track(tmp_path: Path) -> None:
     assert list(read_tracks(trial, "near", [7])) == []
 
 
-def test_a_log_is_put_in_order_and_told_in_codes(tmp_path: Path) -> None:
+def test_a_log_is_put_in_order_and_reported_in_codes(tmp_path: Path) -> None:
     trial = traces.write(
         tmp_path / "log01-c0001", traces.trace(traces.OPENING + TRACE.lstrip()).with_columns(cwnd_segments=10)
     )

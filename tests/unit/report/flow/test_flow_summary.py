@@ -1,4 +1,4 @@
-"""What is told of a trial, in lines, as JSON and in the report."""
+"""The summary of a trial, in lines, as JSON and in the report."""
 
 import json
 import re
@@ -16,12 +16,12 @@ from whyperf.report.flow.connections import connections
 from whyperf.report.flow.rows import end_rows
 
 
-def told(folder: Path, connection: int | None = None) -> Told:
+def summary(folder: Path, connection: int | None = None) -> Told:
     return tell(open_trial(folder), connection)
 
 
-def test_both_ends_are_told(tmp_path: Path) -> None:
-    found = told(experiment(tmp_path / "made").folder / "trials" / "log01-c0001")
+def test_both_ends_are_reported(tmp_path: Path) -> None:
+    found = summary(experiment(tmp_path / "made").folder / "trials" / "log01-c0001")
     assert headline(found).startswith("1 connection, ")
     sender, receiver = (dict(end_rows(one)) for one in found.ends)
     assert sender["Log"].startswith("complete, ")
@@ -38,7 +38,7 @@ def test_both_ends_are_told(tmp_path: Path) -> None:
 def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
     drop_rows(folder, "near", 60)
-    found = told(folder)
+    found = summary(folder)
     assert re.match(r"\d\d\.\d % complete", dict(end_rows(found.ends[0]))["Log"])
     assert len(doubts(found)) == 1
     assert "near end" in doubts(found)[0]
@@ -48,17 +48,17 @@ def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
 def test_a_lost_event_is_doubted(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
     change_evidence(folder, "far", lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=ROWS + 3)
-    found = told(folder)
+    found = summary(folder)
     assert doubts(found) == []
     (gap,) = gaps(found, nearly_complete=True)
     assert gap.startswith("The log of the far end is 99.9 % complete. 3 events")
     change_evidence(folder, "far", broken_off="No space left on device.")
-    (doubt,) = doubts(told(folder))
+    (doubt,) = doubts(summary(folder))
     assert doubt.startswith("The log of the far end is not complete. The log breaks off")
 
 
 def test_several_connections_have_an_overview(tmp_path: Path) -> None:
-    found = told(experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001")
+    found = summary(experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001")
     table = connections(found)
     assert table is not None
     names = [column.name for column in table.columns]
@@ -70,14 +70,14 @@ def test_several_connections_have_an_overview(tmp_path: Path) -> None:
 
 def test_one_of_several_can_be_asked_for(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001"
-    every, one = told(folder), told(folder, 1)
+    every, one = summary(folder), summary(folder, 1)
     assert headline(one).startswith("Connection 1 of 3, ")
     assert "Sequence" in dict(end_rows(one.ends[0]))
     assert (one.ends[0].value("data_segments") or 0) < (every.ends[0].value("data_segments") or 0)
 
 
-def test_without_a_log_the_level_is_told(tmp_path: Path) -> None:
-    found = told(experiment(tmp_path / "made").folder / "trials" / "001-c0001")
+def test_without_a_log_the_level_is_reported(tmp_path: Path) -> None:
+    found = summary(experiment(tmp_path / "made").folder / "trials" / "001-c0001")
     assert headline(found) == "1 connection, without a segment log."
     rows = dict(end_rows(found.ends[0]))
     assert rows["Log"] == "none was asked for"
@@ -86,7 +86,7 @@ def test_without_a_log_the_level_is_told(tmp_path: Path) -> None:
 
 
 def test_json_has_everything_and_is_json(tmp_path: Path) -> None:
-    found = told(experiment(tmp_path / "made", connections=2).folder / "trials" / "log01-c0001")
+    found = summary(experiment(tmp_path / "made", connections=2).folder / "trials" / "log01-c0001")
     document = json.loads(json.dumps(flow_json(found, "made", tmp_path / "page.html")))
     assert document["complete"] is True
     assert document["page"] == str(tmp_path / "page.html")
@@ -99,7 +99,7 @@ def test_json_has_everything_and_is_json(tmp_path: Path) -> None:
 
 def test_the_page_is_written_whole(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made", connections=2)
-    path = write(made.folder, made.name, told(made.folder / "trials" / "log01-c0001"))
+    path = write(made.folder, made.name, summary(made.folder / "trials" / "log01-c0001"))
     assert path == made.folder / "flow-log01-c0001.html"
     text = path.read_text()
     assert "connect-src" not in text
@@ -108,7 +108,7 @@ def test_the_page_is_written_whole(tmp_path: Path) -> None:
     assert not list(made.folder.glob(".*partial"))
 
 
-def test_the_report_tells_log_trials_and_draws_one(tmp_path: Path) -> None:
+def test_the_report_shows_log_trials_and_draws_one(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made")
     text = write_report(made, summarize(made)).read_text()
     assert 'id="segment-flow"' in text

@@ -11,7 +11,7 @@ from whyperf.cli.app import main
 from whyperf.cli.exits import DONE, DOUBTFUL, USAGE
 
 
-def test_it_tells_the_first_log_trial_and_names_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_reports_the_first_log_trial_and_names_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = experiment(tmp_path / "made", cells=2).folder
     assert main(["flow", str(folder)]) == DONE
     out = capsys.readouterr().out
@@ -35,7 +35,7 @@ def test_a_trial_an_end_and_a_connection_can_be_asked_for(tmp_path: Path, capsys
     assert not list(folder.glob("flow-*"))
 
 
-def test_many_connections_are_told_in_a_table_that_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_connections_are_reported_in_a_table_that_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = experiment(tmp_path / "made", connections=22, rows=4000).folder
     assert main(["flow", str(folder), "--no-page"]) == DONE
     out = capsys.readouterr().out
@@ -90,15 +90,15 @@ def test_what_is_not_there_is_said(
     assert said in capsys.readouterr().err
 
 
-def test_a_log_of_another_version_is_left_out_and_told_first(
+def test_a_log_of_another_version_is_left_out_and_reported_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = experiment(tmp_path / "made", cells=2).folder
     manifest = folder / "trials" / "log01-c0001" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"record_version": 99}))
     assert main(["flow", str(folder), "--no-page"]) == DOUBTFUL
-    told = capsys.readouterr()
-    assert "trial log01-c0001 is left out: its record is of version 99" in told.err
-    assert told.out.startswith("made, trial log01-c0002\n")
+    printed = capsys.readouterr()
+    assert "trial log01-c0001 is left out: its record is of version 99" in printed.err
+    assert printed.out.startswith("made, trial log01-c0002\n")
     assert main(["flow", str(folder), "log01-c0001", "--no-page"]) == DOUBTFUL
     assert "trial log01-c0001 may not be told rightly" in capsys.readouterr().err

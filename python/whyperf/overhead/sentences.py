@@ -4,7 +4,7 @@ from whyperf.analyze.text import bit_rate, octets, percent
 from whyperf.overhead.answer import Overhead, Point
 
 
-def told(answer: Overhead) -> str:
+def setting(answer: Overhead) -> str:
     """What the figures are of."""
     text = (
         f"{answer.link.name} ({answer.link.about}, {bit_rate(answer.link.rate_bps)}), {answer.protocol.name}, "
@@ -26,7 +26,7 @@ def headline(answer: Overhead) -> str:
 
 
 def shown_point(answer: Overhead) -> Point:
-    """The point whose bytes are told one by one: the largest message in one frame, else the largest."""
+    """The point whose bytes are listed one by one: the largest message in one frame, else the largest."""
     in_one = [point for point in answer.points if point.frames == 1]
     return max(in_one or answer.points, key=lambda point: point.message_bytes)
 

@@ -6,7 +6,7 @@ from whyperf.calibrate.identify import Found
 from whyperf.calibrate.judge import Judged
 
 
-def told_verdict(calibration: Calibration) -> list[str]:
+def verdict_lines(calibration: Calibration) -> list[str]:
     """The errors in sentences."""
     verdict = calibration.verdict
     held = [one for one in verdict.points if one.is_held_out]
@@ -23,11 +23,11 @@ def told_verdict(calibration: Calibration) -> list[str]:
             f"{signs.right} right ({percent(signs.right / signs.pairs)}); of {all_signs.pairs} with one held-out cell "
             f"or two, {all_signs.right} ({percent(all_signs.right / all_signs.pairs)})."
         )
-    untold = [one.prior.key for one in calibration.found if not one.is_told]
-    if untold:
+    undetermined = [one.prior.key for one in calibration.found if not one.is_determined]
+    if undetermined:
         lines.append(
-            f"{len(calibration.fit.members)} sets of costs do about equally well; the data do not tell "
-            f"{', '.join(untold)}."
+            f"{len(calibration.fit.members)} sets of costs do about equally well; the data do not determine "
+            f"{', '.join(undetermined)}."
         )
     return lines
 
@@ -46,8 +46,8 @@ def point_row(judged: Judged) -> tuple[str, ...]:
     )
 
 
-def told_by_data(found: Found) -> str:
+def determined_by_data(found: Found) -> str:
     """Whether the data say what a cost is, and what it stands for where not."""
-    if found.is_told:
+    if found.is_determined:
         return "yes"
     return f"no; with {', '.join(found.traded_with)}" if found.traded_with else "no"

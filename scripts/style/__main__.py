@@ -41,9 +41,13 @@ def main(arguments: list[str]) -> int:
 
 def of_file(file: str) -> tuple[list[Hit], list[str]]:
     """The hits in a file, and the types that it defines. A name is reported once per file, where it comes first."""
-    text = (ROOT / file).read_text()
-    whole, lines = rules.read(), text.splitlines()
+    whole = rules.read()
     hits = list(whole.of_file_name(file))
+    try:
+        text = (ROOT / file).read_text()
+    except UnicodeDecodeError:  # a picture, a table
+        return hits, []
+    lines = text.splitlines()
     names: Counter[str] = Counter()
     types = []
     for piece in pieces(Path(file), text):

@@ -27,7 +27,7 @@ def all_at_once(count: int) -> Looks:
         ((1.06, 1.07, 1.06, 1.07, 1.06, 1.07), 1.1, "confirmed"),  # a small claim, kept
         ((1.01, 1.0, 1.01, 1.0, 1.01, 1.0), 1.1, "refuted"),
         ((0.5, 0.5, 0.5, 0.5, 0.5, 0.5), 1.3, "refuted"),
-        ((4.0, 4.0, 4.0, 4.0, 4.0), 4.0, "undecided"),  # five pairs tell no interval of 95 %
+        ((4.0, 4.0, 4.0, 4.0, 4.0), 4.0, "undecided"),  # five pairs give no interval of 95 %
         ((1.02, 1.03, 1.02, 1.9, 1.95, 1.98), 1.8, "undecided"),  # perhaps nothing
         ((2.0, 2.1, 1.9, 2.0, 0.02, 2.1, 2.0, 1.9, 2.0, 2.1, 2.0, 2.0), 2.0, "confirmed"),  # one wild pair
     ],

@@ -84,7 +84,7 @@ def test_every_state_has_a_look_of_its_own_and_a_definition(role: str) -> None:
     looks = [look_of(state.value, role) for state in states]
     assert all(look.definition for look in looks)
     assert len({look.name for look in looks}) == len({look.letters for look in looks}) == len(looks)
-    assert len({(look.paint, look.texture) for look in looks}) == len(looks), "told apart by more than the color"
+    assert len({(look.paint, look.texture) for look in looks}) == len(looks), "distinguished by more than the color"
 
 
 def test_a_state_of_another_version_is_shown_by_its_name() -> None:

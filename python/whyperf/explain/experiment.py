@@ -11,7 +11,7 @@ from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
-from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_line_bps
+from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_link_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
@@ -167,8 +167,8 @@ def _explained(
         facts = gather_facts(trial, logs, budgets, one_machine=same)
         patterns = telling.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
-    line = stated_line_bps(trial, setup.hosts, setup.factors)
-    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=line)
+    link = stated_link_bps(trial, setup.hosts, setup.factors)
+    facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
     if facts.datagrams is not None:
         facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(setup.factors)))
     faults: list[str] = []

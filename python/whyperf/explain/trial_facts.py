@@ -432,7 +432,7 @@ class Facts:
         life_ns: from the first to the last byte of all connections.
         rate_bps: payload over that.
         goodput_bps: what the cell's trials without the log measured, if there are any.
-        link_bps: the slower of the lines that the ends' devices state, headers included; None where none states one.
+        link_bps: the slower of the links that the hosts' devices state, headers included; None where none states one.
         connections: how many carried payload.
         one_machine: both ends run on the same machine, so that they can share a CPU.
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.deliveries import Steps, delivered_line, line_of_steps
+from whyperf.explain.gather.deliveries import Steps, bottleneck_of_steps, delivered_bottleneck
 
 LINE_BPS = 95.6e6
 MSS = 1448
@@ -27,7 +27,7 @@ SAWTOOTH = LINE_BPS * np.tile(np.linspace(0.5, 1.0, 20), 2)
 
 
 def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:
-    found = line_of_steps(steps(FULL, np.linspace(0.1, 0.9, 40)))
+    found = bottleneck_of_steps(steps(FULL, np.linspace(0.1, 0.9, 40)))
     assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
     assert found.use_ratio == pytest.approx(1.0, abs=0.01)
     assert found.steadiness == pytest.approx(1.0, abs=0.05)
@@ -35,7 +35,7 @@ def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:
 
 def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> None:
     rates = np.concatenate((FULL[:15], LINE_BPS * np.linspace(0.75, 0.97, 25)))
-    found = line_of_steps(steps(rates, np.concatenate((np.full(15, 0.1), np.full(25, 0.01)))))
+    found = bottleneck_of_steps(steps(rates, np.concatenate((np.full(15, 0.1), np.full(25, 0.01)))))
     assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.01)
     assert found.use_ratio == pytest.approx(rates.mean() / LINE_BPS, abs=0.02)
 
@@ -55,7 +55,7 @@ def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> N
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_no_line_is_seen_where_something_else_sets_the_rate(why: str, these: Steps) -> None:
-    assert line_of_steps(these).bps is None, why
+    assert bottleneck_of_steps(these).bps is None, why
 
 
 def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
@@ -83,7 +83,7 @@ def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
 
 
 def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
-    found = delivered_line(*trial(tmp_path))
+    found = delivered_bottleneck(*trial(tmp_path))
     assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
 
 
@@ -100,4 +100,4 @@ def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_trial_without_a_queue_on_a_path_shows_no_line(tmp_path: Path, changed: dict[str, object]) -> None:
-    assert delivered_line(*trial(tmp_path, **changed)).bps is None
+    assert delivered_bottleneck(*trial(tmp_path, **changed)).bps is None

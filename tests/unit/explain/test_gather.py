@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.analyze.flow import traces
 from whyperf.explain.gather import by_payload
+from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.losses import Wire, losses, lost_copies, on_wire
-from whyperf.explain.gather.rates import bottleneck_rate
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.segment_log import read_logs

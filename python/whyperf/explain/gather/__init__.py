@@ -1,7 +1,7 @@
 """From a trial's tables to the facts that rules look at, a module a kind of evidence."""
 
 from whyperf.explain.gather.direction import by_payload
-from whyperf.explain.gather.lines import carrying_device, stated_line_bps
+from whyperf.explain.gather.links import carrying_device, stated_link_bps
 from whyperf.explain.gather.whole import gather_facts
 
-__all__ = ["by_payload", "carrying_device", "gather_facts", "stated_line_bps"]
+__all__ = ["by_payload", "carrying_device", "gather_facts", "stated_link_bps"]

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
-from whyperf.explain.gather.rates import HEADERS_BYTES
+from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.gather.table import read_columns
 from whyperf.explain.trial_facts import BottleneckRate
 
@@ -26,7 +26,7 @@ _COLUMNS = (
 _LIMITED = "application_limited"
 
 MIN_STEPS = 5
-MIN_AT_LINE = 4
+MIN_AT_RATE = 4
 """Fewer steps show no constant rate."""
 MIN_RTT_NS = 200_000
 """Shorter round trips are made of what hosts do, not of a path."""
@@ -37,9 +37,9 @@ STEP_SEGMENTS = 100
 """A step delivers that many segments, so that a segment more or less is 1 %."""
 NEAR_RATIO = 1.02
 """Rates up to this apart are the same."""
-MIN_AT_LINE_RATIO = 0.25
-"""Part of the steps that have the line's rate. A window that grows and is reduced spreads its rates over a third and
-more below the highest: 2 % of them hold a twentieth of the steps."""
+MIN_AT_RATE_RATIO = 0.25
+"""Part of the steps that have the bottleneck's rate. A window that grows and is reduced spreads its rates over a
+third and more below the highest: 2 % of them hold a twentieth of the steps."""
 MAX_ABOVE_RATIO = 0.1
 """Part of the steps that may be faster than a bottleneck's rate: what was delivered while a sample was late."""
 MIN_BACKLOGGED_RATIO = 0.5
@@ -75,17 +75,17 @@ class Steps:
         return self.backlogged_ratio >= MIN_BACKLOGGED_RATIO and self.window_segments >= MIN_WINDOW_SEGMENTS
 
 
-def delivered_line(trial: FlowTrial, sender: FlowEnd) -> BottleneckRate:
+def delivered_bottleneck(trial: FlowTrial, sender: FlowEnd) -> BottleneckRate:
     """The bottleneck's rate, headers included; `BottleneckRate()` where none shows.
 
     Raises:
         RecordError: the table cannot be read.
     """
     steps = _steps(trial, sender)
-    return BottleneckRate() if steps is None else line_of_steps(steps)
+    return BottleneckRate() if steps is None else bottleneck_of_steps(steps)
 
 
-def line_of_steps(steps: Steps) -> BottleneckRate:
+def bottleneck_of_steps(steps: Steps) -> BottleneckRate:
     """The highest rate, if the sender often had just this one and a queue stood then; else `BottleneckRate()`."""
     rates = steps.rates_bps
     if rates.size < MIN_STEPS or not steps.can_fill_path:
@@ -93,15 +93,15 @@ def line_of_steps(steps: Steps) -> BottleneckRate:
     ordered = np.sort(rates)
     inside = np.searchsorted(ordered, ordered * NEAR_RATIO, side="right") - np.arange(rates.size)
     lowest = ordered[rates.size - 1 - int(np.argmax(inside[::-1]))]
-    at_line = (rates >= lowest) & (rates <= lowest * NEAR_RATIO)
-    line = float(np.median(rates[at_line]))
-    above = float((rates > line * NEAR_RATIO).mean())
-    if at_line.sum() < MIN_AT_LINE or at_line.mean() < MIN_AT_LINE_RATIO or above > MAX_ABOVE_RATIO or line <= 0:
+    at_rate = (rates >= lowest) & (rates <= lowest * NEAR_RATIO)
+    rate = float(np.median(rates[at_rate]))
+    above = float((rates > rate * NEAR_RATIO).mean())
+    if at_rate.sum() < MIN_AT_RATE or at_rate.mean() < MIN_AT_RATE_RATIO or above > MAX_ABOVE_RATIO or rate <= 0:
         return BottleneckRate()
-    if np.median(steps.queue_ratios[at_line]) < MIN_QUEUE_RATIO:
+    if np.median(steps.queue_ratios[at_rate]) < MIN_QUEUE_RATIO:
         return BottleneckRate()
     with_headers = (steps.mss_bytes + HEADERS_BYTES) / steps.mss_bytes
-    return BottleneckRate(line * with_headers, float(at_line.mean()), min(1.0, float(rates.mean()) / line))
+    return BottleneckRate(rate * with_headers, float(at_rate.mean()), min(1.0, float(rates.mean()) / rate))
 
 
 def _steps(trial: FlowTrial, sender: FlowEnd) -> Steps | None:

@@ -1,8 +1,8 @@
 """What was lost on the way, segment by segment, and what the path had before it then.
 
 Both ends' logs together tell exactly which copy of a segment never arrived. A queue that runs over
-drops what comes when it is fullest; a line that corrupts, or a policy, drops without regard to that.
-So a lost segment is compared with the others by the backlog that a queue of the line's rate would
+drops what comes when it is fullest; a link that corrupts, or a policy, drops without regard to that.
+So a lost segment is compared with the others by the backlog that a queue of the bottleneck's rate would
 have had in front of it, computed from when the sender's segments left (Lindley's recursion).
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from whyperf.explain.gather.rates import HEADERS_BYTES
+from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.trial_facts import LostRun
 
 Ints = NDArray[np.int64]
@@ -26,7 +26,7 @@ MAX_SEGMENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Losses:
-    """Of connections that share a line; the runs in their order."""
+    """Of connections that share a bottleneck; the runs in their order."""
 
     sent: int
     lost: int
@@ -79,7 +79,7 @@ def lost_copies(sent: Wire, arrived: Wire) -> Flags:
 def backlog(sent: Wire, lost: Flags, bytes_per_ns: float, overhead: int) -> Floats:
     """Bytes that a queue of that rate has before it when each segment comes; lost ones never were in it.
 
-    The level after each segment is what the one before left, less what the line took since then, and never below
+    The level after each segment is what the one before left, less what the bottleneck took since then, and never below
     nothing: a random walk reflected at 0, which is the walk less its least value so far (Lindley 1952).
     """
     entered = np.where(lost, 0, sent.payload + overhead)
@@ -95,7 +95,7 @@ def losses(
 
     Args:
         connections: what each sent and what of it arrived.
-        bytes_per_ns: the rate of the line; None where it is not known.
+        bytes_per_ns: the rate of the bottleneck; None where it is not known.
         overhead: the headers of a segment.
     """
     if not connections:

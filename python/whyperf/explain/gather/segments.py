@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from whyperf.explain.gather.bottleneck import bottleneck_rate
 from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
 from whyperf.explain.gather.losses import losses, on_wire
-from whyperf.explain.gather.rates import bottleneck_rate
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first

@@ -9,7 +9,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.deliveries import delivered_line
+from whyperf.explain.gather.deliveries import delivered_bottleneck
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
@@ -46,8 +46,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     seen = sampled(trial, sender)
     log = logs.sender
     if log is None or log.rows.is_empty():
-        line = BottleneckRate() if _is_held(budgets, sender.host) else delivered_line(trial, sender)
-        windows, segments = seen.windows, _counted(trial, seen, line)
+        bottleneck = BottleneckRate() if _is_held(budgets, sender.host) else delivered_bottleneck(trial, sender)
+        windows, segments = seen.windows, _counted(trial, seen, bottleneck)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
@@ -172,7 +172,7 @@ def _is_held(budgets: TrialBudgets, host: str) -> bool:
     return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
 
 
-def _counted(trial: FlowTrial, seen: Sampled, line: BottleneckRate) -> SegmentFacts:
+def _counted(trial: FlowTrial, seen: Sampled, bottleneck: BottleneckRate) -> SegmentFacts:
     """Below the log: what counters and TCP_INFO show of segments."""
     found = flow_facts(trial, whole_life=True)
 
@@ -200,7 +200,7 @@ def _counted(trial: FlowTrial, seen: Sampled, line: BottleneckRate) -> SegmentFa
         reordering_events=seen.reordering_events,
         spurious_ratio=seen.spurious_ratio,
         pacing=seen.pacing,
-        bottleneck=line,
+        bottleneck=bottleneck,
         acks_arrived_ratio=None if came is None else _over(came, acks),
         acks_per_segment=_over(acks, taken),
         ack_reasons={name: value / acks for name, value in reasons.items()} if acks else {},

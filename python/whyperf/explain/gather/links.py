@@ -1,4 +1,4 @@
-"""What the ends' devices say of the line that they are on."""
+"""What the hosts' devices report of the link that they are on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,37 +11,37 @@ from whyperf.explain.gather.table import read_columns
 Hosts = Mapping[str, Mapping[str, Any]]
 
 NOMINAL_DRIVERS = frozenset({"veth", "tun", "bridge", "virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif"})
-"""Drivers of devices that have no line: the speed that they state is made up (a veth pair says 10 Gbit/s)."""
+"""Drivers of devices that have no link: the speed that they state is made up (a veth pair says 10 Gbit/s)."""
 DEFAULT = "default"
 PAIR = 2
 
 
-def stated_line_bps(trial: FlowTrial, hosts: Hosts, factors: Mapping[str, object]) -> float | None:
-    """The slower of the lines of both ends in bit/s; None where no device with a line states one.
+def stated_link_bps(trial: FlowTrial, hosts: Hosts, factors: Mapping[str, object]) -> float | None:
+    """The slower of the links of both hosts in bit/s; None where no device with a link states one.
 
     Args:
-        trial: whose tables tell which device carried the load.
-        hosts: the record's facts of each end.
-        factors: of the cell: the line between two hosts of the model is no path's, but their devices'.
+        trial: whose tables show which device carried the load.
+        hosts: the record's facts of each host.
+        factors: of the cell: the link between two hosts of the model is no path's, but their devices'.
 
     Raises:
         RecordError: a table cannot be read.
     """
-    # What several hosts send or get goes over the far one's line together, and over each of theirs in part.
+    # What several hosts send or get goes over the far one's link together, and over each of theirs in part.
     ends = hosts if len(hosts) <= PAIR else {"far": hosts.get("far", {})}
     stated = [_of_model(facts, factors) or _of_devices(trial, host, facts) for host, facts in ends.items()]
     return min((rate for rate in stated if rate), default=None)
 
 
 def _of_model(facts: Mapping[str, Any], factors: Mapping[str, object]) -> float | None:
-    """The line of hosts of the model, as the record has its rate."""
-    lines, parameters = facts.get("lines", {}), facts.get("parameters", {})
+    """The link of hosts of the model, as the record has its rate."""
+    links, parameters = facts.get("lines", {}), facts.get("parameters", {})
     name = factors.get("link", DEFAULT)
     if name == DEFAULT:
-        # The writer's host says which line it is, and stands first.
+        # The writer's host says which link it is, and stands first.
         values = parameters.get(str(factors.get("hosts", "")).partition(",")[0], {}).get("values", {})
         name = values.get("link", {}).get("value")
-    rate = lines.get(name)
+    rate = links.get(name)
     return None if rate is None else float(rate)
 
 
@@ -65,4 +65,4 @@ def carrying_device(trial: FlowTrial, host: str, facts: Mapping[str, Any]) -> Ma
         return {}
     counted = rows.group_by("device").agg(pl.sum_horizontal("tx_packets", "rx_packets").sum().alias("packets"))
     name = counted.sort("packets", "device", descending=True)["device"][0]
-    return next((one for one in facts.get("devices", []) if one.get("name") == name), {})
+    return next((device for device in facts.get("devices", []) if device.get("name") == name), {})

@@ -1,7 +1,8 @@
-"""The rate of the line's narrowest part, by how far apart segments arrive that queued before it.
+"""The rate of the path's bottleneck, by how far apart segments arrive that queued before it.
 
 Segments that follow one another closely leave a bottleneck one serialization time apart, and keep that distance
-(packet pairs: Keshav, SIGCOMM 1991). The most frequent rate of pairs is therefore the line's, whatever the mean rate.
+(packet pairs: Keshav, SIGCOMM 1991). The most frequent rate of pairs is therefore the bottleneck's, whatever the mean
+rate.
 """
 
 import numpy as np
@@ -16,13 +17,13 @@ STEP_RATIO = 1.05
 NEAR_RATIO = 1.12
 """Rates up to this apart are alike: a host that wakes up some microseconds late spreads them so."""
 MAX_BPS = 400e9
-"""No line is faster: segments that a host hands over together come at more."""
+"""No link is faster: segments that a host hands over together come at more."""
 HEADERS_BYTES = 66
 """Ethernet, IP version 4 and TCP with time stamps."""
 
 
 def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
-    """Of data packets in the order of arrival: time_ns, payload_bytes, wire_segments; all connections share a line."""
+    """The rate by data packets in the order of arrival: time_ns, payload_bytes, wire_segments, of all connections."""
     time = arrived["time_ns"].to_numpy()
     counts = arrived["wire_segments"].cast(pl.Int64).to_numpy()
     sizes = arrived["payload_bytes"].cast(pl.Int64).to_numpy() + HEADERS_BYTES * counts
@@ -33,7 +34,7 @@ def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
     every = sizes[1:][kept] * 8e9 / spans[kept]
     life = int(time[-1] - time[0])
     mean = float(sizes[1:].sum()) * 8e9 / max(1, life)
-    # Pauses between bursts are no rate of a line: it carries more than what came in all, and no less than most pairs.
+    # Pauses between bursts are no rate of a bottleneck: it carries more than came in all, and no less than most pairs.
     rates = every[every > max(mean / NEAR_RATIO, float(np.quantile(every, 0.75)) / 2)]
     if rates.size < MIN_PAIRS / 4:
         return BottleneckRate()
@@ -41,8 +42,8 @@ def bottleneck_rate(arrived: pl.DataFrame) -> BottleneckRate:
     classes -= classes.min()
     smooth = np.convolve(np.bincount(classes), (1, 1, 1), mode="same")
     found = rates[np.abs(classes - int(smooth.argmax())) <= 1]
-    line = float(np.median(found))
-    if line > MAX_BPS:
+    rate = float(np.median(found))
+    if rate > MAX_BPS:
         return BottleneckRate()
-    near = (every > line / NEAR_RATIO) & (every < line * NEAR_RATIO)
-    return BottleneckRate(line, float(near.mean()), mean / line)
+    near = (every > rate / NEAR_RATIO) & (every < rate * NEAR_RATIO)
+    return BottleneckRate(rate, float(near.mean()), mean / rate)

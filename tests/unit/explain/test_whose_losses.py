@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from whyperf.explain.causes import Cause
-from whyperf.explain.gather.chance import burst_odds_log10, loss_events, scattered
+from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part
 from whyperf.explain.gather.losses import Wire, backlog, losses
 from whyperf.explain.gather.segments import segment_facts
 from whyperf.explain.rules import judge
@@ -134,23 +134,23 @@ def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
     [([0.99] * 10, 0.0, 0.3), ([0.05 + 0.1 * n for n in range(10)], 0.5, 1.0), ([0.99] * 20 + [0.3] * 20, 0.2, 0.8)],
 )
 def test_the_part_of_chance_lies_in_its_interval(ranks: list[float], least: float, most: float) -> None:
-    part = scattered(ranks)
+    part = random_part(ranks)
     assert part is not None
     assert least <= part.low < part.mean < part.high <= most
 
 
 def test_one_loss_says_nothing_of_whose_it_is() -> None:
-    part = scattered([0.97])
+    part = random_part([0.97])
     assert part is not None
     assert part.low < 0.2
     assert part.high > 0.8
-    assert scattered([]) is None
+    assert random_part([]) is None
 
 
 def test_odds_of_bursts_grow_with_each_segment_that_follows() -> None:
-    assert burst_odds_log10([1] * 10, [1.0] * 10, 1e-6) == pytest.approx(10 * np.log10(0.5), abs=1e-3)
-    assert burst_odds_log10([2], [1.0], 0.01) == pytest.approx(np.log10(0.5 / 0.01 * 0.5 / 0.99))
-    assert burst_odds_log10([2], [0.0], 0.01) == 0
+    assert burst_likelihood_log10([1] * 10, [1.0] * 10, 1e-6) == pytest.approx(10 * np.log10(0.5), abs=1e-3)
+    assert burst_likelihood_log10([2], [1.0], 0.01) == pytest.approx(np.log10(0.5 / 0.01 * 0.5 / 0.99))
+    assert burst_likelihood_log10([2], [0.0], 0.01) == 0
 
 
 def test_losses_within_a_round_trip_are_one_event() -> None:

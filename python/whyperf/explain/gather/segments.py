@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.explain.gather.bottleneck import bottleneck_rate
-from whyperf.explain.gather.chance import burst_odds_log10, loss_events, of_chance, scattered
+from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part, random_weights
 from whyperf.explain.gather.losses import losses, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
@@ -120,8 +120,8 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     ranks = [run.rank for run in runs if run.rank is not None]
     round_trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").median()) or 0.0
     events = loss_events(runs, round_trip)
-    by_chance = scattered([run.rank for run in events if run.rank is not None])
-    weights = of_chance([run.rank for run in runs], 1.0 if by_chance is None else by_chance.mean)
+    random = random_part([run.rank for run in events if run.rank is not None])
+    weights = random_weights([run.rank for run in runs], 1.0 if random is None else random.mean)
     sizes = [run.segments for run in runs]
     lost_ratio = lost / max(1, sent)
     return replace(
@@ -133,10 +133,10 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
             runs=len(runs),
             segments_per_run=float(np.average(sizes, weights=weights)) if runs else None,
             backlog_rank=sum(ranks) / len(ranks) if ranks else None,
-            random_ratio=None if by_chance is None else by_chance.mean,
-            random_low=None if by_chance is None else by_chance.low,
-            random_high=None if by_chance is None else by_chance.high,
-            burst_likelihood_log10=burst_odds_log10(sizes, weights, lost_ratio) if runs else None,
+            random_ratio=None if random is None else random.mean,
+            random_low=None if random is None else random.low,
+            random_high=None if random is None else random.high,
+            burst_likelihood_log10=burst_likelihood_log10(sizes, weights, lost_ratio) if runs else None,
             examples=tuple(sorted(runs, key=lambda run: -run.segments)[:MAX_EXAMPLES]),
         ),
     )

@@ -1,6 +1,6 @@
-"""Whether losses are a queue's or chance's, and whether chance takes segments singly or in bursts.
+"""Whether losses are a queue's or random, and whether random losses are single or in bursts.
 
-Both are asked as odds of one account over the other, so that few losses say little, and how little they say is known.
+Both are decided by likelihood ratios, so that few losses show little, and how little they show is a figure.
 """
 
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ import numpy as np
 from whyperf.explain.trial_facts import LostRun
 
 OVERRUN_POWER, STRAY_RATIO = 20.0, 0.1
-"""Ranks of a queue's drops have the density of the highest of 20 segments drawn by chance, 0.95 in the mean, as they
+"""Ranks of a queue's drops have the density of the highest of 20 segments drawn at random, 0.95 on average, as they
 have in real logs; one in ten lies anywhere, for a host that was late makes the computed backlog wrong."""
 ONE_SIDED = 0.05
-"""What lies beyond each end of an interval."""
+"""Probability beyond each bound of an interval."""
 MIN_BURST_RATIO = 0.5
-"""The chance that the segment after a lost one is lost, too, in bursts of two in the mean, the shortest called so
+"""The probability that the segment after a lost one is lost too, in bursts of two on average, the shortest called so
 (Gilbert, Bell System Technical Journal 1960, with 1 - r of it)."""
 _STEPS = 200
 
 
 @dataclass(frozen=True)
-class Scattered:
-    """The part of the loss events that chance took: what is most to be believed of it, and its 90 % interval."""
+class RandomPart:
+    """The random part of the loss events: its expected value, and its 90 % interval."""
 
     mean: float
     low: float
@@ -45,11 +45,11 @@ def loss_events(runs: Sequence[LostRun], span_ns: float) -> list[LostRun]:
     return found
 
 
-def scattered(ranks: Sequence[float]) -> Scattered | None:
+def random_part(ranks: Sequence[float]) -> RandomPart | None:
     """How many of the loss events came without regard to the backlog; None without one.
 
-    Chance spreads their ranks evenly, a queue that runs over puts them at the top: the part of the first kind in such
-    a mixture, every part as likely before.
+    Random losses have evenly spread ranks, those of a queue that overflows are at the top: this is the part of the
+    first kind in such a mixture, with a uniform prior.
     """
     if not ranks:
         return None
@@ -59,21 +59,21 @@ def scattered(ranks: Sequence[float]) -> Scattered | None:
     belief /= belief.sum()
     upto = np.cumsum(belief)
     low, high = (parts[min(_STEPS - 1, int(np.searchsorted(upto, at)))] for at in (ONE_SIDED, 1 - ONE_SIDED))
-    return Scattered(float((parts * belief).sum()), float(low), float(high))
+    return RandomPart(float((parts * belief).sum()), float(low), float(high))
 
 
-def of_chance(ranks: Sequence[float | None], part: float) -> list[float]:
-    """How likely chance took each of these, where it takes `part` of all; 1 where no rank is known."""
+def random_weights(ranks: Sequence[float | None], part: float) -> list[float]:
+    """How likely each loss is random, where `part` of all is; 1 where no rank is known."""
     return [1.0 if rank is None else part / (part + (1 - part) * float(_overrun_density([rank])[0])) for rank in ranks]
 
 
-def burst_odds_log10(sizes: Sequence[int], weights: Sequence[float], lost_ratio: float) -> float:
-    """The decimal logarithm of the odds of bursts over losses that know nothing of each other; 0 is as likely.
+def burst_likelihood_log10(sizes: Sequence[int], weights: Sequence[float], lost_ratio: float) -> float:
+    """The decimal logarithm of the likelihood ratio of burst losses over independent losses; 0 is as likely.
 
     Args:
         sizes: lengths of runs.
-        weights: how likely each is chance's.
-        lost_ratio: the chance of a segment to be lost, if losses are independent.
+        weights: how likely each is random.
+        lost_ratio: the probability of a segment to be lost, if losses are independent.
     """
     alone = min(max(lost_ratio, 1e-9), MIN_BURST_RATIO)
     # A run goes on size - 1 times, and ends once.

@@ -8,11 +8,11 @@ from functools import lru_cache
 from whyperf.analyze import Summary
 from whyperf.analyze.flow import FlowTrial, open_trial
 from whyperf.explain.anomalies import anomalies_of
-from whyperf.explain.beside import Beside
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
 from whyperf.explain.gather import by_payload, carrying_device, gather_facts, stated_link_bps
 from whyperf.explain.headline import cell_headline, experiment_headline
+from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
 from whyperf.explain.predicted import as_printed
@@ -49,7 +49,7 @@ def explain_experiment(
         cells: identifiers of those wanted; all when absent.
         rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
-        by_plan: whether what the plan has beside a trial says more of a gain: another cell that is this one with the
+        by_plan: whether what the plan adds to a trial shows more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
         max_logged: segments of a log that is looked at; of a cell with a longer one a trial without a log is.
 
@@ -62,7 +62,7 @@ def explain_experiment(
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
     are_known = rates is not None
-    rates, others = rates or {}, Beside(experiment.plan.cells, rates or {}) if by_plan else None
+    rates, measured = rates or {}, MeasuredCells(experiment.plan.cells, rates or {}) if by_plan else None
     explained = [
         explain_trial(
             experiment,
@@ -70,7 +70,7 @@ def explain_experiment(
             best.get(cell.id),
             rate=rates.get(cell.id),
             one_machine=one_machine,
-            beside=others,
+            measured=measured,
             by_plan=by_plan,
         )
         for cell in wanted
@@ -128,12 +128,13 @@ def explain_trial(
     *,
     rate: float | None = None,
     one_machine: bool | None = None,
-    beside: Beside | None = None,
+    measured: MeasuredCells | None = None,
     by_plan: bool = True,
 ) -> CellExplanation:
-    """Why one trial is as fast as it is; a cell's explanation. `rate` is the cell's goodput, where it was measured,
-    and `beside` the experiment's cells that may have been measured with a verdict's change. `by_plan` lets the rate of
-    the emulated path bound predicted gains.
+    """Why one trial is as fast as it is; a cell's explanation.
+
+    `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
+    measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -142,7 +143,7 @@ def explain_trial(
         return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
         read = by_payload(open_trial(folder))
-        return _explained(experiment, cell, read, rate, one_machine=one_machine, beside=beside, by_plan=by_plan)
+        return _explained(experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan)
     except RecordError as error:
         return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))
 
@@ -154,7 +155,7 @@ def _explained(
     rate: float | None,
     *,
     one_machine: bool | None,
-    beside: Beside | None,
+    measured: MeasuredCells | None,
     by_plan: bool,
 ) -> CellExplanation:
     logs = read_logs(trial)
@@ -162,8 +163,8 @@ def _explained(
     same = _on_one_machine(experiment) if one_machine is None else one_machine
     connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
-    with ThreadPoolExecutor(1) as beside_facts:
-        telling = beside_facts.submit(patterns_of, trial, logs, connections)
+    with ThreadPoolExecutor(1) as next_to_facts:
+        telling = next_to_facts.submit(patterns_of, trial, logs, connections)
         facts = gather_facts(trial, logs, budgets, one_machine=same)
         patterns = telling.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
@@ -173,8 +174,8 @@ def _explained(
         facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(setup.factors)))
     faults: list[str] = []
     verdicts = judge(facts, setup, on_fault=faults.append)
-    if beside is not None:
-        verdicts = [beside.measured(cell, verdict) for verdict in verdicts]
+    if measured is not None:
+        verdicts = [measured.gain_in(cell, verdict) for verdict in verdicts]
     verdicts = [as_printed(verdict) for verdict in verdicts]
     depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares

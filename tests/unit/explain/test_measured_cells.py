@@ -1,7 +1,7 @@
 """Gains that another cell of the same experiment measured."""
 
-from whyperf.explain.beside import Beside
 from whyperf.explain.causes import Cause
+from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import Change, Level, Verdict
 from whyperf.explain.wording.catalog import statement
 from whyperf.plan import Cell
@@ -27,7 +27,7 @@ SWEEP = (
 
 
 def test_a_cell_with_the_change_reports_the_gain() -> None:
-    told = Beside(SWEEP, {"c0001": 1e6, "c0002": 4e6}).measured("c0001", verdict(window_bytes="default"))
+    told = MeasuredCells(SWEEP, {"c0001": 1e6, "c0002": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
     assert told.predicted_gain == 4
     assert told.predicted_low is not None
     assert told.predicted_high is not None
@@ -36,17 +36,17 @@ def test_a_cell_with_the_change_reports_the_gain() -> None:
 
 
 def test_no_such_cell_or_no_rate_leaves_the_prediction() -> None:
-    known = Beside(SWEEP, {"c0001": 1e6, "c0003": 4e6})
-    assert known.measured("c0001", verdict(no_delay=True)).predicted_gain == 9
-    assert known.measured("c0003", verdict(window_bytes="default")).predicted_gain == 9
-    assert known.measured("c0003", verdict(window_bytes=131_072)).predicted_gain == 9
-    assert known.measured("c0002", verdict(window_bytes=8192)).predicted_gain == 9
+    known = MeasuredCells(SWEEP, {"c0001": 1e6, "c0003": 4e6})
+    assert known.gain_in("c0001", verdict(no_delay=True)).predicted_gain == 9
+    assert known.gain_in("c0003", verdict(window_bytes="default")).predicted_gain == 9
+    assert known.gain_in("c0003", verdict(window_bytes=131_072)).predicted_gain == 9
+    assert known.gain_in("c0002", verdict(window_bytes=8192)).predicted_gain == 9
     # A cell is not its own change.
-    assert known.measured("c0003", verdict(window_bytes=65_536)).predicted_gain == 9
+    assert known.gain_in("c0003", verdict(window_bytes=65_536)).predicted_gain == 9
 
 
 def test_a_change_that_costs_rate_is_reported_as_it_was_measured() -> None:
-    told = Beside(SWEEP, {"c0001": 4e6, "c0003": 3e6}).measured("c0001", verdict(window_bytes=65_536))
+    told = MeasuredCells(SWEEP, {"c0001": 4e6, "c0003": 3e6}).gain_in("c0001", verdict(window_bytes=65_536))
     assert told.predicted_gain == 0.75
 
 
@@ -58,23 +58,23 @@ def sized(name: str, size: int, window: int = 65_536, read: int | None = None) -
 def test_a_cell_that_goes_most_of_the_way_shows_more_than_a_rule() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 2048), sized("c0003", 32_768), sized("c0004", 32_768, 4096))
     rates = {"c0001": 1e6, "c0002": 1.5e6, "c0003": 2e6, "c0004": 9e6}
-    told = Beside(cells, rates).measured("c0001", verdict(write_size_bytes=131_072))
+    told = MeasuredCells(cells, rates).gain_in("c0001", verdict(write_size_bytes=131_072))
     assert told.predicted_gain == 2
     assert told.predicted_basis is not None
     assert told.predicted_basis.values["levels"] == ["write_size_bytes=32768", "read_size_bytes=32768"]
     # Twice the size says little of 128 times, and a cell with another window nothing of this one.
     few = {**rates, "c0003": None}
-    assert Beside(cells, few).measured("c0001", verdict(write_size_bytes=131_072)).predicted_gain == 9
+    assert MeasuredCells(cells, few).gain_in("c0001", verdict(write_size_bytes=131_072)).predicted_gain == 9
 
 
 def test_a_cell_that_makes_one_size_larger_and_the_other_smaller_shows_nothing() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 131_072, read=64))
-    told = Beside(cells, {"c0001": 1e6, "c0002": 2e6}).measured("c0001", verdict(write_size_bytes=131_072))
+    told = MeasuredCells(cells, {"c0001": 1e6, "c0002": 2e6}).gain_in("c0001", verdict(write_size_bytes=131_072))
     assert told.predicted_gain == 9
 
 
 def test_the_largest_level_stands_for_one_that_the_kernel_chooses() -> None:
-    known = Beside(SWEEP, {"c0001": 1e6, "c0003": 4e6}).measured("c0001", verdict(window_bytes="default"))
+    known = MeasuredCells(SWEEP, {"c0001": 1e6, "c0003": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
     assert known.predicted_gain == 4
     # The kernel may choose more, so what the rule foretold is not ruled out.
     assert known.predicted_high == 9

@@ -1,8 +1,8 @@
 """Cells of the same experiment that are another one with its verdict's change: they were measured, not predicted.
 
 A sweep over windows often has the cell that the verdict on a small one asks for. Then its rate is what the change
-brings, on this host and this day, whatever a rule foretells. One that goes most of the way there tells more than a
-rule, too: what the rest of the way brings is left open upward.
+brings, on this host and this day, whatever a rule predicts. A cell that has most of the change shows more than a
+rule, too: what the rest of the change brings is left open upward.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from whyperf.plan import Cell
 SPREAD = 1.15
 """How far two cells' medians may be off as a gain."""
 REST_SPREAD = 1.5
-"""How much more the whole change may bring where a cell goes most of the way."""
+"""How much more the whole change may bring where a cell has most of it."""
 MIN_REACHED_RATIO = 0.5
 """From here on, in logarithms, from the level now to the one that the change asks for."""
 MIN_STEP = 4
@@ -28,16 +28,16 @@ SIZES = frozenset({"write_size_bytes", "read_size_bytes"})
 CHOSEN = "default"
 
 
-class Beside:
+class MeasuredCells:
     """The cells of an experiment by their factors, with what they measured."""
 
     def __init__(self, cells: Sequence[Cell], rates: Mapping[str, float | None]) -> None:
-        """`cells` are all of the plan, `rates` their median goodput; one without a rate tells nothing."""
+        """`cells` are all of the plan, `rates` their median goodput; one without a rate is not used."""
         self._rates = rates
         self._cells = {cell.id: cell for cell in cells}
         self._known = {_key(cell, cell.factors): cell.id for cell in cells if rates.get(cell.id)}
 
-    def measured(self, cell: str, verdict: Verdict) -> Verdict:
+    def gain_in(self, cell: str, verdict: Verdict) -> Verdict:
         """The verdict with the gain that another cell measured in place of the predicted one, if there is such a
         cell.
         """
@@ -47,28 +47,34 @@ class Beside:
         other = self._known.get(_key(own, {**own.factors, **verdict.change.factors}))
         then = None if other is None or other == cell else self._rates.get(other)
         if then:
-            return _told(verdict, then / now, SPREAD, statement("cell", cell=other))
+            return _with_gain(verdict, then / now, SPREAD, statement("cell", cell=other))
         return self._nearest(own, now, verdict, verdict.change.factors)
 
     def _nearest(self, own: Cell, now: float, verdict: Verdict, change: Mapping[str, object]) -> Verdict:
-        """By the cell that goes most of the way, if the change is one of one number."""
+        """By the cell that is nearest to the change, if the change is one of one number."""
         if len(change) != 1:
             return verdict
         name, wanted = next(iter(change.items()))
-        found = [(_off(way), other) for other in self._alike(own, name) if (way := _way(own, other, name, wanted))]
+        found = [
+            (abs(1 - reached), other)
+            for other in self._alike(own, name)
+            if (reached := _reached_ratio(own, other, name, wanted))
+        ]
         if not found:
             return verdict
-        _, other = min(found, key=lambda one: (one[0], one[1].id))
-        changed = [one for one in (name, *sorted(SIZES - {name})) if other.factors.get(one) != own.factors.get(one)]
-        levels = [f"{one}={other.factors[one]}" for one in changed]
+        _, other = min(found, key=lambda near: (near[0], near[1].id))
+        changed = [
+            factor for factor in (name, *sorted(SIZES - {name})) if other.factors.get(factor) != own.factors.get(factor)
+        ]
+        levels = [f"{factor}={other.factors[factor]}" for factor in changed]
         basis = statement("nearest_cell", cell=other.id, levels=levels)
         gain = (self._rates[other.id] or 0.0) / now
-        told = _told(verdict, gain, REST_SPREAD, basis)
+        with_gain = _with_gain(verdict, gain, REST_SPREAD, basis)
         if wanted != CHOSEN:
-            return told
-        # The kernel may choose more than any cell has: then what was foretold is not ruled out.
-        high = max(told.predicted_high or gain, verdict.predicted_gain or gain)
-        return told.model_copy(update={"predicted_high": high})
+            return with_gain
+        # The kernel may choose more than any cell has: then what was predicted is not ruled out.
+        high = max(with_gain.predicted_high or gain, verdict.predicted_gain or gain)
+        return with_gain.model_copy(update={"predicted_high": high})
 
     def _alike(self, own: Cell, name: str) -> Iterator[Cell]:
         """Measured cells that differ in this factor alone; in both sizes, where it is one of them."""
@@ -76,19 +82,23 @@ class Beside:
         key = _key(own, {**own.factors, **dict.fromkeys(free)})
         for other in self._cells.values():
             is_other = other.id != own.id and self._rates.get(other.id)
-            if is_other and _key(other, {**other.factors, **dict.fromkeys(free)}) == key and _is_one_way(own, other):
+            if (
+                is_other
+                and _key(other, {**other.factors, **dict.fromkeys(free)}) == key
+                and _is_one_direction(own, other)
+            ):
                 yield other
 
 
-def _is_one_way(own: Cell, other: Cell) -> bool:
+def _is_one_direction(own: Cell, other: Cell) -> bool:
     """Whether no size gets smaller where another gets larger."""
     pairs = [(own.factors.get(name), other.factors.get(name)) for name in SIZES]
     steps = [then - now for now, then in pairs if isinstance(now, int) and isinstance(then, int)]
     return min(steps, default=0) >= 0 or max(steps, default=0) <= 0
 
 
-def _way(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
-    """How far the other cell goes from this one's level to the wanted one: 1 is there; None where it says little.
+def _reached_ratio(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
+    """How far the other cell goes from this one's level to the wanted one: 1 is there; None where it shows little.
 
     A level that the kernel chooses is beyond all: the more, the nearer to it.
     """
@@ -100,27 +110,23 @@ def _way(own: Cell, other: Cell, name: str, wanted: object) -> float | None:
         return 1 - 1 / then if step >= log(MIN_STEP) else None
     if not _is_number(wanted) or wanted == now:
         return None
-    way = step / log(wanted / now)
-    return way if way >= MIN_REACHED_RATIO else None
-
-
-def _off(way: float) -> float:
-    return abs(1 - way)
+    reached = step / log(wanted / now)
+    return reached if reached >= MIN_REACHED_RATIO else None
 
 
 def _is_number(level: object) -> TypeGuard[float]:
     return isinstance(level, (int, float)) and not isinstance(level, bool) and level > 0
 
 
-def _told(verdict: Verdict, gain: float, above: float, basis: Statement) -> Verdict:
-    told = {
+def _with_gain(verdict: Verdict, gain: float, above: float, basis: Statement) -> Verdict:
+    changed = {
         "predicted_gain": round(gain, 3),
         "predicted_low": round(gain / SPREAD, 3),
         "predicted_high": round(gain * above, 3),
         "predicted_from": render("basis", basis.code, basis.values),
         "predicted_basis": basis,
     }
-    return verdict.model_copy(update=told)
+    return verdict.model_copy(update=changed)
 
 
 def _key(cell: Cell, factors: Mapping[str, object]) -> tuple[object, ...]:

@@ -6,9 +6,9 @@ use schema::path::PathSpec;
 /// Which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// From the near end to the far end.
+    /// From the near host to the far host.
     Forward,
-    /// From the far end to the near end.
+    /// From the far host to the near host.
     Backward,
 }
 
@@ -25,9 +25,9 @@ impl Way {
 /// A path: two directions that know nothing of each other.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// From the near end to the far end.
+    /// From the near host to the far host.
     pub forward: Direction,
-    /// From the far end to the near end.
+    /// From the far host to the near host.
     pub backward: Direction,
 }
 

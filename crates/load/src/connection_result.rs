@@ -1,4 +1,4 @@
-//! How a connection ended at this end, and what it had done until then.
+//! How a connection ended at this host, and what it had done until then.
 
 use crate::zero_copy::ZeroCopy;
 
@@ -11,10 +11,10 @@ pub enum Cut {
     Aborted,
 }
 
-/// How a connection ended at this end.
+/// How a connection ended at this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// As the plan says; both ends count the same payload.
+    /// As the plan says; both hosts count the same payload.
     Complete,
     /// Cut from outside.
     Cut(Cut),

@@ -56,7 +56,7 @@ pub enum LoadError {
     /// A limit of this host is lower than the trial needs; names it, its value and the way out.
     #[error("{0}")]
     Limit(String),
-    /// The other end does not answer as it should.
+    /// The other host does not answer as it should.
     #[error("{0}")]
     Peer(String),
 }

@@ -13,7 +13,7 @@ use crate::LoadError;
 const SPARE_FILES: u64 = 64;
 /// Peers without a token that are kept waiting, whatever is left.
 const MIN_PENDING: u64 = 16;
-/// Most of them, over all ports: more than the connecting end ever has under way.
+/// Most of them, over all ports: more than the connecting host ever has under way.
 const MAX_PENDING: u64 = 2048;
 /// Open files of a connection that a thread carries: its socket, and two to watch the thread.
 const FILES_A_THREAD: u64 = 3;
@@ -32,7 +32,7 @@ pub fn raise_open_files() {
     }
 }
 
-/// Peers without a token that a listening end may keep waiting: what the limit of open files leaves
+/// Peers without a token that a listening host may keep waiting: what the limit of open files leaves
 /// in addition to those that are open and those that the trial takes.
 pub fn pending_room(spec: &TrialSpec) -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(now, _)| now);
@@ -41,7 +41,7 @@ pub fn pending_room(spec: &TrialSpec) -> usize {
     usize::try_from(left.clamp(MIN_PENDING, MAX_PENDING)).unwrap_or(usize::MAX)
 }
 
-/// Open files that a trial takes at this end, and some to spare.
+/// Open files that a trial takes at this host, and some to spare.
 fn files_of(spec: &TrialSpec) -> u64 {
     let each = match (is_a_thread_each(spec), spec.workload.is_some()) {
         (true, true) => FILES_A_THREAD + FILES_A_WORKER,

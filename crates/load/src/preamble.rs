@@ -47,7 +47,7 @@ const LATER_MAGIC: [u8; 4] = *b"WPDL";
 /// Length in bytes of the preamble of a connection that is opened while the load runs.
 pub const LATER_BYTES: usize = 44;
 
-/// Length of preamble and welcome in bytes; both ends know it from the trial's window.
+/// Length of preamble and welcome in bytes; both hosts know it from the trial's window.
 pub fn length(spec: &SocketSpec) -> usize {
     match spec.window_bytes.map(|bytes| bytes as usize) {
         Some(window) if window <= MAX_UNSCALED_BYTES => {

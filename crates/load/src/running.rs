@@ -192,7 +192,7 @@ impl Load {
     /// watches them is in place: a thread may have ended a moment after it began.
     ///
     /// # Errors
-    /// The thread that agrees with the other end cannot be made.
+    /// The thread that agrees with the other host cannot be made.
     pub fn begin(&mut self, start_mono_ns: u64) -> Result<(), LoadError> {
         if let Some(conductor) = self.conductor.take() {
             let conducting = thread::Builder::new().name("conductor".to_owned()).spawn(move || conductor.conduct());
@@ -408,7 +408,7 @@ fn least_ns(spec: &TrialSpec, turn: Option<Turn>) -> u64 {
     }
 }
 
-/// Bytes a call of this end asks for.
+/// Bytes a call of this host asks for.
 fn call_bytes(spec: &TrialSpec) -> u32 {
     match spec.role {
         Role::Sender => spec.write_size_bytes,

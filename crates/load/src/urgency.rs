@@ -1,7 +1,7 @@
 //! Lets the thread that samples a load run before the load's own threads. With unsafe code.
 //!
 //! Both share the CPUs whose time is measured. Among dozens of busy threads of equal priority a
-//! sampler comes up to half a second late, and each end's window is then another.
+//! sampler comes up to half a second late, and each host's window is then another.
 
 use std::mem::zeroed;
 

@@ -11,14 +11,14 @@ pub(crate) struct Plug {
     pub hardware: [u8; 6],
 }
 
-/// The path namespace's device towards the near end, on a testbed with a path.
+/// The path namespace's device towards the near host, on a testbed with a path.
 pub(crate) const TOWARDS_NEAR: Plug = Plug { device: "path-near", hardware: [0x02, 0x77, 0x70, 0, 0, 3] };
-/// The path namespace's device towards the far end.
+/// The path namespace's device towards the far host.
 pub(crate) const TOWARDS_FAR: Plug = Plug { device: "path-far", hardware: [0x02, 0x77, 0x70, 0, 0, 4] };
 
-/// Between the halves of a middle by netem, on the near end's side.
+/// Between the halves of a middle by netem, on the near host's side.
 pub(crate) const INNER_LEFT: Plug = Plug { device: "path-right", hardware: [0x02, 0x77, 0x70, 0, 0, 5] };
-/// On the far end's side.
+/// On the far host's side.
 pub(crate) const INNER_RIGHT: Plug = Plug { device: "path-left", hardware: [0x02, 0x77, 0x70, 0, 0, 6] };
 
 /// One end of the testbed as it is going to be.
@@ -43,9 +43,9 @@ impl End {
     }
 }
 
-/// Length of both ends' IPv4 prefix.
+/// Length of both hosts' IPv4 prefix.
 pub(crate) const IPV4_PREFIX: u8 = 24;
-/// Length of both ends' IPv6 prefix.
+/// Length of both hosts' IPv6 prefix.
 pub(crate) const IPV6_PREFIX: u8 = 64;
 /// The least MTU with IPv6, in bytes (RFC 8200 section 5).
 pub(crate) const IPV6_MTU_BYTES: u32 = 1280;

@@ -1,4 +1,4 @@
-//! The path namespace of a testbed with a path: a network namespace of its own with a device towards each end, and
+//! The path namespace of a testbed with a path: a network namespace of its own with a device towards each host, and
 //! what carries the path between them.
 //!
 //! The path namespace has no addresses and forwards nothing by itself; what the ends send to each other's

@@ -178,7 +178,7 @@ impl Pair {
     }
 }
 
-/// The CPUs that packet steering of each end goes to.
+/// The CPUs that packet steering of each host goes to.
 struct Steered {
     near: BTreeSet<u32>,
     far: BTreeSet<u32>,

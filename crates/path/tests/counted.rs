@@ -53,7 +53,7 @@ fn sum(intervals: &[Interval], of: impl Fn(&Interval) -> u64) -> u64 {
     intervals.iter().map(of).sum()
 }
 
-/// Sends `bytes` from the near to the far end; how many segments the sender sent again.
+/// Sends `bytes` from the near to the far host; how many segments the sender sent again.
 fn sent_over(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> u32 {
     let listener = inside(&far.netns, || TcpListener::bind((address, 0))).expect("listen");
     let to = listener.local_addr().expect("address");

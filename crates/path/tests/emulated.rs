@@ -281,7 +281,7 @@ fn what_the_host_cannot_carry_is_named_before() {
     }
 }
 
-/// Sends `bytes` with Reno from the near to the far end; how many came, and how many segments the
+/// Sends `bytes` with Reno from the near to the far host; how many came, and how many segments the
 /// sender sent again.
 fn transfer_counted(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> (usize, u32) {
     let listener = inside(&far.netns, || TcpListener::bind((address, 0))).expect("listen");

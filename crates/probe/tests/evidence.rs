@@ -33,7 +33,7 @@ fn watch(level: Evidence) -> Option<Watch> {
     }
 }
 
-/// Moves `bytes` from a connecting end to a listening one, and closes both.
+/// Moves `bytes` from a connecting host to a listening one, and closes both.
 fn transfer(listener: &TcpListener, bytes: usize) {
     let address = listener.local_addr().expect("address");
     let sender = thread::spawn(move || {
@@ -118,7 +118,7 @@ fn moved_by(calls: &[Call], kind: u8) -> u64 {
     calls.iter().filter(|call| call.kind == kind).map(|call| u64::from(call.moved_bytes)).sum()
 }
 
-/// What is in a watch's log of a connection that both ends have closed, or are about to: waits for both FINs and the
+/// What is in a watch's log of a connection that both hosts have closed, or are about to: waits for both FINs and the
 /// acknowledgment of each.
 fn records(watch: &Watch) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();

@@ -1,9 +1,9 @@
 //! QUIC connections (RFC 9000), each driven by the one thread that uses it: quinn's protocol engine
 //! (`quinn-proto`), its UDP calls with segmentation and receive offload (`quinn-udp`), and a loop of
-//! our own in between ([`Line`]). Every connection has a connected UDP socket of its own at both ends,
+//! our own in between ([`Line`]). Every connection has a connected UDP socket of its own at both hosts,
 //! so that no lock and no other thread stands between a call of the application and the wire.
 //!
-//! Both ends derive the listening end's key from the trial's secret ([`Identity`]): the connecting end
+//! Both hosts derive the listening host's key from the trial's secret ([`Identity`]): the connecting host
 //! knows the certificate before it sees it.
 
 mod identity;

@@ -157,7 +157,7 @@ impl Line {
         self.is_connected
     }
 
-    /// Addresses of this end and of the other.
+    /// Addresses of this host and of the other.
     pub fn addresses(&self) -> [Option<SocketAddr>; 2] {
         self.addresses
     }
@@ -216,7 +216,7 @@ impl Line {
         }
     }
 
-    /// Longest datagram that the connection takes now, in bytes; none where the other end takes none.
+    /// Longest datagram that the connection takes now, in bytes; none where the other host takes none.
     pub fn max_datagram_bytes(&mut self) -> Option<usize> {
         self.connection.datagrams().max_size()
     }
@@ -250,19 +250,19 @@ impl Line {
         (is_empty && self.unsent.is_none()) || self.lost.is_some()
     }
 
-    /// Ends this end's direction of the stream.
+    /// Ends this host's direction of the stream.
     pub fn finish(&mut self) {
         if let Some(stream) = self.stream {
             let _ = self.connection.send_stream(stream).finish();
         }
     }
 
-    /// Whether the other end has acknowledged all of it, or is gone.
+    /// Whether the other host has acknowledged all of it, or is gone.
     pub fn is_delivered(&self) -> bool {
         self.is_finished || self.lost.is_some()
     }
 
-    /// Closes the connection, and tells the other end.
+    /// Closes the connection, and tells the other host.
     pub fn close(&mut self) {
         self.connection.close(Instant::now(), VarInt::from_u32(0), Bytes::new());
         let _ = self.turn(Duration::ZERO);
@@ -362,7 +362,7 @@ impl Line {
         }
     }
 
-    /// The other end's port is closed, as the kernel hears of a connected socket: nobody is there.
+    /// The other host's port is closed, as the kernel hears of a connected socket: nobody is there.
     fn on_error(&mut self, error: &io::Error) {
         if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) && self.is_connected {
             self.lost.get_or_insert_with(|| error.to_string());
@@ -384,7 +384,7 @@ impl Line {
             match event {
                 Event::Connected => {
                     self.is_connected = true;
-                    // Not before: the other end says then how many streams there may be.
+                    // Not before: the other host says then how many streams there may be.
                     if self.connection.side().is_client() {
                         self.stream = self.connection.streams().open(Dir::Bi);
                     }

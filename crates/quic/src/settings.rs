@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const CONTROLLERS: [&str; 3] = ["cubic", "newreno", "bbr"];
 /// Receive window where none is asked for, in bytes: what 1 Gbit/s has under way in half a second.
 const AMPLE_BYTES: u32 = 64 << 20;
-/// Silence after which the other end is taken for gone (RFC 9000 section 10.1).
+/// Silence after which the other host is taken for gone (RFC 9000 section 10.1).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a connection that has nothing to say is kept from being idle.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const DATAGRAMS_UNSENT_BYTES: usize = 256 << 10;
 pub struct Settings {
     /// Congestion control, one of [`CONTROLLERS`].
     pub controller: Option<String>,
-    /// Most payload that this end lets the other have under way, in bytes.
+    /// Most payload that this host lets the other have under way, in bytes.
     pub receive_window_bytes: Option<u32>,
     /// Most payload that is kept until it is acknowledged, in bytes; absent: twice the congestion window.
     pub send_window_bytes: Option<u32>,

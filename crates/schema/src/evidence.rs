@@ -35,7 +35,7 @@ pub enum Programs {
     /// The end loads its own, for itself.
     #[default]
     Own,
-    /// The end loads its own with room for the other end, and says how to find it.
+    /// The end loads its own with room for the other side, and says how to find it.
     Lend,
     /// The end uses what the other has lent; where it cannot, it loads its own.
     Borrow(Loan),

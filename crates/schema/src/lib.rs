@@ -1,7 +1,7 @@
 //! What controller and agent say to each other, and what a record holds.
 //!
 //! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
-//! control protocol ([`frame`], [`message`]), what a trial asks of each end ([`trial`]), when its
+//! control protocol ([`frame`], [`message`]), what a trial asks of each side ([`trial`]), when its
 //! connections carry payload ([`schedule`]) and what its application does ([`workload`]), what a host
 //! is ([`host`]) and offers ([`offer`]), how closely it is watched ([`evidence`]), what a testbed looks
 //! like ([`testbed`]) and the path through it does ([`path`]), and the columns of every table with unit,

@@ -67,10 +67,10 @@ pub enum Request {
     EndPath,
     /// Get ready for a trial: check the options, listen. Answer: [`Reply::Prepared`].
     Prepare(Box<TrialSpec>),
-    /// Open the trial's connections. Answer: [`Reply::Connected`] when the listening end has
+    /// Open the trial's connections. Answer: [`Reply::Connected`] when the listening side has
     /// accepted all of them.
     Connect {
-        /// Numeric address of the listening end.
+        /// Numeric address of the listening side.
         address: String,
         /// Its port.
         port: u16,
@@ -78,7 +78,7 @@ pub enum Request {
         #[serde(default)]
         echo_port: Option<u16>,
     },
-    /// How far the listening end is with opening, for when the connecting end could not connect. Answer:
+    /// How far the listening side is with opening, for when the connecting side could not connect. Answer:
     /// [`Reply::Opening`].
     DescribeOpening,
     /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
@@ -123,11 +123,11 @@ pub enum Reply {
     PathCarried(PathAudit),
     /// To [`Request::Prepare`].
     Prepared {
-        /// Port of the listening end; absent at the connecting end.
+        /// Port of the listening side; absent at the connecting side.
         port: Option<u16>,
-        /// The programs that this end lends, when it was asked to and has any.
+        /// The programs that this side lends, when it was asked to and has any.
         loan: Option<Loan>,
-        /// UDP port where the listening end answers the round-trip probe, when it was asked to.
+        /// UDP port where the listening side answers the round-trip probe, when it was asked to.
         #[serde(default)]
         echo_port: Option<u16>,
     },
@@ -187,12 +187,12 @@ pub struct Progress {
     pub cwnd_segments: u32,
     /// Smoothed round-trip time of the first connection, in ns.
     pub srtt_ns: u64,
-    /// Window the peer announces on the first connection (at the sender), or that this end
+    /// Window the peer announces on the first connection (at the sender), or that this side
     /// announces (at the receiver), in bytes.
     pub announced_window_bytes: u32,
 }
 
-/// How the load of a trial ended at one end.
+/// How the load of a trial ended at one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finished {
@@ -287,7 +287,7 @@ pub enum Fault {
     Usage,
     /// The host does not allow or have it: exit code 1.
     Host,
-    /// The other end: exit code 1.
+    /// The other side: exit code 1.
     Peer,
     /// A defect of whyperf: exit code 1.
     Internal,

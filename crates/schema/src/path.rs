@@ -31,9 +31,9 @@ pub struct PathSpec {
     pub implementation: PathImplementation,
     /// Seed of everything random in it. Each kind of decision draws from a stream of its own.
     pub seed: u64,
-    /// From the near end to the far end.
+    /// From the near side to the far side.
     pub forward: DirectionSpec,
-    /// From the far end to the near end.
+    /// From the far side to the near side.
     pub backward: DirectionSpec,
     /// Length of the intervals of the table `path`, in ns.
     pub interval_ns: u64,
@@ -59,7 +59,7 @@ pub enum PathImplementation {
 pub struct DirectionSpec {
     /// Rate of the bottleneck in bit/s, Ethernet headers counted; absent: no bottleneck and no queue.
     pub rate_bps: Option<u64>,
-    /// Propagation delay in ns, from the end of the bottleneck to the other end.
+    /// Propagation delay in ns, from the end of the bottleneck to the other side.
     pub delay_ns: u64,
     /// Most by which the delay departs from `delay_ns` to either side, in ns. It wanders: values drawn
     /// uniformly every 4 × `jitter_ns`, joined by straight lines, so that packets keep their order and
@@ -90,7 +90,7 @@ pub struct QueueSpec {
     /// What it drops or marks before it is full.
     pub discipline: Discipline,
     /// Whether the discipline marks packets that are ECN-capable (RFC 3168) where it would drop them.
-    /// A full queue always drops. With it in either direction TCP at both ends asks for ECN.
+    /// A full queue always drops. With it in either direction TCP at both sides asks for ECN.
     pub ecn: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct ScheduledFlow {
     /// `TCP_CONGESTION` of them; absent: that of the trial.
     #[serde(default)]
     pub congestion_control: Option<String>,
-    /// Which way their payload goes, seen from this end.
+    /// Which way their payload goes, seen from this side.
     pub role: Role,
 }
 
@@ -39,7 +39,7 @@ impl TrialSpec {
         })
     }
 
-    /// Which way a connection's payload goes, seen from this end.
+    /// Which way a connection's payload goes, seen from this side.
     pub fn role_of(&self, connection: u32) -> Role {
         self.flow_of(connection).map_or(self.role, |flow| self.schedule[flow].role)
     }

@@ -127,7 +127,7 @@ pub enum SimulatedEnd {
     Complete,
     /// Cut at its deadline.
     Deadline,
-    /// Nothing moved any more; the reason says what each end waited for.
+    /// Nothing moved any more; the reason says what each side waited for.
     Stuck,
     /// It was not run; the reason says what the model cannot do.
     Refused,
@@ -150,12 +150,12 @@ pub struct SimulatedTrial {
     pub payload_bytes: u64,
     /// The one over the other, in bit/s. Of use to a search; no record has it.
     pub goodput_bps: f64,
-    /// Executions of a workload's transactions that ended in that time, as the near end sees it.
+    /// Executions of a workload's transactions that ended in that time, as the near side sees it.
     pub transactions_count: u64,
     /// The near and the far host as they were put together; only where trials are checked and not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ResolvedHost>,
-    /// The near and the far end over the whole run; empty where it was not run.
+    /// The near and the far side over the whole run; empty where it was not run.
     pub ends: Vec<SimulatedEndSystem>,
 }
 

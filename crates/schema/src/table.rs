@@ -154,7 +154,8 @@ const fn optional(name: &'static str, column_type: ColumnType, unit: &'static st
 }
 
 const HOST: Column = column("host", Text, "", "End that made the row: near or far.", "plan");
-const CONNECTION: Column = column("connection", U32, "", "Number of the connection, from 0, the same at both ends.", "connection preamble");
+const CONNECTION: Column =
+    column("connection", U32, "", "Number of the connection, from 0, the same at both sides.", "connection preamble");
 const ROLE: Column = column("role", Text, "", "sender or receiver.", "plan");
 const INTERVAL: Column = column("interval", U32, "", "Number of the interval, from 0.", "sampler");
 const PHASE: Column = column("phase", Text, "", "warm-up, measure or cool-down.", "plan");
@@ -166,7 +167,7 @@ const FINAL: Column = column("final", Bool, "", "Last sample, taken when all pay
 /// One row a connection and end.
 pub const FLOWS: Table = Table {
     name: "flows",
-    row: "a connection's whole life at one end",
+    row: "a connection's whole life at one side",
     columns: &[
         HOST,
         CONNECTION,
@@ -175,7 +176,7 @@ pub const FLOWS: Table = Table {
             "transport",
             Text,
             "",
-            "tcp, mptcp, udp, unix, udt, quic or srt; tcp where the other end knows no Multipath TCP.",
+            "tcp, mptcp, udp, unix, udt, quic or srt; tcp where the other side knows no Multipath TCP.",
             "plan, MPTCP_INFO",
         ),
         column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname, UDT::getsockname"),
@@ -184,7 +185,7 @@ pub const FLOWS: Table = Table {
             "opening_mono_ns",
             U64,
             "ns",
-            "Connecting end: before the connect call. Listening end: taken from the queue of the port. Those open before the start.",
+            "Connecting side: before the connect call. Listening side: taken from the queue of the port. Those open before the start.",
             "CLOCK_MONOTONIC",
         ),
         optional("opened_mono_ns", U64, "ns", "The token was welcomed. Of those open before the start.", "CLOCK_MONOTONIC"),
@@ -205,8 +206,8 @@ pub const FLOWS: Table = Table {
             "Receive buffer the kernel reports; it doubles a request to hold its own bookkeeping.",
             "SO_RCVBUF",
         ),
-        optional("window_clamp_bytes", U32, "bytes", "Upper bound of the window this end announces.", "TCP_WINDOW_CLAMP"),
-        optional("mss_bytes", U32, "bytes", "Largest segment this end sends.", "TCP_MAXSEG"),
+        optional("window_clamp_bytes", U32, "bytes", "Upper bound of the window this side announces.", "TCP_WINDOW_CLAMP"),
+        optional("mss_bytes", U32, "bytes", "Largest segment this side sends.", "TCP_MAXSEG"),
         optional("congestion_control", Text, "", "Congestion control in use.", "TCP_CONGESTION"),
         optional("no_delay", Bool, "", "Nagle off.", "TCP_NODELAY"),
         column("quick_ack", Bool, "", "Delayed ACK off.", "plan"),
@@ -224,7 +225,7 @@ pub const FLOWS: Table = Table {
 /// One row a connection, end and interval.
 pub const INTERVALS: Table = Table {
     name: "intervals",
-    row: "a connection's payload in one interval at one end; beyond 10000 connections a group's, under its first",
+    row: "a connection's payload in one interval at one side; beyond 10000 connections a group's, under its first",
     columns: &[
         HOST,
         CONNECTION,
@@ -289,8 +290,8 @@ pub const TCP_INFO: Table = Table {
         optional("bytes_retransmitted", U64, "bytes", "Retransmitted.", "tcpi_bytes_retrans, Linux 4.19"),
         optional("out_of_order_segments", U32, "segments", "Received out of order.", "tcpi_rcv_ooopack, Linux 5.4"),
         optional("peer_window_bytes", U32, "bytes", "Window the peer last announced.", "tcpi_snd_wnd, Linux 5.4"),
-        optional("own_window_bytes", U32, "bytes", "Window this end last announced.", "tcpi_rcv_wnd, Linux 6.2"),
-        column("ecn", Bool, "", "Both ends agreed on ECN (RFC 3168 section 6.1.1).", "tcpi_options"),
+        optional("own_window_bytes", U32, "bytes", "Window this side last announced.", "tcpi_rcv_wnd, Linux 6.2"),
+        column("ecn", Bool, "", "Both sides agreed on ECN (RFC 3168 section 6.1.1).", "tcpi_options"),
         optional("delivered_segments", U32, "segments", "Delivered, as acknowledgments say.", "tcpi_delivered, Linux 4.18"),
         optional(
             "delivered_marked_segments",
@@ -330,7 +331,7 @@ pub const CPU: Table = Table {
     columns: &[
         HOST,
         column("cpu", U32, "", "Number of the CPU.", "kernel"),
-        column("own", Bool, "", "Whether the plan counts this CPU as this end's alone.", "plan"),
+        column("own", Bool, "", "Whether the plan counts this CPU as this side's alone.", "plan"),
         INTERVAL,
         PHASE,
         START,

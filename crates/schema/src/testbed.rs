@@ -17,10 +17,10 @@ pub struct TestbedSpec {
     pub gso: bool,
     /// Generic receive offload.
     pub gro: bool,
-    /// CPUs that process packets arriving at the near end (receive packet steering). Without it a
+    /// CPUs that process packets arriving at the near side (receive packet steering). Without it a
     /// veth reorders its own flow. Empty: off.
     pub near_rps_cpus: Vec<u32>,
-    /// The same for the far end.
+    /// The same for the far side.
     pub far_rps_cpus: Vec<u32>,
     /// With it a path lies between the ends, which can carry what is asked here. Each trial tells
     /// its own ([`crate::message::Request::CarryPath`]); until then everything passes at once.
@@ -77,7 +77,7 @@ pub struct TestbedMiddle {
     pub implementation: String,
     /// Path of the network namespace, good as long as the testbed's agent lives.
     pub netns: String,
-    /// Devices towards the near and the far end.
+    /// Devices towards the near and the far side.
     pub devices: Vec<String>,
     /// CPU of the router; absent: any.
     pub cpu: Option<u32>,

@@ -1,14 +1,14 @@
 //! What an application does, as data: groups of users that execute transactions of operations.
 //!
-//! The near end executes a workload as it stands; the far end executes its mirror, in which a write
+//! The near side executes a workload as it stands; the far side executes its mirror, in which a write
 //! is a read and a think is a pause of its own. Both draw random sizes from the same seed, so that
-//! each end knows what the other will send. The transactions of all groups begin together: number
+//! each side knows what the other will send. The transactions of all groups begin together: number
 //! `n` begins when every user has ended number `n - 1`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What both ends do in one trial.
+/// What both sides do in one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -109,12 +109,12 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
-    /// Active open by the near end.
+    /// Active open by the near side.
     Connect {
         /// Its number from now on.
         connection: u32,
     },
-    /// Passive open by the near end: the far end connects.
+    /// Passive open by the near side: the far side connects.
     Accept {
         /// Its number from now on.
         connection: u32,
@@ -143,7 +143,7 @@ pub enum Operation {
     SendFile {
         /// On which connection.
         connection: u32,
-        /// Files and their lengths in bytes, one drawn at each execution. The far end reads that much.
+        /// Files and their lengths in bytes, one drawn at each execution. The far side reads that much.
         files: Vec<FileToSend>,
         /// Bytes a call asks for at most; absent: all.
         call_bytes: Option<u32>,
@@ -154,7 +154,7 @@ pub enum Operation {
         duration_ns: u64,
         /// Whether it keeps the CPU busy.
         is_busy: bool,
-        /// Whether the far end does the same.
+        /// Whether the far side does the same.
         is_mirrored: bool,
     },
     /// Closes.
@@ -223,7 +223,7 @@ pub enum Transport {
     Mptcp,
     /// UDP: what is written is a datagram.
     Udp,
-    /// Unix stream sockets, both ends on one host.
+    /// Unix stream sockets, both sides on one host.
     Unix,
     /// UDT over UDP (draft-gg-udt-03), by the packaged library.
     Udt,

@@ -99,7 +99,7 @@ pub struct Call {
     pub before: Spent,
 }
 
-/// The calls of one end system's process.
+/// The calls of one host system's process.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     calls: Vec<Call>,

@@ -10,10 +10,10 @@ use crate::calls::AtCall;
 use crate::segment::Segment;
 use crate::time::Ps;
 
-/// What each end told the other when the connections were opened; the handshake itself takes no time here.
+/// What each host told the other when the connections were opened; the handshake itself takes no time here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// Largest payload that this end wants to receive, in bytes.
+    /// Largest payload that this host wants to receive, in bytes.
     pub mss: u32,
     /// Its receive window, in bytes.
     pub window_bytes: u32,
@@ -68,7 +68,7 @@ pub struct Departure {
     pub cause: Cause,
 }
 
-/// When a segment lies before the other end system.
+/// When a segment lies before the other host system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// Its first cell or, on a line that knows no cells, the instant from which it comes in.
@@ -139,7 +139,7 @@ pub struct EndState {
     pub unread_bytes: u64,
     /// Bytes sent and not acknowledged.
     pub outstanding_bytes: u64,
-    /// What the other end's window allows.
+    /// What the other host's window allows.
     pub send_window_bytes: u64,
     /// Congestion window; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
@@ -201,7 +201,7 @@ impl EndState {
 
 /// One of the two.
 pub trait EndSystem {
-    /// What it tells the other end when the connections are opened.
+    /// What it tells the other host when the connections are opened.
     fn hello(&self) -> Hello;
 
     /// The connections are open; called once, at 0, before anything else.
@@ -221,12 +221,12 @@ pub trait EndSystem {
     }
 
     /// Frames with payload that it took out of its adapter so far, and of which connection the last were. Only where
-    /// frames are handed over in memory does the other end hear of it, by [`EndSystem::on_peer_took`].
+    /// frames are handed over in memory does the other host hear of it, by [`EndSystem::on_peer_took`].
     fn taken_frames(&self) -> (u64, u16) {
         (0, 0)
     }
 
-    /// The other end has taken so many frames more of a connection.
+    /// The other host has taken so many frames more of a connection.
     fn on_peer_took(&mut self, now: Ps, connection: u16, frames: u64) {
         let _ = (now, connection, frames);
     }
@@ -241,7 +241,7 @@ pub trait EndSystem {
     /// to read is read.
     fn is_complete(&self) -> bool;
 
-    /// Its connections, each with a process of its own; as many as the other end has.
+    /// Its connections, each with a process of its own; as many as the other host has.
     fn connections_count(&self) -> u16 {
         1
     }

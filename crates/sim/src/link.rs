@@ -74,7 +74,7 @@ impl Line {
     }
 
     /// Takes a segment on: it leaves while it is handed over, and the slower of both sets the pace. What comes to the
-    /// other end is put behind `arrivals`. Returns when the line is done with it.
+    /// other host is put behind `arrivals`. Returns when the line is done with it.
     pub fn send(&mut self, departure: &Departure, arrivals: &mut VecDeque<Arrival>) -> Ps {
         let Departure { at, pace, segment, .. } = *departure;
         let frames = u32::from(segment.wire_segments_count.max(1));

@@ -12,7 +12,7 @@ pub struct Held {
     pub unsent_bytes: u64,
     /// Bytes received in sequence and not read.
     pub unread_bytes: u64,
-    /// The window that the other end last announced.
+    /// The window that the other host last announced.
     pub send_window_bytes: u64,
     /// Congestion window and slow-start threshold; `u64::MAX` where there is none.
     pub cwnd_bytes: u64,
@@ -53,12 +53,12 @@ pub struct Entry {
     pub cwnd_bytes: u64,
     /// What made it leave.
     pub cause: Cause,
-    /// When its last bit comes to the other end system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
+    /// When its last bit comes to the other host system's adapter, whatever becomes of it there; [`Ps::MAX`] where the
     /// line has lost it, or a path has it ([`Log::came`]).
     pub arrives: Ps,
     /// The sender's socket behind it.
     pub at_sender: Held,
-    /// The other end's socket when the segment began to come in; `None` where it did not.
+    /// The other host's socket when the segment began to come in; `None` where it did not.
     pub at_receiver: Option<Held>,
 }
 
@@ -69,12 +69,12 @@ pub struct Log {
     pub entries: Vec<Entry>,
     /// What came out of a path behind the line, in the order in which it came: `arrives` and `at_receiver` count.
     pub came: Vec<Entry>,
-    /// Of each end system, the entries on their way to it, and in how many pieces each comes.
+    /// Of each host system, the entries on their way to it, and in how many pieces each comes.
     under_way: [VecDeque<(usize, usize)>; 2],
 }
 
 impl Log {
-    /// An entry that comes to the other end in so many pieces; none where the line has lost it.
+    /// An entry that comes to the other host in so many pieces; none where the line has lost it.
     pub(crate) fn add(&mut self, entry: Entry, pieces: usize) {
         if pieces > 0 {
             self.under_way[1 - entry.from].push_back((self.entries.len(), pieces));

@@ -17,9 +17,9 @@ pub struct Segment {
     pub bytes: u32,
     /// Number of its first byte.
     pub sequence: u64,
-    /// The next byte that is expected from the other end.
+    /// The next byte that is expected from the other host.
     pub acknowledgment: u64,
-    /// Bytes that the other end may send beyond it, already scaled.
+    /// Bytes that the other host may send beyond it, already scaled.
     pub window: u32,
     /// What the receiver has beyond its acknowledgment.
     pub sack: Sack,

@@ -33,7 +33,7 @@ pub enum End {
     Complete,
     /// The time asked for is over.
     TimeUp,
-    /// Nothing moves any more; what each end waits for.
+    /// Nothing moves any more; what each host waits for.
     Stuck(String),
 }
 
@@ -58,7 +58,7 @@ pub struct Outcome {
     pub connections: [Vec<EndState>; 2],
     /// Time of each of their processors in each level.
     pub processors: [Vec<[Ps; LEVELS]>; 2],
-    /// The executions of a workload's transactions at each end.
+    /// The executions of a workload's transactions at each host.
     pub executed: [Vec<Executed>; 2],
 }
 
@@ -180,7 +180,7 @@ impl<E: EndSystem> World<E> {
             if is_arrival {
                 self.arrive(who);
             } else {
-                // As long as nothing else comes before, this end system goes on: what another would do has not changed.
+                // As long as nothing else comes before, this host system goes on: what another would do has not changed.
                 let before = self.others_at(who).min(until).min(sample_at).min(self.read_at.saturating_add(STILL));
                 while self.advance(who) && self.next_at[who] < before && !self.is_complete[who] {
                     self.now = self.next_at[who];

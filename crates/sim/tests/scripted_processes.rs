@@ -37,7 +37,7 @@ fn an_exchange_is_calls_at_both_ends() {
         near.on_moved(60);
         assert_eq!(near.next_call(start), Call::Write(40));
         near.on_moved(40);
-        // The other end's calls have the same size.
+        // The other host's calls have the same size.
         assert_eq!(far.next_call(start), Call::Read(60));
         far.on_moved(60);
         assert_eq!(far.next_call(start), Call::Read(40));

@@ -51,7 +51,7 @@ fn writer(window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Hos
     Host::new(host(window_bytes), Application::Writer { call_bytes, left_bytes }, seed ^ 0x57)
 }
 
-/// Window and calls of both ends alike.
+/// Window and calls of both hosts alike.
 fn transfer_of(window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Outcome {
     let reader = Host::new(host(window_bytes), Application::Reader { call_bytes, left_bytes }, seed ^ 0x52);
     let outcome = run(&WORLD, [writer(window_bytes, call_bytes, left_bytes, seed), reader]);

@@ -14,7 +14,7 @@ const SIZES_BYTES: [u32; 5] = [64, 512, 4_096, 16_384, 65_536];
 const CALLS: u32 = 48;
 const BATCH_BYTES: u32 = 1 << 20;
 
-/// Writes into a send buffer that cannot be emptied, because the other end's window is closed.
+/// Writes into a send buffer that cannot be emptied, because the other host's window is closed.
 ///
 /// # Errors
 /// The connection could not be had, or broke.

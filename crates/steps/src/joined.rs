@@ -12,17 +12,17 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{StepError, refused};
 
-/// How long bytes may take to the other end before something is wrong.
+/// How long bytes may take to the other host before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Moved before anything is timed, so that neither a congestion window nor a buffer still grows.
 const WARM_UP_BYTES: u64 = 4 << 20;
 const PIECE_BYTES: usize = 65_536;
 
-/// A connection, both ends of it.
+/// A connection, both hosts of it.
 pub struct Joined {
-    /// The near end, which writes.
+    /// The near host, which writes.
     pub writer: TcpStream,
-    /// The far end, which reads.
+    /// The far host, which reads.
     pub reader: TcpStream,
     written: u64,
     read: u64,
@@ -38,7 +38,7 @@ pub struct Buffers {
 }
 
 impl Joined {
-    /// Connects the near end to the far one.
+    /// Connects the near host to the far one.
     ///
     /// # Errors
     /// The kernel refuses.

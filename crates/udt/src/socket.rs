@@ -101,7 +101,7 @@ impl Socket {
         self.set(Choice::IsBlocking, u32::from(longest.is_some()))
     }
 
-    /// Largest packet as both ends agreed, in bytes.
+    /// Largest packet as both hosts agreed, in bytes.
     ///
     /// # Errors
     /// The socket is closed.
@@ -175,12 +175,12 @@ impl Socket {
         }
     }
 
-    /// Address of this end.
+    /// Address of this host.
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.address(self.shim().local)
     }
 
-    /// Address of the other end.
+    /// Address of the other host.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.address(self.shim().remote).or_else(|| self.destination.get().copied())
     }
@@ -205,11 +205,11 @@ impl Socket {
         let length = c_int::try_from(buffer.len()).unwrap_or(c_int::MAX);
         // SAFETY: the library writes at most `length` bytes into the buffer, which lives through the call.
         let moved = self.moved(unsafe { (self.shim().receive)(self.id, buffer.as_mut_ptr().cast(), length) })?;
-        // SRT tells so that the other end has closed.
+        // SRT tells so that the other host has closed.
         if moved == 0 && length > 0 { Err(io::Error::from_raw_os_error(libc::ECONNRESET)) } else { Ok(moved) }
     }
 
-    /// Closes the connection, without waiting for what is unsent; the other end is told.
+    /// Closes the connection, without waiting for what is unsent; the other host is told.
     pub fn close(&self) {
         // SAFETY: an integer goes in; the library refuses one that is closed already.
         unsafe { (self.shim().close)(self.id) };

@@ -6,7 +6,7 @@
 //! - [`datagram_order`]: which operation of a workload a datagram belongs to.
 //! - [`phases`]: warm-up, measurement, cool-down, and the instants at which samples are due.
 //! - [`schedule`]: flows that start and stop at set times.
-//! - [`script`]: a workload of groups and transactions made ready for one end, checked and mirrored.
+//! - [`script`]: a workload of groups and transactions made ready for one host, checked and mirrored.
 //! - [`user`]: what a user does next; sizes come from [`sizes`], intended instants from
 //!   [`arrivals`].
 

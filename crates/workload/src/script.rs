@@ -1,4 +1,4 @@
-//! A workload made ready for one end: checked, and with the far end's mirror applied.
+//! A workload made ready for one host: checked, and with the far host's mirror applied.
 
 use schema::workload::{Arrivals, FileToSend, Group as GroupAsked, Operation, Repeat, Size, Step as StepAsked, Workload};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct ScriptError {
     pub text: String,
 }
 
-/// A workload as one end executes it.
+/// A workload as one host executes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
     /// Seed of everything random.
@@ -65,13 +65,13 @@ pub struct Transaction {
     pub steps: Vec<Step>,
     /// Steps before the payload first changes its direction.
     pub opening_steps_count: u32,
-    /// Whether this end begins each execution, and so decides how many there are.
+    /// Whether this host begins each execution, and so decides how many there are.
     pub leads: bool,
-    /// Whether an execution cannot be told from the other end's: nothing goes between them.
+    /// Whether an execution cannot be told from the other host's: nothing goes between them.
     pub is_silent: bool,
 }
 
-/// An operation as this end executes it.
+/// An operation as this host executes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// What.
@@ -84,12 +84,12 @@ pub struct Step {
     pub can_fail: bool,
 }
 
-/// What this end does.
+/// What this host does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// Opens.
     Connect,
-    /// Waits until the other end has opened.
+    /// Waits until the other host has opened.
     Accept,
     /// Sends.
     Write(Transfer),
@@ -97,15 +97,15 @@ pub enum Act {
     Read(Transfer),
     /// Sends a file.
     SendFile(Vec<FileToSend>, u64),
-    /// Receives what the other end sends from a file.
+    /// Receives what the other host sends from a file.
     ReadFile(Vec<FileToSend>, u64),
     /// Does nothing for a while.
     Think(Thought),
-    /// The other end does nothing for a while.
+    /// The other host does nothing for a while.
     Rest(Thought),
     /// Closes.
     Disconnect,
-    /// The other end closes; so does this one then.
+    /// The other host closes; so does this one then.
     Hear,
 }
 
@@ -127,12 +127,12 @@ pub struct Thought {
     pub duration_ns: u64,
     /// Whether the CPU is kept busy.
     pub is_busy: bool,
-    /// Whether both ends do it.
+    /// Whether both hosts do it.
     pub is_mirrored: bool,
 }
 
 impl Act {
-    /// What the other end does meanwhile.
+    /// What the other host does meanwhile.
     #[must_use]
     pub fn mirror(self) -> Self {
         match self {
@@ -150,7 +150,7 @@ impl Act {
         }
     }
 
-    /// Whether this end moves first here; absent where nothing goes between the ends.
+    /// Whether this host moves first here; absent where nothing goes between the ends.
     fn leads(&self) -> Option<bool> {
         match self {
             Act::Connect | Act::Write(_) | Act::SendFile(..) | Act::Disconnect => Some(true),
@@ -159,19 +159,19 @@ impl Act {
         }
     }
 
-    /// Whether it is payload that this end sends.
+    /// Whether it is payload that this host sends.
     pub fn sends(&self) -> bool {
         matches!(self, Act::Write(_) | Act::SendFile(..))
     }
 
-    /// Whether it is payload that this end receives.
+    /// Whether it is payload that this host receives.
     pub fn receives(&self) -> bool {
         matches!(self, Act::Read(_) | Act::ReadFile(..))
     }
 }
 
 impl Script {
-    /// What the near end executes.
+    /// What the near host executes.
     ///
     /// # Errors
     /// The workload makes no sense; the place and the reason.
@@ -196,7 +196,7 @@ impl Script {
         Ok(Self { seed: workload.seed, groups })
     }
 
-    /// What the other end executes.
+    /// What the other host executes.
     #[must_use]
     pub fn mirror(mut self) -> Self {
         for group in &mut self.groups {

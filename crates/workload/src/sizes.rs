@@ -1,4 +1,4 @@
-//! Random sizes that both ends know without telling each other.
+//! Random sizes that both hosts know without telling each other.
 //!
 //! A draw depends on where it stands alone: seed, user, transaction, execution and operation. There
 //! is no generator whose state two ends, or two cursors of one user, could advance differently.

@@ -1,4 +1,4 @@
-//! The bulk workload: one end writes calls of a fixed size, the other reads.
+//! The bulk workload: one host writes calls of a fixed size, the other reads.
 
 use schema::trial::Stop;
 

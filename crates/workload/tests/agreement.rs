@@ -12,7 +12,7 @@ struct End {
     script: Script,
     user: VirtualUser,
     executions: Vec<u64>,
-    /// Executions that the other end must be told of.
+    /// Executions that the other host must be told of.
     told: Option<u64>,
     is_over: bool,
     now_ns: u64,
@@ -25,7 +25,7 @@ impl End {
     }
 }
 
-/// What is on its way from one end to the other.
+/// What is on its way from one host to the other.
 #[derive(Default)]
 struct Pipe {
     bytes: u64,
@@ -113,7 +113,7 @@ fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, random: &mut Draws<'_>)
     true
 }
 
-/// Executes all transactions at both ends.
+/// Executes all transactions at both hosts.
 fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
     let near = Script::near(workload).expect("a valid workload");
     let rounds_count = u32::try_from(near.rounds_count()).expect("few");

@@ -7,11 +7,11 @@ use workload::user::{Action, Direction, Ending, VirtualUser};
 
 const ROUND_TRIP_NS: u64 = 40;
 
-/// What both ends have done after so many round trips over a path that delays and never fills.
+/// What both hosts have done after so many round trips over a path that delays and never fills.
 struct Done {
-    /// Executions that ended at the near end, each with its latency in ns.
+    /// Executions that ended at the near host, each with its latency in ns.
     latencies_ns: Vec<u64>,
-    /// Bytes that the near end sent.
+    /// Bytes that the near host sent.
     sent_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ fn execute(letters: &str, outstanding_count: u32, arrivals: Arrivals, until_ns: 
     for (user, script) in &mut ends {
         user.begin(script, 0, 0, &Ending::default());
     }
-    // When each byte arrives at the near end and at the far end.
+    // When each byte arrives at the near host and at the far host.
     let mut arriving: [VecDeque<u64>; 2] = Default::default();
     let mut latencies_ns = Vec::new();
     for now_ns in 0..=until_ns {
@@ -76,7 +76,7 @@ fn several_writes_go_before_the_first_reply() {
 #[test]
 fn a_write_behind_a_read_waits_for_it() {
     assert_eq!(execute("wrw", 8, Arrivals::Closed, ROUND_TRIP_NS - 1).sent_bytes, 1);
-    // Then the next execution begins at once, though the other end's user is still to read.
+    // Then the next execution begins at once, though the other host's user is still to read.
     assert_eq!(execute("wrw", 8, Arrivals::Closed, ROUND_TRIP_NS).sent_bytes, 3);
 }
 

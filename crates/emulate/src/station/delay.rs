@@ -76,7 +76,7 @@ impl DelayLine {
         line.pop_front()
     }
 
-    /// The least time between the bottleneck and the other end.
+    /// The least time between the bottleneck and the other host.
     pub fn least_ns(&self) -> u64 {
         if self.reorder_per_billion > 0 { 0 } else { self.delay_ns - self.jitter.most_ns() }
     }

@@ -1,4 +1,4 @@
-//! What both ends tell each other of every flow over the conductor's connection: number (be32),
+//! What both hosts tell each other of every flow over the conductor's connection: number (be32),
 //! datagrams (be64), payload in bytes (be64). The sender tells what it sent when it has ended, and
 //! the receiver answers with what arrived.
 
@@ -15,7 +15,7 @@ const RECORD_BYTES: usize = 20;
 /// How often the reader looks whether anybody still wants to hear.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the other end counts of a flow.
+/// What the other host counts of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Told {
     /// Datagrams.
@@ -24,14 +24,14 @@ pub(crate) struct Told {
     pub payload_bytes: u64,
 }
 
-/// Tells the other end.
+/// Tells the other host.
 pub(crate) struct Teller {
     socket: Arc<Socket>,
     writing: Mutex<()>,
 }
 
 impl Teller {
-    /// Tells what this end counts of a flow.
+    /// Tells what this host counts of a flow.
     pub fn tell(&self, flow: u32, told: Told) -> io::Result<()> {
         let mut record = [0; RECORD_BYTES];
         record[..4].copy_from_slice(&flow.to_be_bytes());
@@ -42,8 +42,8 @@ impl Teller {
     }
 }
 
-/// Listens to the other end for as long as the teller lives; every flow hears what concerns it, and
-/// that nothing more will come when the other end is gone.
+/// Listens to the other host for as long as the teller lives; every flow hears what concerns it, and
+/// that nothing more will come when the other host is gone.
 pub(crate) fn open(conductor: Socket, flows: u32) -> Result<(Arc<Teller>, Vec<Receiver<Told>>), LoadError> {
     let failed = |error| LoadError::host("the conductor's socket", error, "");
     conductor.set_read_timeout(Some(TICK)).map_err(failed)?;

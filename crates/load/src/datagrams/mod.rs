@@ -1,7 +1,7 @@
 //! A stream of numbered datagrams: sent at a rate, counted where they arrive.
 //!
 //! A thread a flow, as with streams. [`sender`] numbers and stamps, [`receiver`] keeps account, and
-//! [`agreement`] tells each end over a connection that loses nothing how many the other one counts,
+//! [`agreement`] tells each host over a connection that loses nothing how many the other one counts,
 //! so that what is lost at the tail is known to be lost. What carries them is [`way`]; [`calls`] has the
 //! system calls.
 

@@ -1,4 +1,4 @@
-//! Connections that the other end opens while a workload runs.
+//! Connections that the other host opens while a workload runs.
 //!
 //! Any thread takes the connection from the port's queue and hands it to the thread of the user. Who
 //! does not present the token is dropped and counted.

@@ -1,4 +1,4 @@
-//! Agrees with the other end: when a transaction is over, when the next begins, and what was moved.
+//! Agrees with the other host: when a transaction is over, when the next begins, and what was moved.
 //!
 //! Both conductors talk over a connection of their own in frames of 24 bytes:
 //!
@@ -72,7 +72,7 @@ impl Frame {
     }
 }
 
-/// One end's conductor.
+/// One host's conductor.
 pub struct Conductor {
     pub socket: Socket,
     pub reports: Receiver<Report>,
@@ -106,7 +106,7 @@ impl Conductor {
         if let Err(error) = outcome
             && self.control.cut().is_none()
         {
-            let reason = format!("the other end is gone: {error}");
+            let reason = format!("the other host is gone: {error}");
             for user in 0..self.strands_count {
                 self.order(user, Order::GiveUp { user, reason: reason.clone() });
             }
@@ -147,7 +147,7 @@ impl Conductor {
         Ok(())
     }
 
-    /// Sleeps until there is something to do; says whether the other end has sent something.
+    /// Sleeps until there is something to do; says whether the other host has sent something.
     fn wait(&self, wants_to_send: bool) -> io::Result<bool> {
         let events = if wants_to_send { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let waker = self.waker.as_fd();
@@ -217,7 +217,7 @@ impl Conductor {
         match frame {
             Frame::Limit { user, executions_count } => self.order(user, Order::Limit { user, executions_count }),
             Frame::Failed { user } => {
-                let reason = "the other end's virtual user failed".to_owned();
+                let reason = "the other host's virtual user failed".to_owned();
                 self.order(user, Order::GiveUp { user, reason });
             }
             Frame::Total(total) => standing.sums.entry(total.user).or_default().1 = Some(total),
@@ -226,7 +226,7 @@ impl Conductor {
         }
     }
 
-    /// Begins the next transaction when both ends have ended the one before; the connecting end says so.
+    /// Begins the next transaction when both hosts have ended the one before; the connecting host says so.
     fn go_on(&self, standing: &mut Standing) {
         if !(standing.here_reached && standing.there_reached) {
             return;
@@ -252,14 +252,14 @@ impl Conductor {
         }
     }
 
-    /// What one end sent the other has received, user by user.
+    /// What one host sent the other has received, user by user.
     fn compare(&self, sums: &BTreeMap<u32, (Option<Total>, Option<Total>)>) {
         for (user, sums) in sums {
             let (Some(here), Some(there)) = sums else { continue };
             let reason = if here.sent_bytes != there.received_bytes {
-                format!("sent {} bytes, the other end counts {}", here.sent_bytes, there.received_bytes)
+                format!("sent {} bytes, the other host counts {}", here.sent_bytes, there.received_bytes)
             } else if here.received_bytes != there.sent_bytes {
-                format!("received {} bytes, the other end sent {}", here.received_bytes, there.sent_bytes)
+                format!("received {} bytes, the other host sent {}", here.received_bytes, there.sent_bytes)
             } else {
                 continue;
             };

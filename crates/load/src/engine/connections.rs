@@ -110,7 +110,7 @@ impl Link {
         link
     }
 
-    /// One that the other end has opened, with payload that was read behind its preamble.
+    /// One that the other host has opened, with payload that was read behind its preamble.
     pub fn arrived(descriptor: RawFd, slot: u32, credit_bytes: u32) -> Self {
         let mut link = Self::new(descriptor, slot);
         (link.credit_bytes, link.is_own) = (credit_bytes, true);

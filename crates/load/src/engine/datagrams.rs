@@ -1,7 +1,7 @@
 //! Workloads over UDP: a write is one datagram, and so is a read.
 //!
 //! What is lost fails its execution: the end that begins executions stops waiting after the read's
-//! timeout and begins the next, which the other end learns from the number in front of its datagram
+//! timeout and begins the next, which the other host learns from the number in front of its datagram
 //! ([`workload::datagram_order`]). What comes later than that is dropped.
 
 use probe::clock::mono_ns;
@@ -92,7 +92,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes what has come before the other end said that it had ended: that way was the shorter one.
+    /// Takes what has come before the other host said that it had ended: that way was the shorter one.
     pub(super) fn hear_the_rest(&mut self, index: usize) {
         let link = self.slots[index].first_link as usize;
         let is_blocking = std::mem::replace(&mut self.links[link].is_blocking, false);

@@ -102,7 +102,7 @@ impl Wakers {
     }
 }
 
-/// The workload as this end executes it.
+/// The workload as this host executes it.
 ///
 /// # Errors
 /// It makes no sense.
@@ -198,7 +198,7 @@ fn buffer_bytes(script: &Script, is_source: bool) -> usize {
 /// anyway: each costs a call, and for each connection.
 fn lean(spec: &TrialSpec) -> SocketSpec {
     let mut lean = spec.socket.clone();
-    // Both ends of a workload send, and each holds its own payload back.
+    // Both hosts of a workload send, and each holds its own payload back.
     lean.cork = false;
     let by_default = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| socket.tcp_congestion()).unwrap_or_default();
     let by_default = String::from_utf8_lossy(&by_default);
@@ -208,7 +208,7 @@ fn lean(spec: &TrialSpec) -> SocketSpec {
     lean
 }
 
-/// Opens the files that this end sends.
+/// Opens the files that this host sends.
 fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     let mut opened = HashMap::new();
     let sent = script.steps().filter_map(|step| match &step.act {

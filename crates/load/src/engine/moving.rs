@@ -179,7 +179,7 @@ impl Worker {
     ) -> io::Result<()> {
         self.count_call(index, row);
         match received {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the other end closed the connection")),
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the other host closed the connection")),
             Ok(moved) => {
                 self.now_ns = mono_ns();
                 let slot = &mut self.slots[index];

@@ -2,7 +2,7 @@
 //!
 //! The end that connects sends a preamble together with its first payload in one call and waits for
 //! no welcome ([`crate::preamble`]): neither a call nor a round trip is added to what is measured. Where
-//! something else comes first, the preamble goes alone, for the other end waits for it.
+//! something else comes first, the preamble goes alone, for the other host waits for it.
 
 use probe::clock::mono_ns;
 use schema::workload::Transport;
@@ -26,7 +26,7 @@ const PORT_WAIT_NS: u64 = 5_000_000_000;
 const PORTS_TRIED: u32 = 64;
 /// How long a thread sleeps when none of them is free.
 const PORT_PAUSE: Duration = Duration::from_millis(2);
-/// How long it sleeps when the other end has to take connections first.
+/// How long it sleeps when the other host has to take connections first.
 const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
 impl Worker {
@@ -149,7 +149,7 @@ impl Worker {
         Ok(moved)
     }
 
-    /// Takes the connection that the other end has opened for this user, if it is there.
+    /// Takes the connection that the other host has opened for this user, if it is there.
     pub(super) fn accept(&mut self, index: usize, connection: u32) {
         let slot = &mut self.slots[index];
         let wanted = slot.connects_count;
@@ -169,7 +169,7 @@ impl Worker {
     pub(super) fn disconnect(&mut self, index: usize, row: Option<usize>, connection: u32) -> io::Result<()> {
         let link = self.link(index, connection)?;
         if self.links[link].must_greet {
-            // Nothing has gone over it, but the other end waits for it.
+            // Nothing has gone over it, but the other host waits for it.
             match self.greet(index, row, link, 0) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.refused(error, index, link, Direction::Send),
                 outcome => drop(outcome?),
@@ -181,7 +181,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Closes a connection when the other end has.
+    /// Closes a connection when the other host has.
     pub(super) fn hear(&mut self, index: usize, connection: u32) -> io::Result<()> {
         let link = self.link(index, connection)?;
         if self.plan.transport == Transport::Udp {
@@ -191,7 +191,7 @@ impl Worker {
             return Ok(());
         }
         if self.links[link].credit_bytes > 0 {
-            return Err(io::Error::other("the other end sent more than the workload says"));
+            return Err(io::Error::other("the other host sent more than the workload says"));
         }
         if !self.links[link].is_readable {
             return self.refused(io::ErrorKind::WouldBlock.into(), index, link, Direction::Receive);
@@ -199,7 +199,7 @@ impl Worker {
         self.slots[index].other_calls_count += 1;
         match sys::receive(self.links[link].descriptor, &mut self.buffers.sink[..1], libc::MSG_DONTWAIT) {
             Ok(0) => {}
-            Ok(_) => return Err(io::Error::other("the other end sent more than the workload says")),
+            Ok(_) => return Err(io::Error::other("the other host sent more than the workload says")),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
             Err(error) => return self.refused(error, index, link, Direction::Receive),
         }

@@ -92,7 +92,7 @@ impl Inbox {
 /// From a thread to the conductor.
 #[derive(Debug)]
 pub enum Report {
-    /// This end has had this many executions, and the other must know.
+    /// This host has had this many executions, and the other must know.
     Limit {
         /// Of which user.
         user: u32,

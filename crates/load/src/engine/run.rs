@@ -42,7 +42,7 @@ impl Worker {
 
     fn work(&mut self, ending: &Ending) -> io::Result<()> {
         loop {
-            // Orders first: why the other end is gone is known before it shows at its connections.
+            // Orders first: why the other host is gone is known before it shows at its connections.
             if self.follow_orders(ending) || self.shared.control.cut().is_some() {
                 return Ok(());
             }

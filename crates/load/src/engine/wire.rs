@@ -159,7 +159,7 @@ impl Wire {
     }
 }
 
-/// Whether the executions of a transaction are exchanges that this end begins.
+/// Whether the executions of a transaction are exchanges that this host begins.
 pub(super) fn is_stamped(transaction: &Transaction) -> bool {
     transaction.leads && is_exchange(transaction)
 }

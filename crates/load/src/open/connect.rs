@@ -1,4 +1,4 @@
-//! The connecting end: many connections under way at once, each welcomed before it counts.
+//! The connecting host: many connections under way at once, each welcomed before it counts.
 
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use probe::clock::mono_ns;
@@ -31,10 +31,10 @@ const AGAIN_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::
 /// How long to wait where a Unix socket's queue is full.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
-/// Opens all connections of the trial to a listening end.
+/// Opens all connections of the trial to a listening host.
 ///
 /// # Errors
-/// An option is refused, the address cannot be reached, the other end does not know the token, or
+/// An option is refused, the address cannot be reached, the other host does not know the token, or
 /// `abort` was set.
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
     let place = Place::of(spec, address);
@@ -85,7 +85,7 @@ struct Calling<'a> {
 struct Call {
     connection: Connection,
     stage: Stage,
-    /// How often the other end let it go.
+    /// How often the other host let it go.
     drops_count: u32,
 }
 
@@ -94,7 +94,7 @@ enum Stage {
     /// The token is sent; so many bytes of the welcome have come.
     Greeted(usize),
     Open,
-    /// The other end has let it go.
+    /// The other host has let it go.
     Dropped,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Calling<'a> {
         Ok(self.calls.into_iter().map(|call| call.connection).collect())
     }
 
-    /// Starts as many as may be under way; returns whether the other end's queue is full.
+    /// Starts as many as may be under way; returns whether the other host's queue is full.
     fn call_some(&mut self, numbers: &[u32]) -> Result<bool, LoadError> {
         while self.under_way < UNDER_WAY && self.calls.len() < numbers.len() {
             let number = numbers[self.calls.len()];
@@ -135,7 +135,7 @@ impl<'a> Calling<'a> {
         Ok(false)
     }
 
-    /// Starts again those whose time has come; returns whether the other end's queue is full.
+    /// Starts again those whose time has come; returns whether the other host's queue is full.
     fn call_dropped(&mut self) -> Result<bool, LoadError> {
         let now = Instant::now();
         while let Some(due) = self.dropped.iter().position(|(at, _)| *at <= now) {
@@ -155,7 +155,7 @@ impl<'a> Calling<'a> {
         Ok(false)
     }
 
-    /// Begins to connect a socket; none where the other end's queue is full.
+    /// Begins to connect a socket; none where the other host's queue is full.
     fn call(&self, number: u32, position: usize) -> Result<Option<Socket>, CallError> {
         let address = self.caller.place.address_of(number)?;
         let own = self.caller.spec.of_connection(number);
@@ -244,7 +244,7 @@ impl<'a> Calling<'a> {
             return limits::of_local_ports(self.caller.place, self.caller.place.ports_count(), self.caller.spec.connections_count);
         }
         let advice = match self.caller.spec.transport {
-            Transport::Unix => "; with Unix sockets both ends must be on one host, and of one user",
+            Transport::Unix => "; with Unix sockets both hosts must be on one host, and of one user",
             _ => "; is the address right and no firewall in between?",
         };
         LoadError::host(format!("connecting to {}", self.caller.place), error, advice)

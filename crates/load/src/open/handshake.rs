@@ -34,7 +34,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Whether the other end has let a connection go. A listening end that unauthenticated peers crowd may do so to one of
+/// Whether the other host has let a connection go. A listening host that unauthenticated peers crowd may do so to one of
 /// the trial's whose token it has not read yet.
 pub(super) fn is_hang_up(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)

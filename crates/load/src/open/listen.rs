@@ -1,4 +1,4 @@
-//! The listening end: takes what arrives, hears its token, welcomes it.
+//! The listening host: takes what arrives, hears its token, welcomes it.
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use probe::clock::mono_ns;
@@ -28,7 +28,7 @@ const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 1024;
 
-/// A listening end, before its connections are there.
+/// A listening host, before its connections are there.
 pub struct Listening {
     sockets: Vec<Socket>,
     /// Take the first datagrams of flows.
@@ -168,7 +168,7 @@ fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
     }
 }
 
-/// Arrivals at the listening end: those that presented the token and those that did not yet.
+/// Arrivals at the listening host: those that presented the token and those that did not yet.
 struct Reception<'a> {
     token: &'a Token,
     epoll: Epoll,

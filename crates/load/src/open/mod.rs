@@ -1,9 +1,9 @@
 //! Makes the data connections of a trial. A connection counts only when it has presented the
 //! trial's token; an unauthenticated peer is dropped and counted, and cannot hold anybody up.
 //!
-//! Both ends wait for all their connections at once ([`listen`], [`connect`]), so that opening
+//! Both hosts wait for all their connections at once ([`listen`], [`connect`]), so that opening
 //! 100 000 takes seconds. Where they go is [`place`]; what a host must allow for it, [`crate::limits`]. Where
-//! a workload lets the listening end connect, the connecting one has a [`reverse`] listener.
+//! a workload lets the listening host connect, the connecting one has a [`reverse`] listener.
 
 mod bind;
 mod connect;
@@ -69,7 +69,7 @@ const EVENTS: usize = 512;
 /// One open data connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Number, from 0, the same at both ends.
+    /// Number, from 0, the same at both hosts.
     pub number: u32,
     /// The socket; blocking where a thread waits in its calls, else not.
     pub socket: Socket,
@@ -80,7 +80,7 @@ pub struct Connection {
 /// When a connection opened, on `CLOCK_MONOTONIC` in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Connecting end: before the connect call. Listening end: taken from the kernel's queue.
+    /// Connecting host: before the connect call. Listening host: taken from the kernel's queue.
     pub opening_mono_ns: u64,
     /// The token was welcomed.
     pub opened_mono_ns: u64,
@@ -99,16 +99,16 @@ pub struct Opened {
     pub library_threads: Vec<u32>,
     /// Connections dropped because they did not present the token.
     pub strangers_count: u64,
-    /// With a workload, datagrams, UDT or SRT: the connection over which both ends agree about them.
+    /// With a workload, datagrams, UDT or SRT: the connection over which both hosts agree about them.
     pub conductor: Option<Socket>,
-    /// With a workload: the sockets, in the order of their ports, that take what the other end connects
+    /// With a workload: the sockets, in the order of their ports, that take what the other host connects
     /// during the trial. They do not block.
     pub listeners: Vec<Socket>,
-    /// Where this end connects to during the trial, where it does.
+    /// Where this host connects to during the trial, where it does.
     pub place: Place,
 }
 
-/// What has come to a listening end so far, for those who ask meanwhile.
+/// What has come to a listening host so far, for those who ask meanwhile.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     known: AtomicU64,
@@ -139,7 +139,7 @@ impl Arrivals {
     }
 }
 
-/// Number of the connection over which both ends agree about a workload, datagrams or the end of UDT's
+/// Number of the connection over which both hosts agree about a workload, datagrams or the end of UDT's
 /// and SRT's streams; no user has it.
 pub const CONDUCTOR: u32 = u32::MAX;
 
@@ -174,7 +174,7 @@ fn numbers_over(spec: &TrialSpec, transport: Transport) -> Vec<u32> {
     numbers(spec).into_iter().filter(|number| transport_of(spec, *number) == transport).collect()
 }
 
-/// Whether both ends have a connection to agree over.
+/// Whether both hosts have a connection to agree over.
 fn has_conductor(spec: &TrialSpec) -> bool {
     spec.workload.is_some() || spec.datagrams.is_some() || is_over_udt(spec)
 }

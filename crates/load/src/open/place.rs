@@ -2,8 +2,8 @@
 //!
 //! One port takes as many connections from one host as the host has ports of its own to connect
 //! from, by default 28 232 (`net.ipv4.ip_local_port_range`), and looking for a free one takes long
-//! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening end takes several ports, every
-//! second one; both ends know how many from the number of connections, and by turns who goes where.
+//! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening host takes several ports, every
+//! second one; both hosts know how many from the number of connections, and by turns who goes where.
 
 use super::CONDUCTOR;
 use schema::trial::TrialSpec;
@@ -36,7 +36,7 @@ pub(super) fn last_port(first: u16, count: u16) -> Option<u16> {
     first.checked_add(DISTANCE.checked_mul(count.saturating_sub(1))?)
 }
 
-/// Where the listening end is.
+/// Where the listening host is.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// At every second port of an address, from one on.
@@ -50,7 +50,7 @@ pub enum Place {
     },
     /// At a file of this host.
     File(PathBuf),
-    /// The same, found by what this end holds of it: nothing need stay in a folder while a load runs.
+    /// The same, found by what this host holds of it: nothing need stay in a folder while a load runs.
     Held {
         /// Its name while it is held.
         address: SockAddr,
@@ -62,7 +62,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The place of a trial whose listening end is at this address.
+    /// The place of a trial whose listening host is at this address.
     pub fn of(spec: &TrialSpec, address: SocketAddr) -> Self {
         match spec.transport {
             Transport::Unix => Self::File(file_of(&spec.token)),
@@ -70,7 +70,7 @@ impl Place {
         }
     }
 
-    /// Where the connecting end listens over Unix sockets, if it has to.
+    /// Where the connecting host listens over Unix sockets, if it has to.
     pub(super) fn back_of(spec: &TrialSpec) -> Self {
         Self::File(file_of(&format!("back to {}", spec.token)))
     }
@@ -161,13 +161,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// Ports that the listening end takes.
+/// Ports that the listening host takes.
 fn ports_count(spec: &TrialSpec) -> u16 {
     let each = if spec.transport == Transport::Udp { FLOWS_A_PORT } else { CONNECTIONS_A_PORT };
     u16::try_from(spec.connections_count.div_ceil(each)).unwrap_or(u16::MAX).max(1)
 }
 
-/// The file that both ends know from the token, which it does not tell.
+/// The file that both hosts know from the token, which it does not tell.
 fn file_of(token: &str) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     token.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! QUIC connections: a connected UDP socket each, at both ends. One thread drives all of them until
+//! QUIC connections: a connected UDP socket each, at both hosts. One thread drives all of them until
 //! they are open; then each goes to its own.
 
 use probe::clock::mono_ns;
@@ -16,12 +16,12 @@ use super::{Arrivals, Place, Times, address_of_library, controller_of, is_aborte
 use crate::LoadError;
 use crate::preamble::{self, WELCOME};
 
-/// How often both ends look what has come.
+/// How often both hosts look what has come.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// One open connection.
 pub struct QuicConnection {
-    /// Number, the same at both ends.
+    /// Number, the same at both hosts.
     pub number: u32,
     /// The connection.
     pub line: Line,
@@ -173,7 +173,7 @@ pub(super) fn accept(
     Ok(connections)
 }
 
-/// The connecting end: opens all connections of the trial.
+/// The connecting host: opens all connections of the trial.
 pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<QuicConnection>, LoadError> {
     let address = address_of(spec, place)?;
     let unreachable =

@@ -1,7 +1,7 @@
-//! Flows of datagrams: a connected UDP socket each, at both ends.
+//! Flows of datagrams: a connected UDP socket each, at both hosts.
 //!
 //! A preamble that is lost is sent again, and so is a welcome, because the preamble behind it comes
-//! again. When the connecting end has all its welcomes it says so on the conductor's connection,
+//! again. When the connecting host has all its welcomes it says so on the conductor's connection,
 //! where nothing is lost. A datagram without the token gets no answer.
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
@@ -47,7 +47,7 @@ pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<Vec<UdpSocket>, Lo
     Ok(sockets)
 }
 
-/// The listening end: waits for all flows, until the connecting end has all its welcomes.
+/// The listening host: waits for all flows, until the connecting host has all its welcomes.
 pub(super) fn accept(
     spec: &TrialSpec,
     listeners: &[UdpSocket],
@@ -77,19 +77,19 @@ pub(super) fn accept(
     }
 }
 
-/// Whether the connecting end has said that it has all its welcomes.
+/// Whether the connecting host has said that it has all its welcomes.
 fn is_told(mut conductor: &Socket) -> Result<bool, LoadError> {
     match conductor.read(&mut [0]) {
         Ok(1) => Ok(true),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-        _ => Err(LoadError::Peer("the other end is gone while flows of datagrams open".to_owned())),
+        _ => Err(LoadError::Peer("the other host is gone while flows of datagrams open".to_owned())),
     }
 }
 
 struct Reception<'a> {
     spec: &'a TrialSpec,
     token: Token,
-    /// This end's address, as the conductor's connection found it.
+    /// This host's address, as the conductor's connection found it.
     local: SocketAddr,
     preamble_bytes: usize,
     epoll: Epoll,
@@ -184,7 +184,7 @@ fn drain(connections: &[Connection]) {
     }
 }
 
-/// The connecting end: opens all flows, and tells the other end when they are.
+/// The connecting host: opens all flows, and tells the other host when they are.
 pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
     let mut calling = Calling::new(spec, place)?;
     let numbers = numbers(spec);
@@ -208,7 +208,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, a
     }
     let connections: Vec<Connection> = calling.flows.into_iter().map(|flow| flow.connection).collect();
     drain(&connections);
-    conductor.write_all(&[WELCOME]).map_err(|error| LoadError::Peer(format!("the other end is gone while flows open: {error}")))?;
+    conductor.write_all(&[WELCOME]).map_err(|error| LoadError::Peer(format!("the other host is gone while flows open: {error}")))?;
     Ok(connections)
 }
 

@@ -1,7 +1,7 @@
-//! Connections of the UDT library, and of SRT's: at the listening end behind one UDP port, at the
-//! connecting end with a port each.
+//! Connections of the UDT library, and of SRT's: at the listening host behind one UDP port, at the
+//! connecting host with a port each.
 //!
-//! A library's sockets are no files that the kernel could tell about, so that both ends look every
+//! A library's sockets are no files that the kernel could tell about, so that both hosts look every
 //! millisecond what has come.
 
 use probe::clock::mono_ns;
@@ -34,7 +34,7 @@ const UNDER_WAY: usize = 64;
 const MAX_UNKNOWN: usize = 256;
 /// Arrivals taken before the others get their turn.
 const ARRIVALS_AT_A_TIME: usize = 256;
-/// How often both ends look what has come.
+/// How often both hosts look what has come.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a connection may take to present its token.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ const FLIGHT_PACKETS: u32 = 25_600;
 /// One open connection.
 #[derive(Debug)]
 pub struct UdtConnection {
-    /// Number, the same at both ends.
+    /// Number, the same at both hosts.
     pub number: u32,
     /// The connection.
     pub view: Arc<UdtView>,
@@ -197,7 +197,7 @@ fn accept(spec: &TrialSpec, listener: &UdtListener, arrivals: &Arrivals, abort: 
     Ok(reception.opened)
 }
 
-/// What arrives at the listening end.
+/// What arrives at the listening host.
 struct Reception<'a> {
     token: Token,
     preamble_bytes: usize,
@@ -294,13 +294,13 @@ impl Unknown {
     }
 }
 
-/// A connection that is known at both ends: from now on its calls wait.
+/// A connection that is known at both hosts: from now on its calls wait.
 fn opened(number: u32, socket: Socket, times: Times) -> Result<UdtConnection, LoadError> {
     socket.set_waiting(Some(TICK)).map_err(|error| LoadError::host("a data socket", error, ""))?;
     Ok(UdtConnection { number, view: Arc::new(UdtView::new(socket)?), times })
 }
 
-/// The connecting end: opens all connections of the trial, of one library after the other.
+/// The connecting host: opens all connections of the trial, of one library after the other.
 pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
     let mut opened = UdtOpened::default();
     for transport in transports(spec) {
@@ -328,7 +328,7 @@ struct Call {
     socket: Socket,
     opening_mono_ns: u64,
     is_greeted: bool,
-    /// Whether the other end hung up on it before.
+    /// Whether the other host hung up on it before.
     was_dropped: bool,
     heard_bytes: usize,
 }
@@ -398,7 +398,7 @@ impl<'a> Calling<'a> {
     }
 
     /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
-    /// was dropped unheard, as a listening end does where unauthenticated peers crowd it, is called again.
+    /// was dropped unheard, as a listening host does where unauthenticated peers crowd it, is called again.
     fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;

@@ -1,6 +1,6 @@
-//! The round-trip probe: small packets that the far end sends back, beside the load and through the
+//! The round-trip probe: small packets that the far host sends back, beside the load and through the
 //! same path. It tells the queue that the load's packets wait in. They are datagrams of UDP that an
-//! [`Echo`] of ours answers, or ICMP's echoes, which the far end's kernel does.
+//! [`Echo`] of ours answers, or ICMP's echoes, which the far host's kernel does.
 //!
 //! A request is the preamble of a connection ([`crate::preamble`]) whose number is the request's; the
 //! answer is the same bytes. What does not present the trial's token is not answered. Times are taken
@@ -116,7 +116,7 @@ pub struct Probe {
 
 impl Probe {
     /// The near end of a trial's probe, from the start of the load on; none where none is asked for.
-    /// `echo` is where the far end answers; with ICMP its address alone counts.
+    /// `echo` is where the far host answers; with ICMP its address alone counts.
     ///
     /// # Errors
     /// The period is too short, or the kernel refuses the socket.
@@ -217,7 +217,7 @@ fn receive(wire: &Wire, token: &Token, sent: &mut [RoundTrip]) -> usize {
     loop {
         let answer = match wire.receive(&mut buffer) {
             Ok(answer) => answer,
-            // The far end may be gone already.
+            // The far host may be gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
             Err(_) => return answers_count,
         };

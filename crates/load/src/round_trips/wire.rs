@@ -1,4 +1,4 @@
-//! What carries the requests of the probe: UDP to an echo of our own, or ICMP to the far end's kernel
+//! What carries the requests of the probe: UDP to an echo of our own, or ICMP to the far host's kernel
 //! (echo and its reply, RFC 792 and RFC 4443 section 4).
 //!
 //! A kernel gives sockets of ICMP in two ways: one that may send echoes alone and is told of its own
@@ -33,7 +33,7 @@ pub(super) struct Wire {
 #[derive(Debug, Clone, Copy)]
 struct Icmp {
     types: (u8, u8),
-    /// Whether this end has to sum up the checksum: IPv4's raw sockets leave that to their user.
+    /// Whether this host has to sum up the checksum: IPv4's raw sockets leave that to their user.
     is_summed_here: bool,
     /// Whether an IPv4 header comes with what arrives.
     has_header: bool,

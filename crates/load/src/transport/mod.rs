@@ -45,7 +45,7 @@ pub(crate) trait StreamTransport {
     /// Tells the sender how much payload has arrived.
     fn report(&mut self, received_bytes: u64) -> io::Result<()>;
 
-    /// Lets the other end know that nothing more comes of it.
+    /// Lets the other host know that nothing more comes of it.
     fn abandon(&mut self);
 
     /// System calls of the data path, as far as they are known, that neither sent nor received.

@@ -14,7 +14,7 @@ use crate::options::Granted;
 
 /// How long the engine waits before it is looked whether the load is over.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
-/// How long the other end may take to acknowledge the last bytes.
+/// How long the other host may take to acknowledge the last bytes.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 /// Length of the receiver's closing report: its count of the payload, big-endian.
 const REPORT_BYTES: usize = 8;

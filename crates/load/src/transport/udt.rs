@@ -42,7 +42,7 @@ pub(crate) struct UdtTransport {
     control: Arc<Control>,
     teller: Arc<Teller>,
     inbox: Inbox<Told>,
-    /// Payload of the other end, as soon as it told.
+    /// Payload of the other host, as soon as it told.
     total_bytes: Option<u64>,
     received_bytes: u64,
     /// Where the send buffer is held small: payload that may go before the next look.
@@ -74,7 +74,7 @@ impl UdtTransport {
         !is_full
     }
 
-    /// Whether the other end is gone, as its connection to agree over tells at once; the library takes
+    /// Whether the other host is gone, as its connection to agree over tells at once; the library takes
     /// seconds to notice.
     fn is_alone(&mut self) -> bool {
         self.hear().is_none()
@@ -85,7 +85,7 @@ impl UdtTransport {
         if self.is_alone() { io::Error::from_raw_os_error(libc::ECONNRESET) } else { ErrorKind::Interrupted.into() }
     }
 
-    /// Hears whether the other end has told how much it sent; none when it is gone.
+    /// Hears whether the other host has told how much it sent; none when it is gone.
     fn hear(&mut self) -> Option<()> {
         if self.total_bytes.is_none() {
             match self.inbox.try_recv() {

@@ -7,7 +7,7 @@ use crate::options::Granted;
 
 /// A connection as others than its own thread see it.
 pub trait Watched: Send + Sync + Debug {
-    /// Addresses of this end and of the other.
+    /// Addresses of this host and of the other.
     fn addresses(&self) -> [Option<SocketAddr>; 2];
 
     /// What became of the options.
@@ -38,11 +38,11 @@ pub struct Facts {
     pub sent_packets: u64,
     /// Packets received.
     pub received_packets: u64,
-    /// Packets that this end sent and takes for lost.
+    /// Packets that this host sent and takes for lost.
     pub lost_packets: u64,
     /// Their bytes.
     pub lost_bytes: Option<u64>,
-    /// Packets that were missing at this end when later ones came.
+    /// Packets that were missing at this host when later ones came.
     pub missed_packets: Option<u64>,
     /// Packets sent again.
     pub retransmitted_packets: Option<u64>,

@@ -27,7 +27,7 @@ pub enum Load {
     Single,
 }
 
-/// Carries a load from the near to the far end for `time`, each end on a CPU of its own, and returns the bytes
+/// Carries a load from the near to the far host for `time`, each host on a CPU of its own, and returns the bytes
 /// that came and how long it took.
 pub fn carry(testbed: &Testbed, cpus: [usize; 2], load: Load, time: Duration) -> (u64, Duration) {
     let bind = || TcpListener::bind((testbed.far.ipv4.as_str(), 0)).expect("listen");

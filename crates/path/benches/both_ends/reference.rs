@@ -8,7 +8,7 @@ const MSS_BYTES: u32 = 1448;
 const PS_PER_NS: u128 = 1_000;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// When a packet was due at the other end, by the offset of its payload in the stream.
+/// When a packet was due at the other host, by the offset of its payload in the stream.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     offset: u64,

@@ -2,7 +2,7 @@
 //! other: near - left - right - far.
 //!
 //! The halves route between their two devices. The ends send to each other's hardware address, as
-//! they do without a path, so the halves' outer devices bear it: that of the far end is on the near
+//! they do without a path, so the halves' outer devices bear it: that of the far host is on the near
 //! side. Neither half has an address of its own.
 
 use std::collections::BTreeSet;
@@ -21,9 +21,9 @@ use crate::{link, offload, settings, steering};
 pub struct Half {
     /// The namespace.
     pub netns: Netns,
-    /// Its device towards the near end.
+    /// Its device towards the near host.
     pub near_plug: Plug,
-    /// Its device towards the far end.
+    /// Its device towards the far host.
     pub far_plug: Plug,
 }
 

@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 /// What one direction did in an interval, as far as the kernel tells; the table `path` says what
-/// each is. The queue is seen at both ends of the interval only.
+/// each is. The queue is seen at both hosts of the interval only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Interval {

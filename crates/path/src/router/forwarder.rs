@@ -70,7 +70,7 @@ pub struct Carried {
 /// The thread's belongings.
 #[derive(Debug)]
 pub(super) struct Forwarder {
-    /// The side of the near end and that of the far end.
+    /// The side of the near host and that of the far host.
     sockets: [PacketSocket; 2],
     inbox: Inbox,
     arrivals: Vec<Arrival>,

@@ -48,7 +48,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts a router between two sockets, that of the near end's side first, on `cpu` or any. It
+    /// Starts a router between two sockets, that of the near host's side first, on `cpu` or any. It
     /// lets everything pass at once until it is told otherwise.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ pub fn comes_true(mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Sends `bytes` over one TCP connection from the near to the far end and returns how many came.
+/// Sends `bytes` over one TCP connection from the near to the far host and returns how many came.
 pub fn transfer(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -> usize {
     let address: IpAddr = address.parse().expect("address");
     let listener = inside(&far.netns, || TcpListener::bind(SocketAddr::new(address, 0))).expect("listen");

@@ -123,7 +123,7 @@ impl TcpInfo {
         self.knows(offset_of!(RawTcpInfo, rcv_ooopack) + 4).then_some(self.raw.rcv_ooopack)
     }
 
-    /// Whether both ends agreed on ECN.
+    /// Whether both hosts agreed on ECN.
     pub fn has_ecn(&self) -> bool {
         self.raw.options & OPTION_ECN != 0
     }
@@ -158,14 +158,14 @@ impl TcpInfo {
         self.knows(offset_of!(RawTcpInfo, snd_wnd) + 4).then_some(self.raw.snd_wnd)
     }
 
-    /// Shifts of the windows that this end announces, and of those that the peer does (RFC 7323
+    /// Shifts of the windows that this host announces, and of those that the peer does (RFC 7323
     /// section 2.2).
     pub fn window_scales(&self) -> [u8; 2] {
         // Bit-fields of half a byte each; the peer's comes first, in the low half (little endian).
         [self.raw.wscale >> 4, self.raw.wscale & 15]
     }
 
-    /// Window this end last announced, in bytes.
+    /// Window this host last announced, in bytes.
     pub fn own_window_bytes(&self) -> Option<u32> {
         self.knows(offset_of!(RawTcpInfo, rcv_wnd) + 4).then_some(self.raw.rcv_wnd)
     }

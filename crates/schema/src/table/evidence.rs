@@ -234,7 +234,7 @@ pub const SOFTIRQS: Table = Table {
     columns: &[
         HOST,
         column("cpu", U32, "", "Number of the CPU.", "kernel"),
-        column("own", Bool, "", "Whether the plan counts this CPU as this end's alone.", "plan"),
+        column("own", Bool, "", "Whether the plan counts this CPU as this side's alone.", "plan"),
         INTERVAL,
         PHASE,
         START,

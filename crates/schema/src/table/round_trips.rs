@@ -6,7 +6,7 @@ use super::{HOST, Table, column, optional};
 /// Round trips of the probe.
 pub const ROUND_TRIPS: Table = Table {
     name: "round_trips",
-    row: "a request of the round-trip probe, at the near end; the probe runs beside the trial where it is asked for",
+    row: "a request of the round-trip probe, at the near side; the probe runs beside the trial where it is asked for",
     columns: &[
         HOST,
         column("probe", U64, "", "Number of the request, from 0 at the start of the load.", "header"),

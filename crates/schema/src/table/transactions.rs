@@ -11,7 +11,7 @@ use super::{CONNECTION, Column, END, HOST, INTERVAL, PHASE, START, Table, column
 /// - `wire`: from the kernel's stamp of the request's last segment to that of the response's last.
 ///   Where a transaction has several requests, their sum. Counted where all stamps came.
 /// - `connect`: from the connect call to the open connection.
-/// - `host`: what `wire` leaves of `service`: calls, stack and threads of this end's host.
+/// - `host`: what `wire` leaves of `service`: calls, stack and threads of this side's host.
 pub const LATENCY_KINDS: [&str; 5] = ["intended", "service", "wire", "connect", "host"];
 
 const GROUP: Column = column("group", Text, "", "Group of the workload.", "plan");
@@ -20,7 +20,7 @@ const TRANSACTION: Column = column("transaction", Text, "", "Transaction of the 
 /// One row a group, transaction, end and interval.
 pub const TRANSACTIONS: Table = Table {
     name: "transactions",
-    row: "the transactions of a group in one interval at one end",
+    row: "the transactions of a group in one interval at one side",
     columns: &[
         HOST,
         GROUP,
@@ -59,7 +59,7 @@ pub const LATENCIES: Table = Table {
 /// One row a flow of datagrams, end and interval.
 pub const DATAGRAMS: Table = Table {
     name: "datagrams",
-    row: "the datagrams of a flow in one interval at one end",
+    row: "the datagrams of a flow in one interval at one side",
     columns: &[
         HOST,
         CONNECTION,

@@ -50,7 +50,7 @@ pub const TRANSPORT_INFO: Table = Table {
         ),
         column("lost_packets", U64, "packets", "Sent so far and taken for lost.", "UDT, SRT: pktSndLossTotal; QUIC: path.lost_packets"),
         optional("lost_bytes", U64, "bytes", "Their bytes.", "QUIC: path.lost_bytes"),
-        optional("missed_packets", U64, "packets", "Missing at this end so far when later ones came.", "UDT, SRT: pktRcvLossTotal"),
+        optional("missed_packets", U64, "packets", "Missing at this side so far when later ones came.", "UDT, SRT: pktRcvLossTotal"),
         optional("retransmitted_packets", U64, "packets", "Sent again so far.", "UDT, SRT: pktRetransTotal"),
         optional("acks_sent_count", U64, "count", "Acknowledgments sent so far.", "UDT, SRT: pktSentACKTotal; QUIC: frame_tx.acks"),
         optional("acks_received_count", U64, "count", "Acknowledgments received so far.", "UDT, SRT: pktRecvACKTotal; QUIC: frame_rx.acks"),

@@ -91,7 +91,7 @@ fn of_peaks(kinds: &Kinds, effort: Effort) -> f64 {
 fn of_sparc2(kinds: &Kinds, effort: Effort) -> f64 {
     let (Some(old), Some(new)) = (find(kinds, "sparc2+sba-100@2.0"), find(kinds, "sparc2+sba-100@2.2.6")) else { return 1e9 };
     let mut missing = 0.0;
-    // Half a window: both ends at once, two acknowledgments for each window.
+    // Half a window: both hosts at once, two acknowledgments for each window.
     let (whole, half) = (new.transfer(4096, 4096, 1 << 20, 1), new.transfer(4096, 2048, 2 << 20, 1));
     let whole_later = new.transfer(4096, 4096, effort.bytes, 2);
     let gain = half.goodput_bps(1) / whole.goodput_bps(1);

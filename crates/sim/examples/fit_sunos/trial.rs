@@ -27,7 +27,7 @@ impl Kind {
         &self.spec.costs
     }
 
-    /// So many bytes with a window and calls of that size at both ends.
+    /// So many bytes with a window and calls of that size at both hosts.
     pub fn transfer(&self, window_bytes: u32, call_bytes: u32, left_bytes: u64, seed: u64) -> Outcome {
         self.run(window_bytes, [call_bytes; 2], left_bytes, seed, false)
     }

@@ -55,7 +55,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// The user of that number at one end: the near one executes the workload, the far one its mirror.
+    /// The user of that number at one host: the near one executes the workload, the far one its mirror.
     ///
     /// # Errors
     /// The model does not know an operation of it.
@@ -87,7 +87,7 @@ impl Scripted {
                     let row = self.user.row(&self.script).unwrap_or(0);
                     self.executed.push(Executed { row, execution });
                 }
-                // The other end has been told by what it reads: one that ends by a clock is cut by it.
+                // The other host has been told by what it reads: one that ends by a clock is cut by it.
                 Action::Limit { .. } => {}
                 Action::Barrier if (self.round as usize) + 1 < self.script.rounds_count() => {
                     self.round += 1;

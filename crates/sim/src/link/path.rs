@@ -60,7 +60,7 @@ impl Path {
         self.ways.iter().map(Way::due_at).fold(NEVER, Ps::min)
     }
 
-    /// What is due by then leaves for the other end systems, in order of time.
+    /// What is due by then leaves for the other host systems, in order of time.
     pub fn release(&mut self, until: Ps, under_way: &mut [VecDeque<Arrival>; 2]) {
         for (from, way) in self.ways.iter_mut().enumerate() {
             way.release(until, &mut under_way[1 - from]);

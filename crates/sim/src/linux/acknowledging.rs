@@ -13,7 +13,7 @@ const DELAY_MAX_ONE_WAY: Ps = 500 * MS;
 const QUICK_MAX: u32 = 16;
 /// The smallest segment size that is ever assumed (`TCP_MIN_MSS`).
 const MSS_MIN_BYTES: u32 = 88;
-/// The least payload that may stand for the other end's segment size although it is below (`tcp_measure_rcv_mss`:
+/// The least payload that may stand for the other host's segment size although it is below (`tcp_measure_rcv_mss`:
 /// 536 with a TCP header of 20, of which options take 12).
 const MSS_CREDIBLE_BYTES: u32 = MSS_DEFAULT_BYTES - 12;
 
@@ -24,7 +24,7 @@ pub struct Acknowledging {
     pub is_scheduled: bool,
     /// When the timer is up.
     pub due_at: Option<Ps>,
-    /// A segment below the other end's size came, and another one.
+    /// A segment below the other host's size came, and another one.
     pushed: u8,
     /// Segments still to be acknowledged at once.
     pub quick: u32,
@@ -32,7 +32,7 @@ pub struct Acknowledging {
     pub is_two_way: bool,
     /// The delay as adapted (`ato`), 0: no data came yet.
     delay: Ps,
-    /// Size of the other end's segments as seen (`rcv_mss`), in bytes.
+    /// Size of the other host's segments as seen (`rcv_mss`), in bytes.
     pub mss_seen: u32,
     last_size: u32,
     last_at: Ps,
@@ -88,7 +88,7 @@ impl Acknowledging {
         has_changed
     }
 
-    /// Learns the size of the other end's segments (`tcp_measure_rcv_mss`): the largest, or one below it that came
+    /// Learns the size of the other host's segments (`tcp_measure_rcv_mss`): the largest, or one below it that came
     /// twice in a row. A smaller one marks the end of a write.
     fn measure(&mut self, came: Came, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last_size);
@@ -190,7 +190,7 @@ impl Acknowledging {
         self.due_at = None;
     }
 
-    /// Data left soon after data came: this end answers (`tcp_event_data_sent`).
+    /// Data left soon after data came: this host answers (`tcp_event_data_sent`).
     pub fn on_data_sent(&mut self, now: Ps) {
         if self.last_at > 0 && now - self.last_at < self.delay {
             self.is_two_way = true;

@@ -121,7 +121,7 @@ impl Connection {
         };
         let sender = &self.sender;
         format!(
-            "{process}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, the congestion window {} segments, {} bytes are unread",
+            "{process}, {} bytes are queued, {} of them sent, the other host's window is {} bytes, the congestion window {} segments, {} bytes are unread",
             sender.queue.end - sender.una,
             sender.next - sender.una,
             sender.window_end.saturating_sub(sender.una),

@@ -24,7 +24,7 @@ pub struct Burst {
     pub bytes: u32,
     /// Whether a write may still add to it.
     pub is_last: bool,
-    /// Bytes that the other end's window lets out.
+    /// Bytes that the other host's window lets out.
     pub receive_room: u64,
     /// Bytes that the congestion window lets out.
     pub congestion_room: u64,

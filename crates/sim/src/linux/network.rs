@@ -74,7 +74,7 @@ impl Acting<'_> {
 
     pub(super) fn acknowledged(&mut self, now: Ps, caller: Caller, cause: Cause, out: &mut Outbox) {
         let window = self.own.receiver.announce();
-        // A probe of a shut window bears a number that the other end has.
+        // A probe of a shut window bears a number that the other host has.
         let back = u64::from(cause == Cause::WindowProbe);
         let segment = Segment {
             sequence: self.own.sender.next.saturating_sub(back),

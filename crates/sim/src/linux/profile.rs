@@ -17,7 +17,7 @@ pub const WINDOW_SHARES: &[(&str, WindowShare)] = &[("half", WindowShare::Half),
 pub const NAGLE_RULES: &[(&str, bool)] = &[("off", true), ("minshall", false)];
 /// Names of the rule `congestion_control`.
 pub const ALGORITHMS: &[(&str, Algorithm)] = &[("reno", Algorithm::Reno), ("cubic", Algorithm::Cubic)];
-/// Names of the rule `completion`: when the other end has taken what was sent, or by a time.
+/// Names of the rule `completion`: when the other host has taken what was sent, or by a time.
 pub const COMPLETIONS: &[(&str, bool)] = &[("taken", true), ("timed", false)];
 /// Names of the rule `steering`.
 pub const STEERINGS: &[(&str, Steering)] = &[("same-processor", Steering::SameProcessor), ("other-processor", Steering::OtherProcessor)];

@@ -107,7 +107,7 @@ impl Receiver {
         self.window
     }
 
-    /// Up to where the other end was told that everything has come.
+    /// Up to where the other host was told that everything has come.
     pub fn acknowledged(&self) -> u64 {
         self.window_from
     }
@@ -186,7 +186,7 @@ impl Receiver {
         Taken { readable: self.expected - before, acknowledges }
     }
 
-    /// Learns from data in order: the other end's segment size, the round trip, how far the window may grow.
+    /// Learns from data in order: the other host's segment size, the round trip, how far the window may grow.
     fn on_in_order(&mut self, now: Ps, segment: &Segment, trip: &RoundTrip) {
         let window = u32::try_from(self.window).unwrap_or(u32::MAX);
         let segment_bytes = segment.bytes.div_ceil(u32::from(segment.wire_segments_count).max(1)).min(self.mss);
@@ -358,7 +358,7 @@ mod tests {
         Receiver::new(Kernel::default(), socket, MSS)
     }
 
-    /// A segment of the other end arrives: `+` acknowledged at once, `-` later.
+    /// A segment of the other host arrives: `+` acknowledged at once, `-` later.
     fn arrive(receiver: &mut Receiver, now: Ps, sequence: u64, bytes: u32) -> char {
         let mut segment = Segment::data(sequence, bytes);
         segment.wire_segments_count = u16::try_from(bytes.div_ceil(MSS)).expect("few");

@@ -192,7 +192,7 @@ impl Sender {
         (freed, sample)
     }
 
-    /// Marks what the other end has (`tcp_sacktag_write_queue`); buffers are cut at the edges of blocks. Segments that
+    /// Marks what the other host has (`tcp_sacktag_write_queue`); buffers are cut at the edges of blocks. Segments that
     /// are new.
     fn take_sack(&mut self, now: Ps, segment: &Segment) -> u32 {
         let mut delivered = 0;
@@ -382,7 +382,7 @@ impl Sender {
         matches!(self.timer, Some((_, Timer::WindowProbe)))
     }
 
-    /// Everything that the other end is not known to have is lost (`tcp_enter_loss`); the window begins anew.
+    /// Everything that the other host is not known to have is lost (`tcp_enter_loss`); the window begins anew.
     fn on_timeout(&mut self, now: Ps) {
         for index in 0..self.queue.sent_count() {
             if self.queue.sent_mut(index).is_some_and(|buffer| !buffer.is_sacked) {

@@ -33,7 +33,7 @@ pub enum Timer {
     LossProbe,
     /// Segments sent before one that arrived are held for lost (RFC 8985 6).
     Reordering,
-    /// The other end's window is shut (RFC 9293 3.8.6.1).
+    /// The other host's window is shut (RFC 9293 3.8.6.1).
     WindowProbe,
 }
 
@@ -45,7 +45,7 @@ const HELD: Ps = Ps::MAX;
 pub struct Segments {
     /// Sent and not acknowledged.
     pub out: u32,
-    /// Of these, those that the other end has.
+    /// Of these, those that the other host has.
     pub sacked: u32,
     /// Of these, those held for lost.
     pub lost: u32,
@@ -73,7 +73,7 @@ pub struct Sender {
     pub una: u64,
     /// Next byte to send.
     pub next: u64,
-    /// The other end's window: its first byte too many, and its size.
+    /// The other host's window: its first byte too many, and its size.
     pub window_end: u64,
     pub(super) window: u32,
     pub(super) largest_window: u32,
@@ -102,7 +102,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that is open: the other end has announced `window`, and has SACK or not.
+    /// A connection that is open: the other host has announced `window`, and has SACK or not.
     pub fn new(kernel: Kernel, socket: Socket, mss: u32, window: u32, has_sack: bool) -> Self {
         Self {
             mss: sizing::within_half_window(mss, window),

@@ -13,7 +13,7 @@ const PACING_SHIFT: u32 = 10;
 /// Near hosts get larger ones: the bonus halves with every 512 us of round trip (`tcp_tso_rtt_log` 9).
 const ROUND_TRIP_UNIT: Ps = 512 * US;
 
-/// At most half of the largest window that the other end announced (`tcp_bound_to_half_wnd`, tcp.h).
+/// At most half of the largest window that the other host announced (`tcp_bound_to_half_wnd`, tcp.h).
 pub fn within_half_window(bytes: u32, largest_window: u32) -> u32 {
     let cutoff = if largest_window > MSS_DEFAULT_BYTES { largest_window / 2 } else { largest_window };
     if cutoff > 0 && bytes > cutoff { cutoff.max(MIN_BYTES) } else { bytes }

@@ -107,7 +107,7 @@ pub struct Adapter {
 pub enum Completion {
     /// So long after it has left: the adapter's interrupt for it.
     After(Ps),
-    /// When the other end has taken it: a veth hands over the buffer itself (`skb_orphan` in `ip_rcv`).
+    /// When the other host has taken it: a veth hands over the buffer itself (`skb_orphan` in `ip_rcv`).
     WhenTaken,
 }
 
@@ -149,7 +149,7 @@ pub struct Costs {
     pub output: Ps,
     /// Cutting up a super-segment, for each segment.
     pub segmentation: Ps,
-    /// Driver of a frame that leaves; on a veth, putting it before the other end and waking its processor.
+    /// Driver of a frame that leaves; on a veth, putting it before the other host and waking its processor.
     pub transmit: Ps,
     /// An interrupt.
     pub interrupt: Ps,

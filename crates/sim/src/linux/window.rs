@@ -11,7 +11,7 @@ pub struct Room {
     pub clamp: u64,
     /// What the growth of the window allows so far (`rcv_ssthresh`).
     pub threshold: u64,
-    /// Size of the other end's segments as seen.
+    /// Size of the other host's segments as seen.
     pub mss_seen: u64,
     /// Bits by which the window is scaled (RFC 7323 2).
     pub scale: u32,

@@ -13,7 +13,7 @@ pub struct Buffer {
     pub bytes: u32,
     /// When it last left.
     pub sent_at: Ps,
-    /// The other end has it (RFC 2018).
+    /// The other host has it (RFC 2018).
     pub is_sacked: bool,
     /// It is held for lost.
     pub is_lost: bool,

@@ -26,7 +26,7 @@ pub struct Deferred {
     answers_small_segments: bool,
 }
 
-/// However often the other end sends again, so many may pass.
+/// However often the other host sends again, so many may pass.
 const FLOOR: u32 = 2;
 
 impl Deferred {
@@ -55,7 +55,7 @@ impl Deferred {
         Answer::Later
     }
 
-    /// A segment came that was there already: the other end did not wait so long.
+    /// A segment came that was there already: the other host did not wait so long.
     pub fn on_duplicate(&mut self) {
         if self.largest > FLOOR && self.count > 0 {
             self.largest -= 1;

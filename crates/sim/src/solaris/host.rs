@@ -287,7 +287,7 @@ impl EndSystem for Host {
 
     fn waits_for(&self, _connection: u16) -> String {
         format!(
-            "{}, {} bytes are unsent and {} unacknowledged, the other end's window is {} bytes, {} bytes are unread",
+            "{}, {} bytes are unsent and {} unacknowledged, the other host's window is {} bytes, {} bytes are unread",
             self.process,
             self.sender.unsent.bytes,
             self.sender.outstanding(),

@@ -5,7 +5,7 @@ use super::deferred::{Answer, Deferred};
 /// Blocks of bytes out of order that are kept; what comes beyond is dropped and sent again.
 const BLOCKS: usize = 64;
 
-/// What the other end sent.
+/// What the other host sent.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     mss: u32,
@@ -92,7 +92,7 @@ impl Receiver {
         }
     }
 
-    /// The reader took bytes; whether the other end must be told at once: its window would grow by a segment, and it
+    /// The reader took bytes; whether the other host must be told at once: its window would grow by a segment, and it
     /// knows of less than what may pass before an answer (illumos `tcp.c`, `tcp_rwnd_reopen`).
     pub fn on_read(&mut self, bytes: u64) -> bool {
         self.unread -= bytes;

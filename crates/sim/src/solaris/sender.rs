@@ -28,7 +28,7 @@ pub struct Piece {
     pub is_retransmission: bool,
 }
 
-/// One end's data.
+/// One host's data.
 #[derive(Debug, Clone)]
 pub struct Sender {
     /// Largest payload.
@@ -43,7 +43,7 @@ pub struct Sender {
     pub highest: u64,
     /// What was never sent.
     pub unsent: Unsent,
-    /// What the other end's window allows from `una` on.
+    /// What the other host's window allows from `una` on.
     pub window: u64,
     largest_window: u64,
     last_sent_bytes: u32,
@@ -68,7 +68,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// An open connection whose other end has announced `window`.
+    /// An open connection whose other host has announced `window`.
     pub fn new(mss: u32, nagle_limit: u32, window: u32, unsent: Unsent) -> Self {
         Self {
             mss,

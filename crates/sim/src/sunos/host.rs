@@ -291,7 +291,7 @@ impl EndSystem for Host {
 
     fn waits_for(&self, _connection: u16) -> String {
         format!(
-            "{}, {} bytes are queued, {} of them sent, the other end's window is {} bytes, {} bytes are unread",
+            "{}, {} bytes are queued, {} of them sent, the other host's window is {} bytes, {} bytes are unread",
             self.process,
             self.queued,
             self.tcp.next - self.tcp.una,

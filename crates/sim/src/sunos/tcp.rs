@@ -76,9 +76,9 @@ pub struct Tcp {
     pub next: u64,
     /// Highest byte ever sent, plus one.
     pub highest: u64,
-    /// What the other end's window allows from `una` on.
+    /// What the other host's window allows from `una` on.
     pub send_window: u32,
-    /// The largest window the other end ever announced.
+    /// The largest window the other host ever announced.
     pub largest_window: u32,
     /// Next byte expected.
     pub expected: u64,
@@ -115,7 +115,7 @@ pub struct Sending {
 }
 
 impl Tcp {
-    /// A connection that is open: the other end has announced `window`.
+    /// A connection that is open: the other host has announced `window`.
     pub fn new(rules: TcpRules, mss: u32, window: u32, receive_limit: u64) -> Self {
         Self {
             mss,

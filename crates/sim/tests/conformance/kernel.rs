@@ -103,11 +103,11 @@ fn serve(scenario: &Scenario, mut stream: TcpStream, deaf: &Sender<()>, is_writt
     stream.write_all(&message).expect("a write");
 }
 
-/// What was seen of TCP to and from the far end's port, without handshake and end.
+/// What was seen of TCP to and from the far host's port, without handshake and end.
 fn read_tap(tap: &OwnedFd, far_port: u16) -> Vec<Seen> {
     let mut packet = [0; 2048];
     let mut seen = Vec::new();
-    // First numbers of the near and the far end's bytes, from their SYN.
+    // First numbers of the near and the far host's bytes, from their SYN.
     let mut first = [0_u32; 2];
     while let Ok((length, Some(from))) = recvfrom::<LinkAddr>(tap.as_raw_fd(), &mut packet) {
         // Version 4 without options, and TCP (RFC 791, RFC 9293).

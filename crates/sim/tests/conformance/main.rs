@@ -5,7 +5,7 @@ mod idle;
 mod kernel;
 mod model;
 
-/// What the near process does, and the far one its mirror: exchanges of a message each, so that both ends see a dialog
+/// What the near process does, and the far one its mirror: exchanges of a message each, so that both hosts see a dialog
 /// and wait with their acknowledgments; then several messages without a reply between them, and a reply to all.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
@@ -15,7 +15,7 @@ pub struct Scenario {
     pub message_bytes: u32,
     /// Messages of the burst.
     pub burst: u32,
-    /// `TCP_NODELAY` at both ends.
+    /// `TCP_NODELAY` at both hosts.
     pub no_delay: bool,
     /// What first leaves of the burst does not arrive.
     pub is_first_lost: bool,
@@ -31,7 +31,7 @@ impl Scenario {
 /// A segment as it left, behind the handshake; numbers begin at 0 in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// The near end sent it.
+    /// The near host sent it.
     pub is_near: bool,
     /// Number of its first byte.
     pub sequence: u64,
@@ -83,7 +83,7 @@ fn together(scenario: &Scenario, seen: &[Seen]) -> usize {
     most
 }
 
-/// Whether the far end acknowledged the burst's first message alone, without data.
+/// Whether the far host acknowledged the burst's first message alone, without data.
 fn is_first_acknowledged_alone(scenario: &Scenario, seen: &[Seen]) -> bool {
     let first = scenario.burst_from() + u64::from(scenario.message_bytes);
     seen.iter().any(|one| !one.is_near && one.bytes == 0 && one.acknowledgment == first)

@@ -36,7 +36,7 @@ pub struct Transfer {
     pub seed: u64,
 }
 
-/// Window and calls of both ends alike.
+/// Window and calls of both hosts alike.
 pub fn of(window_bytes: u32, call_bytes: u32) -> Transfer {
     Transfer { window_bytes, write_bytes: call_bytes, read_bytes: call_bytes, bytes: 4 * MEGABYTES, seed: 1 }
 }

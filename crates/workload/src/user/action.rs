@@ -37,14 +37,14 @@ pub enum Action {
     Connect {
         /// Its number.
         connection: u32,
-        /// Which of the user's connections ever; the same at both ends.
+        /// Which of the user's connections ever; the same at both hosts.
         ordinal: u64,
     },
-    /// Take the connection that the other end opened; answer [`VirtualUser::on_done`].
+    /// Take the connection that the other host opened; answer [`VirtualUser::on_done`].
     Accept {
         /// Its number.
         connection: u32,
-        /// Which of the user's connections ever; the same at both ends.
+        /// Which of the user's connections ever; the same at both hosts.
         ordinal: u64,
     },
     /// Close; answer [`VirtualUser::on_done`].
@@ -52,7 +52,7 @@ pub enum Action {
         /// Which connection.
         connection: u32,
     },
-    /// Close when the other end has; answer [`VirtualUser::on_done`].
+    /// Close when the other host has; answer [`VirtualUser::on_done`].
     Hear {
         /// Which connection.
         connection: u32,
@@ -69,7 +69,7 @@ pub enum Action {
     },
     /// An execution has ended; no answer.
     Ended(Execution),
-    /// The other end must be told how many executions there are; no answer.
+    /// The other host must be told how many executions there are; no answer.
     Limit {
         /// How many.
         executions_count: u64,
@@ -85,7 +85,7 @@ pub enum Action {
 pub struct Execution {
     /// When it was to begin; absent in a closed loop and at the end that follows.
     pub intended_ns: Option<u64>,
-    /// When it began. Where the other end begins: when its first bytes were here.
+    /// When it began. Where the other host begins: when its first bytes were here.
     pub begin_ns: u64,
     /// When it ended.
     pub end_ns: u64,
@@ -107,7 +107,7 @@ pub struct Ending {
 /// A direction of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Out of this end.
+    /// Out of this host.
     Send,
     /// Into it.
     Receive,

@@ -42,7 +42,7 @@ pub struct VirtualUser {
     round: u16,
     standing: Standing,
     blocked: u8,
-    /// Whether this end begins the executions of the transaction.
+    /// Whether this host begins the executions of the transaction.
     leads: bool,
     must_tell: bool,
     is_lossy: bool,
@@ -150,12 +150,12 @@ impl VirtualUser {
         };
         let doing = match step.act {
             Act::Connect => "connecting".to_owned(),
-            Act::Accept => "waiting for the other end to connect".to_owned(),
+            Act::Accept => "waiting for the other host to connect".to_owned(),
             Act::Write(_) | Act::SendFile(..) => format!("{} of {} bytes not taken", cursor.left, cursor.size),
             Act::Read(_) | Act::ReadFile(..) => format!("{} of {} bytes missing", cursor.left, cursor.size),
             Act::Think(_) | Act::Rest(_) => "thinking".to_owned(),
             Act::Disconnect => "closing".to_owned(),
-            Act::Hear => "waiting for the other end to close".to_owned(),
+            Act::Hear => "waiting for the other host to close".to_owned(),
         };
         format!("in execution {execution} of {}, step {}: {doing}", transaction.name, cursor.step + 1)
     }
@@ -225,7 +225,7 @@ impl VirtualUser {
             self.limit = self.limit.min(all.saturating_sub(position).div_ceil(users));
         }
         if transaction.is_silent && !transaction.steps.iter().any(|step| matches!(step.act, Act::Think(_))) {
-            // Nothing to do here but to let the time pass, at one end.
+            // Nothing to do here but to let the time pass, at one host.
             self.limit = if transaction.leads && !matches!(transaction.repeat, Repeat::Iterations { .. }) { self.limit } else { 0 };
         }
         // How many a clock allows only the end that leads finds out.
@@ -302,7 +302,7 @@ impl VirtualUser {
             Some(step) if step.can_fail && self.outstanding.is_none() => {
                 self.is_failed = true;
                 if matches!(step.act, Act::Connect) {
-                    // The other end knows nothing of it: the execution begins anew under its number.
+                    // The other host knows nothing of it: the execution begins anew under its number.
                     self.head.step = BETWEEN;
                     self.head.repetition = 0;
                     self.head.is_open = false;

@@ -29,7 +29,7 @@ use crate::engine::connections::Openings;
 use crate::engine::ledger::{Latencies, Ledger, SharedLatencies};
 use crate::engine::{self, Wakers};
 use crate::flow::{Flow, FlowCounter};
-use crate::open::{Connection, Opened, QuicConnection, UdtConnection, controller_of};
+use crate::open::{Connection, Opened, OpenedQuic, UdtConnection, controller_of};
 use crate::outlet::pattern;
 use crate::thread::{account, pin_this_thread};
 use crate::transport::quic::{QuicTransport, QuicView};
@@ -266,10 +266,10 @@ impl Load {
                 self.add(spec, Flow::new(number, times), transport, &source, done)?;
             }
         }
-        for QuicConnection { number, line, times } in opened.over_quic {
+        for OpenedQuic { number, connection, times } in opened.over_quic {
             let asked = controller_of(spec, number);
-            self.watched.insert(number, Arc::new(QuicView::new(&line, asked.as_deref())));
-            let transport = QuicTransport::new(line, Arc::clone(&self.control));
+            self.watched.insert(number, Arc::new(QuicView::new(&connection, asked.as_deref())));
+            let transport = QuicTransport::new(connection, Arc::clone(&self.control));
             self.add(spec, Flow::new(number, times), transport, &source, done)?;
         }
         self.flows.sort_by_key(|flow| flow.number);

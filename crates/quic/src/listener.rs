@@ -8,8 +8,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::connection::{QuicConnection, connected, packet_bytes};
 use crate::identity::Identity;
-use crate::line::{Line, connected, packet_bytes};
 use crate::settings::Settings;
 
 /// Datagrams taken before the connections get their turn.
@@ -43,12 +43,12 @@ impl Listener {
         self.strangers_count
     }
 
-    /// Takes what has come: adds connections that began to `lines`, and gives them what is theirs.
+    /// Takes what has come: adds connections that began to `connections`, and gives them what is theirs.
     /// `local` is the address that they come to.
     ///
     /// # Errors
     /// There are no sockets.
-    pub fn take(&mut self, local: SocketAddr, lines: &mut Vec<Line>) -> io::Result<()> {
+    pub fn take(&mut self, local: SocketAddr, connections: &mut Vec<QuicConnection>) -> io::Result<()> {
         let mut bytes = vec![0; 65_536];
         for _ in 0..DATAGRAMS_AT_A_TIME {
             let (count, peer) = match self.socket.recv_from(&mut bytes) {
@@ -57,12 +57,12 @@ impl Listener {
                 Err(_) => continue,
             };
             let meta = RecvMeta { addr: peer, ..RecvMeta::default() };
-            if let Some(line) = lines.iter_mut().find(|line| line.addresses()[1] == Some(peer)) {
-                line.feed(&meta, &bytes[..count]);
+            if let Some(connection) = connections.iter_mut().find(|connection| connection.addresses()[1] == Some(peer)) {
+                connection.feed(&meta, &bytes[..count]);
             } else if !self.identity.is_known(&bytes[..count]) {
                 self.strangers_count += 1;
-            } else if let Some(line) = self.begin(local, peer, &bytes[..count])? {
-                lines.push(line);
+            } else if let Some(connection) = self.begin(local, peer, &bytes[..count])? {
+                connections.push(connection);
             } else {
                 self.strangers_count += 1;
             }
@@ -71,7 +71,7 @@ impl Listener {
     }
 
     /// A connection, if that is how the first packet of one looks.
-    fn begin(&self, local: SocketAddr, peer: SocketAddr, bytes: &[u8]) -> io::Result<Option<Line>> {
+    fn begin(&self, local: SocketAddr, peer: SocketAddr, bytes: &[u8]) -> io::Result<Option<QuicConnection>> {
         let mut server = ServerConfig::with_crypto(Arc::new(self.identity.server()?));
         server.migration(false);
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), Some(Arc::new(server.clone())), true, None);
@@ -81,7 +81,7 @@ impl Listener {
         let socket = connected(local, peer)?;
         server.transport_config(Arc::new(self.settings.transport(packet_bytes(&socket, peer))?));
         match endpoint.accept(incoming, Instant::now(), &mut answer, Some(Arc::new(server))) {
-            Ok((handle, connection)) => Line::new(socket, endpoint, handle, connection, &self.settings).map(Some),
+            Ok((handle, connection)) => QuicConnection::new(socket, endpoint, handle, connection, &self.settings).map(Some),
             Err(_) => Ok(None),
         }
     }

@@ -1,6 +1,6 @@
 //! Two ends in one process carry what is given to them.
 
-use quic::{Identity, Line, Listener, Settings};
+use quic::{Identity, Listener, QuicConnection, Settings};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,26 +22,26 @@ fn settings() -> Settings {
 
 /// One test at a time: what another one sends fills the queue of a CPU, which drops packets of the
 /// loopback then (`netdev_max_backlog`), and a datagram is not sent again.
-fn turn() -> MutexGuard<'static, ()> {
+fn drive() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connected pair: the one that connected, and the one that was accepted.
-fn pair() -> (Line, Line) {
+fn pair() -> (QuicConnection, QuicConnection) {
     let (mut listener, address) = listener();
-    let mut connecting = Line::connect(address, &Identity::of(SECRET).expect("made"), &settings()).expect("socket");
-    let mut lines = Vec::new();
+    let mut connecting = QuicConnection::connect(address, &Identity::of(SECRET).expect("made"), &settings()).expect("socket");
+    let mut connections = Vec::new();
     let end = Instant::now() + PATIENCE;
     loop {
         assert!(Instant::now() < end, "nothing comes of it");
-        connecting.turn(Duration::from_millis(1)).expect("turn");
-        listener.take(address, &mut lines).expect("take");
-        for line in &mut lines {
-            line.turn(Duration::ZERO).expect("turn");
+        connecting.drive(Duration::from_millis(1)).expect("turn");
+        listener.take(address, &mut connections).expect("take");
+        for connection in &mut connections {
+            connection.drive(Duration::ZERO).expect("turn");
         }
-        if connecting.is_connected() && lines.first().is_some_and(Line::is_connected) {
-            return (connecting, lines.remove(0));
+        if connecting.is_connected() && connections.first().is_some_and(QuicConnection::is_connected) {
+            return (connecting, connections.remove(0));
         }
     }
 }
@@ -61,7 +61,7 @@ fn byte_at(place: usize) -> u8 {
 
 #[test]
 fn what_arrives_is_what_was_sent() {
-    let _turn = turn();
+    let _guard = turn();
     let (mut connecting, mut accepted) = pair();
     let sender = thread::spawn(move || {
         let payload: Vec<u8> = (0..LENGTH).map(byte_at).collect();
@@ -70,14 +70,14 @@ fn what_arrives_is_what_was_sent() {
             assert!(Instant::now() < end, "nothing moves");
             match connecting.write(&payload[sent..LENGTH.min(sent + 65_536)]) {
                 Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => connecting.turn(TICK).expect("turn"),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => connecting.drive(TICK).expect("turn"),
                 Err(error) => panic!("{error}"),
             }
         }
         connecting.finish();
         while !connecting.is_delivered() {
             assert!(Instant::now() < end, "nobody acknowledges");
-            connecting.turn(TICK).expect("turn");
+            connecting.drive(TICK).expect("turn");
         }
         connecting.show(true);
         let facts = *connecting.facts().lock().expect("whole");
@@ -95,13 +95,13 @@ fn what_arrives_is_what_was_sent() {
                 }
                 received += count;
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => accepted.turn(TICK).expect("turn"),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => accepted.drive(TICK).expect("turn"),
             Err(error) => panic!("{error}"),
         }
     }
     assert_eq!(received, LENGTH);
     while !sender.is_finished() {
-        accepted.turn(TICK).expect("turn");
+        accepted.drive(TICK).expect("turn");
     }
     let facts = sender.join().expect("sender");
     accepted.show(true);
@@ -115,25 +115,26 @@ fn what_arrives_is_what_was_sent() {
 
 #[test]
 fn who_does_not_know_the_secret_gets_no_connection() {
-    let _turn = turn();
+    let _guard = turn();
     let (mut listener, address) = listener();
     let another = Identity::of(b"another").expect("made");
-    let mut unauthenticated: Vec<Line> = (0..8).map(|_| Line::connect(address, &another, &settings()).expect("socket")).collect();
-    let mut lines = Vec::new();
+    let mut unauthenticated: Vec<QuicConnection> =
+        (0..8).map(|_| QuicConnection::connect(address, &another, &settings()).expect("socket")).collect();
+    let mut connections = Vec::new();
     let end = Instant::now() + PATIENCE;
     while listener.strangers_count() < 8 {
         assert!(Instant::now() < end, "their first packets do not come");
         for stranger in &mut unauthenticated {
-            stranger.turn(Duration::from_millis(1)).expect("turn");
+            stranger.drive(Duration::from_millis(1)).expect("turn");
         }
-        listener.take(address, &mut lines).expect("take");
+        listener.take(address, &mut connections).expect("take");
     }
-    assert!(lines.is_empty());
+    assert!(connections.is_empty());
 }
 
 #[test]
 fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
-    let _turn = turn();
+    let _guard = turn();
     let (mut connecting, mut accepted) = pair();
     let most = connecting.max_datagram_bytes().expect("takes datagrams");
     assert!(connecting.write_datagram(&vec![0; most + 1]).is_err_and(|error| error.kind() == ErrorKind::InvalidInput));
@@ -151,8 +152,8 @@ fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
                 Err(error) => panic!("{error}"),
             }
         }
-        connecting.turn(Duration::ZERO).expect("turn");
-        accepted.turn(Duration::from_millis(1)).expect("turn");
+        connecting.drive(Duration::ZERO).expect("turn");
+        accepted.drive(Duration::from_millis(1)).expect("turn");
         while let Ok(datagram) = accepted.read_datagram() {
             arrived.push(datagram);
         }
@@ -161,10 +162,10 @@ fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
     numbers.sort_unstable();
     assert_eq!(numbers, (0..DATAGRAMS).collect::<Vec<u64>>());
     assert!(arrived.iter().all(|datagram| datagram.len() == most));
-    connecting.turn(Duration::ZERO).expect("turn");
+    connecting.drive(Duration::ZERO).expect("turn");
     assert!(connecting.has_sent_datagrams());
-    for line in [&mut connecting, &mut accepted] {
-        line.show(true);
+    for connection in [&mut connecting, &mut accepted] {
+        connection.show(true);
     }
     let (sent, received) = (*connecting.facts().lock().expect("whole"), *accepted.facts().lock().expect("whole"));
     assert!(sent.longest_sent_bytes > 4 * most as u64, "{sent:?}");

@@ -24,7 +24,7 @@ use self::way::Way;
 use crate::LoadError;
 use crate::control::Control;
 use crate::counter::Counter;
-use crate::open::{Connection, Opened, QuicConnection, Times, controller_of};
+use crate::open::{Connection, Opened, OpenedQuic, Times, controller_of};
 use crate::sockopt;
 use crate::transport::Watched;
 use crate::transport::quic::QuicView;
@@ -166,15 +166,15 @@ fn over_socket(Connection { number, socket, times }: Connection) -> Open {
     (number, times, Way::Socket(Arc::new(socket)), None)
 }
 
-fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: QuicConnection) -> Result<Open, LoadError> {
-    let QuicConnection { number, mut line, times } = connection;
-    let most = line.max_datagram_bytes().unwrap_or(0);
+fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: OpenedQuic) -> Result<Open, LoadError> {
+    let OpenedQuic { number, mut connection, times } = connection;
+    let most = connection.max_datagram_bytes().unwrap_or(0);
     if stream.datagram_bytes as usize > most {
         let asked = stream.datagram_bytes;
         return Err(LoadError::Usage(format!("datagram_bytes is {asked}; a datagram of QUIC has room for {most} on this path")));
     }
-    let view: Arc<dyn Watched> = Arc::new(QuicView::new(&line, controller_of(spec, number).as_deref()));
-    Ok((number, times, Way::Quic(Box::new(line)), Some(view)))
+    let view: Arc<dyn Watched> = Arc::new(QuicView::new(&connection, controller_of(spec, number).as_deref()));
+    Ok((number, times, Way::Quic(Box::new(connection)), Some(view)))
 }
 
 /// Everything a flow's thread needs.

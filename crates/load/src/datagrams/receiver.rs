@@ -1,7 +1,7 @@
 //! The receiving side: keeps account of what arrives.
 
 use probe::clock::{mono_ns, realtime_ns};
-use quic::Line;
+use quic::QuicConnection;
 use socket2::Socket;
 use std::io::{self, ErrorKind};
 use std::sync::mpsc::TryRecvError;
@@ -114,7 +114,7 @@ fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Tol
 }
 
 /// Takes the datagrams that have come over QUIC, or waits for some; returns how many were not the flow's.
-fn take_from(connection: &mut Line, tag: u32, account: &mut Account) -> io::Result<u32> {
+fn take_from(connection: &mut QuicConnection, tag: u32, account: &mut Account) -> io::Result<u32> {
     let (mut strangers_count, mut taken_count) = (0, 0);
     loop {
         match connection.read_datagram() {
@@ -128,7 +128,7 @@ fn take_from(connection: &mut Line, tag: u32, account: &mut Account) -> io::Resu
             Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
             Err(_) if taken_count > 0 => return Ok(strangers_count),
             Err(_) => {
-                connection.turn(TICK)?;
+                connection.drive(TICK)?;
                 return Err(ErrorKind::Interrupted.into());
             }
         }

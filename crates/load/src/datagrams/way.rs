@@ -3,7 +3,7 @@
 //! QUIC's are held back by its congestion control: what it does not let go waits in a small buffer, and the
 //! sender with it. The connection's own thread drives the engine whenever it waits for something.
 
-use quic::Line;
+use quic::QuicConnection;
 use socket2::Socket;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -22,31 +22,31 @@ pub(crate) enum Way {
     /// A connected UDP socket.
     Socket(Arc<Socket>),
     /// A QUIC connection.
-    Quic(Box<Line>),
+    Quic(Box<QuicConnection>),
 }
 
 impl Way {
     /// Sends datagrams of `size` bytes, the last one perhaps shorter; returns how many bytes were taken.
     pub fn send(&mut self, datagrams: &[u8], size: usize) -> io::Result<usize> {
-        let line = match self {
+        let connection = match self {
             Self::Socket(socket) => return socket.send_with_flags(datagrams, libc::MSG_NOSIGNAL).map(|_| datagrams.len()),
-            Self::Quic(line) => line,
+            Self::Quic(connection) => connection,
         };
         let mut taken = 0;
         for datagram in datagrams.chunks(size) {
-            match line.write_datagram(datagram) {
+            match connection.write_datagram(datagram) {
                 Ok(()) => taken += datagram.len(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
         if taken == 0 {
-            line.turn(TICK)?;
+            connection.drive(TICK)?;
             return Err(ErrorKind::Interrupted.into());
         }
-        line.flush()?;
+        connection.flush()?;
         // What has come meanwhile makes room; it would wait for as long as the buffer takes more.
-        line.turn(Duration::ZERO)?;
+        connection.drive(Duration::ZERO)?;
         Ok(taken)
     }
 
@@ -54,9 +54,9 @@ impl Way {
     pub fn pause_until(&mut self, mono_ns: u64) {
         match self {
             Self::Socket(_) => sleep_until(mono_ns),
-            Self::Quic(line) => loop {
+            Self::Quic(connection) => loop {
                 let left = mono_ns.saturating_sub(probe::clock::mono_ns());
-                if left == 0 || line.turn(Duration::from_nanos(left)).is_err() {
+                if left == 0 || connection.drive(Duration::from_nanos(left)).is_err() {
                     return;
                 }
             },
@@ -65,10 +65,10 @@ impl Way {
 
     /// Waits until everything that was taken has left, but not for ever.
     pub fn drain(&mut self, control: &Control) -> io::Result<()> {
-        let Self::Quic(line) = self else { return Ok(()) };
+        let Self::Quic(connection) = self else { return Ok(()) };
         let end = Instant::now() + DRAIN_TIMEOUT;
-        while !line.has_sent_datagrams() && control.cut().is_none() && Instant::now() < end {
-            line.turn(TICK)?;
+        while !connection.has_sent_datagrams() && control.cut().is_none() && Instant::now() < end {
+            connection.drive(TICK)?;
         }
         Ok(())
     }
@@ -80,15 +80,15 @@ impl Way {
                 std::thread::sleep(longest);
                 Ok(())
             }
-            Self::Quic(line) => line.turn(longest),
+            Self::Quic(connection) => connection.drive(longest),
         }
     }
 
     /// Says that nothing more comes.
     pub fn close(&mut self) {
-        if let Self::Quic(line) = self {
-            line.show(true);
-            line.close();
+        if let Self::Quic(connection) = self {
+            connection.show(true);
+            connection.close();
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use connect::begin;
 pub use connect::connect_all;
 pub use listen::Listening;
 pub use place::Place;
-pub use quic::QuicConnection;
+pub use quic::OpenedQuic;
 pub use udt::UdtConnection;
 
 use crate::LoadError;
@@ -94,7 +94,7 @@ pub struct Opened {
     /// Those over the libraries UDT and SRT.
     pub over_udt: Vec<UdtConnection>,
     /// Those over QUIC.
-    pub over_quic: Vec<QuicConnection>,
+    pub over_quic: Vec<OpenedQuic>,
     /// Threads that a library made for them.
     pub library_threads: Vec<u32>,
     /// Connections dropped because they did not present the token.

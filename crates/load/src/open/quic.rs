@@ -2,7 +2,7 @@
 //! they are open; then each goes to its own.
 
 use probe::clock::mono_ns;
-use quic::{Identity, Line, Listener, Settings};
+use quic::{Identity, Listener, QuicConnection, Settings};
 use schema::trial::TrialSpec;
 use schema::workload::Transport;
 use std::collections::BTreeSet;
@@ -20,16 +20,16 @@ use crate::preamble::{self, WELCOME};
 const LOOK: Duration = Duration::from_millis(1);
 
 /// One open connection.
-pub struct QuicConnection {
+pub struct OpenedQuic {
     /// Number, the same at both hosts.
     pub number: u32,
     /// The connection.
-    pub line: Line,
+    pub connection: QuicConnection,
     /// When it opened.
     pub times: Times,
 }
 
-impl std::fmt::Debug for QuicConnection {
+impl std::fmt::Debug for OpenedQuic {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("QuicConnection").field("number", &self.number).finish_non_exhaustive()
     }
@@ -66,22 +66,22 @@ pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadEr
 
 /// A connection on its way, and the bytes of a preamble or a welcome that have come.
 struct Open {
-    line: Line,
+    connection: QuicConnection,
     opening_mono_ns: u64,
     heard: Vec<u8>,
     is_greeted: bool,
 }
 
 impl Open {
-    fn new(line: Line) -> Self {
-        Self { line, opening_mono_ns: mono_ns(), heard: Vec::new(), is_greeted: false }
+    fn new(connection: QuicConnection) -> Self {
+        Self { connection, opening_mono_ns: mono_ns(), heard: Vec::new(), is_greeted: false }
     }
 
     /// Reads up to so many bytes in all; whether they are there. None when the connection is gone.
     fn hear(&mut self, length: usize) -> Option<bool> {
         let mut piece = [0; preamble::MAX_BYTES];
         while self.heard.len() < length {
-            match self.line.read(&mut piece[..length - self.heard.len()]) {
+            match self.connection.read(&mut piece[..length - self.heard.len()]) {
                 Ok(0) => return None,
                 Ok(count) => self.heard.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(false),
@@ -93,12 +93,12 @@ impl Open {
 
     /// Says something short, which an empty send buffer takes.
     fn say(&mut self, bytes: &[u8]) -> bool {
-        self.line.write(bytes).is_ok() && self.line.turn(Duration::ZERO).is_ok()
+        self.connection.write(bytes).is_ok() && self.connection.drive(Duration::ZERO).is_ok()
     }
 
-    fn opened(self, number: u32) -> QuicConnection {
+    fn opened(self, number: u32) -> OpenedQuic {
         let times = Times { opening_mono_ns: self.opening_mono_ns, opened_mono_ns: mono_ns() };
-        QuicConnection { number, line: self.line, times }
+        OpenedQuic { number, connection: self.connection, times }
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn accept(
     place: &Place,
     arrivals: &Arrivals,
     abort: &AtomicBool,
-) -> Result<Vec<QuicConnection>, LoadError> {
+) -> Result<Vec<OpenedQuic>, LoadError> {
     let failed = |error| LoadError::host("accepting QUIC connections", error, "");
     let (token, length, local) = (token_of(spec)?, preamble::length(&spec.socket), address_of(spec, place)?);
     let mut awaited: BTreeSet<u32> = numbers_over(spec, Transport::Quic).into_iter().collect();
@@ -127,27 +127,27 @@ pub(super) fn accept(
             )));
         }
         // Those on their way lend their lines, to which belongs what still comes to the common port.
-        let mut lines: Vec<Line> = Vec::new();
+        let mut connections: Vec<QuicConnection> = Vec::new();
         let mut rest = Vec::new();
         for open in opens {
-            lines.push(open.line);
+            connections.push(open.connection);
             rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
         }
-        listener.take(local, &mut lines).map_err(failed)?;
+        listener.take(local, &mut connections).map_err(failed)?;
         arrivals.add_unauthenticated(listener.strangers_count() - dropped_count);
         dropped_count = listener.strangers_count();
         let mut rest = rest.into_iter();
-        opens = lines
+        opens = connections
             .into_iter()
-            .map(|line| match rest.next() {
-                Some((opening_mono_ns, heard, is_greeted)) => Open { line, opening_mono_ns, heard, is_greeted },
-                None => Open::new(line),
+            .map(|connection| match rest.next() {
+                Some((opening_mono_ns, heard, is_greeted)) => Open { connection, opening_mono_ns, heard, is_greeted },
+                None => Open::new(connection),
             })
             .collect();
         for mut open in std::mem::take(&mut opens) {
-            open.line.turn(Duration::ZERO).map_err(failed)?;
+            open.connection.drive(Duration::ZERO).map_err(failed)?;
             match open.hear(length) {
-                Some(false) if !open.line.is_delivered() => opens.push(open),
+                Some(false) if !open.connection.is_delivered() => opens.push(open),
                 Some(true) => match preamble::decode(&token, &open.heard).filter(|number| awaited.contains(number)) {
                     Some(number) if open.say(&vec![WELCOME; length]) => {
                         awaited.remove(&number);
@@ -155,7 +155,7 @@ pub(super) fn accept(
                         connections.push(open.opened(number));
                     }
                     _ => {
-                        open.line.close();
+                        open.connection.close();
                         arrivals.on_unauthenticated();
                     }
                 },
@@ -164,7 +164,7 @@ pub(super) fn accept(
         }
         // Those that are open still have packets to send again until their load begins.
         for connection in &mut connections {
-            connection.line.turn(Duration::ZERO).map_err(failed)?;
+            connection.connection.drive(Duration::ZERO).map_err(failed)?;
         }
         thread::sleep(LOOK);
     }
@@ -174,7 +174,7 @@ pub(super) fn accept(
 }
 
 /// The connecting host: opens all connections of the trial.
-pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<QuicConnection>, LoadError> {
+pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<OpenedQuic>, LoadError> {
     let address = address_of(spec, place)?;
     let unreachable =
         |error| LoadError::host(format!("connecting to {address} by QUIC"), error, "; is the address right and no firewall in between?");
@@ -185,7 +185,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Re
     let mut connections = Vec::new();
     for number in numbers {
         let settings = settings(spec, controller_of(spec, number));
-        let mut open = Open::new(Line::connect(address, &identity, &settings).map_err(unreachable)?);
+        let mut open = Open::new(QuicConnection::connect(address, &identity, &settings).map_err(unreachable)?);
         while !open.hear(length).ok_or_else(unwelcome)? {
             if is_aborted(abort) {
                 return Err(LoadError::Peer("aborted while opening QUIC connections".to_owned()));
@@ -193,8 +193,8 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Re
             if Instant::now() > end {
                 return Err(unreachable(std::io::Error::new(ErrorKind::TimedOut, "no answer in time")));
             }
-            open.line.turn(LOOK).map_err(unreachable)?;
-            if open.line.is_connected() && !open.is_greeted {
+            open.connection.drive(LOOK).map_err(unreachable)?;
+            if open.connection.is_connected() && !open.is_greeted {
                 open.is_greeted = open.say(&preamble::encode(&token, number, length));
             }
         }

@@ -1,6 +1,6 @@
 //! A QUIC connection carries a stream: the connection's own thread drives the engine.
 
-use quic::Line;
+use quic::QuicConnection;
 use schema::trial::Role;
 use schema::workload::Transport;
 use std::io::{self, ErrorKind};
@@ -21,19 +21,19 @@ const REPORT_BYTES: usize = 8;
 
 /// The connection and what tells it when the load is over.
 pub(crate) struct QuicTransport {
-    line: Line,
+    connection: QuicConnection,
     control: Arc<Control>,
 }
 
 impl QuicTransport {
     /// Over this connection.
-    pub fn new(line: Line, control: Arc<Control>) -> Self {
-        Self { line, control }
+    pub fn new(connection: QuicConnection, control: Arc<Control>) -> Self {
+        Self { connection, control }
     }
 
     /// Lets the engine work until something has come, but not long.
-    fn turn(&mut self) -> io::Error {
-        self.line.turn(TICK).err().unwrap_or_else(|| ErrorKind::Interrupted.into())
+    fn drive(&mut self) -> io::Error {
+        self.connection.drive(TICK).err().unwrap_or_else(|| ErrorKind::Interrupted.into())
     }
 
     fn read_whole(&mut self, mut buffer: &mut [u8]) -> io::Result<()> {
@@ -55,16 +55,16 @@ impl StreamTransport for QuicTransport {
     }
 
     fn write(&mut self, payload: &[u8]) -> io::Result<usize> {
-        match self.line.write(payload) {
-            Ok(count) => self.line.flush().map(|()| count),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.turn()),
+        match self.connection.write(payload) {
+            Ok(count) => self.connection.flush().map(|()| count),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.drive()),
             Err(error) => Err(error),
         }
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.line.read(buffer) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.turn()),
+        match self.connection.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.drive()),
             read => read,
         }
     }
@@ -72,18 +72,18 @@ impl StreamTransport for QuicTransport {
     fn pause_until(&mut self, mono_ns: u64) {
         loop {
             let left = mono_ns.saturating_sub(probe::clock::mono_ns());
-            if left == 0 || self.line.turn(Duration::from_nanos(left)).is_err() {
+            if left == 0 || self.connection.drive(Duration::from_nanos(left)).is_err() {
                 return;
             }
         }
     }
 
     fn finish(&mut self, _sent_bytes: u64) -> io::Result<u64> {
-        self.line.finish();
+        self.connection.finish();
         let mut report = [0; REPORT_BYTES];
         self.read_whole(&mut report)?;
-        self.line.show(true);
-        self.line.close();
+        self.connection.show(true);
+        self.connection.close();
         Ok(u64::from_be_bytes(report))
     }
 
@@ -97,17 +97,17 @@ impl StreamTransport for QuicTransport {
                 Err(error) => return Err(error),
             }
         }
-        self.line.finish();
+        self.connection.finish();
         let end = Instant::now() + LAST_GRACE;
-        while !self.line.is_delivered() && Instant::now() < end && self.control.cut().is_none() {
-            self.line.turn(TICK)?;
+        while !self.connection.is_delivered() && Instant::now() < end && self.control.cut().is_none() {
+            self.connection.drive(TICK)?;
         }
-        self.line.show(true);
+        self.connection.show(true);
         Ok(())
     }
 
     fn abandon(&mut self) {
-        self.line.close();
+        self.connection.close();
     }
 
     fn other_calls_count(&self) -> u64 {
@@ -125,13 +125,13 @@ pub struct QuicView {
 
 impl QuicView {
     /// Of an open connection, with the congestion control that was asked for.
-    pub(crate) fn new(line: &Line, congestion_control: Option<&str>) -> Self {
+    pub(crate) fn new(connection: &QuicConnection, congestion_control: Option<&str>) -> Self {
         let granted = Granted {
             transport: Transport::Quic,
             congestion_control: Some(congestion_control.unwrap_or("cubic").to_owned()),
             ..Granted::default()
         };
-        Self { addresses: line.addresses(), granted, facts: line.facts() }
+        Self { addresses: connection.addresses(), granted, facts: connection.facts() }
     }
 }
 

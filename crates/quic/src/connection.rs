@@ -69,7 +69,7 @@ pub struct Facts {
 }
 
 /// A connection with one stream in both directions. All methods are its thread's.
-pub struct Line {
+pub struct QuicConnection {
     socket: Socket,
     offload: UdpSocketState,
     endpoint: Endpoint,
@@ -95,7 +95,7 @@ pub struct Line {
     addresses: [Option<SocketAddr>; 2],
 }
 
-impl Line {
+impl QuicConnection {
     /// Begins to connect.
     ///
     /// # Errors
@@ -265,7 +265,7 @@ impl Line {
     /// Closes the connection, and tells the other host.
     pub fn close(&mut self) {
         self.connection.close(Instant::now(), VarInt::from_u32(0), Bytes::new());
-        let _ = self.turn(Duration::ZERO);
+        let _ = self.drive(Duration::ZERO);
     }
 
     /// Sends what may be sent, takes what has come, and waits for more at most as long as told, or
@@ -273,7 +273,7 @@ impl Line {
     ///
     /// # Errors
     /// The socket fails.
-    pub fn turn(&mut self, longest: Duration) -> io::Result<()> {
+    pub fn drive(&mut self, longest: Duration) -> io::Result<()> {
         self.send()?;
         let has_come = self.receive()?;
         self.listen();

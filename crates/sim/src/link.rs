@@ -55,14 +55,14 @@ impl LinkSpec {
 
 /// One direction.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct Link {
     spec: LinkSpec,
     clock: Clock,
     loss: Loss,
     free_at: Ps,
 }
 
-impl Line {
+impl Link {
     /// An idle line in the direction from end system `from`.
     pub fn new(spec: LinkSpec, from: usize) -> Self {
         Self { spec, clock: Clock::new(spec.named.unit_time()), loss: Loss::new(spec.losses[from]), free_at: 0 }
@@ -133,19 +133,19 @@ mod tests {
     use crate::end_system::Cause;
     use crate::time::NS;
 
-    fn line(losses: Losses) -> Line {
+    fn link(losses: Losses) -> Link {
         let named = media::named("ethernet-1G").expect("it is in the table");
-        Line::new(LinkSpec { losses: [losses; 2], ..LinkSpec::usual(named, 10 * US) }, 0)
+        Link::new(LinkSpec { losses: [losses; 2], ..LinkSpec::usual(named, 10 * US) }, 0)
     }
 
     fn departure(segment: Segment) -> Departure {
         Departure { at: 0, pace: 0, segment, outstanding_bytes: 0, cwnd_bytes: u64::MAX, cause: Cause::WriteCall }
     }
 
-    fn sent(line: &mut Line, segments: &[Segment]) -> Vec<(Ps, u64, u32, u16)> {
+    fn sent(link: &mut Link, segments: &[Segment]) -> Vec<(Ps, u64, u32, u16)> {
         let mut arrivals = VecDeque::new();
         for &segment in segments {
-            line.send(&departure(segment), &mut arrivals);
+            link.send(&departure(segment), &mut arrivals);
         }
         let told = |one: &Arrival| (one.last, one.segment.sequence, one.segment.bytes, one.segment.wire_segments_count);
         arrivals.iter().map(told).collect()
@@ -156,30 +156,30 @@ mod tests {
         let segments = [Segment::data(0, 1460), Segment::data(1460, 1460)];
         let frame = 1538 * 8 * NS;
         let expected = vec![(frame + 10 * US, 0, 1460, 1), (2 * frame + 10 * US, 1460, 1460, 1)];
-        assert_eq!(sent(&mut line(Losses::default()), &segments), expected);
+        assert_eq!(sent(&mut link(Losses::default()), &segments), expected);
     }
 
     #[test]
     fn a_super_segment_takes_the_time_of_its_frames() {
         let large = Segment { wire_segments_count: 3, ..Segment::data(0, 2 * 1460 + 100) };
         let time = (2 * 1538 + 178) * 8 * NS;
-        assert_eq!(sent(&mut line(Losses::default()), &[large]), [(time + 10 * US, 0, 3020, 3)]);
+        assert_eq!(sent(&mut link(Losses::default()), &[large]), [(time + 10 * US, 0, 3020, 3)]);
     }
 
     #[test]
     fn a_lost_frame_divides_a_super_segment() {
         let large = Segment { wire_segments_count: 4, ..Segment::data(5000, 4 * 1460) };
         let script = Losses { scripted: [2, 0, 0, 0, 0, 0, 0, 0], ..Losses::default() };
-        let mut line = line(script);
-        let parts: Vec<_> = sent(&mut line, &[large]).into_iter().map(|(_, sequence, bytes, count)| (sequence, bytes, count)).collect();
+        let mut link = link(script);
+        let parts: Vec<_> = sent(&mut link, &[large]).into_iter().map(|(_, sequence, bytes, count)| (sequence, bytes, count)).collect();
         assert_eq!(parts, [(5000, 1460, 1), (5000 + 2 * 1460, 2 * 1460, 2)]);
-        assert_eq!(line.lost_count(), 1);
+        assert_eq!(link.lost_count(), 1);
     }
 
     #[test]
     fn a_slow_adapter_sets_the_pace() {
         let mut arrivals = VecDeque::new();
-        let mut line = line(Losses::default());
-        assert_eq!(line.send(&Departure { pace: 100 * US, ..departure(Segment::data(0, 1460)) }, &mut arrivals), 100 * US);
+        let mut link = link(Losses::default());
+        assert_eq!(link.send(&Departure { pace: 100 * US, ..departure(Segment::data(0, 1460)) }, &mut arrivals), 100 * US);
     }
 }

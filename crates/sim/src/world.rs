@@ -5,7 +5,7 @@ use crate::application::Executed;
 use crate::calls::{Call, Watch};
 use crate::end_system::{Arrival, EndState, EndSystem, LEVELS, Outbox};
 use crate::link::path::Path;
-use crate::link::{Line, LinkSpec};
+use crate::link::{Link, LinkSpec};
 use crate::log::{Entry, Held, Log};
 use crate::time::{Ps, S};
 use emulate::ledger::Tally;
@@ -108,7 +108,7 @@ struct World<E> {
     ends: [E; 2],
     /// What the end systems want, asked again only after something was done to them.
     next_at: [Ps; 2],
-    lines: [Line; 2],
+    links: [Link; 2],
     path: Option<Path>,
     /// What is under way to each of the end systems, in the order in which it comes.
     under_way: [VecDeque<Arrival>; 2],
@@ -141,7 +141,7 @@ impl<E: EndSystem> World<E> {
             spec,
             ends,
             next_at,
-            lines: [0, 1].map(|from: usize| Line::new(spec.link, from)),
+            links: [0, 1].map(|from: usize| Link::new(spec.link, from)),
             path,
             under_way: Default::default(),
             outbox: Outbox::default(),
@@ -190,7 +190,7 @@ impl<E: EndSystem> World<E> {
         let duration = if end == End::TimeUp { self.now } else { self.read_at };
         let Sample { states, connections, processors, .. } = self.sample(self.now);
         let on_path = self.path.as_ref().map_or([0, 0], Path::lost_counts);
-        let lost_frames = [0, 1].map(|from: usize| self.lines[from].lost_count() + on_path[from]);
+        let lost_frames = [0, 1].map(|from: usize| self.links[from].lost_count() + on_path[from]);
         let path = self.path.as_mut().map_or_else(Default::default, Path::tallies);
         let executed = [0, 1].map(|who: usize| self.ends[who].executed());
         let finish = |watches: Vec<Watch>| watches.into_iter().map(|watch| watch.finish(duration)).collect();
@@ -276,7 +276,7 @@ impl<E: EndSystem> World<E> {
         let mut is_quiet = self.outbox.departures().is_empty();
         for departure in self.outbox.departures() {
             let before = self.under_way[1 - who].len();
-            let left = self.lines[who].send(departure, &mut self.under_way[1 - who]);
+            let left = self.links[who].send(departure, &mut self.under_way[1 - who]);
             if let Some(path) = &mut self.path {
                 self.under_way[1 - who].drain(before..).for_each(|arrival| path.enter(who, &arrival));
             }

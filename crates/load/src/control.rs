@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use workload::exchange::Exchange;
 use workload::pace::Pace;
-use workload::schedule::Turn;
+use workload::schedule::ActiveInterval;
 use workload::stream::Transfer;
 
 use crate::connection_result::Cut;
@@ -25,7 +25,7 @@ pub(crate) struct Task {
     /// Where requests end and how long their replies are.
     pub exchange: Exchange,
     /// When it carries payload, after the load's start; none: all through.
-    pub turn: Option<Turn>,
+    pub active: Option<ActiveInterval>,
     /// When the load began, on CLOCK_MONOTONIC in ns.
     pub begin_mono_ns: u64,
     /// How long after the start a receiver may see the end of a timed load, in ns.

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use workload::exchange::Exchange;
 use workload::pace::Pace;
-use workload::schedule::Turn;
+use workload::schedule::ActiveInterval;
 use workload::stream::Transfer;
 
 use crate::connection_result::{ConnectionResult, Cut, Ended};
@@ -288,7 +288,7 @@ impl Load {
         source: &Arc<[u8]>,
         done: &Sender<()>,
     ) -> Result<(), LoadError> {
-        let (spec, turn) = (&*spec.of_connection(flow.number), Turn::of(spec, flow.number));
+        let (spec, active) = (&*spec.of_connection(flow.number), ActiveInterval::of(spec, flow.number));
         let planned_bytes = match spec.stop {
             Stop::Bytes { payload_bytes } => Some(payload_bytes),
             Stop::Duration { .. } | Stop::Workload => None,
@@ -302,9 +302,9 @@ impl Load {
             planned_bytes,
             pace: Pace::new(spec.write_rate_bps),
             exchange: Exchange::new(spec.write_size_bytes, spec.reply_size_bytes),
-            turn,
+            active,
             begin_mono_ns: 0,
-            least_ns: least_ns(spec, turn),
+            least_ns: least_ns(spec, active),
         };
         let length = call_bytes(spec) as usize;
         let (role, source) = (spec.role, Arc::clone(source));
@@ -399,11 +399,11 @@ impl Drop for Load {
 
 /// How long after the start a connection of a timed load must not end. Without a cool-down, and in a
 /// schedule, the sender closes at the very end of its time, by a clock of its own.
-fn least_ns(spec: &TrialSpec, turn: Option<Turn>) -> u64 {
+fn least_ns(spec: &TrialSpec, active: Option<ActiveInterval>) -> u64 {
     const SLACK_NS: u64 = 100_000_000;
-    match (spec.stop, turn) {
+    match (spec.stop, active) {
         (Stop::Bytes { .. } | Stop::Workload, _) => 0,
-        (Stop::Duration { .. }, Some(turn)) => turn.stop_ns.saturating_sub(SLACK_NS),
+        (Stop::Duration { .. }, Some(active)) => active.stop_ns.saturating_sub(SLACK_NS),
         (Stop::Duration { warmup_ns, measure_ns, .. }, None) => warmup_ns.saturating_add(measure_ns).saturating_sub(SLACK_NS),
     }
 }

@@ -20,7 +20,7 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8]) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
     if let Some(Due::At(start_ns)) = due(task) {
-        await_turn(task, transport, task.begin_mono_ns.saturating_add(start_ns));
+        await_due(task, transport, task.begin_mono_ns.saturating_add(start_ns));
     }
     result.first_call_mono_ns = Some(mono_ns());
     let written = transport.begin(Role::Sender, source).and_then(|()| {
@@ -44,8 +44,8 @@ fn write_all(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8
     let start_mono_ns = mono_ns();
     loop {
         if let Some(pace) = task.pace {
-            let stop_mono_ns = task.turn.map_or(u64::MAX, |turn| task.begin_mono_ns.saturating_add(turn.stop_ns));
-            await_turn(task, transport, start_mono_ns.saturating_add(pace.due_ns(result.payload_bytes)).min(stop_mono_ns));
+            let stop_mono_ns = task.active.map_or(u64::MAX, |active| task.begin_mono_ns.saturating_add(active.stop_ns));
+            await_due(task, transport, start_mono_ns.saturating_add(pace.due_ns(result.payload_bytes)).min(stop_mono_ns));
         }
         let ask = task.transfer.poll_call();
         if ask == 0 || task.control.is_stopped() || due(task) == Some(Due::Over) {
@@ -72,11 +72,11 @@ fn write_all(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8
 
 /// What the schedule has for it now, if it has one.
 fn due(task: &Task) -> Option<Due> {
-    task.turn.map(|turn| turn.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
+    task.active.map(|active| active.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
 }
 
 /// Waits until a write is due, looking for the end of the load all the while.
-fn await_turn(task: &Task, transport: &mut impl StreamTransport, due_mono_ns: u64) {
+fn await_due(task: &Task, transport: &mut impl StreamTransport, due_mono_ns: u64) {
     let mut now = mono_ns();
     while now < due_mono_ns && !task.control.is_stopped() {
         transport.pause_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));

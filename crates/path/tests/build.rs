@@ -10,7 +10,7 @@ use support::{host_devices, spec, when_privileged};
 
 #[test]
 fn everything_is_read_back_and_nothing_stays() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let before = host_devices();
     let testbed = build(&TestbedSpec { mtu_bytes: 9188, ..spec() }).expect("build");
     let report = testbed.report().clone();
@@ -33,7 +33,7 @@ fn everything_is_read_back_and_nothing_stays() {
 
 #[test]
 fn packets_are_steered_where_asked() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&TestbedSpec { near_rps_cpus: vec![0], far_rps_cpus: vec![], ..spec() }).expect("build");
     let report = testbed.report();
     assert_eq!(bits(&report.near.rps_cpus), vec![1]);
@@ -42,7 +42,7 @@ fn packets_are_steered_where_asked() {
 
 #[test]
 fn an_mtu_below_ipv6_leaves_the_ipv6_address_empty() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&TestbedSpec { mtu_bytes: 1279, ..spec() }).expect("build");
     assert_eq!(testbed.report().near.ipv6, "");
     assert_eq!(testbed.report().far.ipv4, "198.18.0.2");
@@ -52,7 +52,7 @@ fn an_mtu_below_ipv6_leaves_the_ipv6_address_empty() {
 
 #[test]
 fn the_lowest_and_the_highest_mtu_carry_packets() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     for mtu_bytes in [68, 65_535] {
         let testbed = build(&TestbedSpec { mtu_bytes, ..spec() }).expect("build");
         assert_eq!(testbed.report().far.mtu_bytes, mtu_bytes);
@@ -77,7 +77,7 @@ fn a_cpu_that_is_not_online_is_refused_by_name() {
 
 #[test]
 fn without_privilege_the_way_out_is_named() {
-    if let Some(_turn) = when_privileged() {
+    if let Some(_guard) = when_privileged() {
         // The other case, as a user without capabilities, in a process of its own.
         let binary = std::env::current_exe().expect("path");
         let copy = std::env::temp_dir().join(format!("whyperf-build-{}", std::process::id()));
@@ -100,7 +100,7 @@ fn without_privilege_the_way_out_is_named() {
 
 #[test]
 fn several_testbeds_stand_side_by_side() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let first = build(&spec()).expect("first");
     let second = build(&spec()).expect("second");
     let inode = |path: &str| std::fs::read_link(path).expect("namespace");

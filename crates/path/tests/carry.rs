@@ -16,7 +16,7 @@ const TRANSFER_BYTES: usize = 400_000;
 
 #[test]
 fn both_families_carry_full_packets_right_after_build() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&TestbedSpec { mtu_bytes: 9188, tso: false, gso: false, gro: false, ..spec() }).expect("build");
     let Testbed { near, far, .. } = testbed.report();
     for (near_address, far_address, headers) in [(&near.ipv4, &far.ipv4, 28), (&near.ipv6, &far.ipv6, 48)] {
@@ -34,7 +34,7 @@ fn both_families_carry_full_packets_right_after_build() {
 
 #[test]
 fn the_first_segment_waits_for_no_address_resolution() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&spec()).expect("build");
     let Testbed { near, far, .. } = testbed.report();
     let watch = Watch::open(&far.netns);
@@ -47,7 +47,7 @@ fn the_first_segment_waits_for_no_address_resolution() {
 
 #[test]
 fn without_segmentation_offload_frames_are_as_long_as_the_mtu() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     for gso in [true, false] {
         let testbed = build(&TestbedSpec { tso: false, gso, gro: false, ..spec() }).expect("build");
         let Testbed { near, far, .. } = testbed.report();
@@ -63,7 +63,7 @@ fn without_segmentation_offload_frames_are_as_long_as_the_mtu() {
 
 #[test]
 fn with_segmentation_offload_super_segments_cross() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     for gso in [true, false] {
         let testbed = build(&TestbedSpec { gso, ..spec() }).expect("build");
         let longest = longest_frame(testbed.report(), &testbed.report().far.ipv4);
@@ -73,7 +73,7 @@ fn with_segmentation_offload_super_segments_cross() {
 
 #[test]
 fn receive_offload_joins_segments_at_the_receiver() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&TestbedSpec { tso: false, gso: true, gro: true, ..spec() }).expect("build");
     let Testbed { near, far, .. } = testbed.report();
     let (sent, received) = (Watch::open(&near.netns), Watch::open(&far.netns));
@@ -84,7 +84,7 @@ fn receive_offload_joins_segments_at_the_receiver() {
 
 #[test]
 fn nothing_of_a_connection_is_kept_for_the_next() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = build(&spec()).expect("build");
     for end in [&testbed.report().near, &testbed.report().far] {
         let setting = inside(&end.netns, || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_no_metrics_save")).expect("sysctl");

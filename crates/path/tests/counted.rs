@@ -16,7 +16,7 @@ use path::netem::{Counted, Interval};
 use path::{Carried, PathError, Testbed, build};
 use schema::path::{DirectionSpec, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
 use schema::testbed::{TestbedEnd, TestbedSpec};
-use support::{Turn, inside, received_twice, sent_again, spec, when_privileged};
+use support::{Exclusive, inside, received_twice, sent_again, spec, when_privileged};
 
 const MS: u64 = 1_000_000;
 const MSS_BYTES: usize = 1448;
@@ -27,8 +27,8 @@ fn path_spec(forward: DirectionSpec, backward: DirectionSpec) -> PathSpec {
 }
 
 /// A testbed that is this path from now on; `None`, and says so, where it cannot be here.
-fn with_path(path: &PathSpec) -> Option<(Turn, Testbed)> {
-    let turn = when_privileged()?;
+fn with_path(path: &PathSpec) -> Option<(Exclusive, Testbed)> {
+    let guard = when_privileged()?;
     let asked = TestbedSpec { path: Some(path.clone()), path_cpu: Some(0), tso: false, gso: false, gro: false, ..spec() };
     let testbed = build(&asked).expect("build");
     match testbed.carry_path(path, MS) {
@@ -39,7 +39,7 @@ fn with_path(path: &PathSpec) -> Option<(Turn, Testbed)> {
         carried => carried.expect("carry"),
     }
     testbed.begin_path(0).expect("begin");
-    Some((turn, testbed))
+    Some((guard, testbed))
 }
 
 fn ended(testbed: &Testbed) -> Counted {
@@ -78,7 +78,7 @@ fn sent_over(near: &TestbedEnd, far: &TestbedEnd, address: &str, bytes: usize) -
 fn what_the_bottleneck_drops_is_sent_again_and_counted() {
     let queue = QueueSpec { limit: QueueLimit::Bytes { bytes: 20 * FRAME_BYTES }, ..QueueSpec::default() };
     let path = path_spec(DirectionSpec { rate_bps: Some(40_000_000), queue, ..DirectionSpec::default() }, DirectionSpec::default());
-    let Some((_turn, testbed)) = with_path(&path) else { return };
+    let Some((_guard, testbed)) = with_path(&path) else { return };
     let (near, far) = (&testbed.report().near, &testbed.report().far);
     for address in [&far.ipv4, &far.ipv6] {
         testbed.carry_path(&path, MS).expect("carry");
@@ -112,7 +112,7 @@ fn loss_begins_with_the_path_and_ends_with_it() {
         DirectionSpec { loss: at_random, delay_ns: MS, ..DirectionSpec::default() },
         DirectionSpec { delay_ns: MS, ..DirectionSpec::default() },
     );
-    let Some((_turn, testbed)) = with_path(&path) else { return };
+    let Some((_guard, testbed)) = with_path(&path) else { return };
     let (near, far) = (&testbed.report().near, &testbed.report().far);
     let again = u64::from(sent_over(near, far, &far.ipv4, 2000 * MSS_BYTES));
     let counted = ended(&testbed);
@@ -128,7 +128,7 @@ fn the_namespaces_go_with_the_testbed() {
     let path = path_spec(DirectionSpec { rate_bps: Some(8_000_000), ..DirectionSpec::default() }, DirectionSpec::default());
     let queue = QueueSpec { limit: QueueLimit::Bytes { bytes: 100_000 }, ..QueueSpec::default() };
     let path = PathSpec { forward: DirectionSpec { queue, ..path.forward }, ..path };
-    let Some((_turn, testbed)) = with_path(&path) else { return };
+    let Some((_guard, testbed)) = with_path(&path) else { return };
     let listed = Command::new("tc").args(["qdisc", "show"]).output().expect("tc");
     assert!(!String::from_utf8_lossy(&listed.stdout).contains("path-"), "the host has none of it");
     let netns = testbed.report().middle.clone().expect("middle").netns;

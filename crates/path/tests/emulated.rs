@@ -80,7 +80,7 @@ fn nothing_else_was_lost(carried: &Carried) {
 
 #[test]
 fn nothing_crosses_faster_than_the_delay() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let testbed = with_path(&path_spec(delayed(10 * MS), delayed(5 * MS)));
     let (near, far) = ends(&testbed);
     for address in [&far.ipv4, &far.ipv6] {
@@ -98,7 +98,7 @@ fn nothing_crosses_faster_than_the_delay() {
 
 #[test]
 fn the_named_segments_are_lost_and_no_others() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let loss = LossSpec::Scripted { segments: vec![20, 21, 40, 300] };
     let testbed = with_path(&path_spec(DirectionSpec { loss, ..delayed(2 * MS) }, delayed(2 * MS)));
     let (near, far) = ends(&testbed);
@@ -117,7 +117,7 @@ fn the_named_segments_are_lost_and_no_others() {
 
 #[test]
 fn the_sender_sends_again_what_the_queue_dropped() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let queue = QueueSpec { limit: QueueLimit::Packets { packets: 20 }, ..QueueSpec::default() };
     let forward = DirectionSpec { rate_bps: Some(40_000_000), queue, ..delayed(5 * MS) };
     let path = path_spec(forward, delayed(5 * MS));
@@ -144,7 +144,7 @@ fn the_sender_sends_again_what_the_queue_dropped() {
 
 #[test]
 fn the_receiver_sees_the_marks_of_the_queue() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let discipline = Discipline::Codel { target_ns: 5 * MS, interval_ns: 20 * MS };
     let queue = QueueSpec { limit: QueueLimit::Packets { packets: 1000 }, discipline, ecn: true };
     let forward = DirectionSpec { rate_bps: Some(40_000_000), queue, ..delayed(5 * MS) };
@@ -177,7 +177,7 @@ fn marks_seen(end: &TestbedEnd) -> u64 {
 
 #[test]
 fn what_is_cut_out_of_super_segments_is_whole_and_its_checksums_are_right() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     // Super-segments fall apart where a packet of theirs is lost or comes twice.
     let loss = LossSpec::Scripted { segments: (1..40).map(|index| index * 53).collect() };
     let forward = DirectionSpec { loss, duplicate_per_billion: 50_000_000, ..delayed(2 * MS) };
@@ -201,7 +201,7 @@ fn what_is_cut_out_of_super_segments_is_whole_and_its_checksums_are_right() {
 
 #[test]
 fn datagrams_of_one_call_are_packets_of_their_own() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let loss = LossSpec::Random { probability_per_billion: 200_000_000 };
     let testbed = with_path(&path_spec(DirectionSpec { loss, ..delayed(MS) }, delayed(MS)));
     let (near, far) = ends(&testbed);
@@ -244,7 +244,7 @@ fn datagrams_of_one_call_are_packets_of_their_own() {
 
 #[test]
 fn a_connection_may_fill_the_path_and_its_queue() {
-    let Some(_turn) = when_privileged() else { return };
+    let Some(_guard) = when_privileged() else { return };
     let most_bytes = |end: &TestbedEnd, name: &str| -> u64 {
         let text = inside(&end.netns, || std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"))).expect("read");
         text.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("three numbers")

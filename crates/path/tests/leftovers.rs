@@ -100,7 +100,7 @@ impl Agent {
         // A process started meanwhile by another test would inherit the binary open for writing,
         // and it could not be run then ("text file busy").
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = std::env::temp_dir().join(format!("whyperf-leftovers-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("folder");
         let shell = fs::canonicalize("/bin/sh").expect("shell");

@@ -16,7 +16,7 @@ const FIN: u8 = 1;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One test at a time: a program that another transfer interrupts misses a run.
-fn turn() -> MutexGuard<'static, ()> {
+fn guard() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -66,7 +66,7 @@ fn bytes_once(records: &[Record], direction: u8) -> u64 {
 #[test]
 fn the_log_holds_every_byte_at_both_ends() {
     const BYTES: usize = 3_000_000;
-    let _turn = turn();
+    let _guard = guard();
     for (address, listens) in [("127.0.0.1:0", false), ("127.0.0.1:0", true), ("[::1]:0", false), ("[::1]:0", true)] {
         let Some(watch) = watch(Evidence::Segments) else { return };
         let listener = TcpListener::bind(address).expect("bind");
@@ -139,7 +139,7 @@ fn records(watch: &Watch) -> Vec<Record> {
 
 #[test]
 fn both_ends_see_their_own_by_one_set_of_programs() {
-    let _turn = turn();
+    let _guard = guard();
     if watch(Evidence::User).is_none() {
         return;
     }

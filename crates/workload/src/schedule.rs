@@ -3,7 +3,7 @@
 use schema::schedule::ScheduledFlow;
 use schema::trial::{Stop, TrialSpec};
 
-/// What a sender with a turn of its own does next.
+/// What a sender with an active interval of its own does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Waits for this instant.
@@ -16,15 +16,15 @@ pub enum Due {
 
 /// The time in which a connection carries payload, on the clock of the load's start, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct ActiveInterval {
     /// First instant.
     pub start_ns: u64,
     /// First instant after it.
     pub stop_ns: u64,
 }
 
-impl Turn {
-    /// The turn of a connection; none without a schedule: it carries payload through the whole load.
+impl ActiveInterval {
+    /// The active interval of a connection; none without a schedule: it carries payload through the whole load.
     pub fn of(spec: &TrialSpec, connection: u32) -> Option<Self> {
         let flow = &spec.schedule[spec.flow_of(connection)?];
         Some(Self { start_ns: flow.start_ns, stop_ns: flow.stop_ns })
@@ -139,15 +139,15 @@ mod tests {
     proptest! {
         #[test]
         fn a_sender_writes_from_its_start_to_its_stop_and_never_else(start_ns in 0u64..1000, length_ns in 1u64..1000, now_ns in 0u64..2500) {
-            let turn = Turn { start_ns, stop_ns: start_ns + length_ns };
-            let expected = if (start_ns..turn.stop_ns).contains(&now_ns) {
+            let active = ActiveInterval { start_ns, stop_ns: start_ns + length_ns };
+            let expected = if (start_ns..active.stop_ns).contains(&now_ns) {
                 Due::Now
             } else if now_ns < start_ns {
                 Due::At(start_ns)
             } else {
                 Due::Over
             };
-            prop_assert_eq!(turn.poll(now_ns), expected);
+            prop_assert_eq!(active.poll(now_ns), expected);
         }
 
         #[test]
@@ -158,11 +158,11 @@ mod tests {
             let mut connection = 0;
             for (number, count) in (0u64..).zip(&counts) {
                 for _ in 0..*count {
-                    prop_assert_eq!(Turn::of(&spec, connection).map(|turn| turn.start_ns), Some(number));
+                    prop_assert_eq!(ActiveInterval::of(&spec, connection).map(|active| active.start_ns), Some(number));
                     connection += 1;
                 }
             }
-            prop_assert_eq!(Turn::of(&spec, connection), None);
+            prop_assert_eq!(ActiveInterval::of(&spec, connection), None);
         }
     }
 

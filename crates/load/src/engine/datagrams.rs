@@ -99,7 +99,7 @@ impl Worker {
         loop {
             self.links[link].is_readable = true;
             self.slots[index].user.on_ready(Direction::Receive.bit());
-            self.turn(index);
+            self.run_slice(index);
             if !self.slots[index].is_queued {
                 break;
             }

@@ -102,11 +102,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Connects from the port, and on the loopback the address, whose turn it is.
+    /// Connects from the next port, and on the loopback from the next address.
     fn begin_connect(&mut self, socket: &Socket, address: &SockAddr) -> io::Result<()> {
         if self.plan.transport != Transport::Unix {
             let source = self.opening.ports.source(address);
-            if let Some(port) = self.opening.ports.turn()
+            if let Some(port) = self.opening.ports.next_port()
                 && sys::choose_port(socket.as_raw_fd(), port).is_err()
             {
                 self.opening.ports.is_known = false;

@@ -47,8 +47,8 @@ impl Ports {
         Self { first, last, step, offset, next: first + offset, next_other: first + offset + 1, is_known, source: 1 }
     }
 
-    /// The port whose turn it is; none where the kernel does not let a socket choose.
-    pub fn turn(&mut self) -> Option<u16> {
+    /// The next port; none where the kernel does not let a socket choose.
+    pub fn next_port(&mut self) -> Option<u16> {
         if !self.is_known {
             return None;
         }
@@ -85,15 +85,15 @@ mod tests {
     fn threads_share_the_ports_and_begin_anew_from_another_address() {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 80)).into();
         let mut threads = [Ports::new(100, 107, 0, 2), Ports::new(100, 107, 1, 2)];
-        let mut turns = |thread: usize| -> Vec<u16> { (0..3).map(|_| threads[thread].turn().expect("known")).collect() };
-        assert_eq!(turns(0), [100, 104, 100]);
-        assert_eq!(turns(1), [102, 106, 102]);
+        let mut next_ports = |thread: usize| -> Vec<u16> { (0..3).map(|_| threads[thread].next_port().expect("known")).collect() };
+        assert_eq!(next_ports(0), [100, 104, 100]);
+        assert_eq!(next_ports(1), [102, 106, 102]);
         let source = threads[0].source(&loopback).and_then(|source| source.as_socket()).expect("an address");
         assert_eq!(source.to_string(), "127.0.0.2:0");
         assert!(threads[0].source(&SocketAddr::from(([192, 0, 2, 1], 80)).into()).is_none());
         threads[0].take_others();
-        assert_eq!([threads[0].turn(), threads[0].turn()], [Some(101), Some(105)]);
+        assert_eq!([threads[0].next_port(), threads[0].next_port()], [Some(101), Some(105)]);
         threads[0].take_others();
-        assert_eq!(threads[0].turn(), Some(104), "where the even ones were left");
+        assert_eq!(threads[0].next_port(), Some(104), "where the even ones were left");
     }
 }

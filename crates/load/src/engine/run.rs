@@ -1,6 +1,6 @@
 //! The loop of a thread: events, timers and time slices of its users.
 //!
-//! Each user goes on until it would have to wait or has had its turn.
+//! Each user goes on until it would have to wait or has used its time slice.
 
 use probe::clock::mono_ns;
 use std::cmp::Reverse;
@@ -16,8 +16,8 @@ use super::worker::Worker;
 use super::{sys, wire};
 use crate::connection_result::{ConnectionResult, Cut, Ended};
 
-/// Calls of a user in one turn.
-const TURN_CALLS: u32 = 32;
+/// Calls of a user in one time slice.
+const SLICE_CALLS: u32 = 32;
 /// Longest time a user keeps the CPU busy before others get their turn, in ns.
 const SPIN_NS: u64 = 100_000;
 /// How often those are looked for who say nothing, in ns.
@@ -48,7 +48,7 @@ impl Worker {
             }
             for _ in 0..self.events.ready.len() {
                 if let Some(slot) = self.events.ready.pop_front() {
-                    self.turn(slot as usize);
+                    self.run_slice(slot as usize);
                 }
             }
             let timeout_ns = self.fire_timers();
@@ -110,7 +110,7 @@ impl Worker {
     }
 
     /// Lets a user go on until it has to wait or others are due.
-    pub(super) fn turn(&mut self, index: usize) {
+    pub(super) fn run_slice(&mut self, index: usize) {
         self.slots[index].is_queued = false;
         if !self.slots[index].is_running {
             return;
@@ -118,7 +118,7 @@ impl Worker {
         let row = self.slots[index].user.row(&self.plan.script).map(|row| row as usize);
         let mut calls = 0;
         loop {
-            if calls >= TURN_CALLS {
+            if calls >= SLICE_CALLS {
                 self.enqueue(index);
                 break;
             }
@@ -160,7 +160,7 @@ impl Worker {
                         std::hint::spin_loop();
                         self.now_ns = mono_ns();
                     }
-                    calls = TURN_CALLS;
+                    calls = SLICE_CALLS;
                     continue;
                 }
                 Action::Limit { executions_count } => {

@@ -17,14 +17,14 @@ use schema::testbed::{TestbedEnd, TestbedSpec};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Held by the one test of a binary that may have a testbed.
-pub type Turn = MutexGuard<'static, ()>;
+pub type Exclusive = MutexGuard<'static, ()>;
 
 /// The turn of a test, where the process may make network namespaces; says so where it may not.
 ///
 /// One test at a time: what crosses a veth pair waits in a queue of its CPU that all namespaces share
 /// (`netdev_max_backlog`), so that the packets of one test could be dropped for those of another. A
 /// namespace that is gone gives its number to the next one, too.
-pub fn when_privileged() -> Option<Turn> {
+pub fn when_privileged() -> Option<Exclusive> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let allowed = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().expect("thread");
     if let Err(error) = allowed {

@@ -39,7 +39,7 @@ impl Acting<'_> {
     /// The process makes no call until its time, or ever.
     fn rest(&mut self, process: Process) {
         self.own.process = process;
-        self.shared.end_turn(self.own.number);
+        self.shared.end_slice(self.own.number);
     }
 
     pub(super) fn write(&mut self, now: Ps, bytes: u32) {
@@ -207,7 +207,7 @@ impl Acting<'_> {
             (Then::Wait | Then::Return, _) => {
                 if let Process::Writing { is_asleep, .. } | Process::Reading { is_asleep, .. } = &mut self.own.process {
                     *is_asleep = true;
-                    self.shared.end_turn(self.own.number);
+                    self.shared.end_slice(self.own.number);
                 }
             }
         }

@@ -25,7 +25,7 @@ pub(super) struct ReceiveQueue {
 
 /// Whose turn it is on a processor, and since when.
 #[derive(Debug, Clone, Copy, Default)]
-struct Turn {
+struct TimeSlice {
     owner: Option<u16>,
     since: Ps,
 }
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     pub spec: HostSpec,
     /// Those of processes, and one more where another takes what arrives.
     pub cpus: Vec<Cpu<(u16, Task)>>,
-    turns: Vec<Turn>,
+    slices: Vec<TimeSlice>,
     /// One for each processor that takes what arrives.
     pub queues: Vec<ReceiveQueue>,
     /// Frames with payload that were taken from the adapter, and of which connection the last ones were.
@@ -59,7 +59,7 @@ impl Shared {
         Self {
             spec: *spec,
             cpus: vec![Cpu::default(); cpus],
-            turns: vec![Turn::default(); processors],
+            slices: vec![TimeSlice::default(); processors],
             queues: vec![ReceiveQueue::default(); queues],
             taken_frames: (0, 0),
             delivered_bytes: 0,
@@ -71,7 +71,7 @@ impl Shared {
 
     /// The processor of a connection's process: they are spread over all of them and stay there.
     pub fn process_cpu(&self, connection: u16) -> usize {
-        usize::from(connection) % self.turns.len()
+        usize::from(connection) % self.slices.len()
     }
 
     /// The queue of what arrives for a connection.
@@ -86,7 +86,7 @@ impl Shared {
     pub fn cpu_of(&self, queue: usize) -> usize {
         match self.spec.steering {
             Steering::SameProcessor => queue,
-            Steering::OtherProcessor => self.turns.len(),
+            Steering::OtherProcessor => self.slices.len(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Shared {
         }
         let cpu = self.process_cpu(work.0);
         if self.is_turn_over(cpu, &work) {
-            self.turns[cpu].owner = None;
+            self.slices[cpu].owner = None;
             let switch = self.rng.around(self.spec.costs.switch);
             self.cpus[cpu].submit(self.now, Level::Process, cost + switch, work);
         } else {
@@ -120,19 +120,19 @@ impl Shared {
 
     /// Whether a process that begins a call has had its slice, and others wait. One whose turn begins is taken note of.
     fn is_turn_over(&mut self, cpu: usize, (connection, task): &(u16, Task)) -> bool {
-        let turn = &mut self.turns[cpu];
-        if turn.owner != Some(*connection) {
-            *turn = Turn { owner: Some(*connection), since: self.now };
+        let slice = &mut self.slices[cpu];
+        if slice.owner != Some(*connection) {
+            *slice = TimeSlice { owner: Some(*connection), since: self.now };
             return false;
         }
         let begins = matches!(task, Task::WriteCall(_) | Task::ReadCall(_) | Task::Polled(_));
-        begins && self.now - turn.since >= self.spec.scheduling.slice && self.cpus[cpu].is_waiting(Level::Process)
+        begins && self.now - slice.since >= self.spec.scheduling.slice && self.cpus[cpu].is_waiting(Level::Process)
     }
 
     /// A process sleeps: the next one's turn begins with its first step.
-    pub fn end_turn(&mut self, connection: u16) {
+    pub fn end_slice(&mut self, connection: u16) {
         let cpu = self.process_cpu(connection);
-        self.turns[cpu].owner = None;
+        self.slices[cpu].owner = None;
     }
 
     /// The adapter interrupts at an instant; an idle processor takes it later than a busy one.

@@ -1,7 +1,7 @@
 //! The tables of an emulated path: what the model counted and what the router let go when,
 //! or what the kernel's disciplines counted.
 
-use emulate::Way;
+use emulate::PathDirection;
 use emulate::ledger::Tally;
 use path::Carried;
 use path::netem::{Counted, Interval};
@@ -26,7 +26,7 @@ pub fn tables(carried: Carried) -> Result<[TableBuilder; 2], RecordError> {
 
 fn routed(mut carried: Routed) -> Result<[TableBuilder; 2], RecordError> {
     let (mut counts, mut lateness) = (TableBuilder::new(&PATH), TableBuilder::new(&PATH_LATENESS));
-    for (way, departed) in Way::BOTH.into_iter().zip(&carried.departed) {
+    for (way, departed) in PathDirection::BOTH.into_iter().zip(&carried.departed) {
         let direction = carried.path.direction(way);
         let mut tallies: Vec<Tally> = std::iter::from_fn(|| direction.poll_tally()).collect();
         tallies.push(direction.current_tally());
@@ -44,7 +44,7 @@ fn routed(mut carried: Routed) -> Result<[TableBuilder; 2], RecordError> {
 /// The table of lateness stays empty: nobody saw when packets left.
 fn by_netem(counted: &Counted) -> Result<[TableBuilder; 2], RecordError> {
     let mut counts = TableBuilder::new(&PATH);
-    for (way, intervals) in Way::BOTH.into_iter().zip(&counted.intervals) {
+    for (way, intervals) in PathDirection::BOTH.into_iter().zip(&counted.intervals) {
         for (number, interval) in (0_u32..).zip(intervals) {
             counts.push(counted_row(way, number, interval))?;
         }
@@ -52,7 +52,7 @@ fn by_netem(counted: &Counted) -> Result<[TableBuilder; 2], RecordError> {
     Ok([counts, TableBuilder::new(&PATH_LATENESS)])
 }
 
-fn counted_row(way: Way, number: u32, interval: &Interval) -> Vec<Value> {
+fn counted_row(way: PathDirection, number: u32, interval: &Interval) -> Vec<Value> {
     let [queue_before, queue_after] = interval.queue_bytes;
     let length_ns = interval.end_ns - interval.start_ns;
     let none = 0_u64;
@@ -88,7 +88,7 @@ fn counted_row(way: Way, number: u32, interval: &Interval) -> Vec<Value> {
 }
 
 /// A row of the model's path, which no router carries: when packets left is not told.
-pub fn simulated(way: Way, tally: &Tally) -> Vec<Value> {
+pub fn simulated(way: PathDirection, tally: &Tally) -> Vec<Value> {
     let mut row = row(way, tally, Released::default());
     let told = row.len() - 3;
     row.truncate(told);
@@ -96,7 +96,7 @@ pub fn simulated(way: Way, tally: &Tally) -> Vec<Value> {
     row
 }
 
-fn row(way: Way, tally: &Tally, released: Released) -> Vec<Value> {
+fn row(way: PathDirection, tally: &Tally, released: Released) -> Vec<Value> {
     let mut row = vec![HOST.into(), way.name().into(), tally.interval.into(), tally.start_ns.into(), tally.end_ns.into()];
     let counts = [
         tally.arrived_packets,
@@ -126,7 +126,7 @@ fn row(way: Way, tally: &Tally, released: Released) -> Vec<Value> {
     row
 }
 
-fn histogram(way: Way, departed: &Departed) -> impl Iterator<Item = Vec<Value>> + '_ {
+fn histogram(way: PathDirection, departed: &Departed) -> impl Iterator<Item = Vec<Value>> + '_ {
     departed.lateness.iter().flat_map(move |lateness| {
         lateness.iter_recorded().map(move |value| {
             let at = value.value_iterated_to();

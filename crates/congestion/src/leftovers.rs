@@ -33,7 +33,7 @@ pub enum Outcome {
     Unregistered,
     /// It is still there.
     Failed {
-        /// Why, and the way out.
+        /// Why, and what to do.
         reason: String,
     },
 }

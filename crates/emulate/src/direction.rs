@@ -27,7 +27,7 @@ pub struct Direction {
     duplicate: Stream,
     cross: Cross,
     bottleneck: Bottleneck,
-    way_out: WayOut,
+    output: Output,
     ledger: Ledger,
     /// Up to where everything has happened.
     now_ns: u64,
@@ -36,20 +36,20 @@ pub struct Direction {
 
 /// Behind the bottleneck.
 #[derive(Debug, Clone)]
-struct WayOut {
+struct Output {
     line: DelayLine,
     losses: VecDeque<Loss>,
     flights: Flights,
 }
 
-impl WayOut {
+impl Output {
     fn lose(&mut self, item: Item, cause: Cause) {
         let (key, is_last) = self.flights.settle(item.slot);
         self.losses.push_back(Loss { key, segment: item.segment, cause, is_duplicate: item.is_duplicate, is_last });
     }
 }
 
-impl Exit for WayOut {
+impl Exit for Output {
     fn on_sent(&mut self, at_ns: u64, item: Item, is_marked: bool, ledger: &mut Ledger) {
         if !item.is_cross() && self.line.push(at_ns, item, is_marked) {
             ledger.on_reordered();
@@ -64,17 +64,21 @@ impl Exit for WayOut {
 }
 
 impl Direction {
-    /// A direction of a valid path. Cross traffic, jitter and intervals begin at `start_ns`. `way` tells
+    /// A direction of a valid path. Cross traffic, jitter and intervals begin at `start_ns`. `number` tells
     /// the random streams of the directions apart.
-    pub(crate) fn new(path: &PathSpec, spec: &DirectionSpec, way: u64, start_ns: u64) -> Self {
+    pub(crate) fn new(path: &PathSpec, spec: &DirectionSpec, number: u64, start_ns: u64) -> Self {
         Self {
             thinning: Thinning::new(spec.ack_thinning),
-            loss: LossModel::new(&spec.loss, path.seed, way),
+            loss: LossModel::new(&spec.loss, path.seed, number),
             duplicate_per_billion: spec.duplicate_per_billion,
-            duplicate: Stream::new(path.seed, way, Decision::Duplicate),
+            duplicate: Stream::new(path.seed, number, Decision::Duplicate),
             cross: Cross::new(&spec.cross_traffic, start_ns),
-            bottleneck: Bottleneck::new(path, spec, way),
-            way_out: WayOut { line: DelayLine::new(spec, path.seed, way, start_ns), losses: VecDeque::new(), flights: Flights::default() },
+            bottleneck: Bottleneck::new(path, spec, number),
+            output: Output {
+                line: DelayLine::new(spec, path.seed, number, start_ns),
+                losses: VecDeque::new(),
+                flights: Flights::default(),
+            },
             ledger: Ledger::new(path.interval_ns, start_ns),
             now_ns: start_ns,
             counts_from_ns: 0,
@@ -95,7 +99,7 @@ impl Direction {
         } else {
             self.advance(packet.arrival_ns);
         }
-        let slot = self.way_out.flights.open(packet.key, u32::from(count));
+        let slot = self.output.flights.open(packet.key, u32::from(count));
         let is_counted = packet.arrival_ns >= self.counts_from_ns;
         for segment in 0..count {
             let bytes = packet.segments.bytes(segment);
@@ -104,7 +108,7 @@ impl Direction {
             match self.lost_before_queue(packet.kind, is_counted) {
                 Some(cause) => {
                     self.ledger.on_dropped(cause, false);
-                    self.way_out.lose(item, cause);
+                    self.output.lose(item, cause);
                 }
                 None => self.enter(Arriving { item, bytes, is_ecn_capable: packet.is_ecn_capable }),
             }
@@ -123,13 +127,13 @@ impl Direction {
         let is_twice = self.duplicate_per_billion > 0 && self.duplicate.happens(self.duplicate_per_billion);
         if is_twice {
             // Before the first is offered, so that it is not taken for the last.
-            self.way_out.flights.add(arriving.item.slot);
+            self.output.flights.add(arriving.item.slot);
             self.ledger.on_duplicated();
         }
-        self.bottleneck.offer(self.now_ns, arriving, &mut self.ledger, &mut self.way_out);
+        self.bottleneck.offer(self.now_ns, arriving, &mut self.ledger, &mut self.output);
         if is_twice {
             let item = Item { is_duplicate: true, ..arriving.item };
-            self.bottleneck.offer(self.now_ns, Arriving { item, ..arriving }, &mut self.ledger, &mut self.way_out);
+            self.bottleneck.offer(self.now_ns, Arriving { item, ..arriving }, &mut self.ledger, &mut self.output);
         }
     }
 
@@ -147,21 +151,21 @@ impl Direction {
             // A packet that comes late can find cross traffic of its instant already there.
             let at_ns = at_ns.max(self.now_ns);
             self.now_ns = at_ns;
-            self.bottleneck.advance(at_ns, &mut self.ledger, &mut self.way_out);
+            self.bottleneck.advance(at_ns, &mut self.ledger, &mut self.output);
             self.ledger.advance(at_ns);
             self.ledger.on_cross_arrived();
             let arriving = Arriving { item: Item::cross(), bytes, is_ecn_capable: false };
-            self.bottleneck.offer(at_ns, arriving, &mut self.ledger, &mut self.way_out);
+            self.bottleneck.offer(at_ns, arriving, &mut self.ledger, &mut self.output);
         }
         self.now_ns = to_ns;
-        self.bottleneck.advance(to_ns, &mut self.ledger, &mut self.way_out);
+        self.bottleneck.advance(to_ns, &mut self.ledger, &mut self.output);
         self.ledger.advance(to_ns);
     }
 
     /// The next packet that is due by `until_ns`, in order of time.
     pub fn poll_release(&mut self, until_ns: u64) -> Option<Release> {
-        let travelling = self.way_out.line.pop(until_ns)?;
-        let (key, is_last) = self.way_out.flights.settle(travelling.item.slot);
+        let travelling = self.output.line.pop(until_ns)?;
+        let (key, is_last) = self.output.flights.settle(travelling.item.slot);
         Some(Release {
             key,
             segment: travelling.item.segment,
@@ -174,7 +178,7 @@ impl Direction {
 
     /// The next packet that was lost, in the order in which it was decided.
     pub fn poll_loss(&mut self) -> Option<Loss> {
-        self.way_out.losses.pop_front()
+        self.output.losses.pop_front()
     }
 
     /// Counts of the next interval that is over.
@@ -190,18 +194,18 @@ impl Direction {
     /// When the next packet may be due. With `CoDel` it may be one that is still undecided: call
     /// [`Direction::handle_time`] with a later instant first.
     pub fn next_due_ns(&self) -> Option<u64> {
-        let undecided_ns = self.bottleneck.next_decision_ns().map(|at_ns| at_ns + self.way_out.line.least_ns());
-        [self.way_out.line.next_due_ns(), undecided_ns].into_iter().flatten().min()
+        let undecided_ns = self.bottleneck.next_decision_ns().map(|at_ns| at_ns + self.output.line.least_ns());
+        [self.output.line.next_due_ns(), undecided_ns].into_iter().flatten().min()
     }
 
     /// How far [`Direction::handle_time`] may lag behind the clock without making a packet late; `None`: as
     /// far as it likes.
     pub fn slack_ns(&self) -> Option<u64> {
-        matches!(self.bottleneck, Bottleneck::OnDeparture(_)).then(|| self.way_out.line.least_ns())
+        matches!(self.bottleneck, Bottleneck::OnDeparture(_)).then(|| self.output.line.least_ns())
     }
 
     /// Packets that came and are neither released nor lost, duplicates counted.
     pub fn inside(&self) -> usize {
-        self.bottleneck.undecided() + self.way_out.line.len()
+        self.bottleneck.undecided() + self.output.line.len()
     }
 }

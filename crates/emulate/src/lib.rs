@@ -35,4 +35,4 @@ mod station;
 
 pub use direction::Direction;
 pub use packet::{Cause, Loss, Packet, PacketKind, Release, Segments};
-pub use path::{Path, Way};
+pub use path::{Path, PathDirection};

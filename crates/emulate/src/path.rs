@@ -5,16 +5,16 @@ use schema::path::PathSpec;
 
 /// Which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum PathDirection {
     /// From the near host to the far host.
     Forward,
     /// From the far host to the near host.
     Backward,
 }
 
-impl Way {
+impl PathDirection {
     /// Both, in the order of the record.
-    pub const BOTH: [Way; 2] = [Way::Forward, Way::Backward];
+    pub const BOTH: [PathDirection; 2] = [PathDirection::Forward, PathDirection::Backward];
 
     /// The word used in the record.
     pub fn name(self) -> &'static str {
@@ -36,16 +36,16 @@ impl Path {
     /// `start_ns` of the clock that stamps arrivals.
     pub fn new(spec: &PathSpec, start_ns: u64) -> Self {
         Self {
-            forward: Direction::new(spec, &spec.forward, Way::Forward as u64, start_ns),
-            backward: Direction::new(spec, &spec.backward, Way::Backward as u64, start_ns),
+            forward: Direction::new(spec, &spec.forward, PathDirection::Forward as u64, start_ns),
+            backward: Direction::new(spec, &spec.backward, PathDirection::Backward as u64, start_ns),
         }
     }
 
     /// One of the directions.
-    pub fn direction(&mut self, way: Way) -> &mut Direction {
+    pub fn direction(&mut self, way: PathDirection) -> &mut Direction {
         match way {
-            Way::Forward => &mut self.forward,
-            Way::Backward => &mut self.backward,
+            PathDirection::Forward => &mut self.forward,
+            PathDirection::Backward => &mut self.backward,
         }
     }
 }

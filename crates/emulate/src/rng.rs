@@ -38,9 +38,9 @@ fn finalize(value: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a decision in the direction number `way`.
-    pub fn new(seed: u64, way: u64, decision: Decision) -> Self {
-        let name = (way << 8) | decision as u64;
+    /// The stream of a decision in the direction number `direction`.
+    pub fn new(seed: u64, direction: u64, decision: Decision) -> Self {
+        let name = (direction << 8) | decision as u64;
         Self { state: finalize(finalize(seed.wrapping_add(GOLDEN)) ^ name.wrapping_mul(GOLDEN)) }
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_way_and_decision() {
-        let first = |seed, way, decision| Stream::new(seed, way, decision).bits();
+        let first = |seed, direction, decision| Stream::new(seed, direction, decision).bits();
         let all = [first(1, 0, Decision::Loss), first(2, 0, Decision::Loss), first(1, 1, Decision::Loss), first(1, 0, Decision::Duplicate)];
         for (index, value) in all.iter().enumerate() {
             assert!(!all[..index].contains(value));

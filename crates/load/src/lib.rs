@@ -50,10 +50,10 @@ pub enum LoadError {
         doing: String,
         /// The kernel's answer.
         source: io::Error,
-        /// The way out, led by a separator; may be empty.
+        /// What to do, led by a separator; may be empty.
         advice: &'static str,
     },
-    /// A limit of this host is lower than the trial needs; names it, its value and the way out.
+    /// A limit of this host is lower than the trial needs; names it, its value and what to do.
     #[error("{0}")]
     Limit(String),
     /// The other host does not answer as it should.

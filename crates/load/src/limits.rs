@@ -59,7 +59,7 @@ pub(crate) fn is_a_thread_each(spec: &TrialSpec) -> bool {
 /// Makes sure that the trial's connections can be open at once.
 ///
 /// # Errors
-/// [`LoadError::Limit`] with the limit, its value and the way out.
+/// [`LoadError::Limit`] with the limit, its value and what to do.
 pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
     let wanted: rlim_t = files_of(spec);
     let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
@@ -68,14 +68,14 @@ pub fn allow_open_files(spec: &TrialSpec) -> Result<(), LoadError> {
         return Ok(());
     }
     let nr_open = number_in(NR_OPEN).unwrap_or(u64::MAX);
-    let way_out = if wanted > nr_open {
+    let remedy = if wanted > nr_open {
         format!("raise fs.nr_open, which is {nr_open} (sysctl fs.nr_open={wanted}), and the limit (ulimit -Hn {wanted})")
     } else {
         format!("raise it (ulimit -Hn {wanted}, or LimitNOFILE={wanted} of the service)")
     };
     let fewer = if is_a_thread_each(spec) { ", choose an I/O model of few threads" } else { "" };
     Err(LoadError::Limit(format!(
-        "{} connections take {wanted} open files, and RLIMIT_NOFILE allows {most} here; {way_out}{fewer}, or ask for fewer connections",
+        "{} connections take {wanted} open files, and RLIMIT_NOFILE allows {most} here; {remedy}{fewer}, or ask for fewer connections",
         spec.connections_count
     )))
 }

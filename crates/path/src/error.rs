@@ -1,4 +1,4 @@
-//! What can go wrong with a testbed, each with the way out.
+//! What can go wrong with a testbed, each with what to do.
 
 use std::io;
 
@@ -31,7 +31,7 @@ pub enum PathError {
     /// The path cannot be, or not on this host.
     #[error("{sentence}")]
     Path {
-        /// What is wrong and the way out.
+        /// What is wrong and what to do.
         sentence: String,
     },
     /// A CPU that is not online was to process packets.

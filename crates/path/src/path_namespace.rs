@@ -96,7 +96,7 @@ fn open(plug: Plug, cpu: Option<u32>) -> Result<PacketSocket, PathError> {
 /// Refuses a path that this host cannot carry, before anything is made.
 ///
 /// # Errors
-/// [`PathError::Path`] with what is wrong and the way out.
+/// [`PathError::Path`] with what is wrong and what to do.
 pub(crate) fn check(spec: &PathSpec, mtu_bytes: u32) -> Result<(), PathError> {
     spec.validate(mtu_bytes).map_err(|error| PathError::Path { sentence: error.to_string() })?;
     if let (PathImplementation::Netem, Some(beyond)) = (spec.implementation, spec.beyond_netem()) {
@@ -119,7 +119,7 @@ pub(crate) fn check(spec: &PathSpec, mtu_bytes: u32) -> Result<(), PathError> {
 /// Refuses super-segments where the kernel's disciplines would count each as one packet.
 ///
 /// # Errors
-/// [`PathError::Path`] with the way out.
+/// [`PathError::Path`] with what to do.
 pub(crate) fn check_segments(path: &PathSpec, testbed: &TestbedSpec) -> Result<(), PathError> {
     if path.implementation != PathImplementation::Netem || !(testbed.tso || testbed.gso) {
         return Ok(());

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emulate::Way;
+use emulate::PathDirection;
 use emulate::ledger::Tally;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion, UdpGsoSegment};
@@ -54,7 +54,7 @@ fn ended(testbed: &Testbed) -> Carried {
 }
 
 /// All counts of a direction together, once everything in it has left.
-fn counts(carried: &mut Carried, way: Way) -> Tally {
+fn counts(carried: &mut Carried, way: PathDirection) -> Tally {
     let direction = carried.path.direction(way);
     let mut sum = Tally::default();
     let closed: Vec<Tally> = std::iter::from_fn(|| direction.poll_tally()).collect();
@@ -107,7 +107,7 @@ fn the_named_segments_are_lost_and_no_others() {
     assert_eq!(received, 1000 * MSS_BYTES);
     let mut carried = ended(&testbed);
     nothing_else_was_lost(&carried);
-    let forward = counts(&mut carried, Way::Forward);
+    let forward = counts(&mut carried, PathDirection::Forward);
     assert_eq!(forward.lost_scripted_packets, 4);
     assert_eq!(forward.arrived_packets, forward.passed_packets + 4);
     // What a stalled host has sent again for nothing arrives twice.
@@ -132,7 +132,7 @@ fn the_sender_sends_again_what_the_queue_dropped() {
         let twice = received_twice(far) - before;
         let mut carried = ended(&testbed);
         nothing_else_was_lost(&carried);
-        let forward = counts(&mut carried, Way::Forward);
+        let forward = counts(&mut carried, PathDirection::Forward);
         assert!(forward.dropped_full_packets > 0, "{forward:?}");
         // On a host that stalls the sender probes a loss that was none (RFC 8985 section 7), or its timer expires for none;
         // what it sends for nothing arrives twice.
@@ -164,7 +164,7 @@ fn the_receiver_sees_the_marks_of_the_queue() {
     }
     let mut carried = ended(&testbed);
     nothing_else_was_lost(&carried);
-    assert_eq!(marks_seen(far), counts(&mut carried, Way::Forward).marked_packets);
+    assert_eq!(marks_seen(far), counts(&mut carried, PathDirection::Forward).marked_packets);
 }
 
 /// Packets with a mark of congestion that `end` received, of both versions of IP.
@@ -196,7 +196,7 @@ fn what_is_cut_out_of_super_segments_is_whole_and_its_checksums_are_right() {
     assert_eq!(counter(&wrong, "Tcp:", "InCsumErrors"), 0);
     let mut carried = ended(&testbed);
     nothing_else_was_lost(&carried);
-    assert!(counts(&mut carried, Way::Forward).duplicated_packets > 0);
+    assert!(counts(&mut carried, PathDirection::Forward).duplicated_packets > 0);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn datagrams_of_one_call_are_packets_of_their_own() {
     }
     let mut carried = ended(&testbed);
     nothing_else_was_lost(&carried);
-    let forward = counts(&mut carried, Way::Forward);
+    let forward = counts(&mut carried, PathDirection::Forward);
     // A host may have something to say of its own accord, as a multicast report.
     let own = forward.arrived_packets - sent;
     assert!(own < 5, "{forward:?}");

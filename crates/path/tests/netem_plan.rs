@@ -1,7 +1,7 @@
 //! Which disciplines a path becomes. What the kernel makes of them is seen in `counted` and, where a
 //! kernel has netem, in tests/kernels.
 
-use path::netem::plan::{Child, Loss, Netem, Plan, Qdisc, Share, Tbf, Way, plan};
+use path::netem::plan::{Child, DirectionPlan, Loss, Netem, Plan, Qdisc, Share, Tbf, plan};
 use schema::path::{DirectionSpec, Discipline, LossSpec, PathImplementation, PathSpec, QueueLimit, QueueSpec};
 
 const MTU_BYTES: u32 = 1500;
@@ -19,7 +19,7 @@ fn limited(limit: QueueLimit, discipline: Discipline) -> DirectionSpec {
     DirectionSpec { rate_bps: Some(50_000_000), delay_ns: 20 * MS, queue, ..DirectionSpec::default() }
 }
 
-fn tbf(way: &Way) -> &Tbf {
+fn tbf(way: &DirectionPlan) -> &Tbf {
     match &way.bottleneck {
         Some(Qdisc::Tbf(tbf)) => tbf,
         other => panic!("{other:?}"),
@@ -44,7 +44,7 @@ fn a_queue_of_packets_is_a_netem_before_the_one_that_delays() {
     assert_eq!(netem(forward.bottleneck.as_ref()), bottleneck);
     let line = netem(forward.line.as_ref());
     assert_eq!((line.delay_ns, line.rate_bytes_per_s, line.seed), (20 * MS, 0, None));
-    // 125 000 bytes are on their way; in the smallest packets that are 2083, and twice as many have room.
+    // 125 000 bytes are on the path; in the smallest packets that are 2083, and twice as many have room.
     assert_eq!(line.limit_packets, 2 * (125_000 / 60));
     // Ways differ: no rate back, so no bottleneck.
     assert_eq!(backward.bottleneck, None);

@@ -486,7 +486,7 @@ pub(crate) fn connected(local: SocketAddr, remote: SocketAddr) -> io::Result<Soc
     Ok(socket)
 }
 
-/// Most payload of a packet on the way of a connected socket, as the kernel knows it.
+/// Most payload of a packet on the path of a connected socket, as the kernel knows it.
 pub(crate) fn packet_bytes(socket: &Socket, remote: SocketAddr) -> u16 {
     let mtu = if remote.is_ipv4() { nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::IpMtu) } else { Ok(1500) };
     let headers = if remote.is_ipv4() { HEADERS_V4_BYTES } else { HEADERS_V6_BYTES };

@@ -299,6 +299,6 @@ pub enum Fault {
 pub struct Failure {
     /// Whose fault.
     pub fault: Fault,
-    /// What failed and the way out, in one sentence.
+    /// What failed and what to do, in one sentence.
     pub text: String,
 }

@@ -42,7 +42,7 @@ pub struct Flags {
     pub is_congestion_echoed: bool,
     /// CWR: the sender has reduced its window (RFC 3168 section 6.1).
     pub is_window_reduced: bool,
-    /// CE in the IP header, set on the way (RFC 3168 section 5).
+    /// CE in the IP header, set on the path (RFC 3168 section 5).
     pub is_congestion_experienced: bool,
 }
 

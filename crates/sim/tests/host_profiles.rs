@@ -1,4 +1,4 @@
-//! Host profiles: what is shipped is whole, and what cannot be is refused by name, with the way out.
+//! Host profiles: what is shipped is whole, and what cannot be is refused by name, with what to do.
 
 use sim::application::Application;
 use sim::machine;

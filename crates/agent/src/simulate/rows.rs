@@ -1,6 +1,6 @@
 //! What a trial on the model saw, as rows of the record's tables.
 
-use emulate::Way;
+use emulate::PathDirection;
 use schema::simulation::{SimulatedEnd, Simulation};
 use schema::table::{CPU, FLOWS, INTERVALS, PATH, TCP_INFO, Value};
 use schema::trial::Role;
@@ -107,7 +107,7 @@ impl Seen<'_> {
             let sample = |number: u32, span: &Span<'_>| self.tcp_info(who, number, span, Some(span.interval.index) == last);
             tables.push(Rows { table: &TCP_INFO, who, of_end: each(&sample) });
         }
-        let counts = Way::BOTH.into_iter().zip(&self.outcome.path);
+        let counts = PathDirection::BOTH.into_iter().zip(&self.outcome.path);
         let counts = counts.flat_map(|(way, tallies)| tallies.iter().map(move |tally| path_tables::simulated(way, tally)));
         tables.push(Rows { table: &PATH, who: 0, of_end: counts.collect() });
         if !self.names.is_empty() {

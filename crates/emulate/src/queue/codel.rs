@@ -34,7 +34,7 @@ pub struct Codel {
     /// When the stay above target will have lasted an interval.
     above_until_ns: Option<u64>,
     is_dropping: bool,
-    /// Whether the strike under way is the first of a dropping state.
+    /// Whether the strike under direction is the first of a dropping state.
     is_entering: bool,
     drop_next_ns: u64,
     count: u64,

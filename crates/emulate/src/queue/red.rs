@@ -39,7 +39,7 @@ pub struct Red {
 
 impl Red {
     /// `None` for another discipline.
-    pub fn new(discipline: &Discipline, server: &Server, seed: u64, way: u64) -> Option<Self> {
+    pub fn new(discipline: &Discipline, server: &Server, seed: u64, direction: u64) -> Option<Self> {
         let Discipline::Red { min_bytes, max_bytes, probability_per_billion, weight_log, is_gentle } = *discipline else {
             return None;
         };
@@ -52,7 +52,7 @@ impl Red {
             typical_ns: server.duration_ns(TYPICAL_BYTES).max(1),
             average_bytes: 0.0,
             passed: 0,
-            rng: Stream::new(seed, way, Decision::Red),
+            rng: Stream::new(seed, direction, Decision::Red),
         })
     }
 

@@ -6,7 +6,7 @@ use crate::station::jitter::Jitter;
 use schema::path::DirectionSpec;
 use std::collections::VecDeque;
 
-/// A packet on its way.
+/// A packet on its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Travelling {
     /// When it is due.
@@ -32,13 +32,13 @@ pub struct DelayLine {
 
 impl DelayLine {
     /// The delay line of a direction; jitter is counted from `start_ns` on.
-    pub fn new(spec: &DirectionSpec, seed: u64, way: u64, start_ns: u64) -> Self {
+    pub fn new(spec: &DirectionSpec, seed: u64, direction: u64, start_ns: u64) -> Self {
         Self {
             delay_ns: spec.delay_ns,
             start_ns,
-            jitter: Jitter::new(spec.jitter_ns, seed, way),
+            jitter: Jitter::new(spec.jitter_ns, seed, direction),
             reorder_per_billion: spec.reorder_per_billion,
-            reorder: Stream::new(seed, way, Decision::Reorder),
+            reorder: Stream::new(seed, direction, Decision::Reorder),
             ordinary: VecDeque::new(),
             ahead: VecDeque::new(),
         }
@@ -81,7 +81,7 @@ impl DelayLine {
         if self.reorder_per_billion > 0 { 0 } else { self.delay_ns - self.jitter.most_ns() }
     }
 
-    /// Packets on their way.
+    /// Packets on their direction.
     pub fn len(&self) -> usize {
         self.ordinary.len() + self.ahead.len()
     }

@@ -15,8 +15,8 @@ pub struct Jitter {
 
 impl Jitter {
     /// Wanders by up to `most_ns` to either side.
-    pub fn new(most_ns: u64, seed: u64, way: u64) -> Self {
-        Self { most_ns, rng: Stream::new(seed, way, Decision::Jitter) }
+    pub fn new(most_ns: u64, seed: u64, direction: u64) -> Self {
+        Self { most_ns, rng: Stream::new(seed, direction, Decision::Jitter) }
     }
 
     /// The greatest deviation.

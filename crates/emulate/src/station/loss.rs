@@ -19,8 +19,8 @@ pub enum LossModel {
 
 impl LossModel {
     /// The loss of a direction.
-    pub fn new(spec: &LossSpec, seed: u64, way: u64) -> Self {
-        let rng = Stream::new(seed, way, Decision::Loss);
+    pub fn new(spec: &LossSpec, seed: u64, direction: u64) -> Self {
+        let rng = Stream::new(seed, direction, Decision::Loss);
         match spec {
             LossSpec::None => LossModel::None,
             LossSpec::Random { probability_per_billion } => LossModel::Random { per_billion: *probability_per_billion, rng },
@@ -30,7 +30,7 @@ impl LossModel {
                     bad: State { leave_per_billion: *bad_to_good_per_billion, loss_per_billion: *bad_loss_per_billion },
                     is_bad: false,
                     change: rng,
-                    loss: Stream::new(seed, way, Decision::StateLoss),
+                    loss: Stream::new(seed, direction, Decision::StateLoss),
                 })
             }
             LossSpec::Scripted { segments } => LossModel::Scripted(Script { segments: segments.clone(), passed: 0, seen: 0 }),

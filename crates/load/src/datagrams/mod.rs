@@ -2,14 +2,14 @@
 //!
 //! A thread a flow, as with streams. [`sender`] numbers and stamps, [`receiver`] keeps account, and
 //! [`agreement`] tells each host over a connection that loses nothing how many the other one counts,
-//! so that what is lost at the tail is known to be lost. What carries them is [`way`]; [`calls`] has the
+//! so that what is lost at the tail is known to be lost. What carries them is [`transport`]; [`calls`] has the
 //! system calls.
 
 pub(crate) mod agreement;
 mod calls;
 pub(crate) mod receiver;
 pub(crate) mod sender;
-mod way;
+mod transport;
 
 use schema::trial::{Role, Stop, TrialSpec};
 use schema::workload::DatagramStream;
@@ -20,7 +20,7 @@ use std::sync::mpsc::Receiver;
 use workload::datagrams::Arrived;
 
 use self::agreement::{Teller, Told};
-use self::way::Way;
+use self::transport::DatagramTransport;
 use crate::LoadError;
 use crate::control::Control;
 use crate::counter::Counter;
@@ -126,11 +126,11 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
         Stop::Bytes { payload_bytes } => Some(payload_bytes),
         Stop::Duration { .. } | Stop::Workload => None,
     };
-    let ready = |((number, times, way, watched), inbox): (Open, Receiver<Told>)| {
+    let ready = |((number, times, transport, watched), inbox): (Open, Receiver<Told>)| {
         let task = Task {
             number,
             tag: workload::datagrams::tag(&spec.token, number),
-            way,
+            transport,
             counter: Arc::default(),
             counts: Arc::default(),
             control: Arc::clone(control),
@@ -141,9 +141,9 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
             teller: Arc::clone(&teller),
             inbox,
         };
-        let socket = match &task.way {
-            Way::Socket(socket) => Some(Arc::clone(socket)),
-            Way::Quic(_) => None,
+        let socket = match &task.transport {
+            DatagramTransport::Socket(socket) => Some(Arc::clone(socket)),
+            DatagramTransport::Quic(_) => None,
         };
         match (spec.role, &socket) {
             (Role::Sender, Some(socket)) => sender::prepare(&task, socket)?,
@@ -160,10 +160,10 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
 }
 
 /// A flow that is open: number, times, what carries it, and what others see of a library's connection.
-type Open = (u32, Times, Way, Option<Arc<dyn Watched>>);
+type Open = (u32, Times, DatagramTransport, Option<Arc<dyn Watched>>);
 
 fn over_socket(Connection { number, socket, times }: Connection) -> Open {
-    (number, times, Way::Socket(Arc::new(socket)), None)
+    (number, times, DatagramTransport::Socket(Arc::new(socket)), None)
 }
 
 fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: OpenedQuic) -> Result<Open, LoadError> {
@@ -174,7 +174,7 @@ fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: OpenedQuic) 
         return Err(LoadError::Usage(format!("datagram_bytes is {asked}; a datagram of QUIC has room for {most} on this path")));
     }
     let view: Arc<dyn Watched> = Arc::new(QuicView::new(&connection, controller_of(spec, number).as_deref()));
-    Ok((number, times, Way::Quic(Box::new(connection)), Some(view)))
+    Ok((number, times, DatagramTransport::Quic(Box::new(connection)), Some(view)))
 }
 
 /// Everything a flow's thread needs.
@@ -182,7 +182,7 @@ pub(crate) struct Task {
     pub number: u32,
     /// In front of every datagram of the flow.
     pub tag: u32,
-    pub way: Way,
+    pub transport: DatagramTransport,
     pub counter: Arc<Counter>,
     pub counts: Arc<Counts>,
     pub control: Arc<Control>,

@@ -10,7 +10,7 @@ use workload::datagrams::{Account, Header};
 use super::Task;
 use super::agreement::Told;
 use super::calls::Messages;
-use super::way::{TICK, Way};
+use super::transport::{DatagramTransport, TICK};
 use crate::LoadError;
 use crate::connection_result::{ConnectionResult, Ended};
 use crate::counter::Counts;
@@ -66,11 +66,11 @@ fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Tol
     let mut strangers_count = 0;
     let mut quiet_since = mono_ns();
     while task.control.cut().is_none() {
-        let taken = match &mut task.way {
-            Way::Socket(socket) => {
+        let taken = match &mut task.transport {
+            DatagramTransport::Socket(socket) => {
                 messages.receive(socket).map(|count| take(tag, &messages, count, &mut account, &arrivals, mono_ns(), result))
             }
-            Way::Quic(connection) => take_from(connection, tag, &mut account),
+            DatagramTransport::Quic(connection) => take_from(connection, tag, &mut account),
         };
         match taken {
             Ok(unauthenticated) => {

@@ -11,13 +11,13 @@ use workload::pace::Pace;
 
 use super::Task;
 use super::agreement::Told;
-use super::way::TICK;
+use super::transport::TICK;
 use crate::LoadError;
 use crate::connection_result::{ConnectionResult, Ended};
 use crate::counter::Counts;
 use crate::{options, sockopt};
 
-/// Most bytes of a call with segmentation offload: they make one IPv4 packet on their way.
+/// Most bytes of a call with segmentation offload: they make one IPv4 packet on the path.
 const MAX_CALL_BYTES: usize = 65_507;
 /// How often a sender that waits for its turn looks whether the load is over.
 const STOP_CHECK_NS: u64 = 20_000_000;
@@ -49,10 +49,10 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
     let sent = Sending::new(task, source).send_all(&mut result);
     result.last_call_mono_ns = Some(mono_ns());
     let ended = sent.and_then(|sent_count| {
-        task.way.drain(&task.control)?;
+        task.transport.drain(&task.control)?;
         confirm(task, Told { datagrams_count: sent_count, payload_bytes: result.payload_bytes })
     });
-    task.way.close();
+    task.transport.close();
     result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -118,7 +118,7 @@ impl<'a> Sending<'a> {
         let now = mono_ns();
         let due_ns = schedule.poll_due_ns(sent_bytes, now);
         if due_ns > now {
-            self.task.way.pause_until(due_ns.min(now.saturating_add(STOP_CHECK_NS)));
+            self.task.transport.pause_until(due_ns.min(now.saturating_add(STOP_CHECK_NS)));
             return 0;
         }
         let size = self.size as u64;
@@ -138,7 +138,7 @@ impl<'a> Sending<'a> {
             header.encode(&mut self.buffer[position * self.size..]);
         }
         let bytes = (due - 1) * self.size + length(due - 1);
-        let taken = self.task.way.send(&self.buffer[..bytes], self.size)?;
+        let taken = self.task.transport.send(&self.buffer[..bytes], self.size)?;
         Ok((taken.div_ceil(self.size) as u64, taken as u64))
     }
 }
@@ -151,7 +151,7 @@ fn confirm(task: &mut Task, sent: Told) -> io::Result<()> {
     let arrived = loop {
         match task.inbox.try_recv() {
             Ok(arrived) => break arrived,
-            Err(TryRecvError::Empty) if Instant::now() < end && task.control.cut().is_none() => task.way.attend(TICK)?,
+            Err(TryRecvError::Empty) if Instant::now() < end && task.control.cut().is_none() => task.transport.attend(TICK)?,
             Err(_) => return Err(gone()),
         }
     };

@@ -288,7 +288,7 @@ fn passed(entered: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-/// Why there is no ring, and the way out.
+/// Why there is no ring, and what to do.
 fn refusal(error: io::Error) -> LoadError {
     let advice = match error.raw_os_error() {
         Some(libc::ENOSYS) => "; this kernel is built without it: choose the I/O model epoll",

@@ -173,7 +173,7 @@ fn is_exchange(transaction: &Transaction) -> bool {
 /// Checks that the kernel's stamps can tell of a workload's executions.
 ///
 /// # Errors
-/// They cannot; the reason and the way out.
+/// They cannot; the reason and what to do.
 pub(super) fn check(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
     let refuse = |text: &str| Err(LoadError::Usage(format!("kernel_timestamps {text}")));
     if spec.io_model == IoModel::IoUring {

@@ -70,7 +70,7 @@ pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
     }
 }
 
-/// Connections on their way.
+/// Connections that are opening.
 struct Calling<'a> {
     caller: Caller<'a>,
     calls: Vec<Call>,

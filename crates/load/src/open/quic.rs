@@ -64,7 +64,7 @@ pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadEr
     })
 }
 
-/// A connection on its way, and the bytes of a preamble or a welcome that have come.
+/// A connection on the path, and the bytes of a preamble or a welcome that have come.
 struct Open {
     connection: QuicConnection,
     opening_mono_ns: u64,
@@ -126,7 +126,7 @@ pub(super) fn accept(
                 "{have} of {want} QUIC connections arrived within {seconds} s; is a firewall in between?"
             )));
         }
-        // Those on their way lend their lines, to which belongs what still comes to the common port.
+        // Those on the path lend their lines, to which belongs what still comes to the common port.
         let mut connections: Vec<QuicConnection> = Vec::new();
         let mut rest = Vec::new();
         for open in opens {

@@ -311,7 +311,7 @@ pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -
     Ok(opened)
 }
 
-/// Connections on their way.
+/// Connections that are opening.
 struct Calling<'a> {
     spec: &'a TrialSpec,
     transport: Transport,

@@ -30,12 +30,12 @@ pub enum Outcome {
     Kept,
     /// It was not touched.
     Refused {
-        /// Why, and the way out.
+        /// Why, and what to do.
         reason: String,
     },
     /// It is still there.
     Failed {
-        /// Why, and the way out.
+        /// Why, and what to do.
         reason: String,
     },
 }

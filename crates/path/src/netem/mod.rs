@@ -28,7 +28,7 @@ use crate::error::PathError;
 use crate::link;
 use crate::netns::Netns;
 use halves::Half;
-use plan::{Plan, Qdisc, Way};
+use plan::{DirectionPlan, Plan, Qdisc};
 use talk::Talk;
 pub use watch::Interval;
 use watch::{Place, Watch};
@@ -188,7 +188,7 @@ impl Place {
     }
 }
 
-impl Way {
+impl DirectionPlan {
     /// What lies at a place, in the order of the places.
     fn at(&self, place: usize) -> Option<&Qdisc> {
         [&self.edge, &self.bottleneck, &self.line][place].as_ref()

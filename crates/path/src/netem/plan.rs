@@ -29,11 +29,11 @@ const NO_LIMIT: u32 = u32::MAX / 2;
 
 /// A path as the kernel carries it: forward, then backward.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan(pub [Way; 2]);
+pub struct Plan(pub [DirectionPlan; 2]);
 
 /// What lies on the devices of one direction; absent where it does nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct DirectionPlan {
     /// On the sending end's device.
     pub edge: Option<Qdisc>,
     /// On the device of the path namespace's first half.
@@ -142,7 +142,7 @@ impl Child {
 
 /// The disciplines of a path that [`PathSpec::beyond_netem`] has nothing against.
 pub fn plan(spec: &PathSpec, mtu_bytes: u32) -> Plan {
-    let way = |direction: &DirectionSpec, number: u64| Way {
+    let way = |direction: &DirectionSpec, number: u64| DirectionPlan {
         edge: edge(direction, spec.seed.wrapping_add(number)),
         bottleneck: bottleneck(spec, direction, mtu_bytes),
         line: line(direction, spec.seed.wrapping_add(2 + number)),

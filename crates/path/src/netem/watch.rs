@@ -9,7 +9,7 @@ use std::time::Duration;
 use schema::path::PathAudit;
 
 use super::counts::Counts;
-use super::plan::{Loss, Plan, Qdisc, Share, Way};
+use super::plan::{DirectionPlan, Loss, Plan, Qdisc, Share};
 use super::talk::Talk;
 use super::{Counted, Places};
 use crate::router::{mono_ns, thread_cpu_ns};
@@ -165,7 +165,7 @@ impl Watched {
     /// What the kernel does not tell.
     fn unaudited(&self) -> io::Result<Vec<String>> {
         let mut sentences = vec!["how late packets left: netem does not tell".to_owned()];
-        if self.plan.0.iter().any(Way::sends_twice) {
+        if self.plan.0.iter().any(DirectionPlan::sends_twice) {
             sentences.push("how many packets came and how many were sent twice: netem does not tell them apart".to_owned());
         }
         for (way, places) in self.plan.0.iter().zip(self.places.iter()) {
@@ -188,7 +188,7 @@ impl Qdisc {
     }
 }
 
-impl Way {
+impl DirectionPlan {
     fn sends_twice(&self) -> bool {
         matches!(&self.edge, Some(Qdisc::Netem(netem)) if netem.duplicate != Share(0))
     }
@@ -199,7 +199,7 @@ impl Way {
 }
 
 /// What the counts of a direction's places say of one interval.
-fn interval(way: &Way, before: &[Counts; 3], now: &[Counts; 3], (start_ns, end_ns): (u64, u64)) -> Interval {
+fn interval(way: &DirectionPlan, before: &[Counts; 3], now: &[Counts; 3], (start_ns, end_ns): (u64, u64)) -> Interval {
     let at = |place: usize| way.at(place).map(|_| (now[place].since(&before[place]), before[place]));
     let (edge, bottleneck, line) = (at(0), at(1), at(2));
     let wide = u64::from;
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_came_left_or_was_dropped_or_waits() {
-        let way = Way { edge: None, bottleneck: SOME, line: SOME };
+        let way = DirectionPlan { edge: None, bottleneck: SOME, line: SOME };
         let before = Counts { packets: u32::MAX, queue_packets: 10, queue_bytes: 15_140, ..Counts::default() };
         // The count has wrapped around.
         let now = Counts { packets: 89, dropped_packets: 5, queue_packets: 25, queue_bytes: 37_850, ..Counts::default() };
@@ -265,10 +265,10 @@ mod tests {
     #[test]
     fn what_nobody_counts_is_absent() {
         let twice = Some(Qdisc::Netem(Netem { duplicate: Share(1), ..Netem::default() }));
-        let way = Way { edge: twice, bottleneck: None, line: None };
+        let way = DirectionPlan { edge: twice, bottleneck: None, line: None };
         let found = interval(&way, &[Counts::default(); 3], &[Counts { packets: 7, ..Counts::default() }; 3], (0, 10));
         assert_eq!((found.arrived_packets, found.duplicated_packets, found.passed_packets), (None, None, Some(7)));
-        let nothing = interval(&Way::default(), &[Counts::default(); 3], &[Counts::default(); 3], (0, 10));
+        let nothing = interval(&DirectionPlan::default(), &[Counts::default(); 3], &[Counts::default(); 3], (0, 10));
         assert_eq!((nothing.arrived_packets, nothing.passed_packets, nothing.released_packets), (None, None, None));
     }
 }

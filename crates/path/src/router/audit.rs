@@ -1,7 +1,7 @@
-//! How well the router does its work: what the kernel loses on its way, what leaves late, what it
+//! How well the router does its work: what the kernel loses on the path, what leaves late, what it
 //! costs.
 
-use emulate::Way;
+use emulate::PathDirection;
 use hdrhistogram::Histogram;
 use schema::path::PathAudit;
 
@@ -66,7 +66,7 @@ impl Auditor {
     }
 
     /// A packet that was due at `due_ns` left at `now_ns`.
-    pub fn on_released(&mut self, way: Way, due_ns: u64, now_ns: u64) {
+    pub fn on_released(&mut self, way: PathDirection, due_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(due_ns);
         self.audit.released_packets += 1;
         *self.audit.late_packets.get_or_insert_default() += u64::from(late_ns > self.audit.budget_ns);

@@ -2,7 +2,7 @@
 
 use super::{BILLION, CrossTraffic, DirectionSpec, Discipline, ETHERNET_HEADER_BYTES, LossSpec, PathSpec, QueueLimit};
 
-/// What is wrong with a path, and the way out, in a sentence.
+/// What is wrong with a path, and what to do, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("path {place}: {sentence}")]
 pub struct PathSpecError {
@@ -25,7 +25,7 @@ impl PathSpec {
     /// Checks everything that can be known without a host.
     ///
     /// # Errors
-    /// With what is wrong, and the way out.
+    /// With what is wrong, and what to do.
     pub fn validate(&self, mtu_bytes: u32) -> Result<(), PathSpecError> {
         if !(100_000..=LONGEST_NS).contains(&self.interval_ns) {
             return Err(PathSpecError {

@@ -15,11 +15,11 @@ use std::collections::VecDeque;
 /// Both directions, in the order of the end systems that send.
 #[derive(Debug, Clone)]
 pub struct Path {
-    ways: [Way; 2],
+    directions: [OneDirection; 2],
 }
 
 #[derive(Debug, Clone)]
-struct Way {
+struct OneDirection {
     direction: Direction,
     /// IP, TCP and Ethernet in front of each payload, in bytes.
     headers_bytes: u32,
@@ -39,7 +39,7 @@ impl Path {
     /// TCP, and segments of `mss` at most.
     pub fn new(spec: &PathSpec, headers_bytes: u32, mss: u32) -> Self {
         let emulate::Path { forward, backward } = emulate::Path::new(spec, 0);
-        let way = |direction| Way {
+        let way = |direction| OneDirection {
             direction,
             headers_bytes: headers_bytes + ETHERNET_HEADER_BYTES,
             mss: mss.max(1),
@@ -47,35 +47,35 @@ impl Path {
             free: Vec::new(),
             lost_count: 0,
         };
-        Self { ways: [forward, backward].map(way) }
+        Self { directions: [forward, backward].map(way) }
     }
 
     /// What an end system sent comes to the path when its last bit has come.
     pub fn enter(&mut self, from: usize, arrival: &Arrival) {
-        self.ways[from].enter(arrival);
+        self.directions[from].enter(arrival);
     }
 
     /// When a packet may be due.
     pub fn due_at(&self) -> Ps {
-        self.ways.iter().map(Way::due_at).fold(NEVER, Ps::min)
+        self.directions.iter().map(OneDirection::due_at).fold(NEVER, Ps::min)
     }
 
     /// What is due by then leaves for the other host systems, in order of time.
     pub fn release(&mut self, until: Ps, under_way: &mut [VecDeque<Arrival>; 2]) {
-        for (from, way) in self.ways.iter_mut().enumerate() {
+        for (from, way) in self.directions.iter_mut().enumerate() {
             way.release(until, &mut under_way[1 - from]);
         }
     }
 
     /// Packets that each direction lost.
     pub fn lost_counts(&self) -> [u64; 2] {
-        [0, 1].map(|from: usize| self.ways[from].lost_count)
+        [0, 1].map(|from: usize| self.directions[from].lost_count)
     }
 
     /// Counts of all intervals so far, the last as far as it has come.
     pub fn tallies(&mut self) -> [Vec<Tally>; 2] {
         [0, 1].map(|from: usize| {
-            let direction = &mut self.ways[from].direction;
+            let direction = &mut self.directions[from].direction;
             let mut tallies: Vec<Tally> = std::iter::from_fn(|| direction.poll_tally()).collect();
             tallies.push(direction.current_tally());
             tallies
@@ -83,7 +83,7 @@ impl Path {
     }
 }
 
-impl Way {
+impl OneDirection {
     fn enter(&mut self, arrival: &Arrival) {
         let segment = arrival.segment;
         let key = self.free.pop().unwrap_or_else(|| {

@@ -111,7 +111,7 @@ fn told(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// What is not where it belongs, in words that name the way out; the parser knows it as one of several shapes only.
+/// What is not where it belongs, in words that name what to do; the parser knows it as one of several shapes only.
 fn misshapen(whole: &toml::Table) -> Option<String> {
     match whole.get("part").and_then(toml::Value::as_str) {
         Some("host") => {

@@ -1,4 +1,4 @@
-//! Why a host cannot be, and the way out.
+//! Why a host cannot be, and what to do.
 
 /// A host profile or an expression that is not accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -288,7 +288,7 @@ impl VirtualUser {
 
     /// The end that leads has had this many executions.
     pub fn on_limit(&mut self, executions_count: u64) {
-        // What was lost on the way is not waited for.
+        // What was lost on the path is not waited for.
         let here = if self.head.has_moved() { self.head.execution + 1 } else { self.head.execution };
         self.limit = if self.is_lossy { executions_count.min(here) } else { executions_count };
     }

@@ -18,14 +18,14 @@ pub(super) const TICK: Duration = Duration::from_millis(20);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a flow's datagrams go over.
-pub(crate) enum Way {
+pub(crate) enum DatagramTransport {
     /// A connected UDP socket.
     Socket(Arc<Socket>),
     /// A QUIC connection.
     Quic(Box<QuicConnection>),
 }
 
-impl Way {
+impl DatagramTransport {
     /// Sends datagrams of `size` bytes, the last one perhaps shorter; returns how many bytes were taken.
     pub fn send(&mut self, datagrams: &[u8], size: usize) -> io::Result<usize> {
         let connection = match self {

@@ -12,7 +12,7 @@ pub const OF_ZERO_COPY: u8 = 5;
 
 /// A message of the queue (`struct sock_extended_err`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct QueuedMessage {
     /// Who tells it.
     pub origin: u8,
     /// What of it.
@@ -31,7 +31,7 @@ pub struct Told {
 ///
 /// # Errors
 /// The socket is gone.
-pub fn next(socket: &impl AsFd) -> io::Result<Option<Told>> {
+pub fn next(socket: &impl AsFd) -> io::Result<Option<QueuedMessage>> {
     let mut control = [0u64; 32];
     // SAFETY: all bits zero are a valid msghdr: no name, no buffers.
     let mut header: libc::msghdr = unsafe { zeroed() };
@@ -51,18 +51,18 @@ pub fn next(socket: &impl AsFd) -> io::Result<Option<Told>> {
         while !message.is_null() {
             let kind = ((*message).cmsg_level, (*message).cmsg_type);
             if kind == (libc::SOL_IP, libc::IP_RECVERR) || kind == (libc::SOL_IPV6, libc::IPV6_RECVERR) {
-                let told = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
-                return Ok(Some(Told {
-                    origin: told.ee_origin,
-                    code: told.ee_code,
-                    errno: told.ee_errno,
-                    info: told.ee_info,
-                    data: told.ee_data,
+                let queued = libc::CMSG_DATA(message).cast::<libc::sock_extended_err>().read_unaligned();
+                return Ok(Some(QueuedMessage {
+                    origin: queued.ee_origin,
+                    code: queued.ee_code,
+                    errno: queued.ee_errno,
+                    info: queued.ee_info,
+                    data: queued.ee_data,
                     stamp_ns: stamps::of_message(&header),
                 }));
             }
             message = libc::CMSG_NXTHDR(&raw const header, message);
         }
     }
-    Ok(Some(Told::default()))
+    Ok(Some(QueuedMessage::default()))
 }

@@ -122,9 +122,9 @@ pub(crate) fn transport_of(socket: &impl AsFd, transport: Transport) -> Transpor
     }
     let mut info = MptcpInfo::default();
     // SAFETY: the structure is integers alone, for which any bits are valid.
-    let told = unsafe { get(socket, SOL_MPTCP, MPTCP_INFO, &mut info) };
+    let outcome = unsafe { get(socket, SOL_MPTCP, MPTCP_INFO, &mut info) };
     // Kernels that do not tell a fallback by a flag (before 5.16) have no such option.
-    if told.is_ok() && info.flags & FLAG_FALLBACK != 0 { Transport::Tcp } else { Transport::Mptcp }
+    if outcome.is_ok() && info.flags & FLAG_FALLBACK != 0 { Transport::Tcp } else { Transport::Mptcp }
 }
 
 /// Sets an option.

@@ -67,14 +67,14 @@ impl ZeroCopy {
     /// The socket is gone.
     pub fn take(&mut self, socket: &impl AsFd) -> io::Result<bool> {
         let before = self.completed_count;
-        while let Some(told) = error_queue::next(socket)? {
-            if told.errno != 0 || told.origin != OF_ZERO_COPY {
+        while let Some(message) = error_queue::next(socket)? {
+            if message.errno != 0 || message.origin != OF_ZERO_COPY {
                 continue;
             }
             // A range of calls, which counts them modulo 2^32.
-            let count = u64::from(told.data.wrapping_sub(told.info)) + 1;
+            let count = u64::from(message.data.wrapping_sub(message.info)) + 1;
             self.completed_count += count;
-            if told.code == COPIED {
+            if message.code == COPIED {
                 self.copied_count += count;
             }
         }

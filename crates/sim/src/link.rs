@@ -147,8 +147,8 @@ mod tests {
         for &segment in segments {
             link.send(&departure(segment), &mut arrivals);
         }
-        let told = |one: &Arrival| (one.last, one.segment.sequence, one.segment.bytes, one.segment.wire_segments_count);
-        arrivals.iter().map(told).collect()
+        let shown = |one: &Arrival| (one.last, one.segment.sequence, one.segment.bytes, one.segment.wire_segments_count);
+        arrivals.iter().map(shown).collect()
     }
 
     #[test]

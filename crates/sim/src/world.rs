@@ -124,7 +124,7 @@ struct World<E> {
 }
 
 /// Connections that a finding tells of.
-const TOLD_CONNECTIONS: u16 = 4;
+const MAX_LISTED_CONNECTIONS: u16 = 4;
 /// An instant that never comes.
 const NEVER: Ps = Ps::MAX;
 
@@ -215,8 +215,8 @@ impl<E: EndSystem> World<E> {
         match end.connections_count() {
             1 => end.waits_for(0),
             count => {
-                let told = (0..count.min(TOLD_CONNECTIONS)).map(|number| format!("connection {number}: {}", end.waits_for(number)));
-                told.collect::<Vec<_>>().join("; ") + if count > TOLD_CONNECTIONS { "; and more" } else { "" }
+                let shown = (0..count.min(MAX_LISTED_CONNECTIONS)).map(|number| format!("connection {number}: {}", end.waits_for(number)));
+                shown.collect::<Vec<_>>().join("; ") + if count > MAX_LISTED_CONNECTIONS { "; and more" } else { "" }
             }
         }
     }

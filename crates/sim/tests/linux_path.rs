@@ -113,12 +113,12 @@ fn what_is_only_reordered_takes_no_window_where_time_stamps_tell() {
         rate_bps: Some(1_000_000_000),
         ..bottleneck(5_000_000, Discipline::DropTail)
     };
-    let [told, untold] = [true, false].map(|time_stamps| transfer_with(reordering(), time_stamps).0);
-    assert_eq!(told.lost_frames, [0, 0]);
-    assert!(told.duration * 3 < untold.duration * 2, "{} and {}", told.duration, untold.duration);
+    let [with, without] = [true, false].map(|time_stamps| transfer_with(reordering(), time_stamps).0);
+    assert_eq!(with.lost_frames, [0, 0]);
+    assert!(with.duration * 3 < without.duration * 2, "{} and {}", with.duration, without.duration);
     let least = |outcome: &Outcome| {
         let late = outcome.log.entries.iter().filter(|entry| entry.from == 0 && entry.segment.sequence > BYTES / 2);
         late.map(|entry| entry.cwnd_bytes).min()
     };
-    assert!(least(&told) > least(&untold));
+    assert!(least(&with) > least(&without));
 }

@@ -209,7 +209,7 @@ impl Socket {
         if moved == 0 && length > 0 { Err(io::Error::from_raw_os_error(libc::ECONNRESET)) } else { Ok(moved) }
     }
 
-    /// Closes the connection, without waiting for what is unsent; the other host is told.
+    /// Closes the connection, without waiting for what is unsent; the other host is given.
     pub fn close(&self) {
         // SAFETY: an integer goes in; the library refuses one that is closed already.
         unsafe { (self.shim().close)(self.id) };
@@ -231,9 +231,9 @@ impl Socket {
         // family it writes says what it is.
         let (status, address) = unsafe {
             SockAddr::try_init(|storage, length| {
-                let mut told = c_int::try_from(*length).unwrap_or(c_int::MAX);
-                self.checked(of(self.id, storage.cast(), &raw mut told))?;
-                *length = u32::try_from(told).unwrap_or(*length);
+                let mut given = c_int::try_from(*length).unwrap_or(c_int::MAX);
+                self.checked(of(self.id, storage.cast(), &raw mut given))?;
+                *length = u32::try_from(given).unwrap_or(*length);
                 Ok(())
             })
         }

@@ -13,7 +13,7 @@ struct End {
     user: VirtualUser,
     executions: Vec<u64>,
     /// Executions that the other host must be told of.
-    told: Option<u64>,
+    limit: Option<u64>,
     is_over: bool,
     now_ns: u64,
 }
@@ -21,7 +21,7 @@ struct End {
 impl End {
     fn new(script: Script) -> Self {
         let user = VirtualUser::new(&script, 0);
-        Self { script, user, executions: Vec::new(), told: None, is_over: false, now_ns: 0 }
+        Self { script, user, executions: Vec::new(), limit: None, is_over: false, now_ns: 0 }
     }
 }
 
@@ -103,7 +103,7 @@ fn go_on(end: &mut End, out: &mut Pipe, back: &mut Pipe, random: &mut Draws<'_>)
             assert!(execution.intended_ns.is_none_or(|intended_ns| intended_ns <= execution.begin_ns));
             *end.executions.last_mut().expect("a transaction has begun") += 1;
         }
-        Action::Limit { executions_count } => end.told = Some(executions_count),
+        Action::Limit { executions_count } => end.limit = Some(executions_count),
         Action::Barrier => {
             end.is_over = true;
             return false;
@@ -135,7 +135,7 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
             let [first, second] = &mut pipes;
             let (out, back) = if who == 0 { (first, second) } else { (second, first) };
             idle = if go_on(&mut ends[who], out, back, &mut random) { 0 } else { idle + 1 };
-            if let Some(executions_count) = ends[who].told.take() {
+            if let Some(executions_count) = ends[who].limit.take() {
                 ends[1 - who].user.on_limit(executions_count);
             }
             assert!(idle < 2_000, "stuck: {} / {}", ends[0].user.describe(&ends[0].script), ends[1].user.describe(&ends[1].script));

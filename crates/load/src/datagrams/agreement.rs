@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the other host counts of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct FlowCounts {
     /// Datagrams.
     pub datagrams_count: u64,
     /// Their payload in bytes.
@@ -25,18 +25,18 @@ pub(crate) struct Told {
 }
 
 /// Tells the other host.
-pub(crate) struct Teller {
+pub(crate) struct CountsSender {
     socket: Arc<Socket>,
     writing: Mutex<()>,
 }
 
-impl Teller {
+impl CountsSender {
     /// Tells what this host counts of a flow.
-    pub fn tell(&self, flow: u32, told: Told) -> io::Result<()> {
+    pub fn send(&self, flow: u32, counts: FlowCounts) -> io::Result<()> {
         let mut record = [0; RECORD_BYTES];
         record[..4].copy_from_slice(&flow.to_be_bytes());
-        record[4..12].copy_from_slice(&told.datagrams_count.to_be_bytes());
-        record[12..].copy_from_slice(&told.payload_bytes.to_be_bytes());
+        record[4..12].copy_from_slice(&counts.datagrams_count.to_be_bytes());
+        record[12..].copy_from_slice(&counts.payload_bytes.to_be_bytes());
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         (&*self.socket).write_all(&record)
     }
@@ -44,22 +44,22 @@ impl Teller {
 
 /// Listens to the other host for as long as the teller lives; every flow hears what concerns it, and
 /// that nothing more will come when the other host is gone.
-pub(crate) fn open(conductor: Socket, flows: u32) -> Result<(Arc<Teller>, Vec<Receiver<Told>>), LoadError> {
+pub(crate) fn open(conductor: Socket, flows: u32) -> Result<(Arc<CountsSender>, Vec<Receiver<FlowCounts>>), LoadError> {
     let failed = |error| LoadError::host("the conductor's socket", error, "");
     conductor.set_read_timeout(Some(TICK)).map_err(failed)?;
     let socket = Arc::new(conductor);
-    let teller = Arc::new(Teller { socket: Arc::clone(&socket), writing: Mutex::new(()) });
+    let counts_sender = Arc::new(CountsSender { socket: Arc::clone(&socket), writing: Mutex::new(()) });
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..flows).map(|_| channel()).unzip();
-    let weak = Arc::downgrade(&teller);
+    let weak = Arc::downgrade(&counts_sender);
     let reader = thread::Builder::new().name("conductor".to_owned()).spawn(move || listen(&socket, &weak, &senders));
     reader.map_err(|error| LoadError::host("making a thread for the conductor", error, ""))?;
-    Ok((teller, inboxes))
+    Ok((counts_sender, inboxes))
 }
 
-fn listen(socket: &Socket, teller: &Weak<Teller>, flows: &[Sender<Told>]) {
+fn listen(socket: &Socket, counts_sender: &Weak<CountsSender>, flows: &[Sender<FlowCounts>]) {
     let mut record = [0; RECORD_BYTES];
     let mut have = 0;
-    while teller.strong_count() > 0 {
+    while counts_sender.strong_count() > 0 {
         let mut reader = socket;
         match reader.read(&mut record[have..]) {
             Ok(0) => return,
@@ -75,7 +75,7 @@ fn listen(socket: &Socket, teller: &Weak<Teller>, flows: &[Sender<Told>]) {
         let flow = u32::from_be_bytes([record[0], record[1], record[2], record[3]]);
         if let Some(inbox) = flows.get(flow as usize) {
             // A flow that has ended needs no more.
-            let _ = inbox.send(Told { datagrams_count: long(4), payload_bytes: long(12) });
+            let _ = inbox.send(FlowCounts { datagrams_count: long(4), payload_bytes: long(12) });
         }
     }
 }

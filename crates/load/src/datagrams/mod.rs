@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use workload::datagrams::Arrived;
 
-use self::agreement::{Teller, Told};
+use self::agreement::{CountsSender, FlowCounts};
 use self::transport::DatagramTransport;
 use crate::LoadError;
 use crate::control::Control;
@@ -120,13 +120,13 @@ pub(crate) struct Ready {
 /// There is no connection to agree over, an option is refused, or datagrams are too long for what carries them.
 pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, control: &Arc<Control>) -> Result<Vec<Ready>, LoadError> {
     let conductor = opened.conductor.ok_or_else(|| LoadError::Usage("datagrams need a conductor's connection".to_owned()))?;
-    let (teller, inboxes) = agreement::open(conductor, spec.connections_count)?;
+    let (counts_sender, inboxes) = agreement::open(conductor, spec.connections_count)?;
     let window = window(opened.connections.len().max(opened.over_quic.len()));
     let planned_bytes = match spec.stop {
         Stop::Bytes { payload_bytes } => Some(payload_bytes),
         Stop::Duration { .. } | Stop::Workload => None,
     };
-    let ready = |((number, times, transport, watched), inbox): (Open, Receiver<Told>)| {
+    let ready = |((number, times, transport, watched), inbox): (Open, Receiver<FlowCounts>)| {
         let task = Task {
             number,
             tag: workload::datagrams::tag(&spec.token, number),
@@ -138,7 +138,7 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
             is_stamped: spec.socket.kernel_timestamps,
             planned_bytes,
             window,
-            teller: Arc::clone(&teller),
+            counts_sender: Arc::clone(&counts_sender),
             inbox,
         };
         let socket = match &task.transport {
@@ -193,6 +193,6 @@ pub(crate) struct Task {
     pub planned_bytes: Option<u64>,
     /// How many of the last datagrams the receiver remembers.
     pub window: usize,
-    pub teller: Arc<Teller>,
-    pub inbox: Receiver<Told>,
+    pub counts_sender: Arc<CountsSender>,
+    pub inbox: Receiver<FlowCounts>,
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::TryRecvError;
 use workload::datagrams::{Account, Header};
 
 use super::Task;
-use super::agreement::Told;
+use super::agreement::FlowCounts;
 use super::calls::Messages;
 use super::transport::{DatagramTransport, TICK};
 use crate::LoadError;
@@ -43,7 +43,7 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
 /// Takes datagrams until the sender has ended and all have come, or nothing more comes.
 pub(crate) fn carry(task: &mut Task) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
-    let ended = receive_all(task, &mut result).and_then(|told| task.teller.tell(task.number, told));
+    let ended = receive_all(task, &mut result).and_then(|counts| task.counts_sender.send(task.number, counts));
     result.ended = match (task.control.cut(), ended) {
         (Some(cut), _) => Ended::Cut(cut),
         (None, Ok(())) => Ended::Complete,
@@ -52,7 +52,7 @@ pub(crate) fn carry(task: &mut Task) -> ConnectionResult {
     result
 }
 
-fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Told> {
+fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<FlowCounts> {
     let mut account = Account::new(task.window);
     let mut messages = if task.stream.is_merged {
         Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)
@@ -94,20 +94,20 @@ fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<Tol
         }
         if sent.is_none() {
             sent = match task.inbox.try_recv() {
-                Ok(told) => {
+                Ok(counts) => {
                     quiet_since = mono_ns();
-                    Some(told)
+                    Some(counts)
                 }
                 Err(TryRecvError::Empty) => None,
                 Err(TryRecvError::Disconnected) => return Err(io::Error::other("the sender is gone")),
             };
         }
         let arrived = account.arrived();
-        let told = Told { datagrams_count: arrived.received_count, payload_bytes: arrived.payload_bytes };
+        let counts = FlowCounts { datagrams_count: arrived.received_count, payload_bytes: arrived.payload_bytes };
         if let Some(sent) = sent
-            && (told.datagrams_count >= sent.datagrams_count || mono_ns().saturating_sub(quiet_since) > QUIET_NS)
+            && (counts.datagrams_count >= sent.datagrams_count || mono_ns().saturating_sub(quiet_since) > QUIET_NS)
         {
-            return Ok(told);
+            return Ok(counts);
         }
     }
     Err(io::Error::other("cut"))

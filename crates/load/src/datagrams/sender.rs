@@ -10,7 +10,7 @@ use workload::datagrams::{HEADER_BYTES, Header, Schedule};
 use workload::pace::Pace;
 
 use super::Task;
-use super::agreement::Told;
+use super::agreement::FlowCounts;
 use super::transport::TICK;
 use crate::LoadError;
 use crate::connection_result::{ConnectionResult, Ended};
@@ -50,7 +50,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
     result.last_call_mono_ns = Some(mono_ns());
     let ended = sent.and_then(|sent_count| {
         task.transport.drain(&task.control)?;
-        confirm(task, Told { datagrams_count: sent_count, payload_bytes: result.payload_bytes })
+        confirm(task, FlowCounts { datagrams_count: sent_count, payload_bytes: result.payload_bytes })
     });
     task.transport.close();
     result.ended = match (task.control.cut(), ended) {
@@ -144,8 +144,8 @@ impl<'a> Sending<'a> {
 }
 
 /// Tells how many were sent and waits for what arrived.
-fn confirm(task: &mut Task, sent: Told) -> io::Result<()> {
-    task.teller.tell(task.number, sent)?;
+fn confirm(task: &mut Task, sent: FlowCounts) -> io::Result<()> {
+    task.counts_sender.send(task.number, sent)?;
     let gone = || io::Error::other("the receiver did not tell what arrived");
     let end = Instant::now() + REPORT_TIMEOUT;
     let arrived = loop {

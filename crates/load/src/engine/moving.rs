@@ -238,9 +238,9 @@ impl Worker {
     pub(super) fn record_wire(&mut self, index: usize, row: usize, execution: &Execution) {
         let Some(wire) = &mut self.wire else { return };
         let link = wire.link_of(index);
-        let told_ns = wire.take_ns(index, self.links[link].descriptor);
+        let exchange_ns = wire.take_ns(index, self.links[link].descriptor);
         self.slots[index].other_calls_count += wire.take_calls_count();
-        if let Some(wire_ns) = told_ns.filter(|_| !execution.is_failed) {
+        if let Some(wire_ns) = exchange_ns.filter(|_| !execution.is_failed) {
             let service_ns = execution.end_ns - execution.begin_ns;
             let mut latencies = self.tally.latencies.lock();
             latencies.record_length(row, Kind::Wire, wire_ns, execution.end_ns);

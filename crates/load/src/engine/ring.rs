@@ -36,9 +36,9 @@ pub(crate) struct Flight {
     is_up: bool,
 }
 
-/// What the kernel has told.
+/// What the kernel has reported.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Told {
+pub(crate) enum Completion {
     /// There are events for epoll.
     Events,
     /// An operation has ended.
@@ -53,7 +53,7 @@ pub(crate) struct Ring {
     /// By the thread's own numbers of its users: sends, receives.
     flights: Vec<[Flight; 2]>,
     up_count: usize,
-    told: Vec<Told>,
+    completions: Vec<Completion>,
     enters_count: u64,
     watches_epoll: bool,
 }
@@ -86,7 +86,7 @@ impl Ring {
             sink: vec![0; sink_bytes],
             flights: vec![[Flight::default(); 2]; strands_count],
             up_count: 0,
-            told: Vec::new(),
+            completions: Vec::new(),
             enters_count: 0,
             watches_epoll: false,
         })
@@ -173,7 +173,7 @@ impl Ring {
         }
         self.enters_count += 1;
         let entered = match timeout_ns {
-            _ if !self.told.is_empty() => self.look(),
+            _ if !self.completions.is_empty() => self.look(),
             Some(0) => self.look(),
             None => self.queues.submit_and_wait(1),
             Some(timeout_ns) => {
@@ -193,16 +193,16 @@ impl Ring {
         unsafe { self.queues.submitter().enter::<libc::sigset_t>(submissions, 0, EnterFlags::GETEVENTS.bits(), None) }
     }
 
-    /// What the kernel has told since the last look, in order.
-    pub fn take_told(&mut self) -> Vec<Told> {
-        std::mem::take(&mut self.told)
+    /// What the kernel has reported.since the last look, in order.
+    pub fn take_completions(&mut self) -> Vec<Completion> {
+        std::mem::take(&mut self.completions)
     }
 
     /// Gives the emptied list back, so that the next look allocates nothing.
-    pub fn give_back(&mut self, mut told: Vec<Told>) {
-        if self.told.is_empty() {
-            told.clear();
-            self.told = told;
+    pub fn give_back(&mut self, mut completions: Vec<Completion>) {
+        if self.completions.is_empty() {
+            completions.clear();
+            self.completions = completions;
         }
     }
 
@@ -212,23 +212,24 @@ impl Ring {
     }
 
     /// Calls everything back and waits for it; what has ended meanwhile is told as ever.
-    pub fn settle(&mut self, epoll: RawFd) -> Vec<Told> {
-        let mut told = self.take_told();
+    pub fn settle(&mut self, epoll: RawFd) -> Vec<Completion> {
+        let mut completions = self.take_completions();
         for slot in 0..self.flights.len() {
             if self.cancel(slot).is_err() {
-                return told;
+                return completions;
             }
         }
-        let mut left = self.up_count.saturating_sub(told.iter().filter(|told| matches!(told, Told::Landed { .. })).count());
+        let mut left =
+            self.up_count.saturating_sub(completions.iter().filter(|completion| matches!(completion, Completion::Landed { .. })).count());
         for _ in 0..LAST_WAITS {
             if left == 0 || self.wait(epoll, Some(LAST_WAIT_NS)).is_err() {
                 break;
             }
-            let more = self.take_told();
-            left = left.saturating_sub(more.iter().filter(|told| matches!(told, Told::Landed { .. })).count());
-            told.extend(more);
+            let more = self.take_completions();
+            left = left.saturating_sub(more.iter().filter(|completion| matches!(completion, Completion::Landed { .. })).count());
+            completions.extend(more);
         }
-        told
+        completions
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
@@ -245,19 +246,19 @@ impl Ring {
 
     fn reap(&mut self) {
         for entry in self.queues.completion() {
-            let told = match entry.user_data() {
+            let completion = match entry.user_data() {
                 EPOLL => {
                     self.watches_epoll = false;
-                    Told::Events
+                    Completion::Events
                 }
                 CANCELLATION => continue,
-                mark => Told::Landed {
+                mark => Completion::Landed {
                     slot: usize::try_from(mark >> 1).unwrap_or(usize::MAX),
                     direction: if mark & 1 == 0 { Direction::Send } else { Direction::Receive },
                     result: entry.result(),
                 },
             };
-            self.told.push(told);
+            self.completions.push(completion);
         }
     }
 }
@@ -307,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_without_it_is_told_the_way_out() {
+    fn a_host_without_it_is_refused_with_a_remedy() {
         for (error, word) in [(libc::ENOSYS, "without it"), (libc::EPERM, "kernel.io_uring_disabled"), (libc::EINVAL, "5.11")] {
             let text = refusal(io::Error::from_raw_os_error(error)).to_string();
             assert!(text.starts_with("making an io_uring") && text.contains(word) && text.ends_with("epoll"), "{text}");

@@ -5,7 +5,7 @@
 use std::io;
 use workload::user::Direction;
 
-use super::ring::Told;
+use super::ring::Completion;
 use super::worker::Worker;
 
 impl Worker {
@@ -46,11 +46,11 @@ impl Worker {
         };
         ring.wait(self.events.epoll.descriptor(), timeout_ns)?;
         self.tally.ledger.waits.add(ring.take_enters());
-        let told = ring.take_told();
-        self.on_told(&told);
+        let completions = ring.take_completions();
+        self.on_completions(&completions);
         if let Some(ring) = &mut self.events.ring {
-            let has_events = told.iter().any(|told| matches!(told, Told::Events));
-            ring.give_back(told);
+            let has_events = completions.iter().any(|completion| matches!(completion, Completion::Events));
+            ring.give_back(completions);
             if has_events {
                 self.tally.ledger.waits.add(1);
                 return self.events.epoll.wait(Some(0));
@@ -62,14 +62,14 @@ impl Worker {
     /// Calls back what is under way when all is over, and counts what has moved until then.
     pub(super) fn settle_ring(&mut self) {
         if let Some(ring) = &mut self.events.ring {
-            let told = ring.settle(self.events.epoll.descriptor());
-            self.on_told(&told);
+            let completions = ring.settle(self.events.epoll.descriptor());
+            self.on_completions(&completions);
         }
     }
 
-    fn on_told(&mut self, told: &[Told]) {
-        for told in told {
-            if let Told::Landed { slot, direction, result } = *told {
+    fn on_completions(&mut self, completions: &[Completion]) {
+        for completion in completions {
+            if let Completion::Landed { slot, direction, result } = *completion {
                 self.on_landed(slot, direction, result);
             }
         }

@@ -108,13 +108,13 @@ impl Wire {
         let mut has_heard = false;
         loop {
             self.calls_count += 1;
-            let Ok(Some(told)) = error_queue::next(&sys::borrowed(descriptor)) else { return has_heard };
+            let Ok(Some(message)) = error_queue::next(&sys::borrowed(descriptor)) else { return has_heard };
             has_heard = true;
             let exchange = &mut self.exchanges[index];
-            let is_awaited = told.origin == OF_STAMPS && exchange.link as usize == link && told.data == exchange.number;
+            let is_awaited = message.origin == OF_STAMPS && exchange.link as usize == link && message.data == exchange.number;
             // What is sent again is stamped again: the first stamp is when it left.
             if is_awaited && exchange.left_ns == 0 {
-                exchange.left_ns = told.stamp_ns.unwrap_or(0);
+                exchange.left_ns = message.stamp_ns.unwrap_or(0);
             }
             if is_awaited {
                 // Mostly the last; another shows as an event.
@@ -180,13 +180,13 @@ pub(super) fn check(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
         return refuse("and io_uring do not go together in this version; choose blocking or epoll");
     }
     if spec.socket.zero_copy {
-        return refuse("and zero_copy are told over one queue; leave one of them out");
+        return refuse("and zero_copy share one error queue; leave one of them out");
     }
     if !near.transactions().any(is_exchange) {
-        return refuse("tells of requests and responses, and the workload has none; leave it out");
+        return refuse("times requests and responses, and the workload has none; leave it out");
     }
     if near.transactions().any(|transaction| is_exchange(transaction) && transaction.outstanding_count > 1) {
-        return refuse("tells of one request under way at a time; set outstanding to 1");
+        return refuse("times one request at a time; set outstanding to 1");
     }
     Ok(())
 }
@@ -226,8 +226,8 @@ mod tests {
                     missing -= moved;
                 }
             }
-            let told = wire.take_ns(0, descriptor);
-            (told, u64::try_from(begin.elapsed().as_nanos()).expect("short"))
+            let wire_ns = wire.take_ns(0, descriptor);
+            (wire_ns, u64::try_from(begin.elapsed().as_nanos()).expect("short"))
         };
         // The kernel begins to stamp arrivals a little later than it is asked to.
         let end = Instant::now() + Duration::from_secs(20);

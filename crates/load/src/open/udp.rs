@@ -68,7 +68,7 @@ pub(super) fn accept(
         }
         for event in wait(&reception.epoll, &mut events, super::ABORT_CHECK)? {
             match usize::try_from(event.data()).ok().filter(|_| event.data() != OF_CONDUCTOR) {
-                None if is_told(conductor)? => return Ok(reception.finish()),
+                None if is_finished(conductor)? => return Ok(reception.finish()),
                 None => {}
                 Some(number) if number < listeners.len() => reception.take(&listeners[number])?,
                 Some(number) => reception.welcome_again(number - listeners.len()),
@@ -78,7 +78,7 @@ pub(super) fn accept(
 }
 
 /// Whether the connecting host has said that it has all its welcomes.
-fn is_told(mut conductor: &Socket) -> Result<bool, LoadError> {
+fn is_finished(mut conductor: &Socket) -> Result<bool, LoadError> {
     match conductor.read(&mut [0]) {
         Ok(1) => Ok(true),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),

@@ -20,7 +20,7 @@ use udt::{Library, State};
 use super::{Facts, StreamTransport, Watched};
 use crate::LoadError;
 use crate::control::Control;
-use crate::datagrams::agreement::{Teller, Told};
+use crate::datagrams::agreement::{CountsSender, FlowCounts};
 use crate::options::Granted;
 
 /// How long a call of the library waits before it is looked whether the load is over. It hands data
@@ -40,8 +40,8 @@ pub(crate) struct UdtTransport {
     number: u32,
     view: Arc<UdtView>,
     control: Arc<Control>,
-    teller: Arc<Teller>,
-    inbox: Inbox<Told>,
+    counts_sender: Arc<CountsSender>,
+    inbox: Inbox<FlowCounts>,
     /// Payload of the other host, as soon as it told.
     total_bytes: Option<u64>,
     received_bytes: u64,
@@ -51,9 +51,25 @@ pub(crate) struct UdtTransport {
 
 impl UdtTransport {
     /// Over this connection.
-    pub fn new(number: u32, view: Arc<UdtView>, spec: &TrialSpec, control: Arc<Control>, teller: Arc<Teller>, inbox: Inbox<Told>) -> Self {
+    pub fn new(
+        number: u32,
+        view: Arc<UdtView>,
+        spec: &TrialSpec,
+        control: Arc<Control>,
+        counts_sender: Arc<CountsSender>,
+        inbox: Inbox<FlowCounts>,
+    ) -> Self {
         let is_asked = spec.socket.window_bytes.is_some() || spec.socket.send_buffer_bytes.is_some();
-        Self { number, view, control, teller, inbox, total_bytes: None, received_bytes: 0, allowance_bytes: (!is_asked).then_some(0) }
+        Self {
+            number,
+            view,
+            control,
+            counts_sender,
+            inbox,
+            total_bytes: None,
+            received_bytes: 0,
+            allowance_bytes: (!is_asked).then_some(0),
+        }
     }
 
     /// Waits a moment where the send buffer holds enough; says whether it has room now.
@@ -89,7 +105,7 @@ impl UdtTransport {
     fn hear(&mut self) -> Option<()> {
         if self.total_bytes.is_none() {
             match self.inbox.try_recv() {
-                Ok(told) => self.total_bytes = Some(told.payload_bytes),
+                Ok(counts) => self.total_bytes = Some(counts.payload_bytes),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => return None,
             }
@@ -140,15 +156,15 @@ impl StreamTransport for UdtTransport {
     }
 
     fn finish(&mut self, sent_bytes: u64) -> io::Result<u64> {
-        self.teller.tell(self.number, Told { datagrams_count: 0, payload_bytes: sent_bytes })?;
+        self.counts_sender.send(self.number, FlowCounts { datagrams_count: 0, payload_bytes: sent_bytes })?;
         let mut closed_since = None;
         loop {
             match self.inbox.recv_timeout(TICK) {
-                Ok(told) => {
+                Ok(counts) => {
                     self.view.keep();
                     // One that is gone by now needs no leave.
-                    let _ = self.teller.tell(self.number, Told { datagrams_count: 0, payload_bytes: sent_bytes });
-                    return Ok(told.payload_bytes);
+                    let _ = self.counts_sender.send(self.number, FlowCounts { datagrams_count: 0, payload_bytes: sent_bytes });
+                    return Ok(counts.payload_bytes);
                 }
                 Err(RecvTimeoutError::Timeout) if self.control.cut().is_some() => return Err(io::Error::other("cut")),
                 // The count comes another way than the end of the connection, which may be faster.
@@ -162,7 +178,7 @@ impl StreamTransport for UdtTransport {
 
     fn report(&mut self, received_bytes: u64) -> io::Result<()> {
         self.view.keep();
-        self.teller.tell(self.number, Told { datagrams_count: 0, payload_bytes: received_bytes })?;
+        self.counts_sender.send(self.number, FlowCounts { datagrams_count: 0, payload_bytes: received_bytes })?;
         // Closing takes from the sender what its library knows of the connection.
         let _ = self.inbox.recv_timeout(COUNT_GRACE);
         Ok(())
@@ -228,13 +244,13 @@ impl Watched for UdtView {
     fn facts(&self) -> Option<Facts> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(facts) = self.socket.facts() {
-            *last = Some(told(&facts));
+            *last = Some(counts(&facts));
         }
         *last
     }
 }
 
-fn told(facts: &udt::Facts) -> Facts {
+fn counts(facts: &udt::Facts) -> Facts {
     let bytes = |packets: u64| Some(packets * u64::from(facts.payload_bytes));
     Facts {
         rtt_ns: facts.rtt_ns,

@@ -69,9 +69,9 @@ impl Tap {
 fn stamp_ns(socket: &OwnedFd) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a `timespec`.
-    let told = unsafe { last_stamp(socket.as_raw_fd(), &raw mut time) };
+    let outcome = unsafe { last_stamp(socket.as_raw_fd(), &raw mut time) };
     let whole = |number: i64| u64::try_from(number).unwrap_or(0);
-    told.map_or(0, |_| whole(time.tv_sec) * 1_000_000_000 + whole(time.tv_nsec))
+    outcome.map_or(0, |_| whole(time.tv_sec) * 1_000_000_000 + whole(time.tv_nsec))
 }
 
 /// A segment of TCP over IPv4 with payload, not yet stamped.

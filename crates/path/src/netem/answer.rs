@@ -23,7 +23,7 @@ const NETEM_OPTIONS_BYTES: usize = 24;
 
 /// A message of the kernel.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum Message<'a> {
     /// An acknowledgment, or the end of a list.
     End,
     /// An error, as its positive number.
@@ -34,22 +34,22 @@ pub enum Told<'a> {
     Other,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Message<'a> {
     /// The messages of a datagram.
-    pub fn all(mut bytes: &'a [u8]) -> impl Iterator<Item = Told<'a>> {
+    pub fn all(mut bytes: &'a [u8]) -> impl Iterator<Item = Message<'a>> {
         std::iter::from_fn(move || {
             let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
             let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
             let body = bytes.get(MESSAGE_HEADER_BYTES..length)?;
             bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
             Some(match kind {
-                NLMSG_DONE => Told::End,
+                NLMSG_DONE => Message::End,
                 NLMSG_ERROR => match body.get(..4).and_then(|number| number.try_into().ok()).map(i32::from_ne_bytes) {
-                    Some(0) => Told::End,
-                    errno => Told::Refusal(-errno.unwrap_or(-libc::EPROTO)),
+                    Some(0) => Message::End,
+                    errno => Message::Refusal(-errno.unwrap_or(-libc::EPROTO)),
                 },
-                RTM_NEWQDISC => Answer::of(body).map_or(Told::Other, Told::Discipline),
-                _ => Told::Other,
+                RTM_NEWQDISC => Answer::of(body).map_or(Message::Other, Message::Discipline),
+                _ => Message::Other,
             })
         })
     }

@@ -8,7 +8,7 @@ use rtnetlink::packet_route::tc::{TcHandle, TcHeader, TcMessage};
 use rtnetlink::sys::protocols::NETLINK_ROUTE;
 use rtnetlink::sys::{Socket, SocketAddr};
 
-use super::answer::{Answer, Told};
+use super::answer::{Answer, Message};
 use super::counts::Counts;
 use super::encode::{TCA_NETEM_PRNG_SEED, messages};
 use super::plan::Qdisc;
@@ -85,8 +85,8 @@ impl Talk {
 
     fn dump(&self, mut on_answer: impl FnMut(&Answer<'_>)) -> io::Result<()> {
         self.send(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), NLM_F_DUMP)?;
-        self.receive(|told| {
-            if let Told::Discipline(answer) = told {
+        self.receive(|message| {
+            if let Message::Discipline(answer) = message {
                 on_answer(answer);
             }
         })
@@ -107,14 +107,14 @@ impl Talk {
     }
 
     /// Hears the kernel out: an acknowledgment or the end of a list.
-    fn receive(&self, mut on_told: impl FnMut(&Told<'_>)) -> io::Result<()> {
+    fn receive(&self, mut on_message: impl FnMut(&Message<'_>)) -> io::Result<()> {
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
-            for told in Told::all(&bytes) {
-                match told {
-                    Told::End => return Ok(()),
-                    Told::Refusal(errno) => return Err(io::Error::from_raw_os_error(errno)),
-                    Told::Discipline(_) | Told::Other => on_told(&told),
+            for message in Message::all(&bytes) {
+                match message {
+                    Message::End => return Ok(()),
+                    Message::Refusal(errno) => return Err(io::Error::from_raw_os_error(errno)),
+                    Message::Discipline(_) | Message::Other => on_message(&message),
                 }
             }
         }

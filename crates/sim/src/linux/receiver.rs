@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn a_read_tells_of_the_window_when_it_has_doubled() {
         // tcp_cleanup_rbuf: not while more than half of the largest window is left, and then at twice what is left.
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         for unread_segments in [10, 30, 40] {
             let mut receiver = receiver(Some(65_536));
             for number in 0..unread_segments {
@@ -450,19 +450,19 @@ mod tests {
                 receiver.announce();
             }
             let left = receiver.current();
-            let told_at = (1..=unread_segments).find(|_| {
+            let updated_at = (1..=unread_segments).find(|_| {
                 receiver.take(MS, MSS);
                 receiver.is_due_on_read()
             });
-            let Some(reads) = told_at else {
+            let Some(reads) = updated_at else {
                 assert!(2 * left > receiver.clamp, "{left} left, and nobody was told");
                 continue;
             };
             assert!(2 * left <= receiver.clamp, "{left} left are more than half");
             let window = u64::from(receiver.announce());
             assert!(window >= 2 * left && window < 2 * left + 4 * u64::from(MSS), "{window} after {reads} reads, {left} left");
-            told.push(unread_segments);
+            shown.push(unread_segments);
         }
-        assert_eq!(told, [40]);
+        assert_eq!(shown, [40]);
     }
 }

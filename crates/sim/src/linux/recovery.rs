@@ -114,7 +114,7 @@ impl Sender {
             return Acknowledged::default();
         }
         let before = self.una;
-        let is_window_told = self.take_window(segment);
+        let is_window_updated = self.take_window(segment);
         let lost_before = self.segments.lost;
         let (mut acked, trip) = self.free(now, segment.acknowledgment);
         acked.bytes = self.una - before;
@@ -127,7 +127,7 @@ impl Sender {
         }
         let mut delivered = acked.delivered;
         delivered += self.take_sack(now, segment);
-        if acked.bytes == 0 && !is_window_told && segment.bytes == 0 && self.segments.out > 0 {
+        if acked.bytes == 0 && !is_window_updated && segment.bytes == 0 && self.segments.out > 0 {
             self.recovery.duplicates += 1;
         }
         self.detect_losses(now);
@@ -142,23 +142,23 @@ impl Sender {
             self.recovery.duplicates = 0;
             self.recovery.has_probed = false;
             self.arm_again(now);
-        } else if is_window_told && self.segments.out == 0 {
+        } else if is_window_updated && self.segments.out == 0 {
             self.timer = None;
         }
-        Acknowledged { bytes: acked.bytes, buffers: acked.buffers, wants_output: acked.bytes > 0 || is_window_told || delivered > 0 }
+        Acknowledged { bytes: acked.bytes, buffers: acked.buffers, wants_output: acked.bytes > 0 || is_window_updated || delivered > 0 }
     }
 
     /// Takes the window over, if the segment is newer than what is known of it (`tcp_may_update_window`).
     fn take_window(&mut self, segment: &Segment) -> bool {
         let is_newer = segment.acknowledgment > self.una
-            || segment.sequence > self.window_told_at
-            || (segment.sequence == self.window_told_at && segment.window > self.window);
+            || segment.sequence > self.window_updated_at
+            || (segment.sequence == self.window_updated_at && segment.window > self.window);
         if !is_newer {
             return false;
         }
         let end = segment.acknowledgment + u64::from(segment.window);
         let has_moved = end != self.window_end;
-        self.window_told_at = segment.sequence;
+        self.window_updated_at = segment.sequence;
         self.window = segment.window;
         self.window_end = end;
         self.largest_window = self.largest_window.max(segment.window);

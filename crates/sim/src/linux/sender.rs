@@ -78,7 +78,7 @@ pub struct Sender {
     pub(super) window: u32,
     pub(super) largest_window: u32,
     /// Sequence of the segment that last told the window (`snd_wl1`).
-    pub(super) window_told_at: u64,
+    pub(super) window_updated_at: u64,
     small_end: u64,
     pushed_end: u64,
     /// Congestion window.
@@ -114,7 +114,7 @@ impl Sender {
             window_end: u64::from(window),
             window,
             largest_window: window,
-            window_told_at: 0,
+            window_updated_at: 0,
             small_end: 0,
             pushed_end: 0,
             congestion: Congestion::new(socket.algorithm),

@@ -97,8 +97,8 @@ mod tests {
         undo.on_again(60 * MS);
         (congestion.window, congestion.threshold) = (50, 50);
         // What left at 50 ms left again; nothing is known of what carries no stamp.
-        let told: Vec<bool> = [0, stamp(49 * MS), stamp(50 * MS), stamp(70 * MS)].map(|echo| undo.is_delayed(echo)).into();
-        assert_eq!(told, [false, true, false, false]);
+        let shown: Vec<bool> = [0, stamp(49 * MS), stamp(50 * MS), stamp(70 * MS)].map(|echo| undo.is_delayed(echo)).into();
+        assert_eq!(shown, [false, true, false, false]);
         undo.take_back(&mut congestion);
         assert_eq!((congestion.window, congestion.threshold, undo.is_open()), (100, 90, false));
         assert!(!undo.is_delayed(stamp(MS)));

@@ -96,14 +96,14 @@ impl ProfileFile {
     /// [`Refusal::Syntax`] with the parser's finding.
     pub fn read(file: &str, text: &str) -> Result<Self, Refusal> {
         let refused = |reason| Refusal::Syntax { file: file.to_owned(), reason };
-        let whole: toml::Table = toml::from_str(text).map_err(|error| refused(told(text, &error)))?;
+        let whole: toml::Table = toml::from_str(text).map_err(|error| refused(with_line_number(text, &error)))?;
         misshapen(&whole).map_or(Ok(()), |reason| Err(refused(reason)))?;
-        toml::from_str(text).map_err(|error| refused(told(text, &error)))
+        toml::from_str(text).map_err(|error| refused(with_line_number(text, &error)))
     }
 }
 
 /// The parser's finding in a sentence, with its line.
-fn told(text: &str, error: &toml::de::Error) -> String {
+fn with_line_number(text: &str, error: &toml::de::Error) -> String {
     let finding = error.message().lines().collect::<Vec<_>>().join(", ");
     match error.span() {
         Some(span) => format!("line {}: {finding}", text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)),

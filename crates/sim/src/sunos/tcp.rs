@@ -263,7 +263,7 @@ mod tests {
     const LIMIT: u64 = 10_000;
 
     /// The window that is announced when so many bytes have come, and so many of them are unread.
-    fn told(came: u64, unread: u64) -> Option<u32> {
+    fn shown(came: u64, unread: u64) -> Option<u32> {
         let mut tcp = Tcp::new(TcpRules::SUNOS_4_1, MSS, 8192, LIMIT);
         tcp.input(&Segment::data(0, u32::try_from(came).expect("small")));
         let buffers = Buffers { send_bytes: 0, receive_bytes: unread, receive_limit: LIMIT };
@@ -272,11 +272,11 @@ mod tests {
 
     #[test]
     fn a_read_tells_of_35_percent_or_of_two_segments_of_an_empty_buffer() {
-        assert_eq!(told(6000, 2501), None);
-        assert_eq!(told(6000, 2500), Some(7500));
+        assert_eq!(shown(6000, 2501), None);
+        assert_eq!(shown(6000, 2500), Some(7500));
         // Two segments suffice only where nothing is left to read.
-        assert_eq!(told(2000, 0), Some(10_000));
-        assert_eq!(told(2001, 1), None);
-        assert_eq!(told(1999, 0), None);
+        assert_eq!(shown(2000, 0), Some(10_000));
+        assert_eq!(shown(2001, 1), None);
+        assert_eq!(shown(1999, 0), None);
     }
 }

@@ -117,10 +117,10 @@ fn in_kernel(restarts: bool) -> Paused {
         near.read_exact(&mut reply).expect("a reply");
         thread::sleep(PAUSE);
         let begun = Instant::now();
-        let (before, idle_ms, timeout_ms) = told(port);
+        let (before, idle_ms, timeout_ms) = reported(port);
         near.write_all(&[0]).expect("a write");
         let late = begun.elapsed();
-        let (after, ..) = told(port);
+        let (after, ..) = reported(port);
         near.read_exact(&mut reply).expect("a reply");
         far.join().expect("the far end ends");
         // It is counted in ticks of up to 10 ms.
@@ -139,7 +139,7 @@ fn answer(mut stream: TcpStream) {
 }
 
 /// Congestion window in segments, ms since data was sent, and the timeout in ms, of the connection to the port.
-fn told(port: u16) -> (u32, f64, f64) {
+fn reported(port: u16) -> (u32, f64, f64) {
     let output = Command::new("ss").args(["-tinHO", "dport", &format!("= :{port}")]).output().expect("ss of iproute2");
     let line = String::from_utf8(output.stdout).expect("text");
     let word = |name| line.split_whitespace().find_map(|word| word.strip_prefix(name)).unwrap_or("0");

@@ -44,7 +44,7 @@ pub struct VirtualUser {
     blocked: u8,
     /// Whether this host begins the executions of the transaction.
     leads: bool,
-    must_tell: bool,
+    must_report: bool,
     is_lossy: bool,
     is_failed: bool,
     /// Executions of the transaction; `u64::MAX`: not known yet.
@@ -75,7 +75,7 @@ impl VirtualUser {
             standing: Standing::Waiting,
             blocked: 0,
             leads: false,
-            must_tell: false,
+            must_report: false,
             is_lossy: false,
             is_failed: false,
             limit: 0,
@@ -230,7 +230,7 @@ impl VirtualUser {
         }
         // How many a clock allows only the end that leads finds out.
         let by_clock = !matches!(transaction.repeat, Repeat::Iterations { .. }) && self.budget_bytes == u64::MAX;
-        self.must_tell = transaction.leads && !transaction.is_silent && (self.is_lossy || by_clock);
+        self.must_report = transaction.leads && !transaction.is_silent && (self.is_lossy || by_clock);
     }
 
     /// What to do now.

@@ -37,8 +37,8 @@ impl VirtualUser {
 
     /// No execution begins any more: the other host is told, those under way are ended.
     pub(super) fn leave(&mut self) -> Action {
-        if self.must_tell {
-            self.must_tell = false;
+        if self.must_report {
+            self.must_report = false;
             return Action::Limit { executions_count: self.limit };
         }
         if self.ended_count >= self.limit || self.outstanding.is_none() {

@@ -1,4 +1,4 @@
-//! What of each packet is still on the path, so that its carrier learns when it can let go of it.
+//! What of each packet is still in flight, so that its owner can release it.
 
 /// A segment of a packet inside the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

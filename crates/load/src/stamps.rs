@@ -121,7 +121,7 @@ mod tests {
             sender.send(b"datagram").expect("sends");
             std::thread::sleep(WAIT);
             assert!(Instant::now() < end, "no stamp came");
-            // What neighbors send may crowd a datagram out on the path over the loopback.
+            // What neighbors send may crowd a datagram out on the loopback.
             let Ok((moved, stamp_ns)) = receive(&receiver, &mut [0; 100], 0) else { continue };
             assert_eq!(moved, 8);
             if let Some(stamp_ns) = stamp_ns {

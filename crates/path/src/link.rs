@@ -27,7 +27,7 @@ pub(crate) struct Link {
     pub mtu_bytes: u32,
     /// Most segments in a super-segment.
     pub gso_max_segments: u32,
-    /// Packets dropped on the path in or out since the device exists.
+    /// Packets dropped when received or sent since the device exists.
     pub dropped_packets: u64,
     /// Whether the device passes packets.
     pub is_up: bool,

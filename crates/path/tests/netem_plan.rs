@@ -44,7 +44,7 @@ fn a_queue_of_packets_is_a_netem_before_the_one_that_delays() {
     assert_eq!(netem(forward.bottleneck.as_ref()), bottleneck);
     let line = netem(forward.line.as_ref());
     assert_eq!((line.delay_ns, line.rate_bytes_per_s, line.seed), (20 * MS, 0, None));
-    // 125 000 bytes are on the path; in the smallest packets that are 2083, and twice as many have room.
+    // 125 000 bytes are in flight; in the smallest packets that are 2083, and twice as many have room.
     assert_eq!(line.limit_packets, 2 * (125_000 / 60));
     // Ways differ: no rate back, so no bottleneck.
     assert_eq!(backward.bottleneck, None);

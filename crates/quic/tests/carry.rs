@@ -22,7 +22,7 @@ fn settings() -> Settings {
 
 /// One test at a time: what another one sends fills the queue of a CPU, which drops packets of the
 /// loopback then (`netdev_max_backlog`), and a datagram is not sent again.
-fn drive() -> MutexGuard<'static, ()> {
+fn exclusive() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -35,10 +35,10 @@ fn pair() -> (QuicConnection, QuicConnection) {
     let end = Instant::now() + PATIENCE;
     loop {
         assert!(Instant::now() < end, "nothing comes of it");
-        connecting.drive(Duration::from_millis(1)).expect("turn");
+        connecting.drive(Duration::from_millis(1)).expect("is driven");
         listener.take(address, &mut connections).expect("take");
         for connection in &mut connections {
-            connection.drive(Duration::ZERO).expect("turn");
+            connection.drive(Duration::ZERO).expect("is driven");
         }
         if connecting.is_connected() && connections.first().is_some_and(QuicConnection::is_connected) {
             return (connecting, connections.remove(0));
@@ -61,7 +61,7 @@ fn byte_at(place: usize) -> u8 {
 
 #[test]
 fn what_arrives_is_what_was_sent() {
-    let _guard = turn();
+    let _guard = exclusive();
     let (mut connecting, mut accepted) = pair();
     let sender = thread::spawn(move || {
         let payload: Vec<u8> = (0..LENGTH).map(byte_at).collect();
@@ -70,14 +70,14 @@ fn what_arrives_is_what_was_sent() {
             assert!(Instant::now() < end, "nothing moves");
             match connecting.write(&payload[sent..LENGTH.min(sent + 65_536)]) {
                 Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => connecting.drive(TICK).expect("turn"),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => connecting.drive(TICK).expect("is driven"),
                 Err(error) => panic!("{error}"),
             }
         }
         connecting.finish();
         while !connecting.is_delivered() {
             assert!(Instant::now() < end, "nobody acknowledges");
-            connecting.drive(TICK).expect("turn");
+            connecting.drive(TICK).expect("is driven");
         }
         connecting.show(true);
         let facts = *connecting.facts().lock().expect("whole");
@@ -95,13 +95,13 @@ fn what_arrives_is_what_was_sent() {
                 }
                 received += count;
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => accepted.drive(TICK).expect("turn"),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => accepted.drive(TICK).expect("is driven"),
             Err(error) => panic!("{error}"),
         }
     }
     assert_eq!(received, LENGTH);
     while !sender.is_finished() {
-        accepted.drive(TICK).expect("turn");
+        accepted.drive(TICK).expect("is driven");
     }
     let facts = sender.join().expect("sender");
     accepted.show(true);
@@ -115,7 +115,7 @@ fn what_arrives_is_what_was_sent() {
 
 #[test]
 fn who_does_not_know_the_secret_gets_no_connection() {
-    let _guard = turn();
+    let _guard = exclusive();
     let (mut listener, address) = listener();
     let another = Identity::of(b"another").expect("made");
     let mut unauthenticated: Vec<QuicConnection> =
@@ -124,8 +124,8 @@ fn who_does_not_know_the_secret_gets_no_connection() {
     let end = Instant::now() + PATIENCE;
     while listener.strangers_count() < 8 {
         assert!(Instant::now() < end, "their first packets do not come");
-        for stranger in &mut unauthenticated {
-            stranger.drive(Duration::from_millis(1)).expect("turn");
+        for unauthenticated in &mut unauthenticated {
+            unauthenticated.drive(Duration::from_millis(1)).expect("is driven");
         }
         listener.take(address, &mut connections).expect("take");
     }
@@ -134,7 +134,7 @@ fn who_does_not_know_the_secret_gets_no_connection() {
 
 #[test]
 fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
-    let _guard = turn();
+    let _guard = exclusive();
     let (mut connecting, mut accepted) = pair();
     let most = connecting.max_datagram_bytes().expect("takes datagrams");
     assert!(connecting.write_datagram(&vec![0; most + 1]).is_err_and(|error| error.kind() == ErrorKind::InvalidInput));
@@ -152,8 +152,8 @@ fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
                 Err(error) => panic!("{error}"),
             }
         }
-        connecting.drive(Duration::ZERO).expect("turn");
-        accepted.drive(Duration::from_millis(1)).expect("turn");
+        connecting.drive(Duration::ZERO).expect("is driven");
+        accepted.drive(Duration::from_millis(1)).expect("is driven");
         while let Ok(datagram) = accepted.read_datagram() {
             arrived.push(datagram);
         }
@@ -162,7 +162,7 @@ fn datagrams_arrive_whole_and_are_segmented_on_their_way() {
     numbers.sort_unstable();
     assert_eq!(numbers, (0..DATAGRAMS).collect::<Vec<u64>>());
     assert!(arrived.iter().all(|datagram| datagram.len() == most));
-    connecting.drive(Duration::ZERO).expect("turn");
+    connecting.drive(Duration::ZERO).expect("is driven");
     assert!(connecting.has_sent_datagrams());
     for connection in [&mut connecting, &mut accepted] {
         connection.show(true);

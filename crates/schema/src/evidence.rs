@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// Level 0: what the kernel tells everybody of his own sockets.
+    /// Level 0: what the kernel reports to any user about its own sockets.
     #[default]
     User,
     /// Level 1: counted in the kernel by BPF.
@@ -100,8 +100,8 @@ pub struct EvidenceReport {
     #[serde(default)]
     pub lost_calls_count: Vec<CpuCount>,
     /// Runs of a program that sees segments that the kernel left out because the same program was
-    /// already running on that CPU. Ends that share programs report the same runs: whose segments
-    /// those were nobody knows.
+    /// already running on that CPU. Sides that share programs report the same runs, because
+    /// a run that was left out has no owner.
     pub missed_runs_count: u64,
     /// Segments of the trial's connections that TCP counted and no program saw, at least.
     #[serde(default)]

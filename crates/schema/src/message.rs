@@ -37,11 +37,12 @@ pub enum Request {
     Clock,
     /// Answer: [`Reply::Host`].
     DescribeHost {
-        /// Whether to try every hook, which takes a moment; without it `hooks` is empty.
+        /// Whether to try every hook, which takes about a second; without it `hooks` is empty.
         #[serde(default)]
         with_hooks: bool,
     },
-    /// What connections can be carried by here, which takes a moment: whether ours load is tried.
+    /// The transports and congestion controls of this host. It takes about a second, because loading ours
+    /// is tried.
     /// Answer: [`Reply::Transports`].
     ListTransports,
     /// Build the testbed; it stands until the pipe closes or [`Request::RemoveTestbed`].
@@ -158,9 +159,9 @@ pub enum Reply {
     },
     /// Nothing else was sent for [`HEARTBEAT_NS`]. Answers no request: its identifier is 0.
     Alive,
-    /// Done; nothing to tell.
+    /// Done; there is no result.
     Done,
-    /// The request failed; the agent goes on.
+    /// The request failed; the agent keeps running.
     Error(Failure),
 }
 
@@ -261,7 +262,7 @@ pub enum Note {
         /// How many messages.
         count: u64,
     },
-    /// Another process of this host used at least a tenth of a CPU while the trial ran, and none used more.
+    /// Another process of this host used at least 10 % of a CPU while the trial ran, and none used more.
     BusyProcess {
         /// Its name, 15 bytes at most.
         name: String,

@@ -47,7 +47,7 @@ pub struct Offer {
     pub kind: Kind,
     /// The level.
     pub name: String,
-    /// Name by which the kernel knows it, which the record shows: ours differ from the level.
+    /// Name under which it is registered in the kernel, which the record shows: ours differ from the level.
     pub registered_as: String,
     /// Where it comes from.
     pub source: Source,

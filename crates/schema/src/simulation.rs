@@ -22,7 +22,7 @@ pub struct Simulation {
     /// What joins them; absent: what the near host's adapter is made for.
     #[serde(default)]
     pub link: Option<String>,
-    /// Delay of the path each way, beside that of the link, in ns.
+    /// Delay of the path in each direction, in addition to that of the link, in ns.
     #[serde(default)]
     pub delay_ns: u64,
     /// Emulated path behind the link.
@@ -38,7 +38,7 @@ pub struct Simulation {
     #[serde(default = "sends")]
     pub near_role: Role,
     /// Connections.
-    #[serde(default = "one")]
+    #[serde(default = "default_connections")]
     pub connections_count: u32,
     /// Bytes a send call asks for.
     #[serde(default = "usual_call")]
@@ -75,7 +75,7 @@ pub struct Simulation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedHost {
-    /// An expression such as `sparc2+sba-100@2.2.6`; beside a `profile`, what it is called.
+    /// An expression such as `sparc2+sba-100@2.2.6`; with a `profile`, the name of that host.
     #[serde(default)]
     pub host: Option<String>,
     /// A host profile as TOML, instead of an expression.
@@ -216,7 +216,7 @@ fn sends() -> Role {
     Role::Sender
 }
 
-fn one() -> u32 {
+fn default_connections() -> u32 {
     1
 }
 

@@ -164,10 +164,10 @@ const END: Column = column("end_mono_ns", U64, "ns", "End of the interval as it 
 const SAMPLE: Column = column("sample_mono_ns", U64, "ns", "When the sample was taken.", "CLOCK_MONOTONIC");
 const FINAL: Column = column("final", Bool, "", "Last sample, taken when all payload was delivered or the load ended.", "load");
 
-/// One row a connection and end.
+/// One row per connection and side.
 pub const FLOWS: Table = Table {
     name: "flows",
-    row: "a connection's whole life at one side",
+    row: "a connection, from open to close, at one side",
     columns: &[
         HOST,
         CONNECTION,
@@ -176,7 +176,7 @@ pub const FLOWS: Table = Table {
             "transport",
             Text,
             "",
-            "tcp, mptcp, udp, unix, udt, quic or srt; tcp where the other side knows no Multipath TCP.",
+            "tcp, mptcp, udp, unix, udt, quic or srt; tcp where the other side does not support Multipath TCP.",
             "plan, MPTCP_INFO",
         ),
         column("local_address", Text, "", "Local address and port; empty where a socket has none.", "getsockname, UDT::getsockname"),
@@ -185,10 +185,16 @@ pub const FLOWS: Table = Table {
             "opening_mono_ns",
             U64,
             "ns",
-            "Connecting side: before the connect call. Listening side: taken from the queue of the port. Those open before the start.",
+            "Connecting side: before the connect call. Listening side: when accept returned. Only of connections that are open before the start.",
             "CLOCK_MONOTONIC",
         ),
-        optional("opened_mono_ns", U64, "ns", "The token was welcomed. Of those open before the start.", "CLOCK_MONOTONIC"),
+        optional(
+            "opened_mono_ns",
+            U64,
+            "ns",
+            "When the token was accepted. Only of connections that are open before the start.",
+            "CLOCK_MONOTONIC",
+        ),
         optional("window_requested_bytes", U32, "bytes", "Window asked for.", "plan"),
         optional("send_buffer_requested_bytes", U32, "bytes", "Send buffer asked for.", "plan"),
         column(
@@ -214,7 +220,7 @@ pub const FLOWS: Table = Table {
         column("thread", U32, "", "Thread that carried the connection.", "gettid"),
         optional("first_call_mono_ns", U64, "ns", "Sender: first send call begins. Receiver: first payload read.", "CLOCK_MONOTONIC"),
         optional("last_call_mono_ns", U64, "ns", "Sender: last send call returned. Receiver: last payload read.", "CLOCK_MONOTONIC"),
-        column("payload_bytes", U64, "bytes", "Payload moved in the whole life.", "return values of send or recv"),
+        column("payload_bytes", U64, "bytes", "Payload moved from open to close.", "return values of send or recv"),
         column("calls_count", U64, "count", "Send or receive calls made.", "load"),
         column("short_calls_count", U64, "count", "Calls that moved less than they asked for.", "load"),
         column("other_calls_count", U64, "count", "Other system calls of the data path: polling, re-arming of quick ACK.", "load"),

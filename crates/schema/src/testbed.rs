@@ -22,7 +22,7 @@ pub struct TestbedSpec {
     pub near_rps_cpus: Vec<u32>,
     /// The same for the far side.
     pub far_rps_cpus: Vec<u32>,
-    /// With it a path lies between the ends, which can carry what is asked here. Each trial tells
+    /// With it a path lies between the hosts, which can carry what is asked here. Each trial sends
     /// its own ([`crate::message::Request::CarryPath`]); until then everything passes at once.
     #[serde(default)]
     pub path: Option<PathSpec>,

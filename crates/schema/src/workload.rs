@@ -2,7 +2,7 @@
 //!
 //! The near side executes a workload as it stands; the far side executes its mirror, in which a write
 //! is a read and a think is a pause of its own. Both draw random sizes from the same seed, so that
-//! each side knows what the other will send. The transactions of all groups begin together: number
+//! each side computes what the other will send. The transactions of all groups begin together: number
 //! `n` begins when every user has ended number `n - 1`.
 
 use schemars::JsonSchema;
@@ -148,7 +148,7 @@ pub enum Operation {
         /// Bytes a call asks for at most; absent: all.
         call_bytes: Option<u32>,
     },
-    /// Does nothing for a while.
+    /// Does nothing for a time.
     Think {
         /// How long, in ns.
         duration_ns: u64,

@@ -25,7 +25,7 @@ impl End {
     }
 }
 
-/// What is on the path from one host to the other.
+/// What is in flight from one host to the other.
 #[derive(Default)]
 struct Pipe {
     bytes: u64,

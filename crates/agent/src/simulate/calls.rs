@@ -1,8 +1,8 @@
-//! The calls of the model's processes as rows of `calls`, beside the log of segments.
+//! The calls of the model's processes as rows of `calls`, next to the log of segments.
 //!
 //! Each connection has a process, which is the thread of its number, and a host has no others: `softirq_ns` is protocol
-//! work of others on its processor while it was awake, and `preempted_ns` the time from being woken until another
-//! processor is told, and until its turn comes. A call that the end of the trial cut
+//! work of others on its processor while it was awake, and `preempted_ns` the time from being woken until the
+//! process runs. A call that the end of the trial cut
 //! ends there, with what it had moved.
 
 use schema::simulation::Simulation;

@@ -50,7 +50,7 @@ pub enum Bottleneck {
 
 impl Bottleneck {
     /// The bottleneck of a direction.
-    pub fn new(path: &PathSpec, direction: &DirectionSpec, direction: u64) -> Self {
+    pub fn new(path: &PathSpec, direction: &DirectionSpec, number: u64) -> Self {
         let (Some(rate_bps), Some(limit)) = (direction.rate_bps, path.queue_limit(direction)) else {
             return Bottleneck::None;
         };
@@ -58,7 +58,7 @@ impl Bottleneck {
         match direction.queue.discipline {
             Discipline::DropTail => Bottleneck::OnArrival(OnArrival::new(server, limit, None, ecn)),
             Discipline::Red { .. } => {
-                let red = Red::new(&direction.queue.discipline, &server, path.seed, direction);
+                let red = Red::new(&direction.queue.discipline, &server, path.seed, number);
                 Bottleneck::OnArrival(OnArrival::new(server, limit, red, ecn))
             }
             Discipline::Codel { target_ns, interval_ns } => {

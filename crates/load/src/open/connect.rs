@@ -244,7 +244,7 @@ impl<'a> Calling<'a> {
             return limits::of_local_ports(self.caller.place, self.caller.place.ports_count(), self.caller.spec.connections_count);
         }
         let advice = match self.caller.spec.transport {
-            Transport::Unix => "; with Unix sockets both hosts must be on one host, and of one user",
+            Transport::Unix => "; with Unix sockets both agents must run on one host, as one user",
             _ => "; is the address right and no firewall in between?",
         };
         LoadError::host(format!("connecting to {}", self.caller.place), error, advice)

@@ -64,7 +64,7 @@ pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadEr
     })
 }
 
-/// A connection on the path, and the bytes of a preamble or a welcome that have come.
+/// A connection that is opening, and the bytes of a preamble or a welcome that have come.
 struct Open {
     connection: QuicConnection,
     opening_mono_ns: u64,
@@ -126,18 +126,18 @@ pub(super) fn accept(
                 "{have} of {want} QUIC connections arrived within {seconds} s; is a firewall in between?"
             )));
         }
-        // Those on the path lend their lines, to which belongs what still comes to the common port.
-        let mut connections: Vec<QuicConnection> = Vec::new();
+        // What still comes to the common port belongs to connections that are opening.
+        let mut opening: Vec<QuicConnection> = Vec::new();
         let mut rest = Vec::new();
         for open in opens {
-            connections.push(open.connection);
+            opening.push(open.connection);
             rest.push((open.opening_mono_ns, open.heard, open.is_greeted));
         }
-        listener.take(local, &mut connections).map_err(failed)?;
+        listener.take(local, &mut opening).map_err(failed)?;
         arrivals.add_unauthenticated(listener.strangers_count() - dropped_count);
         dropped_count = listener.strangers_count();
         let mut rest = rest.into_iter();
-        opens = connections
+        opens = opening
             .into_iter()
             .map(|connection| match rest.next() {
                 Some((opening_mono_ns, heard, is_greeted)) => Open { connection, opening_mono_ns, heard, is_greeted },

@@ -189,7 +189,7 @@ fn stamp(message: &libc::msghdr) -> Option<u64> {
     None
 }
 
-/// Frames on the path out, a batch at a time.
+/// Frames to send, a batch at a time.
 #[derive(Debug)]
 pub(super) struct Outbox<'a> {
     socket: &'a PacketSocket,

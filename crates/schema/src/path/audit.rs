@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What carried a path from its begin to its end, and how well.
+/// What carried a path from its start to its end, and how well.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PathAudit {
     /// Packets that it let go; 0 where it counts none.
     pub released_packets: u64,
-    /// Those it let go later than the budget after they were due; absent where it does not tell.
+    /// Those it let go later than the budget after they were due; absent where it is not counted.
     pub late_packets: Option<u64>,
     /// The budget, in ns.
     pub budget_ns: u64,
-    /// How late the latest of all was, in ns; absent where it does not tell.
+    /// How late the latest of all was, in ns; absent where it is not counted.
     pub lateness_ns_max: Option<u64>,
     /// Frames that the kernel could not keep until the router came by (`PACKET_STATISTICS`).
     pub socket_dropped_frames: u64,
@@ -27,7 +27,7 @@ pub struct PathAudit {
     /// CPU time of the router's thread, in ns, without the soft interrupts that hand it its frames; of
     /// netem that of the thread that reads its counts.
     pub cpu_ns: u64,
-    /// Time from the begin to the end, in ns.
+    /// Time from the start to the end, in ns.
     pub wall_ns: u64,
     /// Whether the thread ran ahead of ordinary ones (`SCHED_FIFO`).
     pub has_precedence: bool,

@@ -37,7 +37,7 @@ pub const PATH: Table = Table {
             "queue_bytes_min",
             U64,
             "bytes",
-            "Least in the queue, cross traffic and the packet being sent counted; netem: at both sides of the interval.",
+            "Least in the queue, cross traffic and the packet being sent counted; netem: at the start and the end of the interval.",
             MODEL,
         ),
         column("queue_bytes_max", U64, "bytes", "Most in the queue.", MODEL),

@@ -1,4 +1,4 @@
-//! What the round-trip probe saw beside a trial.
+//! What the round-trip probe measured during a trial.
 
 use super::ColumnType::U64;
 use super::{HOST, Table, column, optional};
@@ -6,7 +6,7 @@ use super::{HOST, Table, column, optional};
 /// Round trips of the probe.
 pub const ROUND_TRIPS: Table = Table {
     name: "round_trips",
-    row: "a request of the round-trip probe, at the near side; the probe runs beside the trial where it is asked for",
+    row: "a request of the round-trip probe, at the near side; the probe runs during the trial where it is asked for",
     columns: &[
         HOST,
         column("probe", U64, "", "Number of the request, from 0 at the start of the load.", "header"),

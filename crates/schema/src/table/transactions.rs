@@ -82,7 +82,7 @@ pub const DATAGRAMS: Table = Table {
             "highest_sequence_count",
             U64,
             "count",
-            "Highest number seen so far, plus 1; with received_count it tells the loss.",
+            "Highest number seen so far, plus 1; with received_count it gives the loss.",
             "header",
         ),
         optional(
@@ -96,7 +96,7 @@ pub const DATAGRAMS: Table = Table {
             "kernel_drops_count",
             U32,
             "count",
-            "Datagrams the receiving socket dropped since the start for want of buffer.",
+            "Datagrams the receiving socket dropped since the start because its buffer was full.",
             "SO_MEMINFO, sock_diag(7)",
         ),
     ],

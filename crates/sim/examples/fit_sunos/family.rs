@@ -131,7 +131,7 @@ impl Family {
         let Some(kinds) = self.kinds(values) else { return Verdict::IMPOSSIBLE };
         let missing = claims::of_costs(&kinds);
         if missing > 1.0 {
-            // Not worth a run, but on the path.
+            // Not worth a run, but in flight.
             return Verdict { loss: 1e3 + missing, missing, ..Verdict::IMPOSSIBLE };
         }
         // One run tells most of those that will not do.

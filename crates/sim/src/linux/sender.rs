@@ -54,7 +54,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// On the path (RFC 6675 "pipe"; `tcp_packets_in_flight`).
+    /// In flight (RFC 6675 "pipe"; `tcp_packets_in_flight`).
     pub fn in_flight(self) -> u32 {
         (self.out + self.again).saturating_sub(self.sacked + self.lost)
     }

@@ -50,7 +50,7 @@ impl Library {
         Ok(Self { parts, sets })
     }
 
-    /// A machine or an adapter of a user's own, beside the shipped ones.
+    /// A machine or an adapter of a user's own, in addition to the shipped ones.
     pub fn add(&mut self, part: ProfileFile) {
         self.parts.push(part);
     }
@@ -128,7 +128,10 @@ impl Library {
     /// Those of [`Library::resolve`] for its base, and a value that the base does not have.
     pub fn resolve_user(&self, file: &str, text: &str) -> Result<HostProfile, Refusal> {
         let ProfileFile::Host { base, values, .. } = ProfileFile::read(file, text)? else {
-            return Err(Refusal::Syntax { file: file.to_owned(), reason: "is no host: it must say part = \"host\" and a base".to_owned() });
+            return Err(Refusal::Syntax {
+                file: file.to_owned(),
+                reason: "this is not a host: give part = \"host\" and a base".to_owned(),
+            });
         };
         let mut profile = self.resolve(&base)?;
         file.clone_into(&mut profile.host);

@@ -111,28 +111,28 @@ fn with_line_number(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// What is not where it belongs, in words that name what to do; the parser knows it as one of several shapes only.
+/// What is not where it belongs, with what to do; the parser knows it as one of several shapes only.
 fn misshapen(whole: &toml::Table) -> Option<String> {
     match whole.get("part").and_then(toml::Value::as_str) {
         Some("host") => {
             let base = whole.get("base").and_then(toml::Value::as_str);
             let about = whole.get("about").and_then(toml::Value::as_str);
             if base.is_none() {
-                return Some(
-                    "base is missing: name the host that this one is but for its values, as in base = \"sparc2+sba-100@2.2.6\"".to_owned(),
-                );
+                return Some("base is missing: name the host that this one changes, as in base = \"sparc2+sba-100@2.2.6\"".to_owned());
             }
             if about.is_none() {
-                return Some("about is missing: say what the host is, as in about = \"a Sparc2 with faster copies\"".to_owned());
+                return Some("about is missing: describe the host, as in about = \"a Sparc2 with faster copies\"".to_owned());
             }
         }
         Some("machine" | "adapter") => {}
-        _ => return Some("is no host: it must say part = \"host\", a base, about, and [values]".to_owned()),
+        _ => return Some("this is not a host: give part = \"host\", a base, about, and [values]".to_owned()),
     }
     let values = match whole.get("values") {
-        None => return Some("[values] is missing: there stands what is different, each as KEY = { value = …, source = \"…\" }".to_owned()),
+        None => return Some("[values] is missing: list each value that differs as KEY = { value = …, source = \"…\" }".to_owned()),
         Some(toml::Value::Table(values)) => values,
-        Some(_) => return Some("values is no table: write [values], and below it each as KEY = { value = …, source = \"…\" }".to_owned()),
+        Some(_) => {
+            return Some("values is not a table: write [values], and below it each value as KEY = { value = …, source = \"…\" }".to_owned());
+        }
     };
     values.iter().find_map(|(key, entry)| {
         let Some(entry) = entry.as_table() else {
@@ -145,7 +145,7 @@ fn misshapen(whole: &toml::Table) -> Option<String> {
             return Some(format!("{key} cannot be a {}: its value is a number, true, false or a word", value.type_str()));
         }
         let unknown = entry.keys().find(|name| !["value", "low", "high", "source"].contains(&name.as_str()))?;
-        Some(format!("{key} has '{unknown}', which means nothing: there are value, source, low and high"))
+        Some(format!("{key} has the unknown key '{unknown}': use value, source, low and high"))
     })
 }
 

@@ -1,5 +1,5 @@
-//! The ensemble: sets of numbers that do about equally well against what was reported, for throughputs alone
-//! do not tell so many costs apart. A claim about a host holds where it holds for all of them.
+//! The ensemble: sets of numbers that do about equally well against what was reported, because throughputs alone
+//! do not identify so many costs. A claim about a host holds where it holds for all of them.
 
 use super::refusal::Refusal;
 use serde::Deserialize;

@@ -96,7 +96,7 @@ pub struct Host {
     pub(super) application: Application,
     pub(super) process: Process,
     pub(super) rng: Rng,
-    /// The segment that is on the path through output and driver: there is one at a time.
+    /// The segment that output and driver handle: there is one at a time.
     pub(super) made: Segment,
     /// Segments that the driver takes from the adapter, in order.
     pub(super) taking: VecDeque<Segment>,

@@ -73,7 +73,7 @@ def test_a_unix_socket_of_another_host_is_named(talk: StartTalk) -> None:
     near.ask("prepare", **trial("connect", "sender", transport="unix", token="c3" * 32))
     reply = near.ask("connect", address="127.0.0.1", port=1)
     assert (reply["reply"], reply["fault"]) == ("error", "host")
-    assert "both ends must be on one host" in reply["text"]
+    assert "both agents must run on one host" in reply["text"]
 
 
 @pytest.mark.parametrize(

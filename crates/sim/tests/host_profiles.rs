@@ -112,7 +112,7 @@ fn a_users_host_that_is_not_whole_is_told_what_to_write() {
         (format!("{whole}copy_in_us = 30"), "write copy_in_us = { value = 30, source = "),
         (format!("{whole}copy_in_us = {{ source = 'mine' }}"), "copy_in_us has no value"),
         (format!("{whole}copy_in_us = {{ value = [30], source = 'mine' }}"), "a number, true, false or a word"),
-        (format!("{whole}copy_in_us = {{ value = 30, from = 'mine' }}"), "'from', which means nothing"),
+        (format!("{whole}copy_in_us = {{ value = 30, from = 'mine' }}"), "the unknown key 'from'"),
         (whole.replace("about = 'mine'\n", ""), "about is missing"),
         (whole.replace("base", "of"), "base is missing"),
         (whole.replace("[values]", ""), "[values] is missing"),

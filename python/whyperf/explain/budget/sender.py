@@ -1,8 +1,8 @@
 """The sender's state in each gap.
 
-Asked in the order in which `tcp_write_xmit` (net/ipv4/tcp_output.c) asks before it sends: pacing, congestion
+The checks have the order in which `tcp_write_xmit` (net/ipv4/tcp_output.c) checks before it sends: pacing, congestion
 window, receive window, Nagle's algorithm, TCP small queues. A state that holds data back counts only while data
-waits; then what the application does tells the rest.
+waits; otherwise what the application does decides.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ SENDER_STATES = tuple(SenderState)
 CODE = {state: place for place, state in enumerate(SENDER_STATES)}
 
 SOFTWARE_NS = 1_000_000
-"""Longest time in which data that may go, and that nothing holds, is taken to be under way in the end's own
+"""Longest time in which data that may go, and that nothing holds, is taken to be under way in the host's own
 software."""
 
 
@@ -56,7 +56,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Peer:
-    """What the receiver's log tells: what arrived, and, from each of `instants` (ns) on, whether the reader let
+    """What the receiver's log shows: what arrived, and, from each of `instants` (ns) on, whether the reader let
     payload lie (`holds`).
     """
 
@@ -65,7 +65,7 @@ class Peer:
     holds: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def holds_in(self, gaps: Gaps) -> Bools:
-        """Whether it did at the begin of each gap; nothing before the first instant."""
+        """Whether it did at the start of each gap; nothing before the first instant."""
         if self.instants.size == 0:
             return np.zeros(gaps.begin.size, dtype=np.bool_)
         holds = np.concatenate(([False], self.holds))
@@ -97,17 +97,17 @@ def explain_gaps(
     Args:
         segments: of the sender's log.
         calls: its write calls; None when they were not logged.
-        life: its begin and its end, ns.
-        peer: what the receiver's log tells.
+        life: its start and its end, ns.
+        peer: what the receiver's log shows.
         options: what is known of the socket.
     """
     stream = stream_of(segments, options.mss_bytes, peer.arrived)
     whole = cut(segments, calls, life, peer.instants)
-    gaps = split_calls(whole, segments, calls, _is_buffer_short(stream, whole))
-    return _Asked(segments, calls, gaps, stream, peer=peer, options=options).answer()
+    gaps = split_calls(whole, segments, calls, _is_buffer_short_after(stream, whole))
+    return _SenderStates(segments, calls, gaps, stream, peer=peer, options=options).states()
 
 
-def _is_buffer_short(stream: Stream, gaps: Gaps) -> Bools:
+def _is_buffer_short_after(stream: Stream, gaps: Gaps) -> Bools:
     """Whether a writer that filled the buffer would not be woken: less than a third of it is free
     (sk_stream_is_writeable, include/net/sock.h).
     """
@@ -127,8 +127,8 @@ def _is_short(held: Ints, gaps: Gaps) -> Bools:
     return found
 
 
-class _Asked:
-    """The questions, each answered for all gaps at once."""
+class _SenderStates:
+    """The state of each gap; each question is answered for all gaps at once."""
 
     def __init__(
         self,
@@ -151,15 +151,15 @@ class _Asked:
         self.next_row = np.minimum(following, size - 1)
         self.options = options
         self.reader_holds = peer.holds_in(gaps)
-        sent = self._after(stream.sent)
-        written = np.maximum(self._after(stream.written), sent)
+        sent = self._after_row(stream.sent)
+        written = np.maximum(self._after_row(stream.written), sent)
         if calls is not None and calls.end.size:
             ended = last_at(calls.end, gaps.begin)
             told = np.maximum(written_by_calls(calls, stream)[np.maximum(ended, 0)], sent)
-            # Between calls they tell all; a row may count as unsent what is under way at that moment.
+            # Between calls they show all; a row may count as unsent what is under way at that moment.
             told = np.where(self._is_in_call(calls), np.maximum(written, told), told)
             written = np.where(ended >= 0, told, written)
-        self.unacked = sent - self._after(stream.acked)
+        self.unacked = sent - self._after_row(stream.acked)
         self.room = np.where(self.has_row, stream.edge[self.row], NO_EDGE) - sent
         # At work in a call, the application writes what the next row shows; what it could have sent itself, or before
         # it slept, it would have.
@@ -167,89 +167,103 @@ class _Asked:
         in_call = self._is_in_call(calls)
         under_way = (self.activity == Activity.ON_CPU) & (self.gaps.length <= SOFTWARE_NS)
         self.is_sending = under_way & self.has_next & next_by_process
-        shows = in_call & self._has_worked() & self.has_next & ~next_by_process
+        shows = in_call & self._has_call_worked_since_row() & self.has_next & ~next_by_process
         shows &= (self.activity != Activity.BLOCKED) | (self.unacked > 0) | (self.room <= 0)
         shown = np.maximum(written, stream.written[self.next_row])
         # What it writes is pushed when it has written all, or before it sleeps (tcp_sendmsg_locked).
         self.pushed = np.where(shows & (self.activity == Activity.BLOCKED), shown, written) - sent
         self.unsent = np.where(shows, shown, written) - sent
-        self.flight = self._after(stream.flight)
-        self.cwnd = self._after(stream.cwnd)
+        self.flight = self._after_row(stream.flight)
+        self.cwnd = self._after_row(stream.cwnd)
 
-    def _after(self, values: Ints) -> Ints:
+    def _after_row(self, values: Ints) -> Ints:
         found = values[self.row]
         found[: self.without_row] = 0
         return found
 
-    def answer(self) -> SenderGaps:
+    def states(self) -> SenderGaps:
         """All of them, the first that holds being the state."""
         stream, segments = self.stream, self.segments
-        waits = self.unsent > 0
+        has_unsent = self.unsent > 0
         least = np.minimum(stream.mss, self.unsent)
         released = stream.released[self.row]
         released[: self.without_row] = stream.released.size
-        by = np.concatenate((segments.context, [UNKNOWN_NUMBER])).astype(np.int8)[released]
+        released_in = np.concatenate((segments.context, [UNKNOWN_NUMBER])).astype(np.int8)[released]
         has_cwnd = self.cwnd > 0
-        cwnd_full = has_cwnd & (self.flight >= self.cwnd)
-        window_full = self.room < least
-        is_open = waits & ~cwnd_full & ~window_full
-        small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not self.options.no_delay)
-        wants = is_doing(self.activity, Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK)
-        runnable = is_doing(self.activity, Activity.RUNNABLE, Activity.SERVING)
+        is_cwnd_full = has_cwnd & (self.flight >= self.cwnd)
+        is_window_full = self.room < least
+        is_open = has_unsent & ~is_cwnd_full & ~is_window_full
+        is_small = is_open & (self.unsent < stream.mss) & (self.unacked > 0) & (not self.options.no_delay)
+        wants_room = is_doing(self.activity, Activity.BLOCKED, Activity.AFTER_WOULD_BLOCK)
+        is_runnable = is_doing(self.activity, Activity.RUNNABLE, Activity.SERVING)
         # What an acknowledgment released though both windows had room was deferred for the sake of a larger
         # super-segment (tcp_tso_should_defer), within the window that had less room.
-        deferred = is_open & ~small & self._is_acked(released, by) & (self.unacked > 0) & ~self._is_acked_now(released)
+        is_deferred = (
+            is_open
+            & ~is_small
+            & self._is_released_by_ack(released, released_in)
+            & (self.unacked > 0)
+            & ~self._is_ack_being_processed(released)
+        )
         by_cwnd = has_cwnd & ((self.cwnd - self.flight) * stream.mss <= self.room)
-        held_by_cwnd = waits & cwnd_full | deferred & by_cwnd
-        held_by_window = waits & ~cwnd_full & window_full | deferred & ~by_cwnd
-        recovers = self.has_row & stream.in_recovery[self.row]
+        held_by_cwnd = has_unsent & is_cwnd_full | is_deferred & by_cwnd
+        held_by_window = has_unsent & ~is_cwnd_full & is_window_full | is_deferred & ~by_cwnd
+        is_recovering = self.has_row & stream.in_recovery[self.row]
         # A rest of less than a segment goes with what the application will write once there is room.
-        blocked = wants & (~waits | small) & (self.unacked > 0)
-        held = held_by_cwnd | held_by_window | (blocked & cwnd_full)
-        sleeps = ~self._is_working()
-        moves = waits & (by != UNKNOWN_NUMBER)
-        zero = held_by_window & (self._after(stream.edge) - self._after(stream.acked) < least)
-        slow_start = held & ~held_by_window & (self.cwnd < self._after(stream.ssthresh))
+        waits_for_room = wants_room & (~has_unsent | is_small) & (self.unacked > 0)
+        is_held = held_by_cwnd | held_by_window | (waits_for_room & is_cwnd_full)
+        is_idle = ~self._is_cpu_at_work()
+        is_moving = has_unsent & (released_in != UNKNOWN_NUMBER)
+        is_window_closed = held_by_window & (self._after_row(stream.edge) - self._after_row(stream.acked) < least)
+        is_slow_start = is_held & ~held_by_window & (self.cwnd < self._after_row(stream.ssthresh))
         # The kernel looks when it has sent something, and not at a congestion window that has just been full.
         # What was selectively acknowledged makes room in the congestion window and none in the receive window.
-        window_counts = (self.pushed > 0) & (held_by_window | (recovers & waits & window_full))
+        window_counts = (self.pushed > 0) & (held_by_window | (is_recovering & has_unsent & is_window_full))
         not_counted = stream.is_by_process | stream.was_cwnd_full
         questions: list[tuple[SenderState, Bools]] = [
-            (SenderState.HANDSHAKE, self._is_handshake()),
-            (SenderState.RTO_WAIT, self._ends_by_timer()),
-            (SenderState.LOSS_RECOVERY, recovers & (held | blocked | deferred | (waits & sleeps))),
-            (SenderState.PACING, is_open & (by == HRTIMER)),
-            (SenderState.ZERO_WINDOW, zero),
+            (SenderState.HANDSHAKE, self._is_in_handshake()),
+            (SenderState.RTO_WAIT, self._is_waiting_for_timer()),
+            (
+                SenderState.LOSS_RECOVERY,
+                is_recovering & (is_held | waits_for_room | is_deferred | (has_unsent & is_idle)),
+            ),
+            (SenderState.PACING, is_open & (released_in == HRTIMER)),
+            (SenderState.ZERO_WINDOW, is_window_closed),
             (SenderState.RECEIVE_WINDOW_READER, held_by_window & self.reader_holds),
             (SenderState.RECEIVE_WINDOW_BUFFER, held_by_window),
-            (SenderState.SLOW_START, slow_start),
-            (SenderState.CONGESTION_WINDOW, held),
-            (SenderState.DEVICE, is_open & (by == WORKER)),
-            (SenderState.SEND_BUFFER, blocked),
+            (SenderState.SLOW_START, is_slow_start),
+            (SenderState.CONGESTION_WINDOW, is_held),
+            (SenderState.DEVICE, is_open & (released_in == WORKER)),
+            (SenderState.SEND_BUFFER, waits_for_room),
             # Who asked for room and has it is woken, and waits to run.
-            (SenderState.WAITS_FOR_CPU, runnable | (wants & ~waits & (self.unacked == 0))),
-            (SenderState.NAGLE, small & sleeps),
-            (SenderState.WRITE_CALL, self._is_working() | (moves & (self.gaps.length <= SOFTWARE_NS))),
-            *self._without_calls(released, by),
-            (SenderState.NOT_WRITING, ~waits),
-            (SenderState.SEND_BUFFER, wants),
+            (SenderState.WAITS_FOR_CPU, is_runnable | (wants_room & ~has_unsent & (self.unacked == 0))),
+            (SenderState.NAGLE, is_small & is_idle),
+            (SenderState.WRITE_CALL, self._is_cpu_at_work() | (is_moving & (self.gaps.length <= SOFTWARE_NS))),
+            *self._states_without_calls(released, released_in),
+            (SenderState.NOT_WRITING, ~has_unsent),
+            (SenderState.SEND_BUFFER, wants_room),
         ]
         state = first_that_holds([(holds, CODE[state]) for state, holds in questions], CODE[SenderState.UNKNOWN])
         return SenderGaps(
             gaps=self.gaps,
             state=state,
-            is_busy=waits | self.is_sending | (self.has_row & stream.is_outstanding[self.row]),
-            is_window_full=self._until_sent(window_counts & (self.room <= self.unsent), is_open, released),
-            is_buffer_full=blocked & ~waits & ~cwnd_full & self.has_row & ~not_counted[self.row] & self._is_short(),
+            is_busy=has_unsent | self.is_sending | (self.has_row & stream.is_outstanding[self.row]),
+            is_window_full=self._with_time_to_send(window_counts & (self.room <= self.unsent), is_open, released),
+            is_buffer_full=waits_for_room
+            & ~has_unsent
+            & ~is_cwnd_full
+            & self.has_row
+            & ~not_counted[self.row]
+            & self._is_buffer_short(),
         )
 
-    def _until_sent(self, holds: Bools, may_go: Bools, released: Places) -> Bools:
-        """`holds`, and what it was before while data is on its way out: `tcp_write_xmit` tells its clock at its end."""
+    def _with_time_to_send(self, holds: Bools, may_go: Bools, released: Places) -> Bools:
+        """`holds`, and what it was before while data is being sent: `tcp_write_xmit` updates its clock at its end."""
         under_way = may_go & (released == self.row + 1)
         place = np.maximum.accumulate(np.where(under_way, 0, np.arange(holds.size, dtype=np.int32)))
         return holds[place]
 
-    def _without_calls(self, released: Places, by: Codes) -> list[tuple[SenderState, Bools]]:
+    def _states_without_calls(self, released: Places, by: Codes) -> list[tuple[SenderState, Bools]]:
         """Where calls were not logged and all is sent: in a call shortly before a process sends, and where the kernel
         says that room was short, waiting for it while the buffer held about as much as it ever did.
         """
@@ -268,11 +282,11 @@ class _Asked:
         found: Bools = (self.gaps.call >= 0) & (self.gaps.begin < calls.end[np.maximum(self.gaps.call, 0)])
         return found
 
-    def _is_short(self) -> Bools:
-        """As long as a third of the buffer is not free, who waits for room is not told of it (tcp_check_space)."""
+    def _is_buffer_short(self) -> Bools:
+        """As long as a third of the buffer is not free, a writer that waits for room is not woken (tcp_check_space)."""
         return _is_short(self.unacked + self.unsent, self.gaps)
 
-    def _has_worked(self) -> Bools:
+    def _has_call_worked_since_row(self) -> Bools:
         """The call was at work since the last row: asleep before, it could not write."""
         gaps, place = self.gaps, np.arange(self.gaps.begin.size, dtype=np.int32)
         last = np.maximum(np.maximum.accumulate(np.where(self.activity == Activity.ON_CPU, place, -1)), 0)
@@ -280,11 +294,11 @@ class _Asked:
         found: Bools = worked & (gaps.segment[last] == gaps.segment)
         return found
 
-    def _is_working(self) -> Bools:
-        """The end's CPU is at work for this connection: in the call, or between two that follow at once."""
+    def _is_cpu_at_work(self) -> Bools:
+        """The host's CPU is at work for this connection: in the call, or between two consecutive calls."""
         return is_doing(self.activity, Activity.ON_CPU, Activity.SOFTIRQ, Activity.TURNING)
 
-    def _is_acked(self, released: Places, by: Codes) -> Bools:
+    def _is_released_by_ack(self, released: Places, by: Codes) -> Bools:
         """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at
         the end of the call, by the process (tcp_add_backlog, release_sock), and may release a super-segment then.
         """
@@ -294,17 +308,17 @@ class _Asked:
         found: Bools = (by == NET_RX) | of_backlog
         return found
 
-    def _is_acked_now(self, released: Places) -> Bools:
+    def _is_ack_being_processed(self, released: Places) -> Bools:
         """The acknowledgment that releases the data has arrived, and receive processing is at it."""
         at_it = ~self.segments.is_out[self.row] | (self.segments.context[self.row] == NET_RX)
         found: Bools = self.has_row & at_it & (released == self.row + 1)
         return found
 
-    def _is_handshake(self) -> Bools:
+    def _is_in_handshake(self) -> Bools:
         found: Bools = self.has_row & (self.segments.flags[self.row] & SYN != 0)
         return found
 
-    def _ends_by_timer(self) -> Bools:
+    def _is_waiting_for_timer(self) -> Bools:
         """The next segment is what the retransmission timer, or the one of tail loss probes, sent for a lost one."""
         again = self.segments.retransmission[self.next_row]
         by_timer = (again == TIMEOUT) | ((again == PROBE) & (self.segments.context[self.next_row] == TIMER))

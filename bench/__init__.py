@@ -1,1 +1,1 @@
-"""Goodput and CPU per KByte of whyperf beside iperf3 and nuttcp, interleaved in one run."""
+"""Goodput and CPU per KByte of whyperf next to iperf3 and nuttcp, interleaved in one run."""

@@ -54,7 +54,7 @@ class End:
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends. The near one sends."""
+    """Both sides. The near one sends."""
 
     near: End
     far: End

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.plan import CELLS, WORKLOADS, Cell
 
-# Agents, servers and namespaces entered: what a turn takes beside its load.
+# Agents, servers and namespaces entered: what a run takes in addition to its load.
 TURN_OVERHEAD_S = 0.6
 
 

@@ -55,7 +55,7 @@ class Setting:
 
     congestion_control: str
     window_bytes: int | None
-    """Socket buffers asked for at both ends; none leaves them to the kernel."""
+    """Socket buffers asked for on both sides; none leaves them to the kernel."""
     warmup_s: int
     """Whole seconds, the only kind that iperf3 can omit."""
     measure_s: int
@@ -68,7 +68,7 @@ class Setting:
         return self.warmup_s + self.measure_s
 
     def far_cpu(self, cell: Cell) -> int:
-        """CPU of the far end's processes."""
+        """CPU of the far side's processes."""
         return self.sender_cpu if cell.is_on_one_cpu else self.receiver_cpu
 
 

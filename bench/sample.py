@@ -15,7 +15,7 @@ TAIL_S = 0.3
 """The counters are read this much after the measurement began and before it ends: when a tool sends
 its first byte is known to a few hundredths of a second only."""
 LOADED_BYTES, LOADED_PACKETS = 1 << 20, 1000
-"""The load counts as started when the far end has received this much, one or the other."""
+"""The load counts as started when the far side has received this much, one or the other."""
 START_TIMEOUT_S = 15
 
 
@@ -40,7 +40,7 @@ class Sample:
     counted_bps: float | None
     """Goodput of a stream from the far device's counters: a check of the tool's figure."""
     cpu_ns_per_unit: float
-    """CPU time of all tasks at both ends and of ksoftirqd."""
+    """CPU time of all tasks on both sides and of ksoftirqd."""
     busy_ns_per_unit: float
     """Time in which the machine's CPUs were not idle; idle CPUs' soft interrupts and everybody else are in it."""
     retransmitted_segments: int

@@ -1,4 +1,4 @@
-"""A peer at work: a server at the far end, a client at the near end, one run."""
+"""A peer at work: a server on the far side, a client on the near side, one run."""
 
 import contextlib
 import subprocess

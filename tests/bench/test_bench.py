@@ -39,7 +39,7 @@ BOUNCED = """[  4] 0.0000-1.0000 sec  1738800 Bytes  13910400 bits/sec    8694=0
 SETTING = Setting("reno", None, warmup_s=1, measure_s=1)
 
 
-def test_every_tool_that_can_has_one_turn_in_every_cell_of_every_pair() -> None:
+def test_every_tool_that_can_has_one_run_in_every_cell_of_every_pair() -> None:
     order = turns(CELLS, TOOLS, pairs=3, seed=1)
     assert set(Counter(order).values()) == {1}
     assert len(order) == 3 * sum(can(tool, cell) for cell in CELLS for tool in TOOLS)

@@ -33,7 +33,7 @@ def test_the_same_seed_makes_the_same_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("connections", "gso"), [(1, True), (1, False), (5, True)])
-def test_both_ends_logs_are_complete_and_show_the_same(tmp_path: Path, connections: int, gso: bool) -> None:
+def test_both_sides_logs_are_complete_and_show_the_same(tmp_path: Path, connections: int, gso: bool) -> None:
     write(tmp_path / "log01-c0001", Shape(20_000, connections, gso, hosts=("near", "far")))
     trial = open_trial(tmp_path / "log01-c0001")
     for host in ("near", "far"):

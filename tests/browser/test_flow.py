@@ -71,7 +71,7 @@ class Made(NamedTuple):
 
 
 def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
-    """A page of two connections, the second without gaps, both ends, in small tiles so that there are many."""
+    """A page of two connections, the second without gaps, both sides, in small tiles so that there are many."""
     tracks = [
         track(rows, role=role, connection=number, seed=number + 1, gaps=number == 0)
         for number in (0, 7)
@@ -102,7 +102,7 @@ def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[Where, Made]:
-    """The same page, with its rows inside and beside."""
+    """The same page, with its rows inside and in files next to it."""
     wheres: tuple[Where, ...] = ("inside", "beside")
     return {where: written(tmp_path_factory.mktemp(where), where) for where in wheres}
 
@@ -189,7 +189,7 @@ def test_from_afar_no_extreme_is_lost(browser: Browser, made: dict[Where, Made],
         got = page.evaluate(COLUMNS_IN_VIEW, [start, end])
         truth = expected_columns(one, start, end, got["width"])
         assert not got["exact"]
-        # A bin at an edge belongs where its middle is.
+        # A bin at an edge belongs where its center is.
         assert sum(got["rows"]) == pytest.approx(sum(map(len, truth[1:-1])), abs=8)
         around = [np.concatenate(truth[x : x + 3]) for x in range(got["width"])]
         truth = truth[1:-1]
@@ -227,7 +227,7 @@ def test_all_figures_are_drawn_and_fit(browser: Browser, made: dict[Where, Made]
         assert seen.requests == [made["inside"].path.as_uri()]
 
 
-def test_only_the_folder_beside_is_loaded_and_only_when_needed(browser: Browser, made: dict[Where, Made]) -> None:
+def test_only_the_folder_next_to_is_loaded_and_only_when_needed(browser: Browser, made: dict[Where, Made]) -> None:
     path, tracks = made["beside"]
     folder = path.with_suffix("").as_uri()
     with opened(browser, path) as (page, seen):

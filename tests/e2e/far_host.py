@@ -164,7 +164,7 @@ class FarHost:
 
 @contextmanager
 def far_host(folder: Path, mark: str) -> Iterator[FarHost]:
-    """A testbed with sshd at its far end."""
+    """A testbed with sshd at its far side."""
     with Agent("testbed", pipes.local(), shares_clock=True) as holder:
         built = holder.call({"request": "build_testbed"} | TESTBED)
         near, far = built["near"], built["far"]

@@ -12,7 +12,7 @@ FILES = ("/proc/thread-self/net/netstat", "/proc/thread-self/net/snmp")
 
 @dataclass(frozen=True)
 class Counted:
-    """Logs of a trial, and by how much the kernel's counts went up in it at each end."""
+    """Logs of a trial, and by how much the kernel's counts went up in it at each side."""
 
     logs: Logs
     added: Mapping[str, Mapping[str, int]]

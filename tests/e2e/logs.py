@@ -19,7 +19,7 @@ from whyperf.run.trial import Progress, run_trial
 
 HOSTS = ("near", "far")
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-#: What both ends say before the payload, where the window is 64 KB or more (docs/reference/protocol.md).
+#: What both sides say before the payload, where the window is 64 KB or more (docs/reference/protocol.md).
 PREAMBLE_BYTES = 40
 #: What the receiver says behind it.
 COUNT_BYTES = 8
@@ -87,7 +87,7 @@ def log_trials(experiment: Experiment) -> list[PlannedTrial]:
 def run_log(
     opened: Session, experiment: Experiment, planned: PlannedTrial, on_progress: Progress = lambda *_: None
 ) -> Logs:
-    """Makes one trial, perhaps anew; the logs of the near and the far end."""
+    """Makes one trial, perhaps anew; the logs of the near and the far side."""
     with experiment.begin_trial(planned.id) as writer:
         writer.commit(run_trial(opened, planned, experiment.plan.cell(planned.cell), writer, on_progress))
     folder, manifest = experiment.folder / "trials" / planned.id, Record(experiment).trials[planned.id]
@@ -113,7 +113,7 @@ def until_whole(run: Callable[[], Logs]) -> Logs:
 
 
 def acks_differ(near: Log, far: Log) -> str | None:
-    """Whether pure ACKs and FINs that one end sent are not those that the other one received: none gets lost here."""
+    """Whether pure ACKs and FINs that one side sent are not those that the other one received: none gets lost here."""
     is_one = IS_PURE_ACK | (pl.col("flags") & FIN > 0)
     for sender, receiver in ((near, far), (far, near)):
         sent = sender.segments.filter(IS_OUT, is_one).group_by("connection").len().sort("connection")

@@ -96,8 +96,8 @@ def assert_retransmissions(log: Log, found: Counted) -> None:
 
 
 def test_the_timer_acknowledges_what_nothing_else_does(tmp_path: Path) -> None:
-    # The far end has just answered the greeting, so its first ACK waits for data to travel with; the next segment comes
-    # after 50 ms, the timer runs out after 40.
+    # The far side has just answered the greeting, so its first ACK waits for data to travel with; the next
+    # segment comes after 50 ms, the timer runs out after 40.
     found = measure(
         tmp_path,
         connections=CONNECTIONS,
@@ -178,7 +178,7 @@ def thread_of(pid: int, name: str) -> int | None:
 
 
 def stop_reading(seconds: float) -> Around:
-    """Halts the far end's reader once it has read something."""
+    """Halts the far side's reader once it has read something."""
 
     def around(opened: Session, run: Callable[[Progress], Logs]) -> Logs:
         moved: list[int] = []

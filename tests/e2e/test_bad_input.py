@@ -1,4 +1,4 @@
-"""What cannot be measured: one sentence that names the thing and the way out, and nothing half-written."""
+"""What cannot be measured: one sentence that names the thing and the remedy, and nothing half-written."""
 
 import json
 import socket

@@ -35,7 +35,7 @@ def calls_of(log: Log) -> pl.DataFrame:
     """The end's calls of the payload's direction, from the start of the load on."""
     calls = read_calls(open_trial(log.folder), log.host)
     assert calls is not None
-    # A load of few threads has a connection of its own beside them, which is not counted.
+    # A load of few threads has a connection of its own next to them, which is not counted.
     assert log.evidence["lost_calls_count"] == []
     assert log.evidence["logged_calls_count"] == calls.height
     assert_times_fit(calls)
@@ -81,7 +81,7 @@ def test_a_full_send_buffer_blocks_the_writer(tmp_path: Path) -> None:
 
 def test_a_slow_writer_waits_outside_of_its_calls_and_its_reader_where_it_was_set_to(tmp_path: Path) -> None:
     for near, far in logs_of(tmp_path, write_rate_bps=RATE_BPS, write_size_bytes=8192, read_wait=["block", "poll"]):
-        # Of most calls: on a busy host a few wait for what the other end has not got round to.
+        # Of most calls: on a busy host a few wait for what the other side has not got round to.
         writer, reader = (
             calls_of(log).select(pl.median("blocked_ns", "waited_before_ns")).row(0) for log in (near, far)
         )

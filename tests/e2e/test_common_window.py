@@ -1,4 +1,4 @@
-"""One measurement window for all connections and both ends, and each end on the CPUs it was given."""
+"""One measurement window for all connections and both sides, and each side on the CPUs it was given."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ def said_late_ns(manifest: Manifest) -> int:
 
 
 @pytest.mark.parametrize("direction", ["send", "receive"])
-def test_all_connections_and_both_ends_share_it(tmp_path: Path, direction: str) -> None:
+def test_all_connections_and_both_sides_share_it(tmp_path: Path, direction: str) -> None:
     record = measure(
         tmp_path, duration_s=1.0, warmup_s=0.2, cooldown_s=0.1, connections=[1, 10, 300], direction=direction
     )

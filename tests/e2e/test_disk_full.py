@@ -42,7 +42,7 @@ def fill(disk: Path, leaving_bytes: int) -> Path:
 
 
 def run(disk: Path, profile: Path) -> Done:
-    """`whyperf run` with results on the disk, and all else beside it."""
+    """`whyperf run` with results on the disk, and all else next to it."""
     return whyperf("run", profile, "--out", disk / "results", folder=profile.parent)
 
 

@@ -1,4 +1,4 @@
-"""A trial whose connections others kept from opening is void, says what the far end saw, and is run again."""
+"""A trial whose connections others kept from opening is void, says what the far side saw, and is run again."""
 
 import json
 import socket

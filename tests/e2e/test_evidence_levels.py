@@ -35,7 +35,7 @@ def run(profile: Path, *words: object) -> tuple[Done, dict[str, Any], dict[str, 
     return done, json.loads(done.out), Experiment.open(results).trials().manifests
 
 
-def test_log_trials_run_last_and_stand_beside_the_result(profile: Path) -> None:
+def test_log_trials_run_last_and_stand_next_to_the_result(profile: Path) -> None:
     _, result, trials = run(profile)
     logs = [name for name in trials if name.startswith("log")]
     assert logs == ["log01-c0001", "log01-c0002"]

@@ -1,4 +1,4 @@
-"""Every byte is counted once, at both ends, whatever the factors."""
+"""Every byte is counted once, on both sides, whatever the factors."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def ends(record: Record, column: str) -> dict[str, Any]:
 
 
 def assert_exact(record: Record, payload_bytes: int) -> None:
-    """All trials complete; what was asked is what each table of each end counts."""
+    """All trials complete; what was asked is what each table of each side counts."""
     for manifest in record.trials.values():
         assert (manifest.status, manifest.reason) == ("complete", None)
     per_trial = ["trial", "host"]
@@ -106,17 +106,17 @@ def test_many_connections(tmp_path: Path, direction: str) -> None:
             mine = flows.filter(trial=trial, host=host)
             assert sorted(mine["connection"]) == list(range(count))
             assert set(mine["role"]) == {role if direction == "send" else other(role)}
-        # The same number is the same connection at both ends.
+        # The same number is the same connection on both sides.
         near, far = (flows.filter(trial=trial, host=host).sort("connection") for host in ("near", "far"))
         assert near["local_address"].to_list() == far["remote_address"].to_list()
 
 
 def other(role: str) -> str:
-    """The other end's role."""
+    """The other side's role."""
     return "receiver" if role == "sender" else "sender"
 
 
-def test_a_timed_load_counts_the_same_at_both_ends(tmp_path: Path) -> None:
+def test_a_timed_load_counts_the_same_on_both_sides(tmp_path: Path) -> None:
     record = measure(
         tmp_path,
         duration_s=0.25,

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.alone
 Start = Callable[..., subprocess.Popen[bytes]]
 
 LOOPBACK = ("--testbed", "loopback", "--out", "results")
-#: A trial is long enough to be hit in its middle.
+#: A trial is long enough to be hit while it runs.
 LEVELS = {"duration_s": 0.4, "warmup_s": 0, "cooldown_s": 0}
 TRIALS = 4
 

@@ -43,11 +43,11 @@ TREE = Path(__file__).parents[2]
 
 
 def agent_of(process: Process) -> str:
-    """Which agent a process is: the testbed's holder, or the near or far end's by the holder's descriptor."""
+    """Which agent a process is: the testbed's holder, or the near or far side's by the holder's descriptor."""
     words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
     if "--netns" not in words:
         return "testbed"
-    # The holder opens the near end's namespace first.
+    # The holder opens the near side's namespace first.
     return "near" if words[words.index("--netns") + 1].endswith("/3") else "far"
 
 
@@ -113,7 +113,7 @@ def test_a_run_survives_every_kill(ours: Ours, started: Start, tmp_path: Path, w
     experiment = Experiment.open(results)
     trials = experiment.trials()
     assert trials.damaged == []
-    # The union is the plan: every trial once, none beside it, all of them whole.
+    # The union is the plan: every trial once, no other, all of them whole.
     assert sorted(trials.manifests) == sorted(trial.id for trial in experiment.plan.trials())
     assert len(trials.manifests) == CELLS * TRIALS
     # A host that stalls leaves trials of the path void, and that alone is not a success.

@@ -95,7 +95,7 @@ def test_a_full_disk_breaks_the_log_off_and_the_throughput_stands(tmp_path: Path
 
 
 def all_held(opened: Session) -> Objects:
-    """What the agents of both ends hold of BPF."""
+    """What the agents of both sides hold of BPF."""
     return set().union(*(held_by(agent.pid) for agent in opened.agents()))
 
 
@@ -109,7 +109,7 @@ def await_freed(objects: Objects) -> None:
 
 @pytest.mark.parametrize("victim", ["near", "far", None])
 def test_nothing_stays_attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str | None) -> None:
-    """Neither programs nor files, whether an agent is killed in the middle of a log or ends in order."""
+    """Neither programs nor files, whether an agent is killed during a log or ends in order."""
     # Long enough to be killed in, on a busy host too.
     duration_s = 0.5 if victim is None else 30.0
     spool = tmp_path / "spool"

@@ -22,7 +22,7 @@ from tests.e2e.logs import (
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
-#: As in the profile window-sweep; its corners and its middle.
+#: As in the profile window-sweep; its corners and its center.
 SWEEP: dict[str, Any] = {
     "read_wait": "block",
     "mtu_bytes": 9188,
@@ -85,7 +85,7 @@ def assert_reasons(log: Log) -> None:
         mine = segments.filter(connection=connection)
         # The end that connects completes the handshake.
         assert len(mine.filter(ack_reason="handshake")) == (1 if log.host == "near" else 0)
-        # Each end closes once; a busy host sends some segments twice.
+        # Each side closes once; a busy host sends some segments twice.
         fins = mine.filter(pl.col("flags") & FIN > 0).group_by("direction")
         ends = fins.agg((pl.col("sequence") + pl.col("payload_bytes")).n_unique().alias("places"))
         assert sorted(ends.rows()) == [("in", 1), ("out", 1)]

@@ -1,4 +1,4 @@
-"""The segment log is what was on the wire: every segment as tcpdump sees it, at both ends, in the same order."""
+"""The segment log is what was on the wire: every segment as tcpdump sees it, on both sides, in the same order."""
 
 import shutil
 from contextlib import ExitStack

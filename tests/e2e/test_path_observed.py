@@ -1,4 +1,4 @@
-"""An emulated path as strangers see it: ping's round trips, and what tcpdump writes at both ends."""
+"""An emulated path as other programs see it: ping's round trips, and what tcpdump writes on both sides."""
 
 import re
 import shutil
@@ -51,7 +51,7 @@ def missing(sent: list[Packet], came: list[Packet]) -> list[int]:
 @pytest.mark.skipif(
     shutil.which("tcpdump") is None, reason="needs tcpdump (package tcpdump), to see what is on both sides of the path"
 )
-def test_what_is_missing_at_the_far_end_is_what_the_path_lost(tmp_path: Path) -> None:
+def test_what_is_missing_at_the_far_side_is_what_the_path_lost(tmp_path: Path) -> None:
     levels: dict[str, Any] = {"path_rtt_ms": 10.0, "path_rate_bps": 20_000_000, "path_queue": "10p"}
     levels |= {"path_loss": "segments:200+201+400", "congestion_control": "reno", "transfer_bytes": 1_500_000}
     files = {end: tmp_path / f"{end}.pcap" for end in ("near", "far")}

@@ -1,4 +1,4 @@
-"""The round-trip probe beside a load."""
+"""The round-trip probe next to a load."""
 
 from pathlib import Path
 from typing import Any

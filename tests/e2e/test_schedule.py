@@ -36,7 +36,7 @@ direction = "receive"
 
 
 def received(record: Record) -> pl.DataFrame:
-    """Payload that arrived, by connection and interval, with the interval's middle after the start in ns."""
+    """Payload that arrived, by connection and interval, with the interval's center in ns after the start."""
     rows = record.table("intervals").filter(pl.col("role") == "receiver")
     middle = (pl.col("start_mono_ns").cast(pl.Int64) + pl.col("end_mono_ns").cast(pl.Int64)) // 2
     start = pl.col("start_mono_ns").min().cast(pl.Int64)
@@ -50,7 +50,7 @@ def test_flows_come_and_go_as_the_schedule_says(tmp_path: Path) -> None:
     assert flows is not None
     rows = received(record)
     for region in regions([(flow.start_ns, flow.stop_ns) for flow in flows]):
-        # Around the middle: what a flow that left has in its buffers may still arrive at the region's beginning.
+        # Around the center: what a flow that left has in its buffers may still arrive at the region's beginning.
         middle = (region.start_ns + region.stop_ns) // 2
         inside = rows.filter((pl.col("at_ns") > middle) & (pl.col("at_ns") < region.stop_ns - 10_000_000))
         at_work = inside.group_by("connection").agg(pl.col("payload_bytes").sum()).filter(pl.col("payload_bytes") > 0)

@@ -65,10 +65,10 @@ def test_one_set_of_programs(tmp_path: Path, kind: Kind, victim: str | None) -> 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("kind", [Kind.VETH, Kind.LOOPBACK])
-def test_both_ends_see_everything(tmp_path: Path, kind: Kind) -> None:
+def test_both_sides_see_everything(tmp_path: Path, kind: Kind) -> None:
     levels: dict[str, Any] = {"transfer_bytes": TRANSFER_BYTES, "connections": 3}
     with log_session(tmp_path / "results", kind=kind, **levels) as (opened, plan):
-        # Which ends only when TCP's own counts and the other end's agree.
+        # Which ends only when TCP's own counts and the other side's agree.
         ((near, far),) = run_logs(opened, plan)
     for log in (near, far):
         assert log.evidence["got"] == "segments", log.evidence

@@ -103,7 +103,7 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
 
 
 def test_a_log_that_the_end_of_time_cuts_has_no_gap(folder: Path) -> None:
-    """What is under way then is on one end's log and not on the other's."""
+    """What is under way then is on one side's log and not on the other's."""
     words = "--set transfer_bytes=default --set warmup_s=0.02 --set duration_s=0.1 --set cooldown_s=0.02"
     made = simulated(folder, "timed", *words.split(), "--trials", "1")
     assert made.status == 0, made.err

@@ -88,12 +88,12 @@ def test_both_clocks_are_compared(far: FarHost) -> None:
     assert near is not None
     assert far_end is not None
     assert far_end.uncertainty_ns > 0
-    # Both ends are under one kernel here, so the truth is known.
+    # Both sides are under one kernel here, so the truth is known.
     assert abs(far_end.offset_ns) <= far_end.uncertainty_ns
     assert (near.offset_ns, near.uncertainty_ns) == (0, 0)
 
 
-def test_the_far_end_sends_when_asked(far: FarHost) -> None:
+def test_the_far_side_sends_when_asked(far: FarHost) -> None:
     done = far.run("-t", "1", "-R")
     assert done.status == 0, done.err
     hosts = only_trial(far).hosts

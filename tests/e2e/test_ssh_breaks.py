@@ -1,4 +1,4 @@
-"""What breaks on the way to a far host: ssh killed at any moment, a host that is not there, no ssh at all."""
+"""What can break between the hosts: ssh killed at any moment, a host that is not there, no ssh at all."""
 
 import os
 import random
@@ -60,7 +60,7 @@ def kill_somewhere(far: FarHost, chance: random.Random, victim: str, controller:
 
 
 def await_alone(far: FarHost) -> None:
-    """Waits until no process of a run is left at either end."""
+    """Waits until no process of a run is left on either side."""
     end = time.monotonic() + 2
     while left := [*far.ssh_clients(), *far.far_agents(), *far.near_agents()]:
         assert time.monotonic() < end, left
@@ -118,7 +118,7 @@ def test_no_ssh_is_named(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_address_that_refuses_fails_the_trial(far: FarHost) -> None:
-    """The near end's own: nobody listens there."""
+    """The near side's own: nobody listens there."""
     done = far.run("--bytes", "1M", "--address", "198.18.0.1", "--json")
     assert done.status == 1
     assert "connecting to 198.18.0.1" in done.err

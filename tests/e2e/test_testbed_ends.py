@@ -34,7 +34,7 @@ def talk(ours: Ours) -> Iterator[Start]:
 
 
 def under_load(talk: Start, connections: int) -> tuple[Talk, Talk, Talk, Body]:
-    """A testbed's holder and both ends, with payload flowing, and the testbed's report."""
+    """A testbed's holder and both sides, with payload flowing, and the testbed's report."""
     holder = talk()
     testbed = holder.ask("build_testbed", **SPEC)
     near, far = (talk("--netns", testbed[end]["netns"]) for end in ("near", "far"))

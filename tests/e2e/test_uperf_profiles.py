@@ -1,4 +1,4 @@
-"""Profiles of uperf on the real engine: bytes and operations exact at both ends, and what wrappers read."""
+"""Profiles of uperf on the real engine: bytes and operations exact on both sides, and what wrappers read."""
 
 import re
 import resource
@@ -33,7 +33,7 @@ from whyperf.record import Experiment, read_table
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 
 KIB = 1024
-#: Of each profile: bytes that the near end sends and receives, transactions, operations that move payload.
+#: Of each profile: bytes that the near side sends and receives, transactions, operations that move payload.
 EXACT: dict[str, tuple[str, int, int, int, int]] = {
     "request-response": (REQUEST_RESPONSE, 3 * 100 * 90, 3 * 100 * 90, 3 * 101, 3 * 200),
     "connect": (CONNECT, 0, 0, 3 * 5, 0),
@@ -100,7 +100,7 @@ def test_bytes_and_operations_are_exact(tmp_path: Path, name: str, io_model: str
 
 
 @pytest.mark.parametrize("name", TIMED)
-def test_both_ends_count_the_same_until_the_time_is_up(tmp_path: Path, name: str) -> None:
+def test_both_sides_count_the_same_until_the_time_is_up(tmp_path: Path, name: str) -> None:
     run(tmp_path, TIMED[name])
     sums = transactions(tmp_path)
     sent, received = of_end(sums, "near", "sent_bytes", "received_bytes")
@@ -113,7 +113,7 @@ def test_both_ends_count_the_same_until_the_time_is_up(tmp_path: Path, name: str
         assert received >= 1000 * count
 
 
-def test_random_sizes_are_the_same_at_both_ends(tmp_path: Path) -> None:
+def test_random_sizes_are_the_same_on_both_sides(tmp_path: Path) -> None:
     step = '<flowop type={} options="size=rand(1,8k)"/>'
     run(tmp_path, flowops(step.format("write"), step.format("read"), group='nthreads="2"', transaction="iterations=50"))
     sums = transactions(tmp_path)
@@ -135,7 +135,7 @@ def test_files_are_sent_whole(tmp_path: Path) -> None:
 
 
 def test_datagrams_at_a_rate(tmp_path: Path) -> None:
-    """4 strands, 50 a second each, for 0.4 s: 80 datagrams of 160 bytes, or one more or less at the edge."""
+    """4 virtual users, 50 a second each, for 0.4 s: 80 datagrams of 160 bytes, or one more or less at the edge."""
     run(tmp_path, VOICE)
     sums = transactions(tmp_path)
     (sent,) = of_end(sums, "near", "sent_bytes")
@@ -176,7 +176,7 @@ def test_a_profile_that_cannot_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-def test_three_thousand_strands_with_a_thread_each_start_in_seconds(tmp_path: Path) -> None:
+def test_three_thousand_virtual_users_with_a_thread_each_start_in_seconds(tmp_path: Path) -> None:
     strands, exchange = 3000, '<flowop type={} options="size=64"/>'
     text = flowops(
         exchange.format("write"), exchange.format("read"), group=f'nthreads="{strands}"', transaction="iterations=3"

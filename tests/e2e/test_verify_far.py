@@ -1,4 +1,4 @@
-"""A verdict tried over real ssh: killed on the way, nothing of it stays anywhere, and the same command decides it."""
+"""A verdict tried over real ssh: killed while it runs, nothing of it stays, and the same command decides it."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def test_a_verdict_on_a_far_host_is_tried_there_and_a_kill_leaves_nothing(
     ours: Ours, tmp_path: Path, started: Start
 ) -> None:
     with far_host(tmp_path, ours.mark) as far:
-        # The far end sends, paced: its own agent sets that, over there.
+        # The far side sends, paced: its own agent sets that, over there.
         phases = ("--set", "warmup_s=0.1", "--set", "cooldown_s=0", "-t", "0.2")
         done = far.run("-R", "--set", "pacing_rate_bps=50000000", "--evidence", "segments", *phases)
         assert done.status in {0, 3}, done.err

@@ -1,7 +1,7 @@
 """The shipped experiment `wan-transports`, small: every transport's flows come and go over the emulated path.
 
 Half a hundredth of its times, one round trip: `make test` runs two of TCP's controls and one library, `make test-long`
-all of them. `make test-wan` runs the whole experiment at a twentieth of its times.
+all of them. `make test-wan` runs the whole experiment at 5 % of its times.
 """
 
 import json

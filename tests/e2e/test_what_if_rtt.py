@@ -27,7 +27,7 @@ def test_a_window_comes_each_round_trip(window_bytes: int) -> None:
         for rtt_ms in (0.5, 1.0, 2.0, 4.0, 10.0, 20.0):
             (found,) = ask_what_if(host, asked, [cell], {"path_rtt_ms": rtt_ms})
             trips = MEASURE_ROUND_TRIPS + MEASURE_NS / 1e6 / rtt_ms
-            # What the hosts need for a window by themselves comes beside the round trip, or partly within it.
+            # What the hosts need for a window by themselves comes in addition to the round trip, or partly within it.
             slowest = bits / (rtt_ms / 1e3 + bits / found.before_bps.low)
             assert slowest * (1 - 1 / trips) <= found.after_bps.low, rtt_ms
             assert found.after_bps.high <= bits / (rtt_ms / 1e3) * (1 + 1 / trips), rtt_ms

@@ -25,7 +25,7 @@ ATM_MTU_BYTES = 9188
 TRANSFER_BYTES = 400_000
 #: How often a cell is measured again that a busy host may have disturbed.
 ATTEMPTS = 2
-#: What the receiver of a connection says at its end, beside the welcome (docs/reference/protocol.md).
+#: What the receiver of a connection says at its end, in addition to the welcome (docs/reference/protocol.md).
 COUNT_BYTES = 8
 
 
@@ -50,7 +50,7 @@ def of_trials(segments: pl.DataFrame, record: Record) -> pl.DataFrame:
     near = flows.filter(host="near").select("trial", "cell", near_port=port, near_role="role")
     far = flows.filter(host="far").select("trial", far_port=port, far_role="role")
     streams = segments.filter(syn=1).group_by("stream").agg(pl.col("from_port").first(), pl.col("to_port").first())
-    # The near end opens, so the first segment of a stream is its SYN.
+    # The near side opens, so the first segment of a stream is its SYN.
     named = streams.join(near, left_on="from_port", right_on="near_port")
     named = named.join(far, left_on=["trial", "to_port"], right_on=["trial", "far_port"])
     assert len(named) == len(streams) == len(near)
@@ -61,7 +61,7 @@ def of_trials(segments: pl.DataFrame, record: Record) -> pl.DataFrame:
 
 
 def assert_payload_on_wire(record: Record, segments: pl.DataFrame) -> None:
-    """What the wire carried is what both ends count, plus the greeting and the receiver's count."""
+    """What the wire carried is what both sides count, plus the greeting and the receiver's count."""
     for trial, manifest in record.trials.items():
         assert manifest.status == "complete", manifest.reason
         mine = segments.filter(trial=trial)

@@ -29,7 +29,7 @@ def short(folder: Path, **levels: Any) -> Record:
 
 
 def totals(record: Record) -> dict[str, dict[str, int]]:
-    """What each end counted over the whole trial."""
+    """What each side counted over the whole trial."""
     sums = record.table("transactions").group_by("host").agg(pl.col("^.*_count$|^.*_bytes$").sum())
     return {str(row.pop("host")): row for row in sums.to_dicts()}
 
@@ -57,7 +57,7 @@ def test_a_shipped_workload_is_executed_and_reported(tmp_path: Path, levels: dic
     record = short(tmp_path, **levels)
     assert record.only.status == "complete", record.only.reason
     both = totals(record)
-    # What one end sent, the other received, to the byte.
+    # What one side sent, the other received, to the byte.
     assert both["near"]["sent_bytes"] == both["far"]["received_bytes"]
     assert both["far"]["sent_bytes"] == both["near"]["received_bytes"]
     assert both["near"]["transactions_count"] > 0

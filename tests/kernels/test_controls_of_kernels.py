@@ -1,4 +1,4 @@
-"""Congestion controls of our own beside the kernels' on Debian's kernels."""
+"""Congestion controls of our own next to the kernels' on Debian's kernels."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Our congestion controls beside the kernels' own: the same losses, the same windows."""
+"""Our congestion controls next to the kernels' own: the same losses, the same windows."""
 
 from pathlib import Path
 from typing import Any

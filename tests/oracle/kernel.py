@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 KERNEL = "linux.uml"
 ANSWER = "ANSWER "
-#: What booting, building and ending take at most beside the flow itself.
+#: What booting, building and ending take at most in addition to the flow itself.
 BESIDE_S = 60
 ATTEMPTS = 3
 

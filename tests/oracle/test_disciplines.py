@@ -1,4 +1,4 @@
-"""CoDel and RED of the model beside the kernel's, under the same load: UDP at a rate above the bottleneck's.
+"""CoDel and RED of the model next to the kernel's, under the same load: UDP at a rate above the bottleneck's.
 
 UDP does not yield, so that what is dropped follows from the discipline alone.
 """

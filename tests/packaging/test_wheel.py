@@ -1,4 +1,4 @@
-"""What goes into the wheel beside the modules: profiles and workloads, each linked by name, and the launcher."""
+"""What goes into the wheel next to the modules: profiles and workloads, each linked by name, and the launcher."""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-#: Files of the test process beside the strangers'.
+#: Files of the test process in addition to the unauthenticated peers'.
 OTHER_FILES = 500
 #: With it close(2) resets the connection (socket(7), SO_LINGER).
 RESET = struct.pack("ii", 1, 0)

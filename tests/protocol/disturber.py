@@ -40,7 +40,7 @@ def sequence_of(datagram: bytes) -> int | None:
 
 @contextmanager
 def between(port: int, disturb: Disturb) -> Iterator[tuple[str, Passed]]:
-    """Listens where the far end does, at another address, and yields that and what was passed on of the one flow."""
+    """Listens where the far side does, at another address, and yields that and what was passed on of the one flow."""
     near, far, passed = ("127.0.0.3", port), ("127.0.0.1", port), Passed()
     with ExitStack() as stack:
         stream = stack.enter_context(socket.create_server(near))

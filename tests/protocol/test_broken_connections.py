@@ -1,4 +1,4 @@
-"""One end of a connection fails: the other end hears of it at once, and both say what happened."""
+"""One end of a connection fails: the other side hears of it at once, and both say what happened."""
 
 import socket
 import struct
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tests.protocol.pipe_talk import SECOND_NS, Talk, forever, trial
-from tests.protocol.test_strangers import is_dropped, preamble
+from tests.protocol.test_unauthenticated_peers import is_dropped, preamble
 
 StartTalk = Callable[..., Talk]
 

@@ -1,4 +1,4 @@
-"""A stream of numbered datagrams: counted exactly where they arrive, whatever happens to them on the way."""
+"""A stream of numbered datagrams: counted exactly where they arrive, whatever happens to them in flight."""
 
 import socket
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SIZE = 1000
 COUNT = 2000
 #: 10 000 datagrams a second, which any receiver here keeps up with.
 RATE_BPS = 80_000_000
-#: More than a trial sends: what the kernel drops for want of buffer is not the test's.
+#: More than a trial sends: what the kernel drops without buffer is not the test's.
 ROOMY = {"receive_buffer_bytes": 8 << 20}
 
 
@@ -37,7 +37,7 @@ def datagrams(**changes: Any) -> dict[str, Any]:
 def ran(
     far: Talk, near: Talk, spec: dict[str, Any], address: str = "127.0.0.1", port: int = 0
 ) -> list[dict[str, pl.DataFrame]]:
-    """Runs a prepared far end's trial and returns the tables of the receiver and the sender."""
+    """Runs a prepared far side's trial and returns the tables of the receiver and the sender."""
     near.ask("prepare", **trial("connect", "sender", **spec))
     asked = near.send("connect", address=address, port=port)
     assert near.reply_to(asked)["reply"] == "connected"
@@ -56,7 +56,7 @@ def sums(tables: dict[str, pl.DataFrame]) -> dict[str, int]:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize(("batch", "merged"), [(1, False), (16, False), (16, True), (1, True)])
-def test_without_loss_both_ends_count_the_same(talk: StartTalk, address: str, batch: int, merged: bool) -> None:
+def test_without_loss_both_sides_count_the_same(talk: StartTalk, address: str, batch: int, merged: bool) -> None:
     far, near = talk().hello(), talk().hello()
     spec = datagrams(batch_count=batch, is_merged=merged) | {"connections_count": 3}
     port = far.ask("prepare", **trial(**spec | {"listen_address": address}))["port"]
@@ -164,7 +164,7 @@ def test_what_the_socket_drops_is_reported(talk: StartTalk) -> None:
     assert received["datagrams"]["kernel_drops_count"].max() == lost
 
 
-def test_a_strangers_datagrams_are_no_part_of_it(talk: StartTalk) -> None:
+def test_an_unauthenticated_peers_datagrams_are_no_part_of_it(talk: StartTalk) -> None:
     """Neither before the flow is open nor after, at its port."""
     far, near = talk().hello(), talk().hello()
     spec = datagrams()

@@ -1,4 +1,4 @@
-"""The kernel's time stamps: what passes between the hosts, beside what passes in the near one."""
+"""The kernel's time stamps: what passes between the hosts, next to what passes in the near one."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_wire_and_host_share_the_time_of_an_execution(talk: StartTalk, changes: 
 
 
 def test_where_the_time_passes_is_distinguished(talk: StartTalk) -> None:
-    """The far end thinks before it answers; or the near one before it looks whether there is an answer."""
+    """The far side thinks before it answers; or the near one before it looks whether there is an answer."""
     delay = 5 * MS
     both_think = [write(10), think(delay, is_mirrored=True), read(10)]
     near_thinks = [write(10), think(delay), read(10)]
@@ -85,7 +85,7 @@ def test_where_the_time_passes_is_distinguished(talk: StartTalk) -> None:
         _, near = execute(talk, load, WORKLOAD, socket=STAMPED)
         shares[name] = near.latencies("wire"), near.latencies("host")
     wire, _ = shares["both"]
-    # The answer leaves the far end after its pause, whatever the near one does.
+    # The answer leaves the far side after its pause, whatever the near one does.
     assert min(wire["latency_ns_high"]) >= delay
     wire, host = shares["near"]
     assert median(wire) < median(host)

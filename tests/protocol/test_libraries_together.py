@@ -1,4 +1,4 @@
-"""Streams over several libraries and TCP in one trial, with the round-trip probe beside them."""
+"""Streams over several libraries and TCP in one trial, with the round-trip probe next to them."""
 
 import socket
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def flows(role: str) -> list[dict[str, Any]]:
 
 
 def changes(role: str, **others: Any) -> dict[str, Any]:
-    """What makes a trial of one end the scheduled one."""
+    """What makes a trial of one side the scheduled one."""
     common: dict[str, Any] = {"stop": PHASES, "connections_count": len(TRANSPORTS), "round_trip_probe_ns": 10_000_000}
     return common | {"schedule": flows(role)} | others
 
@@ -36,7 +36,7 @@ def can(agent: Talk, ability: str) -> bool:
 
 
 @pytest.mark.parametrize(("by", "own"), [("udp", "tcp"), ("icmp", "udt"), ("udp", "quic")])
-def test_each_library_has_a_port_of_its_own_and_the_probe_goes_beside(talk: StartTalk, by: str, own: str) -> None:
+def test_each_library_has_a_port_of_its_own_and_the_probe_goes_next_to(talk: StartTalk, by: str, own: str) -> None:
     far, near = talk().hello(), talk().hello()
     if not can(far, "udt_library"):
         pytest.skip("needs an agent built with the UDT library (package libudt-dev), which make setup-run installs")

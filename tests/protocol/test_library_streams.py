@@ -1,4 +1,4 @@
-"""Streams that a library carries over UDP: exact at both ends like TCP's, and as easily ended."""
+"""Streams that a library carries over UDP: exact on both sides like TCP's, and as easily ended."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def transport(request: pytest.FixtureRequest, talk: StartTalk) -> str:
 
 
 def opened(talk: StartTalk, sender: str, **changes: Any) -> tuple[Talk, Talk]:
-    """Both ends of a trial with all its connections open; `sender` is near or far."""
+    """Both sides of a trial with all its connections open; `sender` is near or far."""
     far, near = talk().hello(), talk().hello()
     port = far.ask("prepare", **trial("listen", "sender" if sender == "far" else "receiver", **changes))["port"]
     near.ask("prepare", **trial("connect", "sender" if sender == "near" else "receiver", **changes))
@@ -41,13 +41,13 @@ def opened(talk: StartTalk, sender: str, **changes: Any) -> tuple[Talk, Talk]:
 
 
 def ended(*agents: Talk) -> list[tuple[dict[str, Any], dict[str, bytes]]]:
-    """How the load ended at both ends, and its tables."""
+    """How the load ended on both sides, and its tables."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in agents]
     return [agent.finish(identifier) for agent, identifier in started]
 
 
 @pytest.mark.parametrize("sender", ["near", "far"])
-def test_every_byte_is_counted_at_both_ends(talk: StartTalk, transport: str, sender: str) -> None:
+def test_every_byte_is_counted_on_both_sides(talk: StartTalk, transport: str, sender: str) -> None:
     stop = {"by": "bytes", "payload_bytes": PAYLOAD_BYTES}
     agents = opened(talk, sender, transport=transport, connections_count=5, stop=stop)
     for end, tables in ended(*agents):
@@ -73,7 +73,7 @@ def test_every_byte_is_counted_at_both_ends(talk: StartTalk, transport: str, sen
         assert threads["thread"].n_unique() >= flows["thread"].n_unique()
 
 
-def test_a_timed_load_ends_with_the_same_count_at_both_ends(talk: StartTalk, transport: str) -> None:
+def test_a_timed_load_ends_with_the_same_count_on_both_sides(talk: StartTalk, transport: str) -> None:
     phases = {"by": "duration", "warmup_ns": 0, "measure_ns": SECOND_NS // 2, "cooldown_ns": SECOND_NS // 10}
     agents = opened(talk, "near", transport=transport, connections_count=2, stop=phases)
     (far, far_tables), (near, near_tables) = ended(*agents)
@@ -142,7 +142,7 @@ def test_whoever_sends_datagrams_to_the_port_is_no_connection(talk: StartTalk, t
         assert end["outcome"] == {"ended": "complete"}
 
 
-def test_another_trials_connection_is_a_stranger(talk: StartTalk, transport: str) -> None:
+def test_another_trials_connection_is_an_unauthenticated_peer(talk: StartTalk, transport: str) -> None:
     far, near, stranger = talk().hello(), talk().hello(), talk().hello()
     port = far.ask("prepare", **trial(transport=transport))["port"]
     stranger.ask("prepare", **trial("connect", "sender", transport=transport, token="c3" * 32))

@@ -11,12 +11,12 @@ from tests.protocol.pipe_talk import Talk, trial
 
 StartTalk = Callable[..., Talk]
 
-#: Both ends hold a file for each; a host's usual hard limit is higher than this.
+#: Both sides hold a file for each; a host's usual hard limit is higher than this.
 MANY = 12_000
 
 
 def opened(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
-    """Both ends of a trial, with all its connections open."""
+    """Both sides of a trial, with all its connections open."""
     far, near = talk().hello(), talk().hello()
     port = far.ask("prepare", **trial(**changes))["port"]
     near.ask("prepare", **trial("connect", "sender", **changes))
@@ -27,7 +27,7 @@ def opened(talk: StartTalk, **changes: Any) -> tuple[Talk, Talk]:
 
 
 def ran(far: Talk, near: Talk) -> list[dict[str, bytes]]:
-    """The tables of both ends when the load is over and complete."""
+    """The tables of both sides when the load is over and complete."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
     ends = [agent.finish(identifier) for agent, identifier in started]
     assert [end["outcome"] for end, _ in ends] == [{"ended": "complete"}] * 2

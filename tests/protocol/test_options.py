@@ -19,7 +19,7 @@ PAYLOAD = 5_000_000
 
 
 def opened(talk: StartTalk, address: str = "127.0.0.1", **changes: Any) -> tuple[Talk, Talk, int]:
-    """Both ends with their connections open, and the port between them."""
+    """Both sides with their connections open, and the port between them."""
     far, near = talk().hello(), talk().hello()
     port = far.ask("prepare", **trial(**{"listen_address": address} | changes))["port"]
     assert near.ask("prepare", **trial("connect", "sender", **changes))["reply"] == "prepared"

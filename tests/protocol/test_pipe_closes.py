@@ -116,7 +116,7 @@ def test_while_the_load_waits_for_its_start(talk: StartTalk) -> None:
 
 @pytest.mark.parametrize("connections", [1, 20])
 @pytest.mark.parametrize("first", ["near", "far"])
-def test_under_load_both_ends_notice(talk: StartTalk, first: str, connections: int) -> None:
+def test_under_load_both_sides_notice(talk: StartTalk, first: str, connections: int) -> None:
     far, near = running(talk, connections_count=connections)
     dying, other = (near, far) if first == "near" else (far, near)
     for agent in (far, near):
@@ -124,7 +124,7 @@ def test_under_load_both_ends_notice(talk: StartTalk, first: str, connections: i
     dying.close_input()
     since = time.monotonic()
     assert_ends(dying, since)
-    # The connections went with it, so the other end's load is over too; its agent goes on.
+    # The connections went with it, so the other side's load is over too; its agent goes on.
     outcome = read_to_finish(other)["outcome"]
     assert time.monotonic() - since < WITHIN_S
     assert outcome["ended"] == "failed"
@@ -133,7 +133,7 @@ def test_under_load_both_ends_notice(talk: StartTalk, first: str, connections: i
 
 @pytest.mark.parametrize("end", ["near", "far"])
 def test_under_load_with_a_full_pipe(talk: StartTalk, end: str) -> None:
-    """Nobody has read for a while: the agent's replies fill the pipe, then only its input closes."""
+    """Nobody has read for some time: the agent's replies fill the pipe, then only its input closes."""
     far, near = running(talk, interval_ns=1_000_000)
     full = near if end == "near" else far
     time.sleep(0.8)

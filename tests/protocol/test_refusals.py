@@ -121,7 +121,7 @@ def test_nobody_listening_is_named(talk: StartTalk) -> None:
 
 
 def test_another_server_is_no_agent(talk: StartTalk) -> None:
-    """Whoever answers at the port, with something or with an end, is not taken for the other end."""
+    """Whoever answers at the port, with something or with an end, is not taken for the other side."""
     agent = talk().hello()
     for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n" * 2, b""):
         with socket.create_server(("127.0.0.1", 0)) as other:

@@ -26,7 +26,7 @@ def is_registered() -> bool:
 
 @pytest.fixture
 def running(talk: StartTalk) -> tuple[Talk, Talk, int]:
-    """Both ends in the middle of a trial, and the listening port."""
+    """Both sides during a trial, and the listening port."""
     far, near = talk().hello(), talk().hello()
     offers = far.ask("list_transports")["offers"]
     refused = [one["reason"] for one in offers if one["registered_as"] == WANTED and one["state"] == "refused"]

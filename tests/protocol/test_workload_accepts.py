@@ -1,4 +1,4 @@
-"""Connections that the far end opens while a workload runs: the near end accepts."""
+"""Connections that the far side opens while a workload runs: the near side accepts."""
 
 import socket
 import struct
@@ -37,7 +37,7 @@ WITH = [
 
 
 @pytest.mark.parametrize("changes", WITH)
-def test_the_far_end_connects_and_both_count_the_same(talk: StartTalk, changes: Body) -> None:
+def test_the_far_side_connects_and_both_count_the_same(talk: StartTalk, changes: Body) -> None:
     steps = [accept(), write(100), read(1000), disconnect()]
     load = workload(group(transaction(*steps, repeat=iterations(50)), strands=4, connected=False))
     far, near = execute(talk, load, {"by": "workload"}, **changes)
@@ -77,7 +77,7 @@ def test_time_ends_between_two_accepts(talk: StartTalk) -> None:
     assert near.total("transactions_count") == far.total("transactions_count") > 0
 
 
-def test_strangers_at_the_near_end_are_dropped(talk: StartTalk) -> None:
+def test_unauthenticated_peers_at_the_near_side_are_dropped(talk: StartTalk) -> None:
     steps = [accept(), read(1), write(1), disconnect()]
     load = workload(group(transaction(*steps, repeat=iterations(300)), strands=2, connected=False))
     far, near = prepare(talk, load, {"by": "workload"})
@@ -91,7 +91,7 @@ def test_strangers_at_the_near_end_are_dropped(talk: StartTalk) -> None:
 
 
 class Translator(threading.Thread):
-    """Stands between both ends as address translation does: the near end's address is not its own."""
+    """Stands between both sides as address translation does: the near side's address is not its own."""
 
     def __init__(self, far_port: int) -> None:
         super().__init__(daemon=True)
@@ -99,7 +99,7 @@ class Translator(threading.Thread):
         self.server = socket.create_server(("127.0.0.3", 0))
 
     def run(self) -> None:
-        """Carries what comes to the far end, from another address."""
+        """Carries what comes to the far side, from another address."""
         while True:
             try:
                 near, _ = self.server.accept()
@@ -122,7 +122,7 @@ def carry(source: socket.socket, sink: socket.socket) -> None:
 
 
 def behind_translation(talk: StartTalk, load: Body) -> dict[str, Any]:
-    """What the near end answers to `connect` when its address is translated."""
+    """What the near side answers to `connect` when its address is translated."""
     far, near = talk().hello(), talk().hello()
     far_spec, near_spec = specs(load, {"by": "workload"})
     prepared = far.ask("prepare", **far_spec)
@@ -144,7 +144,7 @@ def test_no_way_back_through_address_translation_is_a_sentence(talk: StartTalk) 
     assert "address translation" in answer["text"]
 
 
-def test_a_stranger_at_the_door_does_not_open_it(talk: StartTalk) -> None:
+def test_an_unauthenticated_peer_at_the_reverse_listener_is_refused(talk: StartTalk) -> None:
     """Something that listens on the port of the order, but is not the near side of this trial."""
     far = talk().hello()
     load = workload(group(transaction(accept(), read(1), disconnect(), repeat=iterations(1)), connected=False))

@@ -53,7 +53,7 @@ def test_a_connection_each_over_unix_sockets_leaves_nothing_behind(talk: StartTa
 
 
 def test_more_unix_connections_than_a_queue_holds_are_waited_for(talk: StartTalk) -> None:
-    """Nobody answers, so that the near end runs ahead of the other one by thousands of connections."""
+    """Nobody answers, so that the near side runs ahead of the other one by thousands of connections."""
     steps = [connect(), write(1), disconnect()]
     load = workload(group(transaction(*steps, repeat=iterations(10_000)), strands=2, connected=False))
     far, near = execute(talk, load, {"by": "workload"}, transport="unix", threads_count=2)
@@ -128,8 +128,8 @@ def test_a_file_is_sent_whole(talk: StartTalk, tmp_path: Path, io_model: str) ->
     assert near.total("sent_bytes") == far.total("received_bytes") == 40 * 300_000
 
 
-def test_strangers_are_dropped_while_it_runs(talk: StartTalk) -> None:
-    """A wrong token, another protocol, silence: none is given a byte, none holds a strand up."""
+def test_unauthenticated_peers_are_dropped_while_it_runs(talk: StartTalk) -> None:
+    """A wrong token, another protocol, silence: none is given a byte, none holds a virtual user up."""
     far, near = prepare(
         talk, workload(group(crr(1, 1, iterations(300)), strands=2, connected=False)), {"by": "workload"}
     )

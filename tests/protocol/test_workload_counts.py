@@ -1,4 +1,4 @@
-"""Both ends of a workload count the same bytes and executions, whatever its operations are."""
+"""Both sides of a workload count the same bytes and executions, whatever its operations are."""
 
 import pytest
 
@@ -24,7 +24,7 @@ UNIFORM: Body = {"by": "uniform", "low_bytes": 1, "high_bytes": 5000}
 WEIGHTED: Body = {"by": "weighted", "values": [{"bytes": 1, "weight": 3}, {"bytes": 100_000, "weight": 1}]}
 SEQUENCE: Body = {"by": "sequence", "bytes": [1, 10, 100]}
 
-# 40 executions of each strand.
+# 40 executions of each virtual user.
 COUNTED = [
     pytest.param([write(100)], 100, 0, id="write"),
     pytest.param([read(100)], 0, 100, id="read"),
@@ -40,7 +40,7 @@ COUNTED = [
 
 @pytest.mark.parametrize("io_model", ["epoll", "blocking", "io_uring"])
 @pytest.mark.parametrize(("steps", "sent", "received"), COUNTED)
-def test_counts_are_exact_at_both_ends(
+def test_counts_are_exact_on_both_sides(
     talk: StartTalk, io_model: str, steps: list[Body], sent: int, received: int
 ) -> None:
     load = workload(group(transaction(*steps, repeat=iterations(40)), strands=3))
@@ -58,7 +58,7 @@ def test_counts_are_exact_at_both_ends(
 @pytest.mark.parametrize("size", [UNIFORM, WEIGHTED, SEQUENCE], ids=["uniform", "weighted", "sequence"])
 @pytest.mark.parametrize("outstanding_count", [1, 8])
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
-def test_both_ends_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int, io_model: str) -> None:
+def test_both_sides_know_random_sizes(talk: StartTalk, size: Body, outstanding_count: int, io_model: str) -> None:
     main = transaction(write(size), read(size), repeat=iterations(200), outstanding_count=outstanding_count)
     far, near = execute(talk, workload(group(main, strands=4), seed=7), phases(50_000), io_model=io_model)
     assert [far.outcome, near.outcome] == ["complete", "complete"]
@@ -83,7 +83,7 @@ def test_time_ends_both_at_the_same_byte(
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
-def test_bytes_end_each_strand(talk: StartTalk, io_model: str) -> None:
+def test_bytes_end_each_virtual_user(talk: StartTalk, io_model: str) -> None:
     load = workload(group(transaction(write(8192), read(100)), strands=3))
     far, near = execute(talk, load, {"by": "bytes", "payload_bytes": 100_000}, io_model=io_model)
     for end in (far, near):
@@ -111,7 +111,7 @@ def test_transactions_of_all_groups_begin_together(talk: StartTalk, io_model: st
 
 
 def test_what_a_transaction_left_under_way_does_not_touch_the_next(talk: StartTalk) -> None:
-    """The far end waits for an execution that time forbids when it learns that there are no more."""
+    """The far side waits for an execution that time forbids when it learns that there are no more."""
     main: Body = {"by": "duration", "duration_ns": 50 * MS}
     load = workload(
         group(
@@ -149,7 +149,7 @@ def test_a_workload_that_makes_no_sense_is_refused_with_its_place(talk: StartTal
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "io_uring"])
-def test_a_far_end_that_dies_is_named(talk: StartTalk, io_model: str) -> None:
+def test_a_far_side_that_dies_is_named(talk: StartTalk, io_model: str) -> None:
     load = workload(group(transaction(write(1), read(1)), strands=4))
     far, near = prepare(talk, load, phases(5_000), io_model=io_model)
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
@@ -159,6 +159,6 @@ def test_a_far_end_that_dies_is_named(talk: StartTalk, io_model: str) -> None:
     end = end_of(finished, tables)
     assert end.outcome == "failed"
     assert "virtual user" in end.finished["outcome"]["reason"]
-    # What was done until then is kept, and every strand says that it was not all.
+    # What was done until then is kept, and every virtual user says that it was not all.
     assert end.total("transactions_count") > 0
     assert all("virtual user" in ended for ended in end.tables["flows"]["ended"])

@@ -55,7 +55,7 @@ def test_what_was_sent_before_the_end_is_counted(talk: StartTalk) -> None:
 
 
 @pytest.mark.parametrize("io_model", ["epoll", "blocking"])
-def test_lost_and_late_requests_fail_and_the_strand_goes_on(talk: StartTalk, io_model: str) -> None:
+def test_lost_and_late_requests_fail_and_the_virtual_user_goes_on(talk: StartTalk, io_model: str) -> None:
     """Of 40 requests every seventh is lost, and another comes with the one behind it: its answer is too late."""
     ask = transaction(write(16), read(16, timeout_ns=TIMEOUT_NS), repeat=iterations(40))
     far, near = talk().hello(), talk().hello()

@@ -28,7 +28,7 @@ CONSTANT: Body = {"by": "constant", "per_kilosecond": 1_000_000}
 
 @pytest.mark.parametrize("delay_ms", [1, 7, 40])
 def test_a_known_delay_is_in_the_histogram(talk: StartTalk, delay_ms: int) -> None:
-    """Request, a pause of the far end, reply: no latency is shorter, and none is known worse than to a thousandth."""
+    """Request, a pause of the far side, reply: no latency is shorter, and none is known worse than to a thousandth."""
     steps = [write(10), think(delay_ms * MS, is_mirrored=True), read(10)]
     load = workload(group(transaction(*steps, repeat=iterations(15)), strands=2))
     _, near = execute(talk, load, {"by": "workload"})
@@ -63,7 +63,7 @@ def test_an_open_loop_shows_a_stall_in_full(talk: StartTalk) -> None:
     assert near_end.outcome == "complete"
     # The rate was kept: 1000 a second for 2.4 s, all of them executed.
     assert near_end.total("intended_count") == near_end.total("transactions_count") == 2_400
-    # Of 100 that were to begin in the stall half waited for more than its half. A closed loop would have one a strand.
+    # Of 100 that were to begin in the stall half waited for more than its half. A closed loop would have one each.
     per_ms = 1
     assert longer("intended", stall_ns / 2) >= stall_ns / 2 / MS * per_ms - 2
     assert longer("intended", stall_ns - 8 * MS) >= 4
@@ -96,7 +96,7 @@ def test_ten_thousand_connections(talk: StartTalk) -> None:
         assert end.tables["flows"]["payload_bytes"].to_list() == [3 * 128] * 10_000
 
 
-def test_a_far_end_that_stalls_for_ever_is_cut_and_what_was_done_is_kept(talk: StartTalk) -> None:
+def test_a_far_side_that_stalls_for_ever_is_cut_and_what_was_done_is_kept(talk: StartTalk) -> None:
     load = workload(group(transaction(write(1), read(1)), strands=3))
     far, near = prepare(talk, load, phases(2_000), deadline_ns=3_000 * MS)
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]

@@ -1,4 +1,4 @@
-"""A near end whose far end is nothing like one: it is named, and nothing hangs."""
+"""A near side whose far side is nothing like one: it is named, and nothing hangs."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ class Impostor:
     """Knows the token, for it welcomes whoever comes, and then does something else than the workload."""
 
     def __init__(self, connections: int, does: Callable[[list[socket.socket], socket.socket], None]) -> None:
-        """Listens; `does` gets the strands' connections and the conductor's."""
+        """Listens; `does` gets the virtual users' connections and the conductor's."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, args=(connections, does))

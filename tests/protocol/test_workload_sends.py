@@ -42,7 +42,7 @@ def exchange(request: int, reply: int, times: int, outstanding_count: int = 1) -
 
 
 def assert_exact(far: End, near: End, executions: int, sent: int, received: int) -> None:
-    """Both ends count the same, and what the workload says."""
+    """Both sides count the same, and what the workload says."""
     assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
     assert near.total("transactions_count") == far.total("transactions_count") == executions
     assert near.total("sent_bytes") == far.total("received_bytes") == sent
@@ -56,7 +56,7 @@ def copies(end: End) -> Body | None:
 
 @pytest.mark.parametrize("io_model", IO_MODELS)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_every_way_is_exact_at_both_ends(talk: StartTalk, way: dict[str, Any], io_model: str) -> None:
+def test_every_way_is_exact_on_both_sides(talk: StartTalk, way: dict[str, Any], io_model: str) -> None:
     load = workload(
         group(exchange(100, 1_000, 200), name="small", strands=2),
         group(exchange(3_000_000, 70_000, 5), name="large", strands=2),
@@ -115,7 +115,7 @@ def test_the_payload_comes_from_where_it_is_said_to(talk: StartTalk, way: str, k
         seen = max(seen, open_ones(near.process.pid))
         answered, body = near.read()
     assert (answered, body["reply"], body["outcome"]["ended"]) == (identifiers[1][1], "finished", "complete")
-    # A thread has one, at both ends of a pipe.
+    # A thread has one, on both sides of a pipe.
     assert seen - before == (1 if way == "sendfile" else 2)
     far.finish(identifiers[0][1])
 
@@ -127,7 +127,7 @@ def data_segments(end: End) -> int:
 
 @pytest.mark.alone
 def test_a_cork_gathers_the_calls_of_a_write_and_no_more(talk: StartTalk) -> None:
-    """Writes of 100 calls each: without Nagle a segment a call, corked a segment a write, at both ends."""
+    """Writes of 100 calls each: without Nagle a segment a call, corked a segment a write, on both sides."""
     write_in_calls = write(10_000, call_bytes=100)
     answer = read(1000)
     load = workload(group(transaction(write_in_calls, answer, repeat=iterations(20))))

@@ -122,7 +122,7 @@ def specs(load: Body, stop: Body, **changes: Any) -> tuple[Body, Body]:
 
 
 def prepare(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[Talk, Talk]:
-    """Far and near end, connected."""
+    """Far and near side, connected."""
     far, near = talk().hello(), talk().hello()
     far_spec, near_spec = specs(load, stop, **changes)
     prepared = far.ask("prepare", **far_spec)
@@ -152,7 +152,7 @@ def connect(connection: int = 0, can_fail: bool = False) -> Body:
 
 
 def accept(connection: int = 0) -> Body:
-    """Lets the far end open."""
+    """Lets the far side open."""
     return step("accept", connection=connection)
 
 

@@ -21,7 +21,7 @@ SOME = ("--only", "small-receive-buffer", "--only", "think-time", "--only", "slo
         pytest.param((), 5, 1, id="all", marks=pytest.mark.slow),
     ],
 )
-def test_causes_that_were_put_there_are_found(
+def test_causes_that_were_injected_are_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], only: tuple[str, ...], least_doses: int, most_misses: int
 ) -> None:
     command = ["truth", "--short", *only, "--trials", "1", "--out", str(tmp_path / "truth"), "--json"]

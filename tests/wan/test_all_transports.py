@@ -1,4 +1,4 @@
-"""`wan-transports` as a whole at 20 Mbit/s and a twentieth of its time, and what it must show.
+"""`wan-transports` as a whole at 20 Mbit/s and 5 % of its time, and what it must show.
 
 An experiment that was stopped goes on, and one that is complete is judged without running anything.
 """

@@ -2,7 +2,7 @@
 
 
 class CalibrationError(Exception):
-    """A host cannot be calibrated, a calibrated host cannot be used, or a what-if cannot be asked; says the way out."""
+    """A host cannot be calibrated, a calibrated host cannot be used, or a what-if cannot be asked; says the remedy."""
 
 
 class QuestionError(CalibrationError):

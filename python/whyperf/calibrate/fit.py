@@ -25,7 +25,7 @@ MEMBERS = 30
 NEAR_BEST = 0.25
 #: Where those are too few, because the search was short, up to this much.
 STILL_KEPT = 1.0
-#: Weights of what a point says beside its goodput, and of how far costs are from their priors.
+#: Weights of what a point says in addition to its goodput, and of how far costs are from their priors.
 BUSY_WEIGHT = 0.15
 ACK_WEIGHT = 0.1
 PRIOR_WEIGHT = 0.02

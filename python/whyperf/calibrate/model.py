@@ -53,7 +53,7 @@ class Model:
         requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None
         assert replies is not None
-        # Written beside: the pipes are smaller than what is requests and answered.
+        # Written by another thread: the pipes are smaller than the requests and replies.
         writer = Thread(target=_write, args=(requests, questions), daemon=True)
         writer.start()
         answers = []
@@ -88,11 +88,11 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     rules = {key: given[factor] for factor, key in _RULES.items() if factor in given}
     round_trip_ns = round(given.get("path_rtt_ms", 0) * 1_000_000)
     if not (given.get("tso", True) and given.get("gso", True)):
-        # Only what the host cuts up can the other end merge again (crates/sim/hosts/veth.toml).
+        # Only what the host cuts up can the other side merge again (crates/sim/hosts/veth.toml).
         rules |= {"tso": False, "gro": given.get("gro", True)}
     if round_trip_ns > 0:
         # What has left is on the path then, and no longer the sender's memory: else TCP's small queues would wait for
-        # the far end to take it (crates/sim/hosts/veth.toml).
+        # the far side to take it (crates/sim/hosts/veth.toml).
         rules["completion"] = "timed"
     machine = {"host": "calibrated", "profile": profile, "set": {**costs, **rules}}
     warmup_ns = WARMUP_NS + WARMUP_ROUND_TRIPS * round_trip_ns
@@ -103,7 +103,7 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     return {
         "hosts": [machine, machine],
         "seed": seed,
-        # Beside the way between the processors.
+        # In addition to the path between the processors.
         "delay_ns": round_trip_ns // 2,
         "mtu_bytes": given.get("mtu_bytes"),
         "near_role": "receiver" if given.get("direction") == "receive" else "sender",

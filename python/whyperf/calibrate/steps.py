@@ -1,7 +1,7 @@
 """The micro-measurements of `whyperf-agent steps`, and what they say of single costs.
 
-A call's time against its bytes is a straight line: what it costs each time, and for each byte. What a step costs beside
-another one is the difference of both, taken round by round, so that what else the host does cancels.
+A call's time against its bytes is a straight line: what it costs each time, and for each byte. What a step costs in
+addition to another one is the difference of both, taken round by round, so that what else the host does cancels.
 """
 
 import json

@@ -66,8 +66,9 @@ def overhead(
 ) -> Overhead:
     """Computes the rates of messages of each of `sizes` bytes, sent one after another without a pause.
 
-    `frame_s` is what a host needs for a frame, in s, beside the line's time and at the same time as the frame before is
-    on the line: the slower of both sets the pace (study 5's cost per frame). Without `sizes`, `default_sizes`.
+    `frame_s` is what a host needs for a frame, in s, in addition to the link's time. It passes while the frame
+    before is on the link: the slower of both sets the pace (study 5's cost per frame). Without `sizes`,
+    `default_sizes`.
 
     Raises:
         OverheadError: a combination that cannot be.

@@ -2,4 +2,4 @@
 
 
 class OverheadError(Exception):
-    """A link, protocol, encapsulation or size that cannot be; the text names it and the way out."""
+    """A link, protocol, encapsulation or size that cannot be; the text names it and the remedy."""

@@ -48,7 +48,7 @@ class _Standing:
 
 @dataclass
 class _Sender:
-    """A sender, its line, and the acknowledgments on their way to it."""
+    """A sender, its line, and the acknowledgments in flight to it."""
 
     window: Window
     acknowledgment_s: float

@@ -45,9 +45,9 @@ def build(
         seed: of the random order, instead of the profile's.
         trials: of every cell, instead of the profile's number or stop rule.
         target: `testbed`, `loopback`, or the name of the far host.
-        near: hosts of the near ends, each with an agent of its own.
+        near: hosts of the near sides, each with an agent of its own.
         overrides: factors set to one level in every sweep.
-        evidence: of both ends at most; with `segments`, at least one log trial of every cell. As the profile says
+        evidence: of both sides at most; with `segments`, at least one log trial of every cell. As the profile says
             when absent.
 
     Raises:

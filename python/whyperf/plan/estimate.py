@@ -10,7 +10,7 @@ from whyperf.profile.workload import least_seconds
 #: Preparing, connecting and recording a trial, in s.
 OVERHEAD_S = 0.15
 #: What a guess needs to know of a path. A network: 1 Gbit/s and 1 ms. One machine: a time for a round
-#: through both ends and for a call, as seen on two virtual CPUs; wrong by a factor of a few elsewhere.
+#: through both sides and for a call, as seen on two virtual CPUs; wrong by a factor of a few elsewhere.
 NETWORK_BYTES_PER_S = 1.25e8
 NETWORK_ROUND_S = 1e-3
 LOCAL_BYTES_PER_S = 1.5e9

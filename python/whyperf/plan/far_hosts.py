@@ -7,7 +7,7 @@ HERE = {"testbed": "the embedded testbed", "loopback": "the loopback"}
 
 
 def far_host_notes(named: Sequence[str], target: str) -> list[str]:
-    """A sentence where the far end is not the one host that the profile names.
+    """A sentence where the far side is not the one host that the profile names.
 
     Args:
         named: the hosts that the profile names.

@@ -37,7 +37,7 @@ class StopRule(Table):
 class PlannedFlow(Table):
     """A flow of a cell's schedule: connections that carry payload from one instant after the start to another.
 
-    `transport` and `congestion_control` are None where they are the cell's; `direction` is seen from the near end.
+    `transport` and `congestion_control` are None where they are the cell's; `direction` is seen from the near side.
     """
 
     name: str
@@ -71,13 +71,13 @@ class PlannedWorkload(Table):
 
     @property
     def strands_count(self) -> int | None:
-        """Strands of all groups; None for datagrams."""
+        """Virtual users of all groups; None for datagrams."""
         if self.workload is None:
             return None
         return sum(int(group["strands_count"]) for group in self.workload["groups"])
 
 
-#: Names this host among those of near ends.
+#: Names this host among those of near sides.
 LOCAL = "local"
 #: The target of a plan that is simulated.
 MODEL = "model"
@@ -90,7 +90,7 @@ Level = Literal["user", "counters", "segments"]
 class PlannedTrial(NamedTuple):
     """One execution of a cell: `id` names it, `block` counts from 1, `cell` is the cell's id.
 
-    `evidence` is what both ends are asked for (crates/schema/src/evidence.rs).
+    `evidence` is what both sides are asked for (crates/schema/src/evidence.rs).
     """
 
     id: str
@@ -121,7 +121,7 @@ class Plan(Table):
     seed: int
     #: `testbed`, `loopback` or the name of the far host.
     target: str
-    #: Hosts of the near ends; more than one load the far host together.
+    #: Hosts of the near sides; more than one load the far host together.
     near: tuple[str, ...] = (LOCAL,)
     testbed: Testbed
     cells: tuple[Cell, ...]
@@ -135,7 +135,7 @@ class Plan(Table):
     evidence: Literal["user", "counters"] | None = None
     #: Like `blocks`, of trials with the segment log; they come last.
     log_blocks: tuple[tuple[str, ...], ...] = ()
-    #: What the cells do beside plain streams, resolved.
+    #: What the cells do in addition to plain streams, resolved.
     workloads: dict[str, PlannedWorkload] = Field(default_factory=dict)
     #: What the command line changed: factors set, the parts of the profile kept, the number of trials.
     overrides: Factors = Field(default_factory=dict)

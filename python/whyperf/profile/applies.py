@@ -8,7 +8,7 @@ from whyperf.profile.workload import STREAM, STREAM_RECEIVE, Workload
 WITH_TCP = frozenset({"tcp", "mptcp"})
 #: Carried by a library over UDP instead of a socket of the kernel.
 BY_LIBRARY = frozenset({"udt", "quic", "srt"})
-#: What both ends can bound by a window.
+#: What both sides can bound by a window.
 WITH_WINDOW = WITH_TCP | BY_LIBRARY
 #: Whose congestion control can be chosen.
 WITH_CONTROL = WITH_TCP | {"quic"}
@@ -73,7 +73,7 @@ def _lacks(factor: Factor, transport: str) -> bool:
 
 
 def refusal(factor: Factor, workload: Workload, transport: str, io_model: str, schedule: Schedule | None = None) -> str:
-    """Why it has none, and the way out."""
+    """Why it has none, and the remedy."""
     if factor.scope == "schedule" or (schedule is not None and factor.name in DECIDED_BY_SCHEDULES):
         return _refusal_by(schedule, factor)
     if _lacks(factor, transport) or factor.scope in OF_TRANSPORTS:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 class ProfileError(Exception):
     """A profile, or an option that changes one, cannot be used.
 
-    The text is one sentence: where (a file and a key, or an option), what is wrong, the way out.
+    The text is one sentence: where (a file and a key, or an option), what is wrong, the remedy.
     """
 
     def __init__(self, where: str, key: str, problem: str) -> None:

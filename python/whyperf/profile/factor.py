@@ -27,7 +27,7 @@ Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule",
 
 #: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
 #: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; where a window can be
-#: set, or a congestion control chosen; over sockets of IP; beside anything over IP; where payload is a stream of bytes;
+#: set, or a congestion control chosen; over sockets of IP; with anything over IP; where payload is a stream of bytes;
 #: in requests and datagrams over TCP and UDP; where a few threads carry all connections; where the cell has an emulated
 #: path. A workload that refers to a factor always takes it.
 Scope = Literal[

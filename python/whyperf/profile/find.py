@@ -9,7 +9,7 @@ from whyperf.profile.model import Profile
 
 
 def shipped_folder() -> Path:
-    """The folder of the shipped profiles: beside `python/` in a source tree, else where the wheel put them."""
+    """The folder of the shipped profiles: next to `python/` in a source tree, else where the wheel put them."""
     beside = Path(__file__).resolve().parents[3] / "profiles"
     if beside.is_dir() and Path(__file__).resolve().parents[2].name == "python":
         return beside

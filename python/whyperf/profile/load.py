@@ -51,7 +51,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
     """The profile in a text.
 
     Raises:
-        ProfileError: naming `where`, the key and the way out.
+        ProfileError: naming `where`, the key and the remedy.
     """
     if not NAME.fullmatch(name):
         raise ProfileError(
@@ -95,7 +95,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
 
 
 def _own_workload(table: ProfileTable, where: str) -> Workload | None:
-    """The workload that the profile carries; files that it names stand beside the profile."""
+    """The workload that the profile carries; files that it names stand next to the profile."""
     if table.workload is None:
         return None
     folder = Path(where).parent if Path(where).is_file() else None

@@ -87,7 +87,7 @@ class Design:
     trials_max: int = 3
     interval_width: float = 0.05
     pause_ms: int = 0
-    #: Trials of each cell, beside the others, in which every segment is logged.
+    #: Trials of each cell, in addition to the others, in which every segment is logged.
     log_trials: int = 0
 
     @property
@@ -127,9 +127,9 @@ class Profile:
     usual: Factors = field(default_factory=dict)
     #: What the command line set, already worked into `fixed` and `sweeps`.
     overrides: Factors = field(default_factory=dict)
-    #: Workloads beside the shipped ones, by the name that the factor `workload` takes.
+    #: Workloads in addition to the shipped ones, by the name that the factor `workload` takes.
     workloads: Mapping[str, Workload] = field(default_factory=dict)
-    #: Schedules beside the shipped ones, by the name that the factor `schedule` takes.
+    #: Schedules in addition to the shipped ones, by the name that the factor `schedule` takes.
     schedules: Mapping[str, Schedule] = field(default_factory=dict)
     #: Sentences a user should know of how it was read.
     notes: tuple[str, ...] = ()

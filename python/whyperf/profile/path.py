@@ -48,13 +48,13 @@ def has_path(levels: Mapping[str, Level]) -> bool:
 
 
 def defaults_beside(path: Mapping[str, Level]) -> dict[str, Level]:
-    """Levels that factors besides the path's have by default where the path's are these."""
+    """Levels that factors other than the path's have by default where the path's are these."""
     by_netem = has_path(path) and path["path_implementation"] == "netem"
     return dict.fromkeys(OFF_WITH_NETEM, False) if by_netem else {}
 
 
 def missing(name: str, levels: Mapping[str, Level]) -> str | None:
-    """What a setting of the path lacks to have a meaning beside these levels; None when nothing."""
+    """What a setting of the path lacks to have a meaning with these levels; None when nothing."""
     if not has_path(levels):
         return f"the cell has no emulated path; give {', '.join(MAKERS[:-1])} or {MAKERS[-1]} too, or leave it out"
     discipline = levels["path_discipline"]

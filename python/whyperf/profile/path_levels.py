@@ -27,7 +27,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Loss:
-    """Which packets are lost: by chance, in bursts (p, r, 1 - h, 1 - k), or by number."""
+    """Which packets are lost: at random, in bursts (p, r, 1 - h, 1 - k), or by number."""
 
     share: float | None = None
     bursts: tuple[float, float, float, float] | None = None

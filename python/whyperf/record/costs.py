@@ -1,4 +1,4 @@
-"""What watching costs on this host, as it was measured last: kept beside all experiments, copied into each."""
+"""What watching costs on this host, as it was measured last: kept next to all experiments, copied into each."""
 
 import json
 import os

@@ -12,7 +12,7 @@ PARTIAL = ".partial"
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Writes beside and renames: a reader sees the old file or the new one, also after a power cut."""
+    """Writes under another name and renames: a reader sees the old file or the new one, also after a power cut."""
     beside = partial_name(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(beside, flags, file_mode(path.parent))
@@ -29,7 +29,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def partial_name(path: Path) -> Path:
-    """A name beside `path` that nobody could know before."""
+    """A name next to `path` that nobody could know before."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
 
 

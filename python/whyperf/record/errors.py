@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 class RecordError(Exception):
-    """A record cannot be written or read. The text is one sentence: what, why, the way out."""
+    """A record cannot be written or read. The text is one sentence: what, why, the remedy."""
 
 
 OTHER_FOLDER = "choose another folder with --out"
-#: The way out, by the kernel's reason.
+#: The remedy, by the kernel's reason.
 ADVICE = {
     errno.ENOSPC: "free some space and run the same command again: it resumes",
     errno.EDQUOT: "free some of the quota and run the same command again: it resumes",

@@ -232,7 +232,7 @@ class Experiment:
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """What the hosts are, as far as it is known."""
-        # The near and the far end, then those of further pairs in the order of their numbers.
+        # The near and the far side, then those of further pairs in the order of their numbers.
         names = [match for path in (self.folder / "hosts").glob("*.json") if (match := END_NAME.fullmatch(path.stem))]
         names.sort(key=lambda name: (int(name[2] or 1), name[1] == "far"))
         found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}

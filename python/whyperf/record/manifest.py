@@ -43,7 +43,7 @@ class Clock(Part):
 
 
 class End(Part):
-    """One end's part of a trial. A trial that failed early may lack all but the role."""
+    """One side's part of a trial. A trial that failed early may lack all but the role."""
 
     role: Literal["sender", "receiver"]
     outcome: dict[str, Any] | None = None
@@ -76,7 +76,7 @@ class Manifest(Part):
     started_realtime: str
     versions: dict[str, str | None] = {}
     factors: Factors
-    #: What was asked of both ends; a record from before there was more than one level has user only.
+    #: What was asked of both sides; a record from before there was more than one level has user only.
     evidence_asked: Literal["user", "counters", "segments"] = "user"
     hosts: dict[str, End] = {}
     warnings: list[Any] = []
@@ -109,7 +109,7 @@ class Manifest(Part):
 
 
 def busiest_process(notes: Iterable[Mapping[str, Any]]) -> str:
-    """The process that used most CPU time beside a trial, and how much, from the agents' notes; empty without one."""
+    """The process that used most CPU time during a trial, and how much, from the agents' notes; empty without one."""
     busy = [note for note in notes if note.get("note") == "busy_process" and note.get("wall_ns")]
     if not busy:
         return ""

@@ -3,7 +3,7 @@
 A measured trial has a folder of its own, written before the next begins, because it can never be had again. A
 simulated one can, from its line in the plan and its seed, and takes milliseconds: a folder of its own, its files and
 their way to the disk would take longer than the trial. A pack has `manifests.jsonl`, a line a trial, and each table
-once an end, with the trial's name in a column of its own. It is written beside and renamed like a trial.
+once an end, with the trial's name in a column of its own. It is written under another name and renamed like a trial.
 """
 
 import json

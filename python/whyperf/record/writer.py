@@ -1,4 +1,4 @@
-"""Writes one trial beside the others and moves it into place when it is whole."""
+"""Writes one trial next to the others and moves it into place when it is whole."""
 
 import json
 import os

@@ -55,7 +55,7 @@ def bare_line(name: str, texts: Mapping[str, str]) -> Line:
 
 
 def ends_of(factors: Mapping[str, Level]) -> list[str]:
-    """The near and the far host: the writer is near, unless the near end receives."""
+    """The near and the far host: the writer is near, unless the near side receives."""
     writer, _, reader = str(factors["hosts"]).partition(",")
     ends = [writer, reader or writer]
     return ends if roles(factors)["near"] == "sender" else ends[::-1]

@@ -70,7 +70,7 @@ def test_the_far_clock_is_converted() -> None:
     assert only(measured(trial).trials)["goodput_bps"] == pytest.approx(2e9, rel=1e-6)
 
 
-def test_the_far_end_may_be_the_sender() -> None:
+def test_the_far_side_may_be_the_sender() -> None:
     trial = made.Trial(rate_bps=2e9, transfer_bytes=16 << 20, far_offset_ns=-5_000_000, direction="receive")
     assert only(measured(trial).trials)["goodput_bps"] == pytest.approx(2e9, rel=1e-6)
 

@@ -82,7 +82,7 @@ def test_a_window_announced_smaller_than_asked_is_reported() -> None:
     assert "window_differs" not in codes(summary(made.Trial(window_bytes=8192, announced_bytes=8192)).cells[0])
 
 
-def test_notes_become_cautions() -> None:
+def test_notes_become_warnings() -> None:
     notes = (
         {"note": "buffer_cut", "buffer": "receive", "requested_bytes": 1 << 20, "limit_bytes": 212992},
         {"note": "strangers_dropped", "count": 2},
@@ -244,13 +244,13 @@ def test_the_rtt_probe_is_printed() -> None:
     assert summary(made.Trial()).cells[0].rtt_probe is None
 
 
-def test_a_caution_about_both_ends_names_each() -> None:
+def test_a_warning_about_both_sides_names_each() -> None:
     stolen = made.Trial(busy={"sender": 0.5, "receiver": 0.5}, steal=0.1)
     warnings = [warning.text for warning in summary(stolen).warnings if warning.code == "steal_high"]
     assert [text.partition(" of the ")[2] for text in warnings] == ["sender's CPU time.", "receiver's CPU time."]
 
 
-def test_cautions_of_many_cells_are_reported_once() -> None:
+def test_warnings_of_many_cells_are_reported_once() -> None:
     trials = [made.Trial(cell=f"c{n:04d}", window_bytes=n * 10_000, announced_bytes=1000) for n in range(1, 5)]
     warnings = [warning for warning in summary(*trials).warnings if warning.code == "window_differs"]
     assert len(warnings) == 1

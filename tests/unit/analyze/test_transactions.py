@@ -30,7 +30,7 @@ def test_only_what_ended_in_the_window_counts() -> None:
     assert (cell.metric, cell.workload) == ("transactions", "rr")
 
 
-def test_goodput_is_what_arrived_at_both_ends() -> None:
+def test_goodput_is_what_arrived_on_both_sides() -> None:
     cell, _ = only(summary(Exchange(per_s=1000, request_bytes=100, response_bytes=300)))
     assert cell.goodput_bps.median == pytest.approx(1000 * 400 * 8)
 

@@ -70,11 +70,11 @@ def transactions(exchange: Exchange, host: str) -> pl.DataFrame:
 
 
 def latencies(exchange: Exchange) -> pl.DataFrame:
-    """The histogram in every phase, and another at the far end, which does not count."""
+    """The histogram in every phase, and another on the far side, which does not count."""
     rows = []
     for host, factor in (("near", 1), ("far", 7)):
         for group, transaction in exchange.names:
-            # In warm-up everything takes nine times as long, and at the far end seven times.
+            # In warm-up everything takes nine times as long, and on the far side seven times.
             for phase, slower in (("warm-up", 9), ("measure", 1)):
                 for kind, low, high, count in exchange.latencies:
                     values = (low * factor * slower, high * factor * slower)

@@ -44,7 +44,7 @@ def done() -> tuple[Fit, list[bool]]:
     return fit(PRIORS, seen, ask, generations=60, population=24, members=20, seed=5), is_out
 
 
-def test_held_out_cells_form_a_checkerboard_that_the_seed_turns() -> None:
+def test_held_out_cells_form_a_checkerboard_that_the_seed_rotates() -> None:
     boards = {tuple(held_out(points(), seed)) for seed in range(8)}
     assert len(boards) == 2
     for board in boards:

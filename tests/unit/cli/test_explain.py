@@ -105,7 +105,7 @@ def test_a_failed_trial_is_reported_as_such(experiment: Experiment, capsys: pyte
     assert out.count("The trial ") == 1
 
 
-def test_all_cells_are_kept_beside_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_cells_are_kept_next_to_the_result(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explain(experiment, capsys, "--json")
     printed = json.loads(out)
     assert code == 3

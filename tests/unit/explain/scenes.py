@@ -1,4 +1,4 @@
-"""What happened at one end, written as a scene, and the states that the budget makes of it.
+"""What happened at one side, written as a scene, and the states that the budget makes of it.
 
     call 0 10 moved=2896
     8   > 1:1449     unsent=1448

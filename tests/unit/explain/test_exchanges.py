@@ -127,7 +127,7 @@ def test_many_writes_for_an_answer_are_tiny_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("level", ["counters", "segments"])
-def test_ends_that_take_turns_are_reported_as_waiting_for_each_other(level: str) -> None:
+def test_hosts_that_alternate_are_reported_as_waiting_for_each_other(level: str) -> None:
     verdict = judge(
         facts({"processors.thread_ratio": 0.39}, {"processors.thread_ratio": 0.3}, exchanges=ASKED, level=level)
     )[0]

@@ -120,7 +120,7 @@ def test_without_its_pauses_an_exchange_takes_what_it_takes_warm() -> None:
     assert gain.of_pauses(woken(0.0, 0), 0.9).ratio == pytest.approx(10)
 
 
-def test_without_a_wait_within_it_a_turn_is_its_answer_and_what_comes_after() -> None:
+def test_without_a_wait_within_it_a_cycle_is_its_answer_and_what_comes_after() -> None:
     found = gain.of_held_turns(woken(0.0, 0, segments=CYCLE), 0.1 / 1.1)
     assert found.ratio == pytest.approx(1100 / (56.1 + 36.1), rel=1e-2)
     assert gain.of_held_turns(woken(0.0, 0), 0.1).ratio == pytest.approx(10)
@@ -175,7 +175,7 @@ def test_ends_that_share_a_cpu_gain_what_the_busier_lacks() -> None:
     assert gain.of_one_cpu(shared).ratio == pytest.approx(1 / 0.6)
 
 
-def test_several_exchanges_share_a_wait_up_to_what_they_do_besides() -> None:
+def test_several_exchanges_share_a_wait_up_to_what_they_do_also() -> None:
     idle = ends(0.01, 0.01, windows=FAR)
     assert gain.of_several(idle, 0.99, 8).ratio == pytest.approx(8)
     assert gain.of_several(idle, 0.5, 8).ratio == pytest.approx(2)

@@ -515,7 +515,7 @@ def test_what_is_known_stands_before_what_is_not() -> None:
     assert judge(known)[0].cause is Cause.RECEIVE_BUFFER
 
 
-def test_a_queue_and_chance_may_both_have_some_of_the_losses() -> None:
+def test_a_queue_and_random_loss_may_both_have_some_of_the_losses() -> None:
     both = {"losses.random_ratio": 0.6, "losses.random_low": 0.4, "losses.random_high": 0.75}
     verdicts = judge(facts({"shares": {"congestion_window": 0.95}}, segments=LOST | both | SINGLE))
     assert [verdict.cause for verdict in verdicts] == [Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
@@ -561,7 +561,7 @@ def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, 
     assert any(one.code == "state" for one in verdict.evidence) is said
 
 
-def test_quick_acks_are_reported_beside_offloads_that_are_off_by_the_reasons_of_acks() -> None:
+def test_quick_acks_are_reported_with_offloads_that_are_off_by_the_reasons_of_acks() -> None:
     packets = {"sent_segments_per_packet": 1.0, "taken_segments_per_packet": 1.0, "acks_per_segment": 0.25}
     sender = ON_CPU | {"calls.bytes_mean": 131_072.0, "sockets.mss_bytes": 1448}
     found = facts(sender, segments=packets | {"ack_reasons": {"read_call": 0.6, "quick": 0.4}})
@@ -608,12 +608,12 @@ def test_a_state_says_how_often_it_was_and_when_longest() -> None:
     spells = tuple(Spell(connection=2, from_ns=at * MS, to_ns=(at + long) * MS) for at, long in ((500, 30), (100, 20)))
     shares = {"shares": {"receive_window_buffer": 0.6}, "longest": {"receive_window_buffer": spells}}
     found = judge(facts({**shares, "spells": {"receive_window_buffer": 40}}, windows={"announced_bytes_max": 65536}))
-    told = found[0].evidence[0]
+    state = found[0].evidence[0]
 
-    values = told.values
+    values = state.values
     assert (values["state_ratio"], values["longest_ns"], values["from_ns"]) == (0.6, 30 * MS, 500 * MS)
-    assert (told.connection, told.from_ns, told.to_ns, told.spells_count) == (2, 500 * MS, 530 * MS, 40)
-    assert told.spells == list(spells)
+    assert (state.connection, state.from_ns, state.to_ns, state.spells_count) == (2, 500 * MS, 530 * MS, 40)
+    assert state.spells == list(spells)
 
 
 @pytest.mark.parametrize(("is_turned", "factors"), [(False, {"receive_buffer_bytes": 131072}), (True, {})])
@@ -647,7 +647,7 @@ def test_a_sender_kept_from_its_cpu_is_not_taken_for_an_idle_application_without
     assert Cause.OTHER_LOAD not in causes
 
 
-def test_the_usual_window_stands_beside_the_largest() -> None:
+def test_the_usual_window_stands_next_to_the_largest() -> None:
     found = facts(
         {"shares": {"receive_window_buffer": 0.9}},
         windows={"announced_bytes_max": 78_370, "announced_bytes_median": 65_536},

@@ -38,7 +38,7 @@ def test_going_through_all_signs_says_the_same_as_counting_sums() -> None:
 
 
 @pytest.mark.parametrize("looks", ALL)
-def test_no_more_is_rejected_by_chance_than_was_laid_down(looks: Looks) -> None:
+def test_no_more_is_rejected_at_random_than_was_laid_down(looks: Looks) -> None:
     """Signs of fair coins and sizes of a heavy-tailed distribution: drawn anew, not counted."""
     generator = np.random.default_rng(1)
     runs = 20_000

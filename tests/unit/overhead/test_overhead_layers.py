@@ -73,7 +73,7 @@ def test_fragments_are_multiples_of_8() -> None:
 
 
 def test_cells_of_aal5() -> None:
-    """40 bytes of headers and 8 of LLC and SNAP leave nothing of a cell beside the trailer: 2 cells for a pure ACK."""
+    """40 bytes of headers and 8 of LLC and SNAP leave nothing of a cell next to the trailer: 2 cells for a pure ACK."""
     options = Options(tcp_options_bytes=0)
     (point,) = overhead(link_named("atm-oc3"), protocol_named("tcp"), [1, 40], options=options).points[:1]
     # 1 + 20 + 20 + 8 + 8 = 57 bytes: 2 cells, 39 bytes of padding.

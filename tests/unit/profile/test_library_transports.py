@@ -79,7 +79,7 @@ def test_quic_has_congestion_controls_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("transport", ["udt", "quic", "srt"])
-def test_the_probe_goes_beside_it(transport: str) -> None:
+def test_the_probe_goes_next_to_it(transport: str) -> None:
     cell = resolve({"transport": transport, "rtt_probe_ms": 5, "rtt_probe": "icmp"}, testbed=True)
     assert (cell["rtt_probe_ms"], cell["rtt_probe"]) == (5, "icmp")
 

@@ -59,7 +59,7 @@ def test_a_good_profile_is_read_as_written() -> None:
         ("trials = 3", "trials = ", "x.toml: this is not valid TOML: Invalid value (at line 7"),
     ],
 )  # fmt: skip
-def test_the_first_thing_wrong_is_said_with_file_key_and_way_out(before: str, after: str, says: str) -> None:
+def test_the_first_thing_wrong_is_said_with_file_key_and_remedy(before: str, after: str, says: str) -> None:
     assert GOOD.count(before) == 1
     with pytest.raises(ProfileError) as caught:
         parse(GOOD.replace(before, after), name="x", where="x.toml")

@@ -32,7 +32,7 @@ def test_what_says_a_path_makes_one_even_if_it_does_nothing(maker: dict[str, Lev
     assert has_path(cell(**maker))
 
 
-def test_none_is_no_path_beside_others_that_are() -> None:
+def test_none_is_no_path_with_others_that_are() -> None:
     assert cell(path_rtt_ms="none")["path_rtt_ms"] == "none"
     assert not has_path(cell(path_rtt_ms="none"))
 
@@ -141,7 +141,7 @@ def test_what_is_no_loss_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_names_the_thing_and_the_way_out(given: dict[str, Level], says: str) -> None:
+def test_what_cannot_be_names_the_thing_and_remedy(given: dict[str, Level], says: str) -> None:
     assert re.match(says, refusal(**given))
 
 

@@ -90,7 +90,7 @@ direction = "receive"
 """
 
 
-def test_an_own_schedule_reaches_both_ends() -> None:
+def test_an_own_schedule_reaches_both_sides() -> None:
     cell = build(profile_of(OWN)).cells[0]
     specs = trial_specs(
         PlannedTrial("001-c0001", 1, cell.id), cell.factors, CPUS, "::", 0, None, 0, cell.schedule or ()

@@ -157,7 +157,7 @@ def test_transports_and_options_are_known_to_the_agents(overrides: dict[str, Any
     assert ends[0]["transport"] == overrides.get("transport", "udp" if overrides.get("workload") == "udp-rr" else "tcp")
 
 
-def test_the_seed_is_the_trials_own_and_the_same_at_both_ends() -> None:
+def test_the_seed_is_the_trials_own_and_the_same_on_both_sides() -> None:
     near, far = specs({"workload": "rr"})
     assert near["workload"]["seed"] == far["workload"]["seed"] > 0
     plan = build(find("quick"), overrides={"workload": "rr"})

@@ -140,7 +140,7 @@ def test_a_workload_of_a_profile_becomes_what_the_agents_know() -> None:
         ("connections = 3", 'connections = 3\nio_model = "blocking"\nthreads = 2', 'threads: io_model "blocking" has'),
     ],
 )  # fmt: skip
-def test_the_first_thing_wrong_is_said_with_key_and_way_out(before: str, after: str, says: str) -> None:
+def test_the_first_thing_wrong_is_said_with_key_and_remedy(before: str, after: str, says: str) -> None:
     assert OWN.count(before) >= 1
     with pytest.raises(ProfileError) as caught:
         planned(OWN.replace(before, after, 1))

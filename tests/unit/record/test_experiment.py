@@ -47,7 +47,7 @@ def test_what_was_asked_and_planned_is_kept(tmp_path: Path) -> None:
     assert experiment.name == "sample"
 
 
-def test_a_folder_of_another_plan_is_refused_with_both_plans_and_the_way_out(tmp_path: Path) -> None:
+def test_a_folder_of_another_plan_is_refused_with_both_plans_and_remedy(tmp_path: Path) -> None:
     folder = tmp_path / "sample"
     created(folder).close()
     other = sample_plan(seed=5)

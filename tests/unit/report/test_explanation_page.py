@@ -254,7 +254,7 @@ def test_few_cells_are_all_drawn() -> None:
     assert len(chosen(explanation(*(cell(f"c000{number}") for number in range(1, 5))))) == 4
 
 
-def test_a_turn_is_drawn_place_by_place() -> None:
+def test_a_cycle_is_drawn_place_by_place() -> None:
     turn = [
         TurnSegment(payload_bytes=1024, released_by="ack", ratio=1.0, wait_ns=1_200_000),
         TurnSegment(payload_bytes=6144, times=3, released_by="write", held_by="window", ratio=0.9),

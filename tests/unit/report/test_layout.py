@@ -90,7 +90,7 @@ def test_ticks_are_round_and_few() -> None:
     assert words == {0.0: "cubic", 1.0: "bbr"}
 
 
-def test_many_lines_are_thinned_to_both_ends() -> None:
+def test_many_lines_are_thinned_to_both_sides() -> None:
     axis = Axis("window_bytes", tuple(range(100)))
     kept = axis.thinned(8)
     assert (len(kept), kept[0], kept[-1]) == (8, 0, 99)

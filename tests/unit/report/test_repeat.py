@@ -68,7 +68,7 @@ def test_a_kept_profile_that_is_the_shipped_one_has_its_name(tmp_path: Path) -> 
 
 
 def _kept(text: str, folder: Path, name: str) -> Profile:
-    """A profile in a file of this name, and beside it the folder of results that keeps it."""
+    """A profile in a file of this name, and next to it the folder of results that keeps it."""
     (folder / "results").mkdir()
     for path in (folder / f"{name}.toml", folder / "results" / "profile.toml"):
         path.write_text(text)

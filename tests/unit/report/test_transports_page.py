@@ -1,4 +1,4 @@
-"""The pages of flows that come and go: table, course, comparison, and the study beside."""
+"""The pages of flows that come and go: table, course, comparison, and the published study."""
 
 from dataclasses import replace
 from pathlib import Path

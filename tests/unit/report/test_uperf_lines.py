@@ -10,7 +10,7 @@ from whyperf.report.uperf import Run, durations, flowops_count, lines
 
 SECOND = 1_000_000_000
 TENTH = SECOND // 10
-#: Where the near end's monotonic clock stood at the start.
+#: Where the near side's monotonic clock stood at the start.
 BEGIN = 5 * SECOND
 REALTIME = 1_700_000_000 * SECOND
 
@@ -92,7 +92,7 @@ def test_closing_lines(printed: str) -> None:
     assert "Total     26.86KB /   2.60(s) =    84.62Kb/s         107op/s " in printed.splitlines()
 
 
-def test_both_ends_are_compared(printed: str) -> None:
+def test_both_sides_are_compared(printed: str) -> None:
     closing = printed[printed.index("Run Statistics") :].splitlines()
     assert closing[1] == "Hostname            Time       Data   Throughput   Operations      Errors"
     assert closing[3].split() == ["far", "2.60s", "26.86KB", "84.62Kb/s", "279", "0.00"]

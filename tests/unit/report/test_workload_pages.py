@@ -1,4 +1,4 @@
-"""Pages of workloads: transactions, latency in full, the study's table beside ours."""
+"""Pages of workloads: transactions, latency in full, the study's table next to ours."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_a_single_exchange_has_its_latency_in_full(tmp_path: Path) -> None:
     assert "1,000 transactions/s between near and far" in words(text)
 
 
-def test_the_studys_table_stands_beside_ours(tmp_path: Path) -> None:
+def test_the_studys_table_stands_next_to_ours(tmp_path: Path) -> None:
     folder = write(tmp_path / "rr-ack", rr_ack(blocks=1), profile="rr-ack")
     shown = words(page(folder))
     assert "Beside the study" in shown
@@ -95,7 +95,7 @@ def _messages() -> list[Exchange]:
     ]
 
 
-def test_messages_stand_beside_the_packets_that_carried_them(tmp_path: Path) -> None:
+def test_messages_stand_next_to_the_packets_that_carried_them(tmp_path: Path) -> None:
     text = page(write(tmp_path / "messages", _messages()))
     assert {"chart-sweep-main-messages", "chart-sweep-main-packets"} <= set(checked(text).ids)
     shown = words(text)

@@ -208,7 +208,7 @@ def test_a_large_request_to_a_stopped_agent_does_not_wait_for_it(tmp_path: Path)
     far.close()
 
 
-#: A controller that says whether its agent answers after a while.
+#: A controller that says whether its agent answers after some time.
 CONTROLLER = """
 import sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which CPUs each end gets, and when they are its alone."""
+"""Which CPUs each side gets, and when they are its alone."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def _factors(near: str = "auto", far: str = "auto") -> dict[str, str]:
     return {"near_cpus": near, "far_cpus": far}
 
 
-def test_a_machine_of_both_ends_is_split_in_halves() -> None:
+def test_a_machine_of_both_sides_is_split_in_halves() -> None:
     shares = share_cpus(Kind.VETH, _factors(), _facts([0, 1, 2, 3], [0, 1, 2, 3], one_machine=True))
     assert shares == {NEAR: Cpus((0, 1), (0, 1), True), FAR: Cpus((2, 3), (2, 3), True)}
 
@@ -34,7 +34,7 @@ def test_an_ssh_host_that_is_this_machine_is_no_second_one() -> None:
     assert shares == {NEAR: Cpus((0,), (0,), True), FAR: Cpus((1,), (1,), True)}
 
 
-def test_cpus_that_both_ends_name_are_neithers_alone() -> None:
+def test_cpus_thon_both_sides_name_are_neithers_alone() -> None:
     shares = share_cpus(Kind.VETH, _factors("0-2", "2,3"), _facts([0, 1, 2, 3], [0, 1, 2, 3], one_machine=True))
     assert shares == {NEAR: Cpus((0, 1, 2), (0, 1, 2), False), FAR: Cpus((2, 3), (2, 3), False)}
 

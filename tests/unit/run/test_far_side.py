@@ -41,7 +41,7 @@ class Far:
         ),
     ],
 )
-def test_the_far_end_s_own_reason_is_reported(strangers: int, problem: str | None, text: str) -> None:
+def test_the_far_side_s_own_reason_is_reported(strangers: int, problem: str | None, text: str) -> None:
     error = _with_far_side(AgentError("not welcomed", Fault.PEER), cast("Agent", Far(strangers, problem)))
     assert (str(error), error.fault) == (text, Fault.PEER)
     assert isinstance(error, DisturbedError) == (strangers > 0)

@@ -57,7 +57,7 @@ def test_a_table_of_any_length_takes_bounded_memory_and_loses_no_byte() -> None:
     taken = 0
     while isinstance(item := inbox.get(SOON_S), TablePiece):
         taken += 1
-        # Those held fill the bound, and one more may be on its way in.
+        # Those held fill the bound, and one more may be arriving.
         assert put[0] - taken <= 1000 // 100 + 1
         assert len(item.data) == 100
     filler.join(SOON_S)

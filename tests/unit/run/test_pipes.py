@@ -221,7 +221,7 @@ def test_an_agent_that_half_exists_is_replaced(far: Far) -> None:
         ("exit 5", "status 5"),
         ("echo Connection refused >&2; exit 255", "Connection refused"),
         ("kill -9 $$", "killed by signal 9"),
-        # It lets us look, and breaks while the agent is on its way.
+        # It lets us look, and breaks while the agent is being copied.
         ('case "$command" in *umask*) echo Broken pipe >&2; exit 255;; esac; exec sh -c "$command"', "Broken pipe"),
     ],
 )

@@ -31,7 +31,7 @@ def test_every_spec_is_one_the_agent_knows(fixed: str) -> None:
         jsonschema.validate({"id": 1, "body": {"request": "prepare"} | spec}, SCHEMA)
 
 
-def test_the_near_end_connects_whoever_sends() -> None:
+def test_the_near_side_connects_whoever_sends() -> None:
     for direction, roles in (("send", ("sender", "receiver")), ("receive", ("receiver", "sender"))):
         specs = _specs(f'direction = "{direction}"')
         assert (specs[NEAR]["role"], specs[FAR]["role"]) == roles
@@ -39,7 +39,7 @@ def test_the_near_end_connects_whoever_sends() -> None:
         assert (specs[NEAR]["listen_address"], specs[FAR]["listen_address"]) == (None, "198.18.0.2")
 
 
-def test_both_ends_know_the_token_and_no_two_trials_share_it() -> None:
+def test_both_sides_know_the_token_and_no_two_trials_share_it() -> None:
     one, other = _specs(""), _specs("")
     assert one[NEAR]["token"] == one[FAR]["token"] != other[NEAR]["token"]
     assert len(bytes.fromhex(one[NEAR]["token"])) == 32

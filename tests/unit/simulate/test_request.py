@@ -51,7 +51,7 @@ def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:
         ('near_cpus = "0"', "near_cpus"),
     ],
 )
-def test_a_factor_that_the_model_does_not_know_is_named_with_the_way_out(table: str, named: str) -> None:
+def test_a_factor_that_the_model_does_not_know_is_named_with_the_remedy(table: str, named: str) -> None:
     profile = parse(
         f'about = "x"\n[fixed]\nhosts = "{HOSTS}"\n{table}\n[[sweep]]\nname = "one"\n[sweep.fixed]\nduration_s = 1\n',
         name="mine",

@@ -30,7 +30,7 @@ def test_every_cell_of_the_shipped_catalog_can_be_planned() -> None:
     assert 0 < short.trials_count < plan.trials_count / 5
 
 
-def test_a_dose_is_measured_beside_its_own_baseline(tmp_path: Path) -> None:
+def test_a_dose_is_measured_next_to_its_own_baseline(tmp_path: Path) -> None:
     catalog = load_catalog(written(tmp_path, SHORT))
     _, plan = plan_truth(catalog, trials=3)
     sweep_of = {cell.id: cell.sweep for cell in plan.cells}

@@ -69,6 +69,6 @@ def test_doses_carry_what_was_predicted_and_measured(grades: list[Grade]) -> Non
 
 def test_the_page_shows_errors_and_intervals(grades: list[Grade]) -> None:
     page = markdown(grades, ["Linux"])
-    # 9 is off by a tenth, 20 by three times what was measured; the middle of both.
+    # 9 is off by 10 %, 20 by three times what was measured; the median of both.
     assert "| all doses | 155% | 1 of 2 |" in page
     assert "| first | 9.00 (4.5 to 18) | 10.0 |" in page

@@ -1,4 +1,4 @@
-"""Verdicts of truth experiments are tried beside changes that cannot help."""
+"""Verdicts of truth experiments are tried next to changes that cannot help."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def verdict(cause: Cause, factors: dict[str, Level], gain: float | None = 8.0) -
 
 
 def claims_from(folder: Path, *verdicts: list[Verdict]) -> tuple[Catalog, list[Claim]]:
-    """The claims of the doses 1, 2 and 4, whose cells have these verdicts; each lowers the rate to a tenth."""
+    """The claims of the doses 1, 2 and 4, whose cells have these verdicts; each lowers the rate to 10 %."""
     catalog, plan, cell_of = plan_of(folder, CATALOG)
     rates = {cell.id: 1e6 for cell in plan.cells} | {cell_of["paced-baseline"]: 1e7}
     cells = [

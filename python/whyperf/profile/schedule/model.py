@@ -17,7 +17,7 @@ Direction = Literal["send", "receive"]
 class Flow:
     """Connections that carry payload from `start_s` to `stop_s` after the start of the load.
 
-    `transport` and `congestion_control` are None where they are the cell's. `direction` is seen from the near end.
+    `transport` and `congestion_control` are None where they are the cell's. `direction` is seen from the near side.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Which connection a flowop means.
 
-uperf keeps a strand's connections in a stack and takes the newest with the identifier that `conn=`
+uperf keeps a virtual user's connections in a stack and takes the newest with the identifier that `conn=`
 names, or the newest without any. A workload names every connection by a number instead, so the
 stack is played through once and each flowop gets its number.
 """
@@ -13,7 +13,7 @@ ANONYMOUS = 0
 
 @dataclass
 class Connections:
-    """The connections that a strand has open, by identifier, the newest last."""
+    """The connections that a virtual user has open, by identifier, the newest last."""
 
     _open: dict[int, list[int]] = field(default_factory=dict)
 

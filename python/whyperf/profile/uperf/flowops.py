@@ -10,7 +10,7 @@ from whyperf.profile.uperf.tree import Flowop
 Document = dict[str, Any]
 
 OPENING = ("connect", "accept")
-#: Those that move payload, by what the near end does.
+#: Those that move payload, by what the near side does.
 WRITING = {"write", "send"}
 #: What an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
 LARGEST_DATAGRAM_BYTES = 65_507
@@ -24,7 +24,7 @@ def opening_step(flowop: Flowop, connection: int) -> Document:
 
 
 def think_step(duration_ns: int, *, is_busy: bool, count: int = 1) -> Document:
-    """Both ends pause, as in uperf."""
+    """Both sides pause, as in uperf."""
     think = {"operation": "think", "duration_ns": duration_ns, "is_busy": is_busy, "is_mirrored": duration_ns > 0}
     return {"operation": think, "count": count, "can_fail": False}
 

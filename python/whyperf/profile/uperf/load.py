@@ -52,7 +52,7 @@ def profile_of(text: str, *, name: str, where: str, environment: Mapping[str, st
     """The profile in a text of uperf's language; `environment` has the values of its variables.
 
     Raises:
-        ProfileError: naming `where`, the line and the way out.
+        ProfileError: naming `where`, the line and the remedy.
     """
     variables = Variables(environment)
     tree = read(text, where, variables)

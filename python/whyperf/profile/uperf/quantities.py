@@ -20,7 +20,7 @@ def integer(text: str) -> int:
     """A whole number with an optional suffix: `8192`, `8k`, `1.5K`.
 
     Raises:
-        ValueError: with what is wrong and the way out, to follow the text itself.
+        ValueError: with what is wrong and the remedy, to follow the text itself.
     """
     number, suffix = _parts(text, "write digits and a suffix such as K or M")
     shift = 10 * SUFFIXES.find(suffix[:1].lower()) if suffix else 0

@@ -26,7 +26,7 @@ FLOWOPS = (
 #: Tables of fixed size in uperf.
 MOST_GROUPS = 1024
 MOST_TRANSACTIONS = 100
-#: More strands in a group than this is taken for a mistake.
+#: More virtual users in a group than this is taken for a mistake.
 MOST_STRANDS = 1_000_000
 
 

@@ -13,7 +13,7 @@ from whyperf.profile.uperf.tokens import in_one_line
 from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
 from whyperf.profile.workload import least_seconds
 
-#: Connections of a strand at most (crates/workload/src/script.rs).
+#: Connections of a virtual user at most (crates/workload/src/script.rs).
 MOST_CONNECTIONS = 1024
 #: Steps that a transaction may be written out to.
 MOST_STEPS = 20_000

@@ -22,14 +22,14 @@ class Transaction:
     iterations: int = 1
     #: Takes the place of `iterations`.
     duration_ns: int | None = None
-    #: Executions a second of each strand; 0: as fast as it can.
+    #: Executions a second of each virtual user; 0: as fast as it can.
     rate: int = 0
     flowops: list[Flowop] = field(default_factory=list)
 
 
 @dataclass
 class Group:
-    """Strands that execute the same transactions."""
+    """Virtual users that execute the same transactions."""
 
     line: int
     name: str

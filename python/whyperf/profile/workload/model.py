@@ -80,7 +80,7 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
 
 
 def least_seconds(document: Document) -> float:
-    """The times that a workload gives, durations and pauses, in s; what it moves takes time beside.
+    """The times that a workload gives, durations and pauses, in s; what it moves takes time in addition.
 
     Transactions of the same number begin together in all groups.
     """

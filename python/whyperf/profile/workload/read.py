@@ -81,7 +81,7 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
     """The workload in a table; `folder` is where files that it names stand, `name` its name if it has none.
 
     Raises:
-        ProfileError: naming the key and the way out.
+        ProfileError: naming the key and the remedy.
     """
     try:
         table = WorkloadTable.model_validate(dict(written))
@@ -123,7 +123,7 @@ def _runs_through(transaction: TransactionTable) -> bool:
 
 
 def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[Document]:
-    """The groups that have a strand in the cell."""
+    """The groups that have a virtual user in the cell."""
     groups = [value.of(factors) for value in values]
     kept = [group for group in groups if group["strands_count"]]
     if not any(group["transactions"] for group in kept):

@@ -9,7 +9,7 @@ from whyperf.profile.workload.read import load_workload
 
 
 def shipped_workloads_folder() -> Path:
-    """The folder of the shipped workloads: beside `python/` in a source tree, else where the wheel put them."""
+    """The folder of the shipped workloads: next to `python/` in a source tree, else where the wheel put them."""
     beside = Path(__file__).resolve().parents[4] / "workloads"
     if beside.is_dir() and Path(__file__).resolve().parents[3].name == "python":
         return beside

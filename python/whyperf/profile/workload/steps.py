@@ -11,7 +11,7 @@ from whyperf.profile.workload.values import Value, constant, count_of, size_byte
 
 Document = dict[str, Any]
 
-#: Keys of each operation beside `op`, `count` and `can_fail`; those that must be there.
+#: Keys of each operation in addition to `op`, `count` and `can_fail`; those that must be there.
 OPERATIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "connect": (frozenset({"connection"}), frozenset()),
     "accept": (frozenset({"connection"}), frozenset()),

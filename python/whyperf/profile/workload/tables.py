@@ -45,7 +45,7 @@ class TransactionTable(Table):
 
 
 class GroupTable(Table):
-    """Strands that do the same."""
+    """Virtual users that do the same."""
 
     name: str = Field(default="main", pattern=NAME)
     strands: Any = "=connections"

@@ -143,7 +143,7 @@ def word_of(key: str, written: object, choices: tuple[str, ...]) -> Value:
 
 
 def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
-    """The words of each line of a file that stands beside the workload; `#` begins a comment.
+    """The words of each line of a file that stands next to the workload; `#` begins a comment.
 
     Raises:
         ProfileError: it cannot be read, is empty or too long.

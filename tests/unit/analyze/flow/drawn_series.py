@@ -22,7 +22,7 @@ class Series:
 
 @dataclass(frozen=True)
 class ConnectionSeries:
-    """What the study of 1995 draws of a connection, as one end sees it.
+    """What the study of 1995 draws of a connection, as one side sees it.
 
     `segment_size`: payload of every packet with payload in the payload's direction, in bytes.
     `unacked`: bytes sent and not acknowledged, after every packet sent and every acknowledgment

@@ -1,4 +1,4 @@
-"""What is drawn of a connection, at either end."""
+"""What is drawn of a connection, on either side."""
 
 from pathlib import Path
 

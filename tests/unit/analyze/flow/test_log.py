@@ -59,7 +59,7 @@ def test_rows_of_all_cpus_are_put_in_order(tmp_path: Path) -> None:
     assert rows["cpu"].to_list() == [0, 1, 1, 0]
 
 
-def test_both_ends_are_on_one_clock(tmp_path: Path) -> None:
+def test_both_sides_are_on_one_clock(tmp_path: Path) -> None:
     text = "0.25 > . 1:11 ack 1"
     trial = traces.write(tmp_path / "001-c0001", traces.trace(text), traces.trace(text, "far", "receiver"))
     times = [read_log(trial, host, columns=("time_ns",)) for host in ("near", "far")]

@@ -125,7 +125,7 @@ def test_a_long_sequence_is_searched_by_samples() -> None:
     st.integers(0, 5),
     st.lists(st.integers(1, 5)),
 )
-def test_a_repeated_turn_is_always_found(turn: list[int], times: int, shift: int, tail: list[int]) -> None:
+def test_a_repeated_cycle_is_always_found(turn: list[int], times: int, shift: int, tail: list[int]) -> None:
     """Whatever is repeated, wherever it begins: the cycle covers it, and is no longer than the turn.
 
     Turns broken by the two ends may not count, hence 40 of them.

@@ -96,7 +96,7 @@ OPENING = """
   -8.5 < P. 1:41 ack 41
   -8.4 > .  41:41 ack 41
 """
-"""Handshake, preamble and welcome of 40 bytes, as the near end sees them."""
+"""Handshake, preamble and welcome of 40 bytes, as the near side sees them."""
 
 
 def evidence(log: pl.DataFrame | None, **changed: Any) -> dict[str, Any]:

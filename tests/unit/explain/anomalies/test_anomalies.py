@@ -119,7 +119,7 @@ def test_a_ridge_is_reported_once_with_its_extent() -> None:
 
 
 def test_a_cell_is_reported_once_and_casts_no_shadow_on_the_other_axis() -> None:
-    """One low cell in a flat map: a drop along both axes, beside which nothing is a peak."""
+    """One low cell in a flat map: a drop along both axes, next to which nothing is a peak."""
     flat: Rates = dict.fromkeys((1024, 2048, 3072, 4096, 5120, 6144), (20, 20.1))
     rates = {str(window): flat for window in (4096, 8192, 16384, 32768, 65536)}
     found = anomalies_of(grid({**rates, "16384": {**flat, 3072: (8, 8.1)}}, "write_size_bytes", "window_bytes"))

@@ -85,7 +85,7 @@ def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> N
     assert found.phases[0].turn[0].held_by == "window"
 
 
-def test_two_segments_and_two_acks_a_turn_are_work_at_the_same_time(tmp_path: Path) -> None:
+def test_two_segments_and_two_acks_a_cycle_are_work_at_the_same_time(tmp_path: Path) -> None:
     wire = Wire()
     for _ in range(TURNS):
         wire.data(2048)

@@ -64,7 +64,7 @@ def test_what_the_profile_says_is_not_set(factor: str) -> None:
         build(profile(BULK), overrides={factor: "send" if factor == "direction" else 5})
 
 
-def test_factors_beside_the_profile_are_set() -> None:
+def test_factors_next_to_the_profile_are_set() -> None:
     plan = build(profile(BULK), overrides={"congestion_control": "reno", "mtu_bytes": 9000, "io_model": "blocking"})
     factors = plan.cells[0].factors
     assert (factors["congestion_control"], factors["mtu_bytes"], factors["io_model"]) == ("reno", 9000, "blocking")

@@ -82,7 +82,7 @@ def test_a_read_waits_no_longer_than_asked() -> None:
     assert step["operation"]["timeout_ns"] == 20_000_000
 
 
-def test_pauses_are_taken_by_both_ends() -> None:
+def test_pauses_are_taken_by_both_sides() -> None:
     idle, busy, default, nop = steps(
         '<flowop type=think options="duration=1s idle"/>',
         '<flowop type=think options="duration=1ms busy idle count=3"/>',
@@ -112,12 +112,12 @@ def test_how_often(attributes: str, repeat: dict[str, Any]) -> None:
     assert found[1]["repeat"] == repeat
 
 
-def test_a_rate_is_each_strands_and_becomes_the_groups() -> None:
+def test_a_rate_is_each_virtual_user_s_and_becomes_the_groups() -> None:
     voice = transactions(VOICE)[1]
     assert voice["arrivals"] == {"by": "constant", "per_kilosecond": 50 * 4 * 1000}
 
 
-def test_a_rate_counts_only_beside_a_duration() -> None:
+def test_a_rate_counts_only_with_a_duration() -> None:
     found = translated(flowops("<flowop type=nop />", transaction="rate=5 iterations=3"))
     assert found.workload["groups"][0]["transactions"][1]["arrivals"] == {"by": "closed"}
     assert found.notes == ("x.xml: line 6: rate= counts only beside duration=, as in uperf.",)
@@ -169,7 +169,7 @@ def test_a_first_transaction_that_only_connects_is_done_before_the_start() -> No
         assert not translated(SHAPES[shape]).workload["groups"][0]["is_connected"]
 
 
-def test_an_accept_lets_the_far_end_connect() -> None:
+def test_an_accept_lets_the_far_side_connect() -> None:
     accepts, connects = translated(SHAPES["accept"]), translated(SHAPES["connect"])
     assert accepts.notes == connects.notes == ()
     written = json.dumps(connects.workload).replace('"operation": "connect"', '"operation": "accept"')
@@ -179,7 +179,7 @@ def test_an_accept_lets_the_far_end_connect() -> None:
     assert alone["transactions"][0]["steps"][0]["operation"] == {"operation": "accept", "connection": 0}
 
 
-def test_over_udp_the_near_end_opens_all_and_that_is_reported() -> None:
+def test_over_udp_the_near_side_opens_all_and_that_is_reported() -> None:
     accepts = SHAPES["voice"].replace("type=connect", "type=accept").replace('type="connect"', 'type="accept"')
     found = translated(accepts)
     assert found.workload == translated(SHAPES["voice"]).workload
@@ -187,7 +187,7 @@ def test_over_udp_the_near_end_opens_all_and_that_is_reported() -> None:
     assert note.endswith("the near end opens all flows of datagrams.")
 
 
-def test_over_udp_a_strand_keeps_the_flow_that_it_begins_with() -> None:
+def test_over_udp_a_virtual_user_keeps_the_flow_that_it_begins_with() -> None:
     found = translated(SHAPES["datagrams"])
     (group,) = found.workload["groups"]
     assert group["is_connected"]
@@ -244,7 +244,7 @@ def test_groups() -> None:
     ]
 
 
-def test_a_group_without_strands_or_transactions_does_nothing() -> None:
+def test_a_group_without_virtual_users_or_transactions_does_nothing() -> None:
     found = translated(
         SHAPES["connect"].replace(
             "</profile>", "<group> <transaction> </group>\n<group nthreads=1 > </group> </profile>"

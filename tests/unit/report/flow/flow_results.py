@@ -15,7 +15,7 @@ ROWS = 3000
 
 
 def experiment(folder: Path, *, connections: int = 1, cells: int = 1, rows: int = ROWS, gso: bool = True) -> Experiment:
-    """An experiment with a throughput trial and a log trial for each cell, logged at both ends."""
+    """An experiment with a throughput trial and a log trial for each cell, logged on both sides."""
     trials = [
         made.Trial(cell=f"c{number:04d}", connections=connections, window_bytes=4096 * number, duration_s=1)
         for number in range(1, cells + 1)

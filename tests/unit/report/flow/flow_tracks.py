@@ -58,7 +58,7 @@ def track(rows: int, *, role: str = "sender", connection: int = 0, seed: int = 1
 
 
 def about(one: Track) -> About:
-    """What a page is to know besides the rows."""
+    """What a page is to know in addition to the rows."""
     again = one.time_ns[one.reason_code >= 16]
     strip = {"start": 0, "step": SECOND, "values": [2.0, None, 1.5]}
     return {

@@ -1,4 +1,4 @@
-"""Blocks are in the page or beside it, and every one is somewhere."""
+"""Blocks are in the page or next to it, and every one is somewhere."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_short_log_is_in_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_long_log_is_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool) -> None:
+def test_a_long_log_is_next_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool) -> None:
     """Whether that is clear from the rows or only from the bytes."""
     monkeypatch.setattr(drawing, "INLINE_ROWS" if early else "INLINE_BYTES", 1000)
     made = drawn(tmp_path / "flow", 500, LONG)

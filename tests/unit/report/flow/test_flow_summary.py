@@ -20,7 +20,7 @@ def summary(folder: Path, connection: int | None = None) -> Told:
     return tell(open_trial(folder), connection)
 
 
-def test_both_ends_are_reported(tmp_path: Path) -> None:
+def test_both_sides_are_reported(tmp_path: Path) -> None:
     found = summary(experiment(tmp_path / "made").folder / "trials" / "log01-c0001")
     assert headline(found).startswith("1 connection, ")
     sender, receiver = (dict(end_rows(one)) for one in found.ends)

@@ -50,7 +50,7 @@ def test_json_is_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert Path(document["page"]).exists()
 
 
-def test_an_incomplete_log_ends_with_doubt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_incomplete_log_ends_with_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = experiment(tmp_path / "made").folder
     drop_rows(folder / "trials" / "log01-c0001", "far", 9)
     assert main(["flow", str(folder), "--no-page"]) == DONE

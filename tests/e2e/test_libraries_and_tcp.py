@@ -1,4 +1,4 @@
-"""UDT, QUIC and SRT through the whole of whyperf, beside TCP: every byte and its price; and QUIC's datagrams."""
+"""UDT, QUIC and SRT through the whole of whyperf, next to TCP: every byte and its price; and QUIC's datagrams."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def present(*names: str) -> list[str]:
     return [name for name in names if states[name] != "refused"]
 
 
-def test_the_same_bytes_arrive_and_their_price_stands_beside_tcps(tmp_path: Path) -> None:
+def test_the_same_bytes_arrive_and_their_price_stands_next_to_tcps(tmp_path: Path) -> None:
     transports = present("tcp", "udt", "quic", "srt")
     assert {"tcp", "quic"} <= set(transports)
     profile = tmp_path / "libraries.toml"
@@ -44,7 +44,7 @@ def test_the_same_bytes_arrive_and_their_price_stands_beside_tcps(tmp_path: Path
 
 
 def test_datagrams_over_quic_are_counted_where_they_arrive(tmp_path: Path) -> None:
-    # Less than the socket's buffer holds, so that a slow host loses none on the way.
+    # Less than the socket's buffer holds, so that a slow host loses none in flight.
     sent_bytes = 1400 * 1000
     levels: dict[str, Any] = {
         "workload": "udp-stream",

@@ -46,7 +46,7 @@ def sockets() -> Iterator[ExitStack]:
 
 
 def is_dropped(connection: socket.socket, within_s: float = 10) -> bool:
-    """Whether the other end closes the connection without having said anything."""
+    """Whether the other side closes the connection without having said anything."""
     connection.settimeout(within_s)
     try:
         return connection.recv(1) == b""
@@ -71,7 +71,7 @@ WRONG_TOKEN = preamble(0, "5b" * 32)
         pytest.param(b"\0" * 1_000_000, False, True, id="a flood"),
     ],
 )
-def test_a_stranger_is_dropped_and_counted(
+def test_an_unauthenticated_peer_is_dropped_and_counted(
     talk: StartTalk, sockets: ExitStack, says: bytes, hangs_up: bool, dropped_at_once: bool
 ) -> None:
     far, near = talk().hello(), talk().hello()
@@ -98,7 +98,7 @@ def test_a_stranger_is_dropped_and_counted(
     assert all(is_dropped(stranger) for stranger in strangers)
 
 
-def test_slow_strangers_block_nobody(talk: StartTalk, sockets: ExitStack) -> None:
+def test_slow_unauthenticated_peers_block_nobody(talk: StartTalk, sockets: ExitStack) -> None:
     """Two hundred connections that say a byte now and then, before and between the real ones."""
     far, near = talk().hello(), talk().hello()
     port = far.ask("prepare", **trial(connections_count=5))["port"]
@@ -119,7 +119,7 @@ def test_slow_strangers_block_nobody(talk: StartTalk, sockets: ExitStack) -> Non
 
 
 def test_a_connection_that_comes_twice_counts_once(talk: StartTalk, sockets: ExitStack) -> None:
-    """A replayed preamble is a stranger's: the number is taken."""
+    """A replayed preamble is an unauthenticated peer's: the number is taken."""
     far = talk().hello()
     port = far.ask("prepare", **trial(connections_count=2))["port"]
     first = sockets.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -158,7 +158,7 @@ def test_the_port_closes_when_all_are_there(talk: StartTalk, sockets: ExitStack)
     pytest.fail("the port still listens")
 
 
-def test_a_near_end_that_never_comes_is_reported_after_a_while(talk: StartTalk) -> None:
+def test_a_near_side_that_never_connects_is_reported(talk: StartTalk) -> None:
     """`abort` ends the wait at once, and the port with it."""
     far = talk().hello()
     port = far.ask("prepare", **trial())["port"]
@@ -205,8 +205,8 @@ def test_a_crowd_keeps_no_connection_out(
     assert 0 < dropped <= crowd.came_count + strangers
 
 
-#: Requests and responses over connections that are open before the load, and over one for each, which the far end or
-#: the near end takes while the load runs.
+#: Requests and responses over connections that are open before the load, and over one for each, which the far side or
+#: the near side takes while the load runs.
 EXCHANGES = [
     pytest.param([write(100), read(1000)], id="rr"),
     pytest.param([connect(), write(100), read(1000), disconnect()], id="connects"),
@@ -238,7 +238,7 @@ def test_a_crowd_breaks_no_workload(
     assert near_end.total("received_bytes") == far_end.total("sent_bytes") == 800_000
 
 
-def test_what_the_far_end_saw_can_be_asked(talk: StartTalk, sockets: ExitStack) -> None:
+def test_what_the_far_side_saw_can_be_asked(talk: StartTalk, sockets: ExitStack) -> None:
     """The connecting end can only guess why nobody welcomes it."""
     far = talk().hello()
     assert far.ask("describe_opening") == {

@@ -13,91 +13,94 @@ from whyperf.profile.workload import read_workload
 
 FILE = Path(__file__).with_name("catalog.toml")
 
-End = Literal["near", "far"]
+Host = Literal["near", "far"]
 
 
-class Table(BaseModel):
-    """A table of the file: nothing unknown passes."""
+class CatalogTable(BaseModel):
+    """A table of the file. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Quiet(Table):
-    """What ends and path do without a cause. `limits` are all that an explanation may name there."""
+class CleanRun(CatalogTable):
+    """Factors of a run without an injected cause. The explanation may name only the `limits`."""
 
     limits: tuple[Cause, ...] = (Cause.CAPACITY,)
     factors: dict[str, Level] = {}
 
 
-class Baseline(Quiet):
-    """Where causes are put. It is an undisturbed run itself, unless it says no: where something is small on purpose."""
+class Baseline(CleanRun):
+    """A run into which causes are injected.
+
+    It is an undisturbed run itself; `undisturbed` is false where a setting is small on purpose.
+    """
 
     about: str
     undisturbed: bool = True
 
 
-class Undisturbed(Quiet):
-    """A run without a cause, beside the baselines; `short` puts it into the shortened run."""
+class Undisturbed(CleanRun):
+    """A run without a cause, in addition to the baselines; `short` adds it to the shortened run."""
 
     name: str
     short: bool = False
 
 
-class Put(Table):
-    """Causes that are put there: `causes` are the right answers."""
+class Injection(CatalogTable):
+    """An experiment with injected causes; `causes` are the correct answers."""
 
     name: str
     causes: tuple[Cause, ...] = Field(min_length=1)
     baseline: str
 
 
-class Tried(Table):
-    """A dose whose verdict is tried, and beside it a change that is wrong on purpose: `why` it cannot help."""
+class TriedDose(CatalogTable):
+    """A dose whose verdict is verified, and a change that is wrong on purpose; `why` says why it cannot help."""
 
     dose: int
     wrong: dict[str, Level] = Field(min_length=1)
     why: str = Field(min_length=1)
 
 
-class Entry(Put):
+class Entry(Injection):
     """One cause in several doses.
 
-    The first of the `causes` is the one put there; `also` says of each further one why no evidence could tell the
-    two apart. `held_out` are doses that no rule was tuned on. `burner` names the end whose CPU other programs take,
-    `burners` how many with each dose.
-    `short` is the dose of a shortened run, counted from 1; `seconds` the measurement of a trial, if not the run's.
-    `tried` are the doses whose verdicts are verified, counted as well, the held-out ones behind the others.
+    The first of the `causes` is the injected one. `also` gives, for each further cause, the reason why no evidence can
+    separate it from the first. No rule was tuned on the `held_out` doses. `burner` names the host whose CPU other
+    programs use; `burners` is their number with each dose.
+    `short` is the dose of a shortened run. `tried` lists the doses whose verdicts are verified. Both count doses from
+    1, and the held-out doses follow the others.
     """
 
     doses: tuple[dict[str, Level], ...] = Field(min_length=1)
     held_out: tuple[dict[str, Level], ...] = ()
     also: dict[Cause, str] = {}
-    burner: End | None = None
+    burner: Host | None = None
     burners: tuple[int, ...] = ()
     short: int | None = None
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[TriedDose, ...] = ()
 
     @model_validator(mode="after")
     def _has_reasons(self) -> Self:
         if set(self.also) != set(self.causes[1:]):
             raise ValueError("each cause after the first needs its reason under also, and no other has one")
         if len(self.burners) != (len(self.doses) + len(self.held_out) if self.burner else 0):
-            raise ValueError("burner and burners belong together, a number for each dose")
+            raise ValueError("burner and burners belong together: burners has one number per dose")
         if self.short is not None and not 1 <= self.short <= len(self.doses):
             raise ValueError("short is the number of a dose, from 1")
-        if any(not 1 <= one.dose <= len(self.doses) + len(self.held_out) for one in self.tried):
+        if any(not 1 <= tried.dose <= len(self.doses) + len(self.held_out) for tried in self.tried):
             raise ValueError("tried names a dose by its number, from 1")
         return self
 
 
-class Pair(Put):
-    """Two causes at the same time; both count where taking either away raises the rate."""
+class Pair(Injection):
+    """Two causes at the same time; both count where removing either raises the rate."""
 
     first: dict[str, Level]
     second: dict[str, Level]
 
 
-class Catalog(Table):
+class Catalog(CatalogTable):
     """All truth experiments."""
 
     workload: tuple[dict[str, Any], ...] = ()
@@ -108,53 +111,53 @@ class Catalog(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        names = [one.name for one in self.undisturbed] + [one.name for one in self.put] + list(self.baseline)
+        names = [run.name for run in self.undisturbed] + [run.name for run in self.injections] + list(self.baseline)
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{twice[0]} is there twice")
-        for one in self.put:
-            if one.baseline not in self.baseline:
-                raise ValueError(f"{one.name}: there is no baseline {one.baseline}")
+            raise ValueError(f"{twice[0]} is defined twice")
+        for run in self.injections:
+            if run.baseline not in self.baseline:
+                raise ValueError(f"{run.name}: there is no baseline {run.baseline}")
         for factors in self._all_factors():
             for name, level in factors.items():
                 one_level(factor_named(name), level)
         return self
 
     def _all_factors(self) -> list[Factors]:
-        quiet: list[Quiet] = [*self.baseline.values(), *self.undisturbed]
-        found = [one.factors for one in quiet]
+        clean: list[CleanRun] = [*self.baseline.values(), *self.undisturbed]
+        found = [run.factors for run in clean]
         found += [dose for entry in self.entry for dose in (*entry.doses, *entry.held_out)]
         found += [tried.wrong for entry in self.entry for tried in entry.tried]
         return found + [factors for pair in self.pair for factors in (pair.first, pair.second)]
 
     @property
-    def put(self) -> list[Put]:
+    def injections(self) -> list[Injection]:
         """Everything that has a cause."""
         return [*self.entry, *self.pair]
 
     @property
     def workloads(self) -> dict[str, Workload]:
-        """What applications of the catalog do, by name."""
+        """The workloads that the catalog defines, by name."""
         read = [read_workload(table) for table in self.workload]
         return {workload.name: workload for workload in read}
 
     def named(self, wanted: list[str]) -> "Catalog":
-        """The part of the catalog that stands for these causes, or has these names.
+        """The experiments of the catalog with these causes or names.
 
         Raises:
             ProfileError: there is no such cause and no such experiment.
         """
-        known = {one.name for one in self.put} | {one.name for one in self.undisturbed} | set(self.baseline)
-        causes = {str(one.causes[0]) for one in self.entry}
+        known = {run.name for run in self.injections} | {run.name for run in self.undisturbed} | set(self.baseline)
+        causes = {str(entry.causes[0]) for entry in self.entry}
         for name in wanted:
             if name not in known | causes:
                 hint = suggestion(name, known | causes, listed_by="whyperf truth --dry-run")
                 raise ProfileError("--only", name, f"there is no truth experiment with this cause or name{hint}")
         chosen = set(wanted)
-        entries = tuple(one for one in self.entry if one.name in chosen or one.causes[0] in chosen)
-        pairs = tuple(one for one in self.pair if one.name in chosen)
-        undisturbed = tuple(one for one in self.undisturbed if one.name in chosen)
-        needed = {one.baseline for one in entries} | {one.baseline for one in pairs} | chosen
-        baselines = {name: one for name, one in self.baseline.items() if name in needed}
+        entries = tuple(entry for entry in self.entry if entry.name in chosen or entry.causes[0] in chosen)
+        pairs = tuple(pair for pair in self.pair if pair.name in chosen)
+        undisturbed = tuple(run for run in self.undisturbed if run.name in chosen)
+        needed = {run.baseline for run in (*entries, *pairs)} | chosen
+        baselines = {name: baseline for name, baseline in self.baseline.items() if name in needed}
         return self.model_copy(
             update={"entry": entries, "pair": pairs, "undisturbed": undisturbed, "baseline": baselines}
         )
@@ -164,7 +167,7 @@ def load_catalog(path: Path = FILE) -> Catalog:
     """The catalog in a file.
 
     Raises:
-        ProfileError: what is wrong in it, by its place.
+        ProfileError: the file is invalid; the error names the place in it.
     """
     try:
         return Catalog.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -1,7 +1,7 @@
-"""From the catalog to a plan: which cells, and in which order.
+"""Makes a plan of the catalog: the cells and their order.
 
-A dose is compared with its own baseline, so both are measured one after the other, in random order: a block of the plan
-is one experiment of the catalog. Blocks of a repetition follow each other in random order, too.
+A dose is compared with its own baseline, so both are measured one after the other, in random order. A block of the plan
+is one experiment of the catalog. The blocks of a repetition are in random order, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,23 +13,23 @@ from whyperf.plan import Plan, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify
 from whyperf.profile import Design, Factors, Profile, Sweep
-from whyperf.truth.catalog import Catalog, End
+from whyperf.truth.catalog import Catalog, Host
 
 NAME = "truth"
-#: Trials of each cell that is compared with another.
+#: Trials of each cell that is compared with another cell.
 TRIALS = 2
-#: Length of a trial. The first tenths of a second are the start of the connection, which is explained, too.
+#: Length of a trial. The first 0.2 s are the start of the connection, which is explained, too.
 PHASES: Factors = {"warmup_s": 0.2, "duration_s": 0.6, "cooldown_s": 0.05}
 INTERVAL_MS = 50
 
 
-class Part(StrEnum):
-    """What a cell is in its experiment."""
+class CellKind(StrEnum):
+    """The purpose of a cell in its experiment."""
 
     BASELINE = "baseline"
     DOSE = "dose"
     FIRST = "first"
-    """A pair with its first cause alone."""
+    """The first cause of a pair alone."""
     SECOND = "second"
     BOTH = "both"
     UNDISTURBED = "undisturbed"
@@ -37,31 +37,31 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Role:
-    """What a cell stands for: `of` is the experiment, `dose` counts from 1, the held-out ones behind the others."""
+    """The place of a cell: `of` is the experiment; `dose` counts from 1, and the held-out doses follow the others."""
 
     of: str
-    part: Part
+    kind: CellKind
     factors: Factors
-    #: Those of them that put the cause there; all of an undisturbed run.
+    #: The factors that inject the cause; all factors of an undisturbed run.
     own: Factors
     dose: int = 0
     held_out: bool = False
-    burner: End | None = None
+    burner: Host | None = None
     burners: int = 0
 
     @property
     def sweep(self) -> str:
         """The name of the cell's sweep in the plan."""
-        return f"{self.of}-{self.part}{self.dose or ''}"
+        return f"{self.of}-{self.kind}{self.dose or ''}"
 
     @property
     def is_explained(self) -> bool:
         """Whether it has a trial with the segment log."""
-        return self.part in {Part.DOSE, Part.BOTH, Part.UNDISTURBED}
+        return self.kind in {CellKind.DOSE, CellKind.BOTH, CellKind.UNDISTURBED}
 
 
 def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
-    """All cells of the catalog; `short` takes one dose of the entries that have one for it."""
+    """All cells of the catalog; `short` takes the one dose of each entry that is marked for the shortened run."""
     return [role for group in _groups(catalog, short=short) for role in group]
 
 
@@ -71,7 +71,7 @@ def plan_truth(
     """The experiment as a profile and its plan.
 
     Raises:
-        ProfileError: factors of the catalog that do not go together.
+        ProfileError: factors of the catalog contradict each other.
     """
     groups = list(_groups(catalog, short=short))
     sweeps = tuple(_sweep(role, trials) for group in groups for role in group)
@@ -79,7 +79,7 @@ def plan_truth(
         name=NAME,
         where="the catalog of truth experiments",
         text=text,
-        about="Causes put there on purpose, and what the explanation says of them.",
+        about="Injected causes, and the verdicts of the explanation.",
         seed=seed,
         kind="veth",
         fixed={"interval_ms": INTERVAL_MS},
@@ -94,14 +94,14 @@ def plan_truth(
 def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
     for name, baseline in catalog.baseline.items():
         if baseline.undisturbed and not short:
-            yield [Role(name, Part.UNDISTURBED, baseline.factors, baseline.factors)]
+            yield [Role(name, CellKind.UNDISTURBED, baseline.factors, baseline.factors)]
     for entry in catalog.entry:
         base = catalog.baseline[entry.baseline].factors
         doses = [(dose, False) for dose in entry.doses] + [(dose, True) for dose in entry.held_out]
         roles = [
             Role(
                 entry.name,
-                Part.DOSE,
+                CellKind.DOSE,
                 base | dose,
                 dose,
                 number,
@@ -113,39 +113,39 @@ def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
             if not short or number == entry.short
         ]
         if roles:
-            yield [Role(entry.name, Part.BASELINE, base, {}), *roles]
+            yield [Role(entry.name, CellKind.BASELINE, base, {}), *roles]
     for pair in catalog.pair if not short else ():
         base = catalog.baseline[pair.baseline].factors
         yield [
-            Role(pair.name, Part.FIRST, base | pair.first, pair.first),
-            Role(pair.name, Part.SECOND, base | pair.second, pair.second),
-            Role(pair.name, Part.BOTH, base | pair.first | pair.second, pair.first | pair.second),
+            Role(pair.name, CellKind.FIRST, base | pair.first, pair.first),
+            Role(pair.name, CellKind.SECOND, base | pair.second, pair.second),
+            Role(pair.name, CellKind.BOTH, base | pair.first | pair.second, pair.first | pair.second),
         ]
-    for one in catalog.undisturbed:
-        if not short or one.short:
-            yield [Role(one.name, Part.UNDISTURBED, one.factors, one.factors)]
+    for run in catalog.undisturbed:
+        if not short or run.short:
+            yield [Role(run.name, CellKind.UNDISTURBED, run.factors, run.factors)]
 
 
 def _sweep(role: Role, trials: int) -> Sweep:
-    # What ends with its bytes has no phases.
+    # A transfer of a fixed size has no phases.
     phases = {} if "transfer_bytes" in role.factors else PHASES
     factors = phases | role.factors
-    alone = role.part is Part.UNDISTURBED
+    alone = role.kind is CellKind.UNDISTURBED
     return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), 1 if role.is_explained else 0)
 
 
 def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: int) -> Plan:
-    """The plan with its trials in blocks of an experiment each."""
+    """The plan with its trials in blocks, one experiment per block."""
     cell_of = {cell.sweep: cell.id for cell in plan.cells}
     blocks: list[tuple[str, ...]] = []
     for repetition in range(1, trials + 1):
-        generator = Random(f"truth repetition {repetition} of seed {seed}")
-        order = permutation([str(number) for number in range(len(groups))], generator)
+        rng = Random(f"truth repetition {repetition} of seed {seed}")
+        order = permutation([str(number) for number in range(len(groups))], rng)
         for number in order:
             group = groups[int(number)]
-            cells = [cell_of[role.sweep] for role in group if repetition == 1 or role.part is not Part.UNDISTURBED]
+            cells = [cell_of[role.sweep] for role in group if repetition == 1 or role.kind is not CellKind.UNDISTURBED]
             if cells:
-                blocks.append(tuple(permutation(cells, generator)))
+                blocks.append(tuple(permutation(cells, rng)))
     logs = [tuple(cell_of[role.sweep] for role in group if role.is_explained) for group in groups]
     arranged = plan.model_copy(update={"blocks": tuple(blocks), "log_blocks": tuple(block for block in logs if block)})
     identifier = identify(arranged)

@@ -1,27 +1,27 @@
-"""The figures that the bars are about, from the grades."""
+"""Accuracy figures of the grades, each with its required value."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from whyperf.explain.causes import Cause
-from whyperf.truth.design import Part
+from whyperf.truth.design import CellKind
 from whyperf.truth.gains import NEAR
 from whyperf.truth.grade import Grade
 from whyperf.truth.proving import Proof, outcomes
 
-#: Verdicts of a pair among which both causes should be.
+#: Both causes of a pair should be among this many first verdicts.
 OF_PAIRS = 3
-#: The part of a connection's life that should be in named states.
+#: Share of a connection's time that should be in known states.
 CLOSED_FROM = 0.995
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A count of a count, and the bar it is held against; `asked` names it."""
+    """How many of so many, and the required ratio; `name` says what is counted."""
 
     key: str
-    asked: str
+    name: str
     bar: float
     count: int
     of: int
@@ -33,34 +33,34 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the bar is reached; None where nothing was counted."""
+        """Whether the required ratio is reached; None where nothing was counted."""
         return None if self.ratio is None else self.ratio >= self.bar
 
 
 @dataclass(frozen=True)
 class MedianError:
-    """By what part predicted gains miss the measured ones, and the most it should be; `of` verdicts predict one."""
+    """Median error of the predicted gains, and its upper limit; `of` verdicts predict a gain."""
 
     key: str
-    asked: str
+    name: str
     bar: float
     ratio: float | None
     of: int
 
     @property
     def holds(self) -> bool | None:
-        """Whether the bar is kept; None where nothing was predicted."""
+        """Whether the error is within the limit; None where nothing was predicted."""
         return None if self.ratio is None else self.ratio <= self.bar
 
 
 def figures_of_proofs(proofs: Sequence[Proof]) -> list[Figure | MedianError]:
-    """What trying the verdicts shows; nothing where none was."""
+    """The results of verifying the verdicts; nothing where none was verified."""
     right, wrong = outcomes(proofs, "right"), outcomes(proofs, "wrong")
     if not right and not wrong:
         return []
     errors = [proof.error for proof in proofs if proof.error is not None]
     return [
-        Figure("confirmed", "right changes confirmed", 0.90, right.get("confirmed", 0), sum(right.values())),
+        Figure("confirmed", "correct changes confirmed", 0.90, right.get("confirmed", 0), sum(right.values())),
         Figure("refuted", "wrong changes refuted", 0.90, wrong.get("refuted", 0), sum(wrong.values())),
         MedianError(
             "gain_error", "median error of the predicted gain", 0.20, median(errors) if errors else None, len(errors)
@@ -69,49 +69,57 @@ def figures_of_proofs(proofs: Sequence[Proof]) -> list[Figure | MedianError]:
 
 
 def figures(grades: Sequence[Grade]) -> list[Figure]:
-    """All figures, in the order they are told."""
-    doses = [one for one in grades if one.role.part is Part.DOSE and one.counts]
-    pairs = [one for one in grades if one.role.part is Part.BOTH and one.counts]
-    undisturbed = [one for one in grades if one.role.part is Part.UNDISTURBED]
-    misses = [one for one in doses if one.rank != 1]
-    closed = [one for one in grades if one.closed_ratio is not None]
-    compared = sum(one.chronographs.compared for one in grades)
-    foretold = [one for one in doses if one.prediction is not None]
+    """All figures, in the order they are shown."""
+    doses = [grade for grade in grades if grade.role.kind is CellKind.DOSE and grade.counts]
+    pairs = [grade for grade in grades if grade.role.kind is CellKind.BOTH and grade.counts]
+    undisturbed = [grade for grade in grades if grade.role.kind is CellKind.UNDISTURBED]
+    misses = [grade for grade in doses if grade.rank != 1]
+    budgeted = [grade for grade in grades if grade.closed_ratio is not None]
+    compared = sum(grade.chronographs.compared for grade in grades)
+    predicted = [grade for grade in doses if grade.prediction is not None]
     return [
-        _of("first", "first verdict right", 0.90, doses, lambda one: one.rank == 1),
-        _of("first_two", "right among the first two", 0.97, doses, lambda one: one.rank in {1, 2}),
-        _of("misses_not_known", "misses that say not known", 0.50, misses, lambda one: one.is_not_known),
-        _of("pairs", "pairs with both among the first three", 0.80, pairs, lambda one: one.has_both(OF_PAIRS)),
-        _of("clean", "undisturbed runs with nothing blamed", 0.95, undisturbed, lambda one: one.is_clean),
-        # As many within as beyond: the median error is at most that.
-        _of("gains", f"predicted gains off by at most {NEAR:.0%}", 0.50, foretold, _is_near),
-        _of("closed", "trials whose budgets close", 1.0, closed, lambda one: (one.closed_ratio or 0) >= CLOSED_FROM),
+        _count("first", "first verdict correct", 0.90, doses, lambda grade: grade.rank == 1),
+        _count("first_two", "first or second verdict correct", 0.97, doses, lambda grade: grade.rank in {1, 2}),
+        _count("misses_not_known", 'misses reported as "not known"', 0.50, misses, lambda grade: grade.is_not_known),
+        _count(
+            "pairs", "pairs with both causes in the first 3 verdicts", 0.80, pairs, lambda pair: pair.has_both(OF_PAIRS)
+        ),
+        _count("clean", "undisturbed runs without a wrong cause", 0.95, undisturbed, lambda run: run.is_clean),
+        # The required half makes this a limit on the median error.
+        _count("gains", f"predicted gains off by at most {NEAR:.0%}", 0.50, predicted, _is_near),
+        _count(
+            "closed",
+            f"trials with {CLOSED_FROM:.1%} of the time in known states",
+            1.0,
+            budgeted,
+            lambda grade: (grade.closed_ratio or 0) >= CLOSED_FROM,
+        ),
         Figure(
             "chronographs",
-            "the kernel's clocks that agree",
+            "kernel clocks that agree with the time budgets",
             1.0,
-            sum(one.chronographs.agree for one in grades),
+            sum(grade.chronographs.agree for grade in grades),
             compared,
         ),
     ]
 
 
 def confusion(grades: Sequence[Grade]) -> dict[str, dict[Cause, int]]:
-    """How often each cause was told first, by what was put there; doses that count, and undisturbed runs."""
+    """How often each cause was the first verdict, by injected cause; doses that count, and undisturbed runs."""
     rows: dict[str, dict[Cause, int]] = {}
-    for one in grades:
-        if one.role.part is Part.BOTH or (one.role.part is Part.DOSE and not one.counts):
+    for grade in grades:
+        if grade.role.kind is CellKind.BOTH or (grade.role.kind is CellKind.DOSE and not grade.counts):
             continue
-        put = "nothing" if one.role.part is Part.UNDISTURBED else str(one.causes[0])
-        told = one.told[0] if one.told else Cause.NOT_KNOWN
-        row = rows.setdefault(put, {})
-        row[told] = row.get(told, 0) + 1
+        injected = "nothing" if grade.role.kind is CellKind.UNDISTURBED else str(grade.causes[0])
+        first = grade.found[0] if grade.found else Cause.NOT_KNOWN
+        row = rows.setdefault(injected, {})
+        row[first] = row.get(first, 0) + 1
     return rows
 
 
-def _is_near(one: Grade) -> bool:
-    return one.prediction is not None and one.prediction.error_ratio <= NEAR
+def _is_near(grade: Grade) -> bool:
+    return grade.prediction is not None and grade.prediction.error_ratio <= NEAR
 
 
-def _of(key: str, asked: str, bar: float, grades: Sequence[Grade], holds: Callable[[Grade], bool]) -> Figure:
-    return Figure(key, asked, bar, sum(holds(one) for one in grades), len(grades))
+def _count(key: str, name: str, bar: float, grades: Sequence[Grade], holds: Callable[[Grade], bool]) -> Figure:
+    return Figure(key, name, bar, sum(holds(grade) for grade in grades), len(grades))

@@ -1,8 +1,9 @@
-"""What verdicts on doses foretold of their change, beside what taking the cause away brought.
+"""Compares the gains that verdicts on doses predict with the gains measured by removing the cause.
 
-A dose is measured with its cause and, in its baseline, without: that is the gain which the verdict's change should
-bring. It is compared where the change gives the baseline back. Where it does another thing (eight exchanges at once
-instead of a shorter path, twice a line's rate instead of four times), trying the change alone could tell.
+A dose is measured with its cause and, in its baseline, without it. The ratio of the two rates is the gain that the
+verdict's change should bring. It is compared only where the change restores the baseline. Some changes do something
+else: eight exchanges at once instead of a shorter path, or twice the link rate instead of four times. Only a trial of
+such a change could show its gain.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,17 +12,17 @@ from statistics import median
 
 from whyperf.explain.model import Change, Verdict
 
-#: Errors that are as good as right.
+#: A prediction with at most this error counts as correct.
 NEAR = 0.20
-#: A gain up to here is a mild dose's.
+#: Doses with a gain up to this are mild.
 MILD = 20.0
-#: Levels that mean the same: not there at all.
+#: Levels that mean the same: the factor is not set.
 _NOTHING = {"none", "default", 0}
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The gain that a verdict foretold, from `low` to `high`, and the one that was measured."""
+    """The gain that a verdict predicts, its interval from `low` to `high`, and the measured gain."""
 
     predicted: float
     low: float | None
@@ -30,37 +31,39 @@ class Prediction:
 
     @property
     def error_ratio(self) -> float:
-        """How far it was off, as a part of what was measured."""
+        """The error as a ratio of the measured gain."""
         return abs(self.predicted / self.measured - 1)
 
     @property
     def is_inside(self) -> bool:
-        """Whether what was measured lies in the interval that was told."""
+        """Whether the measured gain is in the predicted interval."""
         return self.low is not None and self.high is not None and self.low <= self.measured <= self.high
 
 
 def prediction_of(
     verdict: Verdict | None, measured: float | None, factors: Mapping[str, object], baseline: Mapping[str, object]
 ) -> Prediction | None:
-    """What the right verdict on a dose foretold; None where it foretold nothing, or not of the baseline.
+    """The gain that the correct verdict on a dose predicts.
+
+    None where it predicts none, or where its change does not restore the baseline.
 
     Args:
-        verdict: the first that is right.
+        verdict: the first correct one.
         measured: the baseline's rate over the dose's.
-        factors: those of the dose that put its cause there.
-        baseline: all of its baseline.
+        factors: the factors of the dose that inject its cause.
+        baseline: all factors of its baseline.
     """
-    if verdict is None or verdict.predicted_gain is None or not measured or not _gives_back(verdict, factors, baseline):
+    if verdict is None or verdict.predicted_gain is None or not measured or not _restores(verdict, factors, baseline):
         return None
     return Prediction(verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high, measured)
 
 
-def _gives_back(verdict: Verdict, factors: Mapping[str, object], baseline: Mapping[str, object]) -> bool:
+def _restores(verdict: Verdict, factors: Mapping[str, object], baseline: Mapping[str, object]) -> bool:
     change = verdict.change or Change()
     if not change.factors:
-        # Nothing that a plan could do: what is foretold is the rate without the cause.
+        # A plan cannot make the change: the prediction is the rate without the cause.
         return True
-    # A workload that thinks for no time is the one that does not think.
+    # A workload with a think time of 0 equals the workload without one.
     named = {name for name in factors if not (name == "workload" and "think_us" in factors)}
     now = {**factors, **change.factors}
     return all(_is_same(now[name], baseline.get(name, "none")) for name in named)
@@ -72,5 +75,5 @@ def _is_same(level: object, other: object) -> bool:
 
 def median_error(predictions: Iterable[Prediction]) -> float | None:
     """The median error; None without any."""
-    errors = [one.error_ratio for one in predictions]
+    errors = [prediction.error_ratio for prediction in predictions]
     return median(errors) if errors else None

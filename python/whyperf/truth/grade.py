@@ -1,4 +1,4 @@
-"""What was put there beside what was explained: one grade for each explained cell."""
+"""Compares the verdicts with the injected causes: one grade for each explained cell."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.plan import Plan
-from whyperf.truth.catalog import Catalog, Quiet
-from whyperf.truth.design import Part, Role, roles_of
+from whyperf.truth.catalog import Catalog, CleanRun
+from whyperf.truth.design import CellKind, Role, roles_of
 from whyperf.truth.gains import Prediction, prediction_of
 
-#: A dose counts when it lowers the rate by so much.
+#: A dose counts when it lowers the rate by at least this ratio.
 COUNTS_FROM = 0.15
 UNKNOWN = {str(SenderState.UNKNOWN), str(ReceiverState.UNKNOWN)}
 
@@ -28,11 +28,12 @@ class Chronographs:
 class Grade:
     """One explained cell.
 
-    `causes` is what was put there; of an undisturbed run, all that may be named. `lowered_by` is the part of the
-    rate that it took: of a dose against its baseline, of a pair what the lesser of the two takes beside the other;
-    None where a rate is missing. `told` are the causes of the verdicts in their order. `closed_ratio` is the least
-    part of a connection's life that is in named states, over connections and ends. `prediction` is what the first right
-    verdict on a dose foretold, where that can be compared; `unpredicted_because` is why it predicted nothing.
+    `causes` are the injected ones; for an undisturbed run, all causes that may be named. `lowered_by` is the lost share
+    of the rate: for a dose compared with its baseline, for a pair the share lost to the cheaper cause in addition to
+    the other. It is None where a rate is missing. `found` are the causes of the verdicts in their order. `closed_ratio`
+    is the smallest share of a connection's time in known states, over connections and hosts. `prediction` is the gain
+    that the first correct verdict on a dose predicts, where it can be compared; `unpredicted_because` says why there
+    is none.
     """
 
     role: Role
@@ -41,7 +42,7 @@ class Grade:
     rate_bps: float | None
     without_bps: float | None
     lowered_by: float | None
-    told: tuple[Cause, ...]
+    found: tuple[Cause, ...]
     headline: str
     closed_ratio: float | None
     chronographs: Chronographs
@@ -51,31 +52,31 @@ class Grade:
 
     @property
     def counts(self) -> bool:
-        """Whether what was put there lowers the rate enough to be asked for."""
+        """Whether the injected cause lowers the rate enough to be graded."""
         return self.lowered_by is not None and self.lowered_by >= COUNTS_FROM
 
     @property
     def is_not_known(self) -> bool:
-        """Whether the explanation says that it does not know."""
-        return not self.told or self.told[0] is Cause.NOT_KNOWN
+        """Whether the first verdict is "not known"."""
+        return not self.found or self.found[0] is Cause.NOT_KNOWN
 
     @property
     def rank(self) -> int | None:
-        """Which verdict is the first that is right, counted from 1; None where none is."""
-        return next((number for number, cause in enumerate(self.told, start=1) if cause in self.causes), None)
+        """The number of the first correct verdict, from 1; None where none is correct."""
+        return next((number for number, cause in enumerate(self.found, start=1) if cause in self.causes), None)
 
     @property
     def is_clean(self) -> bool:
-        """Of an undisturbed run: whether nothing is named but what may be; saying nothing blames nothing."""
-        return all(cause in self.causes or cause is Cause.NOT_KNOWN for cause in self.told)
+        """Whether the verdicts of an undisturbed run name only causes that may be named; no verdict is correct, too."""
+        return all(cause in self.causes or cause is Cause.NOT_KNOWN for cause in self.found)
 
     def has_both(self, within: int) -> bool:
-        """Of a pair: whether both causes are among the first so many verdicts."""
-        return set(self.causes) <= set(self.told[:within])
+        """Whether both causes of a pair are among the first `within` verdicts."""
+        return set(self.causes) <= set(self.found[:within])
 
 
 def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], explained: Explanation) -> list[Grade]:
-    """All explained cells of the plan that the catalog knows, in its order.
+    """Grades all explained cells of the plan that are in the catalog, in its order.
 
     `rates_bps` are the medians of the trials without the log, by cell.
     """
@@ -90,8 +91,8 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
         if cell is None or explanation is None or not role.is_explained:
             continue
         without, causes = _without(role, rates), _causes(catalog, role)
-        right = next((one for one in explanation.verdicts[:2] if one.cause in causes), None)
-        baseline = factors.get(f"{role.of}-{Part.BASELINE}", {})
+        right = next((verdict for verdict in explanation.verdicts[:2] if verdict.cause in causes), None)
+        baseline = factors.get(f"{role.of}-{CellKind.BASELINE}", {})
         grades.append(
             Grade(
                 role=role,
@@ -100,7 +101,7 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
                 rate_bps=rates[role.sweep],
                 without_bps=without,
                 lowered_by=_lowered_by(rates[role.sweep], without),
-                told=tuple(verdict.cause for verdict in explanation.verdicts),
+                found=tuple(verdict.cause for verdict in explanation.verdicts),
                 headline=explanation.headline,
                 closed_ratio=_closed_ratio(explanation),
                 chronographs=_chronographs(explanation),
@@ -113,20 +114,20 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
 
 
 def _causes(catalog: Catalog, role: Role) -> tuple[Cause, ...]:
-    for put in catalog.put:
-        if put.name == role.of:
-            return put.causes
-    quiet: dict[str, Quiet] = {**catalog.baseline, **{one.name: one for one in catalog.undisturbed}}
-    return quiet[role.of].limits
+    for injection in catalog.injections:
+        if injection.name == role.of:
+            return injection.causes
+    clean: dict[str, CleanRun] = {**catalog.baseline, **{run.name: run for run in catalog.undisturbed}}
+    return clean[role.of].limits
 
 
 def _without(role: Role, rates: Mapping[str, float | None]) -> float | None:
-    """The rate without the cause; of a pair, the lesser of the rates with one of its causes alone."""
-    if role.part is Part.UNDISTURBED:
+    """The rate without the cause; for a pair, the lower of the two rates with one cause alone."""
+    if role.kind is CellKind.UNDISTURBED:
         return None
-    if role.part is Part.DOSE:
-        return rates.get(f"{role.of}-{Part.BASELINE}")
-    alone = [rates.get(f"{role.of}-{part}") for part in (Part.FIRST, Part.SECOND)]
+    if role.kind is CellKind.DOSE:
+        return rates.get(f"{role.of}-{CellKind.BASELINE}")
+    alone = [rates.get(f"{role.of}-{part}") for part in (CellKind.FIRST, CellKind.SECOND)]
     known = [rate for rate in alone if rate is not None]
     return min(known) if len(known) == len(alone) else None
 
@@ -142,14 +143,14 @@ def _gain(rate: float | None, without: float | None) -> float | None:
 def _prediction(
     right: Verdict | None, measured: float | None, role: Role, baseline: Mapping[str, object]
 ) -> Prediction | None:
-    """Of a dose that counts: what `right`, the first right one of its first two verdicts, foretold."""
-    if role.part is not Part.DOSE or measured is None or measured < 1 / (1 - COUNTS_FROM):
+    """The gain that `right`, the correct one of the first two verdicts, predicts for a dose that counts."""
+    if role.kind is not CellKind.DOSE or measured is None or measured < 1 / (1 - COUNTS_FROM):
         return None
     return prediction_of(right, measured, role.own, baseline)
 
 
 def _closed_ratio(explanation: CellExplanation) -> float | None:
-    """The least named part of any budget; None without one."""
+    """The smallest share in known states of any budget; None without a budget."""
     return min((1 - budget.ratio(*UNKNOWN) for budget in explanation.budgets), default=None)
 
 

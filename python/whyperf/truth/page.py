@@ -1,4 +1,4 @@
-"""The figures as Markdown, for docs/background/accuracy.md: between markers, so that they can be written anew."""
+"""The figures as Markdown for docs/background/accuracy.md, between markers so that they can be replaced."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,17 +9,17 @@ from whyperf.explain.model import Verification
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import change_text
 from whyperf.profile import Factors, Level
-from whyperf.truth.design import Part
+from whyperf.truth.design import CellKind
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.gains import MILD, median_error
-from whyperf.truth.grade import Grade
+from whyperf.truth.grade import COUNTS_FROM, Grade
 from whyperf.truth.proving import Claim, Proof
 
 SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def with_figures(text: str, told: str) -> str:
-    """The document with the figures between its markers.
+def with_figures(text: str, section: str) -> str:
+    """The document with the new section between its markers.
 
     Raises:
         ValueError: it has no such markers.
@@ -28,11 +28,11 @@ def with_figures(text: str, told: str) -> str:
         raise ValueError(
             "it has no section between <!-- truth --> and <!-- end -->; add the two lines where it belongs"
         )
-    return SECTION.sub(lambda section: section[1] + told + section[2], text)
+    return SECTION.sub(lambda old: old[1] + section + old[2], text)
 
 
 def markdown(grades: Sequence[Grade], about: Iterable[str], proofs: Sequence[Proof] = ()) -> str:
-    """Everything: `about` says where, when and how it was measured."""
+    """The whole section; `about` says where, when and how it was measured."""
     parts = [
         ", ".join(about) + ".",
         _figures(grades, proofs),
@@ -48,58 +48,60 @@ def markdown(grades: Sequence[Grade], about: Iterable[str], proofs: Sequence[Pro
 
 def _figures(grades: Sequence[Grade], proofs: Sequence[Proof]) -> str:
     rows = [
-        (one.asked, reached(one), bar(one), {True: "yes", False: "**no**", None: "-"}[one.holds])
-        for one in (*figures(grades), *figures_of_proofs(proofs))
+        (figure.name, reached(figure), bar(figure), {True: "yes", False: "**no**", None: "-"}[figure.holds])
+        for figure in (*figures(grades), *figures_of_proofs(proofs))
     ]
-    return "### Bars\n\n" + _table(("", "Reached", "Bar", "Holds"), rows) + _held_out(grades)
+    return "### Accuracy\n\n" + _table(("Figure", "Measured", "Required", "Met"), rows) + _held_out(grades)
 
 
-def reached(one: Figure | MedianError) -> str:
-    """What was reached, and of how many."""
-    if one.ratio is None:
+def reached(figure: Figure | MedianError) -> str:
+    """The measured ratio and its counts."""
+    if figure.ratio is None:
         return "-"
-    if isinstance(one, MedianError):
-        return f"{one.ratio:.1%} (of {one.of})"
-    return f"{one.ratio:.1%} ({one.count} of {one.of})"
+    if isinstance(figure, MedianError):
+        return f"{figure.ratio:.1%} (of {figure.of})"
+    return f"{figure.ratio:.1%} ({figure.count} of {figure.of})"
 
 
-def bar(one: Figure | MedianError) -> str:
-    """What should be reached."""
-    return f"at most {one.bar:.0%}" if isinstance(one, MedianError) else f"{one.bar:.0%}"
+def bar(figure: Figure | MedianError) -> str:
+    """The required ratio."""
+    return f"at most {figure.bar:.0%}" if isinstance(figure, MedianError) else f"{figure.bar:.0%}"
 
 
 def _proofs(proofs: Sequence[Proof]) -> str:
-    """The changes that were tried; nothing where none was."""
+    """The measured changes; nothing where none was measured."""
     if not figures_of_proofs(proofs):
         return ""
-    headings = ("Dose", "Verdict and change", "Predicted", "Gain", "", "Wrong change", "Gain", "")
+    headings = (
+        "Dose", "Verdict and change", "Predicted gain", "Gain", "Result", "Wrong change", "Gain", "Result"
+    )  # fmt: skip
     rows: list[tuple[str, ...]] = []
-    for one in proofs:
-        claim = one.claim
+    for proof in proofs:
+        claim = proof.claim
         dose = f"{claim.role.of}: {_levels(claim.role.own)}"
         if claim.obstacle:
             rows.append((dose, claim.obstacle, *("-" for _ in headings[2:])))
             continue
         predicted = claimed(claim)
-        sides = [cell for side in (one.right, one.wrong) for cell in (gained(side), outcome(side))]
+        sides = [cell for side in (proof.right, proof.wrong) for cell in (gained(side), outcome(side))]
         right = f"`{claim.cause}`: {change_text(claim.right)}"
         rows.append((dose, right, predicted, *sides[:2], change_text(claim.tried.wrong), *sides[2:]))
     text = (
-        "A gain is the rate with the change over the rate without it, with its interval and the pairs that it took. "
-        "Confirmed and refuted are as [explain.md](explain.md#trying-the-change) has them."
+        "A gain is the rate with the change divided by the rate without it, with its interval and the number of pairs. "
+        "[explain.md](explain.md#trying-the-change) defines confirmed and refuted."
     )
-    return f"### Whether the change does it\n\n{text}\n\n" + _table(headings, rows)
+    return f"### Verified changes\n\n{text}\n\n" + _table(headings, rows)
 
 
 def claimed(claim: Claim) -> str:
-    """The gain that a verdict predicted."""
+    """The gain that a verdict predicts."""
     if claim.predicted.gain is not None:
         return f"{claim.predicted.gain:.2f}"
     return "-" if claim.predicted.low is None else render("gain", "open", {})
 
 
 def gained(side: Verification | None) -> str:
-    """A measured gain with its interval and its pairs."""
+    """A measured gain with its interval and its number of pairs."""
     if side is None or side.measured_gain is None:
         return "-"
     interval = "" if side.low is None or side.high is None else f" [{side.low:.2f}, {side.high:.2f}]"
@@ -113,106 +115,107 @@ def outcome(side: Verification | None) -> str:
 
 def _held_out(grades: Sequence[Grade]) -> str:
     """The first figure of the held-out doses alone; nothing where there are none."""
-    first = figures([one for one in grades if one.role.held_out])[0]
-    return (
-        f"\n\nOf the held-out doses alone, the first verdict is right in {first.count} of {first.of}."
-        if first.of
-        else ""
-    )
+    first = figures([grade for grade in grades if grade.role.held_out])[0]
+    return f"\n\nHeld-out doses alone: first verdict correct in {first.count} of {first.of}." if first.of else ""
 
 
 def _gains(grades: Sequence[Grade]) -> str:
-    """How far the predicted gains were off; "" where none can be compared."""
-    doses = [(one.prediction, one.role.held_out) for one in grades if one.prediction is not None]
-    told = [one for one, _ in doses]
+    """The errors of the predicted gains; "" where none can be compared."""
+    doses = [(grade.prediction, grade.role.held_out) for grade in grades if grade.prediction is not None]
+    predictions = [prediction for prediction, _ in doses]
     groups = {
-        "all doses": told,
-        f"gains up to {MILD:.0f}": [one for one in told if one.measured <= MILD],
-        "larger gains": [one for one in told if one.measured > MILD],
-        "held-out doses": [one for one, held_out in doses if held_out],
+        "all doses": predictions,
+        f"gains up to {MILD:.0f} ×": [prediction for prediction in predictions if prediction.measured <= MILD],
+        "larger gains": [prediction for prediction in predictions if prediction.measured > MILD],
+        "held-out doses": [prediction for prediction, held_out in doses if held_out],
     }
     rows = [
-        (name, f"{error:.0%}", f"{sum(one.is_inside for one in members)} of {len(members)}")
+        (name, f"{error:.0%}", f"{sum(prediction.is_inside for prediction in members)} of {len(members)}")
         for name, members in groups.items()
         if (error := median_error(members)) is not None
     ]
     text = (
-        "Where a verdict's change gives the baseline back, the baseline's rate over the dose's is what it should bring."
+        "The measured gain is the rate of the baseline divided by the rate of the dose. "
+        "It is compared where the change of the verdict restores the baseline."
     )
-    headings = ("Predicted gains", "Median error", "In the interval")
+    headings = ("Doses", "Median error", "Measured gain in the predicted interval")
     return f"### Predicted gains\n\n{text}\n\n" + _table(headings, rows) if rows else ""
 
 
 def _confusion(grades: Sequence[Grade]) -> str:
     rows = [
-        (f"`{put}`", ", ".join(f"`{cause}` {count}" for cause, count in sorted(told.items(), key=lambda x: -x[1])))
-        for put, told in confusion(grades).items()
+        (f"`{cause}`", ", ".join(f"`{first}` {count}" for first, count in sorted(counts.items(), key=lambda x: -x[1])))
+        for cause, counts in confusion(grades).items()
     ]
-    return "### What was put there, and what was told first\n\n" + _table(("Put there", "Told first, how often"), rows)
+    headings = ("Injected cause", "First verdict (count)")
+    return "### Injected cause and first verdict\n\n" + _table(headings, rows)
 
 
 def _doses(grades: Sequence[Grade]) -> str:
     rows = [
         (
-            one.role.of,
-            _levels(one.role.own) + (" (held out)" if one.role.held_out else ""),
-            lowered(one),
-            _told(one.told),
-            _right(one),
-            foretold(one),
-            f"{significant(one.prediction.measured)}" if one.prediction else "-",
+            grade.role.of,
+            _levels(grade.role.own) + (" (held out)" if grade.role.held_out else ""),
+            lowered(grade),
+            _listed(grade.found),
+            _correct(grade),
+            predicted_gain(grade),
+            f"{significant(grade.prediction.measured)}" if grade.prediction else "-",
         )
-        for one in grades
-        if one.role.part is Part.DOSE
+        for grade in grades
+        if grade.role.kind is CellKind.DOSE
     ]
-    headings = ("Experiment", "Dose", "Lowers the rate by", "Told", "Right", "Predicted gain", "Measured")
+    headings = ("Experiment", "Dose", "Lowers the rate by", "Verdicts", "Correct", "Predicted gain", "Measured gain")
     return "### Doses\n\nA dose that lowers the rate by less than 15 % is not counted.\n\n" + _table(headings, rows)
 
 
 def _pairs(grades: Sequence[Grade]) -> str:
     rows = [
         (
-            f"`{one.causes[0]}` and `{one.causes[1]}`",
-            lowered(one),
-            _told(one.told),
-            "-" if not one.counts else "yes" if one.has_both(3) else "**no**",
+            f"`{grade.causes[0]}` and `{grade.causes[1]}`",
+            lowered(grade),
+            _listed(grade.found),
+            "-" if not grade.counts else "yes" if grade.has_both(3) else "**no**",
         )
-        for one in grades
-        if one.role.part is Part.BOTH
+        for grade in grades
+        if grade.role.kind is CellKind.BOTH
     ]
-    text = "A pair counts where taking away either cause raises the rate: what the lesser one costs stands here."
-    return f"### Pairs\n\n{text}\n\n" + _table(("Pair", "The lesser costs", "Told", "Both in three"), rows)
+    text = (
+        f"A pair counts if removing either cause raises the rate: the cheaper cause costs at least {COUNTS_FROM:.0%}."
+    )
+    headings = ("Pair", "Cost of the cheaper cause", "Verdicts", "Both in the first 3")
+    return f"### Pairs\n\n{text}\n\n" + _table(headings, rows)
 
 
 def _clean(grades: Sequence[Grade]) -> str:
     rows = [
-        (one.role.of, _levels(one.role.own), _told(one.told), "yes" if one.is_clean else "**no**")
-        for one in grades
-        if one.role.part is Part.UNDISTURBED
+        (grade.role.of, _levels(grade.role.own), _listed(grade.found), "yes" if grade.is_clean else "**no**")
+        for grade in grades
+        if grade.role.kind is CellKind.UNDISTURBED
     ]
-    return "### Undisturbed runs\n\n" + _table(("Run", "Factors", "Told", "Nothing blamed"), rows)
+    return "### Undisturbed runs\n\n" + _table(("Run", "Factors", "Verdicts", "No wrong cause"), rows)
 
 
-def lowered(one: Grade) -> str:
-    """How much a cause lowers the rate, in words."""
-    return "not known" if one.lowered_by is None else f"{one.lowered_by:.0%}"
+def lowered(grade: Grade) -> str:
+    """How much a cause lowers the rate, as text."""
+    return "not known" if grade.lowered_by is None else f"{grade.lowered_by:.0%}"
 
 
-def foretold(one: Grade) -> str:
+def predicted_gain(grade: Grade) -> str:
     """The predicted gain and its interval."""
-    told = one.prediction
-    if told is None:
-        return render("gain", "open", {}) if one.unpredicted_because else "-"
-    if told.low is None or told.high is None:
-        return significant(told.predicted)
-    return f"{significant(told.predicted)} ({significant(told.low, 2)} to {significant(told.high, 2)})"
+    gain = grade.prediction
+    if gain is None:
+        return render("gain", "open", {}) if grade.unpredicted_because else "-"
+    if gain.low is None or gain.high is None:
+        return significant(gain.predicted)
+    return f"{significant(gain.predicted)} ({significant(gain.low, 2)} to {significant(gain.high, 2)})"
 
 
-def _right(one: Grade) -> str:
-    return {1: "first", 2: "second"}.get(one.rank or 0, "**no**") if one.counts else "-"
+def _correct(grade: Grade) -> str:
+    return {1: "first", 2: "second"}.get(grade.rank or 0, "**no**") if grade.counts else "-"
 
 
-def _told(causes: Sequence[Cause]) -> str:
+def _listed(causes: Sequence[Cause]) -> str:
     return ", ".join(f"`{cause}`" for cause in causes[:3]) or "nothing"
 
 
@@ -234,58 +237,55 @@ def as_json(grades: Sequence[Grade], about: Mapping[str, str], proofs: Sequence[
     return {
         **about,
         "figures": [
-            {"key": one.key, "asked": one.asked, "count": one.count, "of": one.of, "ratio": one.ratio, "bar": one.bar}
-            for one in figures(grades)
-        ]
-        + [
-            {"key": one.key, "asked": one.asked, "of": one.of, "ratio": one.ratio, "bar": one.bar}
-            | ({"count": one.count} if isinstance(one, Figure) else {})
-            for one in figures_of_proofs(proofs)
+            {"key": figure.key, "asked": figure.name, "of": figure.of, "ratio": figure.ratio, "bar": figure.bar}
+            | ({"count": figure.count} if isinstance(figure, Figure) else {})
+            for figure in (*figures(grades), *figures_of_proofs(proofs))
         ],
         "proofs": [
             {
-                "of": one.claim.role.of,
-                "dose": one.claim.role.dose,
-                "cause": None if one.claim.cause is None else str(one.claim.cause),
-                "obstacle": one.claim.obstacle,
-                "right": one.claim.right,
-                "wrong": one.claim.tried.wrong,
-                "why_wrong": one.claim.tried.why,
-                "verification": None if one.right is None else one.right.model_dump(mode="json"),
-                "wrong_verification": None if one.wrong is None else one.wrong.model_dump(mode="json"),
-                "error_ratio": one.error,
+                "of": proof.claim.role.of,
+                "dose": proof.claim.role.dose,
+                "cause": None if proof.claim.cause is None else str(proof.claim.cause),
+                "obstacle": proof.claim.obstacle,
+                "right": proof.claim.right,
+                "wrong": proof.claim.tried.wrong,
+                "why_wrong": proof.claim.tried.why,
+                "verification": None if proof.right is None else proof.right.model_dump(mode="json"),
+                "wrong_verification": None if proof.wrong is None else proof.wrong.model_dump(mode="json"),
+                "error_ratio": proof.error,
             }
-            for one in proofs
+            for proof in proofs
         ],
         "confusion": {
-            put: {str(cause): count for cause, count in told.items()} for put, told in confusion(grades).items()
+            injected: {str(first): count for first, count in counts.items()}
+            for injected, counts in confusion(grades).items()
         },
         "grades": [
             {
-                "of": one.role.of,
-                "part": str(one.role.part),
-                "dose": one.role.dose,
-                "held_out": one.role.held_out,
-                "factors": one.role.own,
-                "cell": one.cell,
-                "causes": [str(cause) for cause in one.causes],
-                "told": [str(cause) for cause in one.told],
-                "rank": one.rank,
-                "rate_bps": one.rate_bps,
-                "without_bps": one.without_bps,
-                "lowered_by_ratio": one.lowered_by,
-                "counts": one.counts,
-                "predicted_gain": one.prediction.predicted if one.prediction else None,
-                "predicted_low": one.prediction.low if one.prediction else None,
-                "predicted_high": one.prediction.high if one.prediction else None,
-                "measured_gain": one.prediction.measured if one.prediction else None,
-                "unpredicted_because": one.unpredicted_because,
-                "closed_ratio": one.closed_ratio,
-                "chronographs": one.chronographs.compared,
-                "chronographs_agree": one.chronographs.agree,
-                "missing": list(one.missing),
-                "headline": one.headline,
+                "of": grade.role.of,
+                "part": str(grade.role.kind),
+                "dose": grade.role.dose,
+                "held_out": grade.role.held_out,
+                "factors": grade.role.own,
+                "cell": grade.cell,
+                "causes": [str(cause) for cause in grade.causes],
+                "told": [str(cause) for cause in grade.found],
+                "rank": grade.rank,
+                "rate_bps": grade.rate_bps,
+                "without_bps": grade.without_bps,
+                "lowered_by_ratio": grade.lowered_by,
+                "counts": grade.counts,
+                "predicted_gain": grade.prediction.predicted if grade.prediction else None,
+                "predicted_low": grade.prediction.low if grade.prediction else None,
+                "predicted_high": grade.prediction.high if grade.prediction else None,
+                "measured_gain": grade.prediction.measured if grade.prediction else None,
+                "unpredicted_because": grade.unpredicted_because,
+                "closed_ratio": grade.closed_ratio,
+                "chronographs": grade.chronographs.compared,
+                "chronographs_agree": grade.chronographs.agree,
+                "missing": list(grade.missing),
+                "headline": grade.headline,
             }
-            for one in grades
+            for grade in grades
         ],
     }

@@ -18,7 +18,7 @@ def paced(*doses_mbps: int) -> str:
     doses = ", ".join(f"{{ pacing_rate_bps = {dose * 10**6} }}" for dose in doses_mbps)
     return f"""
 [baseline.veth]
-about = "Both ends on a veth pair."
+about = "Both hosts on a veth pair."
 [[entry]]
 name = "paced"
 causes = ["pacing_rate"]
@@ -58,7 +58,7 @@ def graded(
     rates: Mapping[str, float],
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Grade]:
-    """The grades of the roles that have verdicts, where these rates were measured; `more` is added, by role."""
+    """The grades of the roles with verdicts, for these measured rates; `more` has further fields of a cell, by role."""
     catalog, plan, cell_of = plan_of(folder, text)
     cells = [explained(cell_of[role], given, **more.get(role, {})) for role, given in verdicts.items()]
     return grade(catalog, plan, {cell_of[role]: rate for role, rate in rates.items()}, together(cells))

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.truth.explained_doses import HELD_OUT, paced, written
 from whyperf.explain.causes import Cause
 from whyperf.profile import ProfileError
-from whyperf.truth import Part, load_catalog, plan_truth, roles_of
+from whyperf.truth import CellKind, load_catalog, plan_truth, roles_of
 
 SHORT = paced(1, 2) + HELD_OUT + "short = 2\n"
 
@@ -17,7 +17,7 @@ def test_the_shipped_catalog_has_what_it_should() -> None:
     assert len({entry.causes[0] for entry in catalog.entry}) >= 20
     assert len(catalog.pair) >= 10
     assert len(catalog.undisturbed) + len(catalog.baseline) >= 20
-    # What is blamed for nothing else than the limit of ends and path.
+    # A run without a cause may name the capacity.
     for run in (*catalog.baseline.values(), *catalog.undisturbed):
         assert Cause.CAPACITY in run.limits
 
@@ -45,13 +45,13 @@ def test_a_dose_is_measured_next_to_its_own_baseline(tmp_path: Path) -> None:
 
 def test_a_held_out_dose_comes_behind_the_others(tmp_path: Path) -> None:
     roles = roles_of(load_catalog(written(tmp_path, SHORT)))
-    doses = [role for role in roles if role.part is Part.DOSE]
+    doses = [role for role in roles if role.kind is CellKind.DOSE]
     assert [(role.dose, role.held_out) for role in doses] == [(1, False), (2, False), (3, True)]
     (short,) = [role for role in roles_of(load_catalog(written(tmp_path, SHORT)), short=True) if role.dose]
     assert short.own == {"pacing_rate_bps": 2_000_000}
 
 
-def test_an_unknown_cause_is_reported_in_one_sentence() -> None:
+def test_an_unknown_cause_is_refused_in_one_sentence() -> None:
     with pytest.raises(ProfileError, match=r"--only: slow_reder: there is no truth .*; did you mean slow_reader\?"):
         load_catalog().named(["slow_reder"])
 
@@ -67,7 +67,7 @@ def test_an_unknown_cause_is_reported_in_one_sentence() -> None:
         ("[baseline.veth]", "[baseline.veth", "not valid TOML"),
     ],
 )
-def test_what_is_wrong_in_a_catalog_is_reported(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_an_error_in_a_catalog_is_reported(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert old in SHORT
     with pytest.raises(ProfileError, match=problem):
         load_catalog(written(tmp_path, SHORT.replace(old, new)))

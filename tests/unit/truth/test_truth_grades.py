@@ -44,7 +44,7 @@ def budget(*, unknown: float = 0.0, agrees: bool = True) -> Budget:
 
 @pytest.fixture
 def grades(tmp_path: Path) -> list[Grade]:
-    """Three doses, of which the last does not lower the rate; a pair; a baseline that is blamed for nothing."""
+    """Three doses, of which the last does not lower the rate; a pair; a baseline without a wrong cause."""
     rates = {
         "paced-baseline": 10e6,
         "paced-dose1": 1e6,
@@ -63,21 +63,21 @@ def grades(tmp_path: Path) -> list[Grade]:
     }
     budgets = {role: budget() for role in verdicts}
     budgets |= {"paced-dose1": budget(agrees=False), "paced-dose2": budget(unknown=0.01)}
-    explained = {role: {"dominant_state": "pacing", "budgets": [one]} for role, one in budgets.items()}
-    return graded(tmp_path, paced(1, 2, 3) + PAIR, verdicts, rates, explained)
+    more = {role: {"dominant_state": "pacing", "budgets": [given]} for role, given in budgets.items()}
+    return graded(tmp_path, paced(1, 2, 3) + PAIR, verdicts, rates, more)
 
 
-def test_doses_are_held_against_their_baseline(grades: list[Grade]) -> None:
-    lowered = {one.role.sweep: one.lowered_by for one in grades}
+def test_doses_are_compared_with_their_baseline(grades: list[Grade]) -> None:
+    lowered = {grade.role.sweep: grade.lowered_by for grade in grades}
     assert lowered["paced-dose1"] == pytest.approx(0.9)
     assert lowered["paced-dose2"] == pytest.approx(0.15)
-    # Taking away the send buffer alone gives 2 Mbit/s: that cause costs the lesser part.
+    # Without the send buffer limit alone the rate is 2 Mbit/s: that cause costs less.
     assert lowered["two-both"] == pytest.approx(0.5)
     assert lowered["veth-undisturbed"] is None
 
 
 def test_figures_count_doses_that_lower_the_rate(grades: list[Grade]) -> None:
-    found = {one.key: (one.count, one.of) for one in figures(grades)}
+    found = {figure.key: (figure.count, figure.of) for figure in figures(grades)}
     assert found == {
         "first": (0, 2),
         "first_two": (1, 2),
@@ -90,7 +90,7 @@ def test_figures_count_doses_that_lower_the_rate(grades: list[Grade]) -> None:
     }
 
 
-def test_injected_causes_stand_next_to_diagnoses(grades: list[Grade]) -> None:
+def test_first_verdicts_are_counted_by_injected_cause(grades: list[Grade]) -> None:
     assert confusion(grades) == {
         "nothing": {Cause.CAPACITY: 1},
         "pacing_rate": {Cause.BOTTLENECK: 1, Cause.NOT_KNOWN: 1},
@@ -98,18 +98,18 @@ def test_injected_causes_stand_next_to_diagnoses(grades: list[Grade]) -> None:
 
 
 def test_a_page_is_written_between_its_markers(grades: list[Grade]) -> None:
-    figures = markdown(grades, ["Linux", "today"])
-    page = with_figures("Before.\n<!-- truth -->\nold\n<!-- end -->\nAfter.\n", figures)
+    section = markdown(grades, ["Linux", "today"])
+    page = with_figures("Before.\n<!-- truth -->\nold\n<!-- end -->\nAfter.\n", section)
     assert page.startswith("Before.\n<!-- truth -->\n\nLinux, today.\n")
     assert page.endswith("<!-- end -->\nAfter.\n")
     assert "\nold\n" not in page
     assert "| paced | pacing_rate_bps 1000000 | 90% | `bottleneck`, `pacing_rate` | second | - | - |" in page
-    assert with_figures(page, figures) == page
+    assert with_figures(page, section) == page
     with pytest.raises(ValueError, match="no section between"):
-        with_figures("Nothing.", figures)
+        with_figures("Nothing.", section)
 
 
 def test_grades_as_json_have_every_figure(grades: list[Grade]) -> None:
     document = as_json(grades, {"where": "here"})
     assert document["where"] == "here"
-    assert [one["rank"] for one in document["grades"] if one["part"] == "dose"] == [2, None, None]  # type: ignore[attr-defined]
+    assert [grade["rank"] for grade in document["grades"] if grade["part"] == "dose"] == [2, None, None]  # type: ignore[attr-defined]

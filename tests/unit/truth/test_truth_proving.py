@@ -1,4 +1,4 @@
-"""Verdicts of truth experiments are tried next to changes that cannot help."""
+"""Verdicts of truth experiments are verified, and so are changes that cannot help."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Change, Verdict
 from whyperf.plan import Plan, build
 from whyperf.profile import Design, Level, Profile, Sweep
-from whyperf.truth import Catalog, Part, load_catalog, roles_of
+from whyperf.truth import Catalog, CellKind, load_catalog, roles_of
 from whyperf.truth.figures import figures_of_proofs
 from whyperf.truth.grade import grade
 from whyperf.truth.page import as_json, markdown
@@ -41,13 +41,13 @@ def claims_from(folder: Path, *verdicts: list[Verdict]) -> tuple[Catalog, list[C
         explained(cell_of[f"paced-dose{dose}"], given, trial=None)
         for dose, given in zip((1, 2, 4), verdicts, strict=True)
     ]
-    combined = together(cells)
-    return catalog, claims_of(catalog, grade(catalog, plan, rates, combined), combined)
+    explanation = together(cells)
+    return catalog, claims_of(catalog, grade(catalog, plan, rates, explanation), explanation)
 
 
 @pytest.fixture
 def tried(tmp_path: Path) -> tuple[Catalog, list[Claim]]:
-    """A right verdict that comes second, one that is made by hand, and none."""
+    """A correct second verdict, a verdict whose change is made by hand, and no correct verdict."""
     right = [verdict(Cause.BOTTLENECK, {"no_delay": True}), verdict(Cause.PACING_RATE, RIGHT)]
     return claims_from(tmp_path, right, [verdict(Cause.PACING_RATE, {})], [verdict(Cause.BOTTLENECK, RIGHT)])
 
@@ -61,23 +61,23 @@ def planned(tried: tuple[Catalog, list[Claim]]) -> Plan:
 def run(
     tried: tuple[Catalog, list[Claim]], gains: dict[str, Callable[[int], float | None]]
 ) -> tuple[Progress, list[str]]:
-    """Measures what is wanted, with these gains by side and block; returns the names of what was made."""
+    """Measures the trials that are needed, with these gains by side and block; returns their names."""
     plan = planned(tried)
     sweep_of = {cell.id: cell.sweep for cell in plan.cells}
     rates: dict[str, float | None] = {}
     progress = Progress(plan, tried[1], rates.get, plan.trials())
     for trial in plan.trials():
-        if progress.wants(trial):
+        if progress.is_needed(trial):
             side = sweep_of[trial.cell].rpartition("-")[2]
             gain = gains[side](trial.block) if side in gains else 1.0
             rates[trial.id] = None if gain is None else 100.0 * gain
-            progress.on_made(trial.id)
+            progress.on_measured(trial.id)
     return progress, list(rates)
 
 
-def test_the_first_right_verdict_is_tried_and_what_cannot_be_is_reported(tried: tuple[Catalog, list[Claim]]) -> None:
-    found = [(one.role.dose, one.right, one.obstacle) for one in tried[1]]
-    assert found == [(1, RIGHT, ""), (2, {}, "its change is made by hand only"), (4, {}, "no verdict is right")]
+def test_the_first_correct_verdict_is_verified_and_an_obstacle_is_reported(tried: tuple[Catalog, list[Claim]]) -> None:
+    found = [(claim.role.dose, claim.right, claim.obstacle) for claim in tried[1]]
+    assert found == [(1, RIGHT, ""), (2, {}, "its change can only be made by hand"), (4, {}, "no verdict is correct")]
 
 
 def test_a_block_has_the_dose_and_both_changes(tried: tuple[Catalog, list[Claim]]) -> None:
@@ -93,12 +93,12 @@ def test_a_block_has_the_dose_and_both_changes(tried: tuple[Catalog, list[Claim]
     assert planned(tried).id == plan.id
 
 
-def test_what_is_decided_is_measured_no_more(tried: tuple[Catalog, list[Claim]]) -> None:
+def test_a_decided_side_is_not_measured_again(tried: tuple[Catalog, list[Claim]]) -> None:
     noise = (0.5, 2.6, 0.6, 2.9, 0.7, 2.2)
-    progress, made = run(tried, {"right": lambda _: 8.0, "wrong": lambda block: noise[block % 6]})
+    progress, measured = run(tried, {"right": lambda _: 8.0, "wrong": lambda block: noise[block % 6]})
     sweep_of = {cell.id: cell.sweep for cell in planned(tried).cells}
     counts: dict[str, int] = {}
-    for trial in made:
+    for trial in measured:
         side = sweep_of[trial.partition("-")[2]].rpartition("-")[2]
         counts[side] = counts.get(side, 0) + 1
     assert counts["right"] == LOOKS.first
@@ -107,7 +107,7 @@ def test_what_is_decided_is_measured_no_more(tried: tuple[Catalog, list[Claim]])
     assert first.right is not None
     assert first.right.outcome == "confirmed"
     assert first.error == pytest.approx(0.0)
-    assert [one.right for one in others] == [None, None]
+    assert [proof.right for proof in others] == [None, None]
 
 
 def test_a_trial_without_a_result_is_no_pair(tried: tuple[Catalog, list[Claim]]) -> None:
@@ -119,10 +119,10 @@ def test_a_trial_without_a_result_is_no_pair(tried: tuple[Catalog, list[Claim]])
     assert (proof.wrong.outcome, proof.wrong.pairs) == ("refuted", 6)
 
 
-def test_the_bars_count_what_was_tried(tried: tuple[Catalog, list[Claim]]) -> None:
+def test_the_figures_count_the_verified_claims(tried: tuple[Catalog, list[Claim]]) -> None:
     progress, _ = run(tried, {"right": lambda _: 9.0, "wrong": lambda _: 9.0})
     proofs = progress.proofs()
-    found = {one.key: one for one in figures_of_proofs(proofs)}
+    found = {figure.key: figure for figure in figures_of_proofs(proofs)}
     assert (found["confirmed"].ratio, found["confirmed"].of, found["confirmed"].holds) == (1.0, 1, True)
     assert (found["refuted"].ratio, found["refuted"].of, found["refuted"].holds) == (0.0, 1, False)
     assert found["gain_error"].ratio == pytest.approx(1 / 9)
@@ -130,37 +130,37 @@ def test_the_bars_count_what_was_tried(tried: tuple[Catalog, list[Claim]]) -> No
     page = markdown([], ["here"], proofs)
     assert "| median error of the predicted gain | 11.1% (of 1) | at most 20% | yes |" in page
     assert "| paced: pacing_rate_bps 1000000 | `pacing_rate`: pacing_rate_bps = default | 8.00 |" in page
-    assert "| paced: pacing_rate_bps 2000000 | its change is made by hand only | - |" in page
+    assert "| paced: pacing_rate_bps 2000000 | its change can only be made by hand | - |" in page
     document = as_json([], {}, proofs)
     assert isinstance(document["proofs"], list)
-    assert [one["obstacle"] for one in document["proofs"]] == [one.obstacle for one in tried[1]]
+    assert [proof["obstacle"] for proof in document["proofs"]] == [claim.obstacle for claim in tried[1]]
 
 
-def test_nothing_tried_adds_nothing() -> None:
+def test_without_verified_claims_there_are_no_figures() -> None:
     assert figures_of_proofs([]) == []
-    assert "Whether the change" not in markdown([], ["here"])
+    assert "Verified changes" not in markdown([], ["here"])
 
 
 def test_the_shipped_catalog_tries_enough_and_every_wrong_change_can_be_planned() -> None:
     catalog = load_catalog()
-    tried = [(entry, one) for entry in catalog.entry for one in entry.tried]
+    tried = [(entry, dose) for entry in catalog.entry for dose in entry.tried]
     assert len(tried) >= 18
     assert len({entry.causes[0] for entry, _ in tried}) >= 16
-    role_of = {(role.of, role.dose): role for role in roles_of(catalog) if role.part is Part.DOSE}
+    role_of = {(role.of, role.dose): role for role in roles_of(catalog) if role.kind is CellKind.DOSE}
     sweeps = []
-    for entry, one in tried:
-        role = role_of[entry.name, one.dose]
-        assert not set(one.wrong) & set(role.own), "a wrong change leaves what put the cause there"
-        sweeps.append(Sweep(role.sweep, role.factors | one.wrong, {}, 1, (), 0))
+    for entry, dose in tried:
+        role = role_of[entry.name, dose.dose]
+        assert not set(dose.wrong) & set(role.own), "a wrong change leaves the injected cause"
+        sweeps.append(Sweep(role.sweep, role.factors | dose.wrong, {}, 1, (), 0))
     profile = Profile(
         name="wrong", where="here", text="", about="Wrong.", seed=1, kind="veth", fixed={}, design=Design(trials=1),
         sweeps=tuple(sweeps), workloads=catalog.workloads,
     )  # fmt: skip
-    for cell, (_, one) in zip(build(profile).cells, tried, strict=True):
-        assert cell.factors.items() >= one.wrong.items()
+    for cell, (_, dose) in zip(build(profile).cells, tried, strict=True):
+        assert cell.factors.items() >= dose.wrong.items()
 
 
-def test_a_dose_that_there_is_not_cannot_be_tried(tmp_path: Path) -> None:
+def test_a_missing_dose_cannot_be_tried(tmp_path: Path) -> None:
     path = written(tmp_path, CATALOG.replace("dose = 4", "dose = 5"))
     with pytest.raises(Exception, match="tried names a dose by its number"):
         load_catalog(path)

@@ -1,4 +1,4 @@
-"""What came of the truth experiments, in tables."""
+"""The results of the truth experiments as tables."""
 
 import sys
 from collections.abc import Sequence
@@ -9,50 +9,52 @@ from rich.table import Table
 
 from whyperf.analyze.text import significant
 from whyperf.explain.wording.verifications import change_text
-from whyperf.truth import Part
+from whyperf.truth import CellKind
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.grade import Grade
-from whyperf.truth.page import bar, claimed, foretold, gained, lowered, outcome, reached
+from whyperf.truth.page import bar, claimed, gained, lowered, outcome, predicted_gain, reached
 from whyperf.truth.proving import Proof
 
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
-#: Verdicts that are shown of a cell.
+#: Verdicts that are shown for a cell.
 SHOWN = 3
 
 
 def print_grades(grades: Sequence[Grade]) -> None:
-    """Each dose and run, the confusion matrix, the bars."""
+    """Each dose and run, the confusion matrix, the accuracy figures."""
     console = _console()
-    table = _table("Experiment", "Dose", "Lowers by", "Put there", "Told", "Right", "Predicted", "Measured")
-    for one in grades:
-        put = "nothing" if one.role.part is Part.UNDISTURBED else " + ".join(_put(one))
-        told = ", ".join(one.told[:SHOWN]) or "nothing"
-        dose = f"{one.role.dose}{' held out' if one.role.held_out else ''}" if one.role.dose else ""
-        table.add_row(one.role.of, dose, lowered(one) if one.without_bps else "", put, told, _right(one), *_gains(one))
+    table = _table("Experiment", "Dose", "Lowers by", "Injected", "Verdicts", "Correct", "Predicted", "Measured")
+    for grade in grades:
+        role = grade.role
+        injected = "nothing" if role.kind is CellKind.UNDISTURBED else " + ".join(_injected(grade))
+        found = ", ".join(grade.found[:SHOWN]) or "nothing"
+        dose = f"{role.dose}{' held out' if role.held_out else ''}" if role.dose else ""
+        lost = lowered(grade) if grade.without_bps else ""
+        table.add_row(role.of, dose, lost, injected, found, _correct(grade), *_gains(grade))
     console.print(table)
     console.print()
-    matrix = _table("Put there", "Told first, how often")
-    for put, counts in confusion(grades).items():
+    matrix = _table("Injected cause", "First verdict (count)")
+    for cause, counts in confusion(grades).items():
         ordered = sorted(counts.items(), key=lambda entry: -entry[1])
-        matrix.add_row(put, ", ".join(f"{cause} {count}" for cause, count in ordered))
+        matrix.add_row(cause, ", ".join(f"{first} {count}" for first, count in ordered))
     console.print(matrix)
     console.print()
     _print_bars(console, figures(grades))
 
 
 def print_proofs(proofs: Sequence[Proof]) -> None:
-    """The changes that were tried, and their bars; nothing where none was."""
+    """The measured changes and their figures; nothing where none was measured."""
     if not (found := figures_of_proofs(proofs)):
         return
     console = _console()
     console.print()
-    table = _table("Experiment", "Dose", "Change", "Predicted", "Gain", "Right change", "Wrong change", "Gain", "Is")
-    for one in proofs:
-        claim = one.claim
+    table = _table("Experiment", "Dose", "Change", "Predicted", "Gain", "Result", "Wrong change", "Gain", "Result")
+    for proof in proofs:
+        claim = proof.claim
         predicted = claimed(claim)
         change = claim.obstacle or change_text(claim.right)
-        right, wrong = (gained(one.right), outcome(one.right)), (gained(one.wrong), outcome(one.wrong))
+        right, wrong = (gained(proof.right), outcome(proof.right)), (gained(proof.wrong), outcome(proof.wrong))
         named = (claim.role.of, str(claim.role.dose), change, predicted)
         table.add_row(*named, *right, change_text(claim.tried.wrong), *wrong)
     console.print(table)
@@ -65,30 +67,30 @@ def _console() -> Console:
 
 
 def _print_bars(console: Console, found: Sequence[Figure | MedianError]) -> None:
-    bars = _table("", "Reached", "Bar", "Holds")
+    bars = _table("Figure", "Measured", "Required", "Met")
     for figure in found:
         holds = {True: "yes", False: "no", None: "-"}[figure.holds]
-        bars.add_row(figure.asked, reached(figure), bar(figure), holds)
+        bars.add_row(figure.name, reached(figure), bar(figure), holds)
     console.print(bars)
 
 
-def _put(one: Grade) -> list[str]:
-    return [str(cause) for cause in (one.causes if one.role.part is Part.BOTH else one.causes[:1])]
+def _injected(grade: Grade) -> list[str]:
+    return [str(cause) for cause in (grade.causes if grade.role.kind is CellKind.BOTH else grade.causes[:1])]
 
 
-def _gains(one: Grade) -> tuple[str, str]:
-    measured = "" if one.prediction is None else significant(one.prediction.measured)
-    return ("" if not (one.prediction or one.unpredicted_because) else foretold(one)), measured
+def _gains(grade: Grade) -> tuple[str, str]:
+    measured = "" if grade.prediction is None else significant(grade.prediction.measured)
+    return ("" if not (grade.prediction or grade.unpredicted_because) else predicted_gain(grade)), measured
 
 
-def _right(one: Grade) -> str:
-    if one.role.part is Part.UNDISTURBED:
-        return "yes" if one.is_clean else "NO"
-    if not one.counts:
+def _correct(grade: Grade) -> str:
+    if grade.role.kind is CellKind.UNDISTURBED:
+        return "yes" if grade.is_clean else "NO"
+    if not grade.counts:
         return "too weak"
-    if one.role.part is Part.BOTH:
-        return "yes" if one.has_both(SHOWN) else "NO"
-    return {1: "yes", 2: "second"}.get(one.rank or 0, "NO")
+    if grade.role.kind is CellKind.BOTH:
+        return "yes" if grade.has_both(SHOWN) else "NO"
+    return {1: "yes", 2: "second"}.get(grade.rank or 0, "NO")
 
 
 def _table(*headings: str) -> Table:

@@ -49,7 +49,7 @@ def _folder_of(experiment: Experiment, plan: Plan) -> Path:
 
 def _measure(proving: Experiment, progress: Progress, *, as_json: bool) -> None:
     plan = proving.plan
-    missing = [trial for trial in proving.missing_trials() if progress.wants(trial)]
+    missing = [trial for trial in proving.missing_trials() if progress.is_needed(trial)]
     if not missing:
         return
     at_once = {trial.id for trial in plan.trials() if trial.block <= LOOKS.first * len(plan.blocks) // LOOKS.most}
@@ -66,9 +66,9 @@ def _measure(proving: Experiment, progress: Progress, *, as_json: bool) -> None:
     def wants(trial: PlannedTrial) -> bool:
         """Asked before each trial, so the one that was wanted last is there by now."""
         for made in last:
-            progress.on_made(made)
+            progress.on_measured(made)
         last.clear()
-        if not progress.wants(trial):
+        if not progress.is_needed(trial):
             return False
         last.append(trial.id)
         return True
@@ -81,4 +81,4 @@ def _measure(proving: Experiment, progress: Progress, *, as_json: bool) -> None:
         with watcher_for(plan, missing, as_json=as_json) as watcher:
             run_plan(session, proving, watcher, lambda _: None, wants)
     for made in last:
-        progress.on_made(made)
+        progress.on_measured(made)

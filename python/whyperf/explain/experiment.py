@@ -30,7 +30,7 @@ MAX_LOGGED_AFTER_RUN = 500_000
 memory. `whyperf explain` looks at any log."""
 
 MAX_PATTERNS = 16
-"""Connections whose segments are told; of many connections one is like the other."""
+"""Connections whose segments are described; of many connections, all are alike."""
 
 
 def explain_experiment(
@@ -54,11 +54,11 @@ def explain_experiment(
         max_logged: segments of a log that is looked at; of a cell with a longer one a trial without a log is.
 
     Raises:
-        RecordError: the record cannot be read at all; a trial that cannot is told in its cell.
+        RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
     """
     trials = experiment.trials()
     long = {} if max_logged is None else long_logs(trials.manifests, max_logged)
-    best = best_trials({name: one for name, one in trials.manifests.items() if name not in long})
+    best = best_trials({name: found for name, found in trials.manifests.items() if name not in long})
     wanted = [cell for cell in experiment.plan.cells if cells is None or cell.id in cells]
     one_machine = _on_one_machine(experiment)
     are_known = rates is not None
@@ -76,9 +76,9 @@ def explain_experiment(
         for cell in wanted
     ]
     if are_known:
-        explained = [with_whose_rate(one, rates.get(one.cell)) for one in explained]
-    missing = [render("missing", "damaged", {"trial": one.trial, "reason": one.reason}) for one in trials.damaged]
-    missing += [not_read(one, experiment) for one in long.values()]
+        explained = [with_whose_rate(found, rates.get(found.cell)) for found in explained]
+    missing = [render("missing", "damaged", {"trial": lost.trial, "reason": lost.reason}) for lost in trials.damaged]
+    missing += [not_read(log, experiment) for log in long.values()]
     return Explanation(
         experiment=experiment.name,
         cells=explained,
@@ -90,7 +90,7 @@ def explain_experiment(
 
 def long_logs(manifests: Mapping[str, Manifest], max_logged: int = MAX_LOGGED_AFTER_RUN) -> dict[str, Manifest]:
     """The trials whose logs have more segments than are looked at without being asked to."""
-    return {name: one for name, one in manifests.items() if one.logged_count > max_logged}
+    return {name: trial for name, trial in manifests.items() if trial.logged_count > max_logged}
 
 
 def not_read(trial: Manifest, experiment: Experiment) -> str:
@@ -179,11 +179,11 @@ def _explained(
     verdicts = [as_printed(verdict) for verdict in verdicts]
     depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares
-    told = facts.rate_bps if rate is None else rate
+    rate_bps = facts.rate_bps if rate is None else rate
     return CellExplanation(
         cell=cell,
         trial=trial.trial,
-        rate_bps=told,
+        rate_bps=rate_bps,
         dominant_state=max(shares, key=lambda state: shares[state]) if shares else None,
         missing=[*facts.missing, *(facts.gaps if depends else ()), *faults],
         gaps=[] if depends else list(facts.gaps),
@@ -204,7 +204,7 @@ def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:
     hosts = experiment.hosts()
     workloads, schedules = _own_parts(experiment.profile_text, experiment.plan.profile)
     return Setup(
-        factors=next((one.factors for one in experiment.plan.cells if one.id == cell), {}),
+        factors=next((planned.factors for planned in experiment.plan.cells if planned.id == cell), {}),
         testbed=experiment.plan.testbed.kind,
         hosts=hosts,
         devices={host: carrying_device(trial, host, facts) for host, facts in hosts.items()},

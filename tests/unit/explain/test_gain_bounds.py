@@ -61,4 +61,4 @@ def test_without_a_log_a_path_before_which_a_queue_stands_carries_what_got_ackno
 
 
 def test_no_interval_goes_beyond_what_can_be_said() -> None:
-    assert gain.bounded(gain.idle(500.0, ""), Facts("t")).high == gain.MOST_GAIN
+    assert gain.bounded(gain.idle(500.0, ""), Facts("t")).high == gain.MAX_GAIN

@@ -121,9 +121,9 @@ def test_without_its_pauses_an_exchange_takes_what_it_takes_warm() -> None:
 
 
 def test_without_a_wait_within_it_a_cycle_is_its_answer_and_what_comes_after() -> None:
-    found = gain.of_held_turns(woken(0.0, 0, segments=CYCLE), 0.1 / 1.1)
+    found = gain.of_held_cycles(woken(0.0, 0, segments=CYCLE), 0.1 / 1.1)
     assert found.ratio == pytest.approx(1100 / (56.1 + 36.1), rel=1e-2)
-    assert gain.of_held_turns(woken(0.0, 0), 0.1).ratio == pytest.approx(10)
+    assert gain.of_held_cycles(woken(0.0, 0), 0.1).ratio == pytest.approx(10)
 
 
 def test_a_sleep_costs_more_the_longer_it_is_and_at_most_so_much() -> None:
@@ -183,4 +183,4 @@ def test_several_exchanges_share_a_wait_up_to_what_they_do_also() -> None:
 
 def test_no_change_is_predicted_to_cost_rate_nor_to_bring_more_than_can_be_said() -> None:
     assert gain.gain(0.5, 1.5, "").low == 1
-    assert gain.gain(1e9, 1.5, "").ratio == gain.MOST_GAIN
+    assert gain.gain(1e9, 1.5, "").ratio == gain.MAX_GAIN

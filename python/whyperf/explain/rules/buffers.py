@@ -116,7 +116,7 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
         lost,
         0.97 if held >= 0.1 else 0.75,
         (state_evidence(facts.sender, "sender", S.NAGLE), *_timer_evidence(facts)),
-        gain.of_held_turns(facts, _kept(facts)),
+        gain.of_held_cycles(facts, _kept(facts)),
     )
 
 

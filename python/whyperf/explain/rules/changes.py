@@ -102,7 +102,7 @@ def _send_buffer(finding: Finding, facts: Facts, setup: Setup) -> Change:
 
 def _setter(name: str, setup: Setup) -> str | None:
     """The factor that sets this buffer in the cell; None where the kernel sizes it."""
-    return next((one for one in (name, "window_bytes") if setup.level(one) != DEFAULT), None)
+    return next((factor for factor in (name, "window_bytes") if setup.level(factor) != DEFAULT), None)
 
 
 def _buffer(name: str, wanted: int, letter: Literal["r", "w"], end: HostFacts, setup: Setup) -> dict[str, Level]:
@@ -243,7 +243,7 @@ def _receiver_loss(finding: Finding, facts: Facts, setup: Setup) -> Change:
     host = setup.hosts.get(facts.receiver.host, {})
     if facts.datagrams is None:
         backlog = raise_sysctls(host, {"net.core.netdev_max_backlog": (BACKLOG_PACKETS,)})
-        command = "; ".join(one for one in (f"ethtool -g {DEVICE}", backlog) if one)
+        command = "; ".join(filter(None, (f"ethtool -g {DEVICE}", backlog)))
         return _change("receiver_loss", {}, command, facts.receiver.host)
     wanted = _power(max(LARGE_DATAGRAM_BUFFER_BYTES, 4 * (facts.receiver.sockets.buffer_bytes or 0)))
     limit = largest(host, "net.core.rmem_max")
@@ -316,7 +316,7 @@ def _at_hosts(commands: Mapping[str, str]) -> tuple[str, str]:
     if not needed:
         return "", ""
     # What is known of one host stands before what has to be looked up on the other.
-    host = max(needed, key=lambda one: is_host_wide(needed[one]))
+    host = max(needed, key=lambda name: is_host_wide(needed[name]))
     is_both = len(needed) > 1 and len(set(needed.values())) == 1
     return needed[host], "" if is_both else host
 

@@ -89,7 +89,7 @@ def other_load(facts: Facts) -> Finding | None:
     if shared_cpu(facts) is not None:
         return None
     ends = (("sender", facts.sender, _sender_wait(facts)), ("receiver", facts.receiver, _receiver_wait(facts)))
-    role, end, lost = max(ends, key=lambda one: one[2])
+    role, end, lost = max(ends, key=lambda side: side[2])
     waited, other = end.processors.run_queue_ratio, end.processors.other_ratio
     if waited is None or other is None or waited < 0.1 or other < 0.2 or lost < 0.1:
         return None
@@ -140,7 +140,7 @@ def _receiver_wait(facts: Facts) -> float:
 
 def _busiest(facts: Facts) -> Evidence:
     """How busy the busiest CPU is, at the end that it belongs to."""
-    end = max((facts.sender, facts.receiver), key=lambda one: one.wanted_ratio or 0.0)
+    end = max((facts.sender, facts.receiver), key=lambda side: side.wanted_ratio or 0.0)
     return figure("busiest_cpu", "cpu", end, busy_ratio=facts.busiest_ratio or 0.0)
 
 
@@ -210,8 +210,8 @@ def _is_split_late(facts: Facts) -> bool:
 
 def offloads_off(facts: Facts) -> Finding | None:
     """Every segment goes through the stack by itself."""
-    told = facts.segments
-    sent, taken = told.sent_segments_per_packet, told.taken_segments_per_packet
+    segments = facts.segments
+    sent, taken = segments.sent_segments_per_packet, segments.taken_segments_per_packet
     if not is_on_cpu(facts) or sent is None or taken is None:
         return None
     late = _is_split_late(facts)
@@ -275,11 +275,11 @@ def quick_ack(facts: Facts) -> Finding | None:
     Offloads that are off make as many packets and leave the ACKs' reasons alone: an end whose CPU is the limit may have
     both, and an ACK costs about what a packet does. How much of the CPU that is, their counts tell.
     """
-    told = facts.segments
-    quick = told.ack_reasons.get("quick", 0.0)
-    if told.acks_per_segment is None or quick < QUICK_RATIO or not is_on_cpu(facts):
+    segments = facts.segments
+    quick = segments.ack_reasons.get("quick", 0.0)
+    if segments.acks_per_segment is None or quick < QUICK_RATIO or not is_on_cpu(facts):
         return None
-    each = told.acks_per_segment * (told.taken_segments_per_packet or 1.0)
+    each = segments.acks_per_segment * (segments.taken_segments_per_packet or 1.0)
     if each < MIN_ACKS_PER_PACKET:
         return None
     lost = clipped(each / (1 + each), 0.0, MAX_LOST_TO_ACKS)

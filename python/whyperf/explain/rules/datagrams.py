@@ -110,8 +110,8 @@ def asked_rate(facts: Facts) -> Finding | None:
     )
 
 
-def _is_losing(told: DatagramFacts) -> bool:
-    return max(told.missed_ratio, told.dropped_ratio) >= MIN_DROPPED_RATIO
+def _is_losing(datagrams: DatagramFacts) -> bool:
+    return max(datagrams.missed_ratio, datagrams.dropped_ratio) >= MIN_DROPPED_RATIO
 
 
 OF_SENDER = frozenset(
@@ -122,8 +122,8 @@ OF_SENDER = frozenset(
 
 def is_sender_enough(facts: Facts) -> bool:
     """Whether more datagrams would not help: some are lost after the sender, or it sends all that was asked for."""
-    told = facts.datagrams
-    return told is not None and (_is_losing(told) or told.is_sent_as_asked)
+    datagrams = facts.datagrams
+    return datagrams is not None and (_is_losing(datagrams) or datagrams.is_sent_as_asked)
 
 
 def missed_ratio(facts: Facts) -> float | None:

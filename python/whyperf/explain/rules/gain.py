@@ -20,7 +20,7 @@ from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 from whyperf.explain.trial_facts import Facts, HostFacts
 from whyperf.explain.wording.catalog import statement
 
-MOST_GAIN = 1000.0
+MAX_GAIN = 1000.0
 """Beyond that, what was measured says nothing about what would be."""
 COPY_NS_PER_BYTE = 0.12
 """What a large call or packet takes for a byte at least, about: a copy at 8 GB/s."""
@@ -61,13 +61,13 @@ class Gain:
 
 def gain(ratio: float, spread: float, basis: str, **values: Value) -> Gain:
     """About `ratio`, up to `spread` times more or less; a change that undoes a limit never takes."""
-    value = min(MOST_GAIN, max(1.0, ratio))
+    value = min(MAX_GAIN, max(1.0, ratio))
     return Gain(value, max(1.0, value / spread), max(1.0, value * spread), statement(basis, **values))
 
 
 def idle(ratio: float, basis: str) -> Gain:
     """About `ratio`, by what work costs an end that mostly sleeps."""
-    value = min(MOST_GAIN, max(1.0, ratio))
+    value = min(MAX_GAIN, max(1.0, ratio))
     return Gain(value, max(1.0, value / _IDLE_LOW), value * _IDLE_HIGH, statement(basis))
 
 
@@ -78,11 +78,11 @@ def bounded(found: Gain, facts: Facts, path_bps: float | None = None) -> Gain:
     `path_bps` is the rate of the emulated path, which the plan knows.
     """
     bounds = (_of_path(facts, path_bps), _of_stated_line(facts), _of_seen_line(facts), _of_deliveries(facts))
-    tops = [one for one in bounds if one is not None]
+    tops = [bound for bound in bounds if bound is not None]
     if not tops:
-        return replace(found, high=min(MOST_GAIN, found.high))
-    top = min(tops, key=lambda one: one.ratio)
-    high = min(MOST_GAIN, *(one.high for one in tops))
+        return replace(found, high=min(MAX_GAIN, found.high))
+    top = min(tops, key=lambda bound: bound.ratio)
+    high = min(MAX_GAIN, *(bound.high for bound in tops))
     if found.ratio <= top.ratio:
         return replace(found, high=min(found.high, high))
     return replace(top, low=min(found.low, top.low), high=high)
@@ -108,25 +108,29 @@ def _of_stated_line(facts: Facts) -> Gain | None:
 
 def _of_seen_line(facts: Facts) -> Gain | None:
     """Up to a path's line, by the distances in which segments arrive; not where the sender itself makes them."""
-    told, now = facts.segments, _rate(facts)
+    segments, now = facts.segments, _rate(facts)
     if (
         (facts.windows.rtt_ns_min or 0) < NEIGHBOR_RTT_NS
-        or not told.bottleneck.bps
-        or not told.bottleneck.use_ratio
+        or not segments.bottleneck.bps
+        or not segments.bottleneck.use_ratio
         or not now
     ):
         return None
     if not is_line_seen(facts) or is_own_rhythm(facts) or _is_paced(facts):
         return None
-    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE, "seen_link")
+    return gain(_full_line(facts, segments.bottleneck.use_ratio), _SURE, "seen_link")
 
 
 def _is_paced(facts: Facts) -> bool:
     """Whether segments may come in the distances of a pacing rate that hardly changes."""
-    told = facts.segments
-    if not told.pacing.bps or not told.bottleneck.bps or (told.pacing.constant_ratio or 0.0) < _CONSTANT_RATIO:
+    segments = facts.segments
+    if (
+        not segments.pacing.bps
+        or not segments.bottleneck.bps
+        or (segments.pacing.constant_ratio or 0.0) < _CONSTANT_RATIO
+    ):
         return False
-    return told.bottleneck.bps < _QUEUE_GROWTH * told.pacing.bps
+    return segments.bottleneck.bps < _QUEUE_GROWTH * segments.pacing.bps
 
 
 def _of_deliveries(facts: Facts) -> Gain | None:
@@ -155,11 +159,11 @@ def _payload_part(facts: Facts) -> float:
 
 def least(bounds: Sequence[Gain | None]) -> Gain | None:
     """The limit that comes first; where two are near, either may."""
-    known = [one for one in bounds if one is not None]
+    known = [bound for bound in bounds if bound is not None]
     if not known:
         return None
-    first = min(known, key=lambda one: one.ratio)
-    return Gain(first.ratio, min(one.low for one in known), min(one.high for one in known), first.basis)
+    first = min(known, key=lambda bound: bound.ratio)
+    return Gain(first.ratio, min(bound.low for bound in known), min(bound.high for bound in known), first.basis)
 
 
 def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = False) -> Gain:
@@ -176,14 +180,14 @@ def of_share(facts: Facts, lost: float, *, saved: str = "", by_line: bool = Fals
 
 def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
     """Up to a full line; None where none is seen."""
-    told = facts.segments
-    if not told.bottleneck.use_ratio:
+    segments = facts.segments
+    if not segments.bottleneck.use_ratio:
         return None
     seen, far = is_line_seen(facts), (facts.windows.rtt_ns_min or 0) >= NEIGHBOR_RTT_NS
     # A path has a narrowest part, seen well or not; between neighbors segments may come as the hosts let them.
     if not (by_line and (seen or far)) and not (seen and not is_own_rhythm(facts)):
         return None
-    return gain(_full_line(facts, told.bottleneck.use_ratio), _SURE if far and seen else _SPREAD, "full_link")
+    return gain(_full_line(facts, segments.bottleneck.use_ratio), _SURE if far and seen else _SPREAD, "full_link")
 
 
 def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
@@ -194,11 +198,11 @@ def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
     not. Without a log of the calls it is all that the ends took.
     """
     bounds = [
-        one
+        bound
         for role, end in (("sender", facts.sender), ("receiver", facts.receiver))
-        if saved not in {role, "both"} and (one := _of_end(facts, end, behind=behind)) is not None
+        if saved not in {role, "both"} and (bound := _of_end(facts, end, behind=behind)) is not None
     ]
-    return least(bounds) or idle(MOST_GAIN, "idle_hosts")
+    return least(bounds) or idle(MAX_GAIN, "idle_hosts")
 
 
 def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
@@ -215,11 +219,11 @@ def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
     filling = max(1.0, (facts.rate_bps or 0.0) / facts.goodput_bps) if facts.goodput_bps else 1.0
     if works >= _BUSY_RATIO:
         return gain(filling / works, _SPREAD, basis)
-    wakeups = max(one.calls.wakeups_per_s or 0.0 for one in (facts.sender, facts.receiver))
+    wakeups = max(side.calls.wakeups_per_s or 0.0 for side in (facts.sender, facts.receiver))
     if behind or not wakeups:
         return idle(filling / works, basis)
-    turn_ns = 1e9 / wakeups
-    warm = warm_ns(works * turn_ns, (1 - works) * turn_ns) / turn_ns
+    cycle_ns = 1e9 / wakeups
+    warm = warm_ns(works * cycle_ns, (1 - works) * cycle_ns) / cycle_ns
     found = idle(_of_a_core(facts, filling / warm, filling / works), "cpu_warm")
     return replace(found, low=min(found.low, max(1.0, filling / works)))
 
@@ -236,11 +240,11 @@ def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
     A window of few segments, and a pacing rate, bound what leaves TCP at once (tcp_tso_autosize); each packet has costs
     of its own beside those of its bytes.
     """
-    ends, told = of_ends(facts, saved=saved), facts.segments
+    ends, segments = of_ends(facts, saved=saved), facts.segments
     now = facts.goodput_bps or facts.rate_bps
-    if not told.segment_bytes_mean or not told.sent_segments_per_packet or not now:
+    if not segments.segment_bytes_mean or not segments.sent_segments_per_packet or not now:
         return ends
-    size = told.segment_bytes_mean * told.sent_segments_per_packet
+    size = segments.segment_bytes_mean * segments.sent_segments_per_packet
     if size >= SUPER_SEGMENT_BYTES:
         return ends
     each = 8e9 * size / now / ends.ratio
@@ -275,12 +279,21 @@ def of_calls(facts: Facts, end: HostFacts, size: float, wanted: float) -> Gain |
 
 def _softirq_ns_of_a_packet(facts: Facts, end: HostFacts) -> float:
     """What that end's busiest CPU spends in softirqs for a packet that leaves TCP; 0 where it is not known."""
-    told = facts.segments
+    segments = facts.segments
     if not (
-        end.processors.softirq_ratio and facts.rate_bps and told.segment_bytes_mean and told.sent_segments_per_packet
+        end.processors.softirq_ratio
+        and facts.rate_bps
+        and segments.segment_bytes_mean
+        and segments.sent_segments_per_packet
     ):
         return 0.0
-    return end.processors.softirq_ratio * 8e9 * told.segment_bytes_mean * told.sent_segments_per_packet / facts.rate_bps
+    return (
+        end.processors.softirq_ratio
+        * 8e9
+        * segments.segment_bytes_mean
+        * segments.sent_segments_per_packet
+        / facts.rate_bps
+    )
 
 
 def of_packets(facts: Facts, wanted: float) -> Gain | None:
@@ -299,18 +312,18 @@ def of_whole_packets(facts: Facts) -> Gain | None:
     pieces together again.
     """
     now, packet = facts.goodput_bps or facts.rate_bps, _softirq_ns_of_a_packet(facts, facts.receiver)
-    told = facts.segments
-    if not now or not packet or not told.segment_bytes_mean or not told.sent_segments_per_packet:
+    segments = facts.segments
+    if not now or not packet or not segments.segment_bytes_mean or not segments.sent_segments_per_packet:
         return None
-    each = COPY_NS_PER_BYTE + packet / (told.segment_bytes_mean * told.sent_segments_per_packet)
+    each = COPY_NS_PER_BYTE + packet / (segments.segment_bytes_mean * segments.sent_segments_per_packet)
     return gain(8e9 / each / now, _SPREAD, "whole_packets")
 
 
-def of_turns(facts: Facts, kept: float) -> Gain:
+def of_cycles(facts: Facts, kept: float) -> Gain:
     """Where one exchange waits for the next: without all but the `kept` part of a turn."""
     basis, ratio = "exchange", 1 / max(1e-3, kept)
-    turns = gain(ratio, _SPREAD, basis) if kept >= _BUSY_RATIO else idle(ratio, basis)
-    return least((turns, of_line(facts), of_ends(facts))) or turns
+    cycles = gain(ratio, _SPREAD, basis) if kept >= _BUSY_RATIO else idle(ratio, basis)
+    return least((cycles, of_line(facts), of_ends(facts))) or cycles
 
 
 def of_pauses(facts: Facts, lost: float) -> Gain:
@@ -319,31 +332,31 @@ def of_pauses(facts: Facts, lost: float) -> Gain:
     What an exchange takes is seen; how long the sender takes up its answer is not, for its pause begins there: about
     as long as the receiver takes up a request.
     """
-    told = facts.segments
-    if not told.cycle.cycle_ns or not told.cycle.exchange_ns or told.cycle.answer_ns is None:
-        return of_turns(facts, 1 - lost)
-    slept = lost * told.cycle.cycle_ns
-    left = warm_ns(told.cycle.exchange_ns, slept) + warm_ns(told.cycle.answer_ns, slept)
-    return of_turns(facts, left / told.cycle.cycle_ns)
+    segments = facts.segments
+    if not segments.cycle.cycle_ns or not segments.cycle.exchange_ns or segments.cycle.answer_ns is None:
+        return of_cycles(facts, 1 - lost)
+    slept = lost * segments.cycle.cycle_ns
+    left = warm_ns(segments.cycle.exchange_ns, slept) + warm_ns(segments.cycle.answer_ns, slept)
+    return of_cycles(facts, left / segments.cycle.cycle_ns)
 
 
-def of_held_turns(facts: Facts, kept: float) -> Gain:
+def of_held_cycles(facts: Facts, kept: float) -> Gain:
     """Without a wait within each exchange, all but the `kept` part of the time, and without waking up cold from it."""
-    told = facts.segments
-    if not told.cycle.cycle_ns or told.cycle.answer_ns is None or told.cycle.think_ns is None:
-        return of_turns(facts, kept)
-    slept = (1 - kept) * told.cycle.cycle_ns
-    left = warm_ns(told.cycle.answer_ns, slept) + warm_ns(told.cycle.think_ns, slept)
-    return of_turns(facts, left / told.cycle.cycle_ns)
+    segments = facts.segments
+    if not segments.cycle.cycle_ns or segments.cycle.answer_ns is None or segments.cycle.think_ns is None:
+        return of_cycles(facts, kept)
+    slept = (1 - kept) * segments.cycle.cycle_ns
+    left = warm_ns(segments.cycle.answer_ns, slept) + warm_ns(segments.cycle.think_ns, slept)
+    return of_cycles(facts, left / segments.cycle.cycle_ns)
 
 
 def _full_line(facts: Facts, use: float) -> float:
     """A full line's payload over the rate now: that of the trials without the log, since losses are luck."""
-    told, now = facts.segments, facts.goodput_bps or facts.rate_bps
-    if not told.bottleneck.bps or not told.segment_bytes_mean or not now:
+    segments, now = facts.segments, facts.goodput_bps or facts.rate_bps
+    if not segments.bottleneck.bps or not segments.segment_bytes_mean or not now:
         return 1 / use
-    payload = told.segment_bytes_mean / (told.segment_bytes_mean + HEADERS_BYTES)
-    return told.bottleneck.bps * payload / now
+    payload = segments.segment_bytes_mean / (segments.segment_bytes_mean + HEADERS_BYTES)
+    return segments.bottleneck.bps * payload / now
 
 
 def is_own_rhythm(facts: Facts) -> bool:

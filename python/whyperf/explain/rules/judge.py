@@ -77,11 +77,11 @@ def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str],
     Args:
         facts: what the rules look at.
         setup: what the trial was set up with, to name what to change and to bound gains; no verdict depends on it.
-        on_fault: is told of a rule that is faulty, in a sentence, and the others are asked all the same. Without it
-            the fault goes up, as in tests.
+        on_fault: gets a sentence about a rule that fails; the other rules are applied nevertheless. Without it the
+            error is raised, as in tests.
     """
     found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
-    found = sorted((one for one in found if _counts(one, facts)), key=lambda one: _rank(one, facts))
+    found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     if not found:
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < MIN_CERTAINTY:
@@ -93,7 +93,7 @@ def _counts(finding: Finding, facts: Facts) -> bool:
     """Whether a finding is strong enough; of datagrams, whether it lies where more of them could be gained."""
     if facts.datagrams is None or not datagrams.is_sender_enough(facts):
         return finding.strength >= MIN_STRENGTH
-    is_of_datagrams = any(one.table == "datagrams" for one in finding.evidence)
+    is_of_datagrams = any(row.table == "datagrams" for row in finding.evidence)
     return is_of_datagrams or (finding.strength >= MIN_STRENGTH and finding.cause not in datagrams.OF_SENDER)
 
 
@@ -120,7 +120,7 @@ def _rank(finding: Finding, facts: Facts) -> float:
     """
     if finding.cause is not Cause.OTHER_LOAD:
         # What becomes of datagrams stands before what may keep an end from doing more.
-        return -finding.strength - any(one.table == "datagrams" for one in finding.evidence)
+        return -finding.strength - any(row.table == "datagrams" for row in finding.evidence)
     taken = max(facts.sender.processors.other_ratio or 0.0, facts.receiver.processors.other_ratio or 0.0)
     return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
@@ -152,8 +152,8 @@ def _verdict(finding: Finding, facts: Facts, setup: Setup) -> Verdict:
 def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:
     """Below the log most states are not known: that nothing was seen of one is no evidence."""
     has_log = facts.level == "segments"
-    told = [one for one in finding.evidence if has_log or one.table != WINDOWS or one.value != 0]
-    return [looked_up(one, facts.level) for one in told]
+    rows = [row for row in finding.evidence if has_log or row.table != WINDOWS or row.value != 0]
+    return [looked_up(row, facts.level) for row in rows]
 
 
 def _capacity(facts: Facts) -> Finding | None:
@@ -166,7 +166,7 @@ def _capacity(facts: Facts) -> Finding | None:
     if not is_on_cpu(facts):
         return _alternating(facts)
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda one: one[1].wanted_ratio or 0.0)
+    role, end = max(ends, key=lambda side: side[1].wanted_ratio or 0.0)
     exchanges = facts.exchanges
     # Never less than what was measured, with or without the log.
     most = max((rate for rate in (facts.rate_bps, facts.goodput_bps) if rate is not None), default=None)
@@ -198,7 +198,7 @@ WITHHELD_RATIO = 0.2
 def _withheld(facts: Facts) -> Finding | None:
     """An end's threads want a CPU and do not get it: the CPU is not at the end of what it can do, but not theirs."""
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
-    role, end = max(ends, key=lambda one: one[1].processors.withheld_ratio or 0.0)
+    role, end = max(ends, key=lambda side: side[1].processors.withheld_ratio or 0.0)
     waited, others, stolen = (
         end.processors.withheld_ratio or 0.0,
         end.processors.other_ratio or 0.0,

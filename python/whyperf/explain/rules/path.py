@@ -95,10 +95,10 @@ class _Whose:
 
 
 def _whose(facts: Facts) -> _Whose:
-    told = facts.segments
-    if told.losses.random_low is None or told.losses.random_high is None:
+    segments = facts.segments
+    if segments.losses.random_low is None or segments.losses.random_high is None:
         return _Whose(chance=True, queue=False)
-    return _Whose(chance=told.losses.random_low >= SURELY, queue=told.losses.random_high <= 1 - SURELY)
+    return _Whose(chance=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
 
 
 def _use(facts: Facts) -> float | None:
@@ -117,13 +117,13 @@ def _unused(facts: Facts) -> float:
 
 def bottleneck(facts: Facts) -> Finding | None:
     """The path's narrowest part carries all it can, and a queue stands before it."""
-    told, wait = facts.segments, _path_wait(facts)
+    segments, wait = facts.segments, _path_wait(facts)
     growth = facts.windows.rtt_growth
     if pacing_rate(facts) is not None:
         # A sender that is paced has a line's regularity.
         return None
     use = _use(facts)
-    if told.bottleneck.bps is None or use is None:
+    if segments.bottleneck.bps is None or use is None:
         return None
     if facts.level == "segments":
         overruns = _overruns(facts)
@@ -143,10 +143,10 @@ def bottleneck(facts: Facts) -> Finding | None:
         0.95,
         tuple(evidence),
         None,
-        {"line_bps": told.bottleneck.bps},
+        {"line_bps": segments.bottleneck.bps},
         is_counted=True,
         values={
-            "link_bps": told.bottleneck.bps,
+            "link_bps": segments.bottleneck.bps,
             "use_ratio": use,
             "rtt_ns_median": facts.windows.rtt_ns_median,
             "rtt_ns_min": facts.windows.rtt_ns_min,
@@ -165,7 +165,7 @@ def _link_rate(facts: Facts) -> Evidence:
 
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
-    told, wait = facts.segments, _path_wait(facts)
+    segments, wait = facts.segments, _path_wait(facts)
     if facts.level != "segments":
         return _counted_losses(facts, Cause.SMALL_QUEUE)
     if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
@@ -174,7 +174,7 @@ def small_queue(facts: Facts) -> Finding | None:
     if whose.chance and not whose.queue:
         return None
     lost = _unused(facts) * (1 - _scattered(facts) if whose.chance else 1.0)
-    certainty = 0.9 if (told.losses.events or 0) >= MIN_LOSSES else 0.65
+    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
         lost,
@@ -182,8 +182,8 @@ def small_queue(facts: Facts) -> Finding | None:
         _losses(facts),
         gain.of_share(facts, lost, by_line=True),
         values={
-            "link_bps": told.bottleneck.bps,
-            "use_ratio": told.bottleneck.use_ratio or 0.0,
+            "link_bps": segments.bottleneck.bps,
+            "use_ratio": segments.bottleneck.use_ratio or 0.0,
             **_loss_counts(facts),
         },
         open="few_losses" if whose.is_open else "",
@@ -207,8 +207,8 @@ def burst_loss(facts: Facts) -> Finding | None:
 
 def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
     """Without a log: that segments are lost and that it costs the rate, but not where and when."""
-    told, seen = facts.segments, facts.windows
-    lost_ratio = (told.retransmitted_ratio or 0.0) * (1 - (told.spurious_ratio or 0.0))
+    segments, seen = facts.segments, facts.windows
+    lost_ratio = (segments.retransmitted_ratio or 0.0) * (1 - (segments.spurious_ratio or 0.0))
     if _path_wait(facts) < 0.3 or is_on_cpu(facts) or bottleneck(facts) is not None or pacing_rate(facts) is not None:
         return None
     if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
@@ -216,8 +216,8 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
     if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
         return None
     counted: dict[str, Value | None] = {
-        "lost_count": round(lost_ratio * (told.data_segments or 0)),
-        "sent_count": told.data_segments or 0,
+        "lost_count": round(lost_ratio * (segments.data_segments or 0)),
+        "sent_count": segments.data_segments or 0,
     }
     return Finding(
         cause,
@@ -240,21 +240,21 @@ MIN_LOST_TO_REDUCTIONS = 0.1
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     if facts.level != "segments":
         return _counted_losses(facts, Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS)
-    told, wait = facts.segments, _path_wait(facts)
-    each, odds = told.losses.segments_per_run, told.losses.burst_likelihood_log10
-    if not _has_losses(facts) or wait < 0.1 or each is None or odds is None:
+    segments, wait = facts.segments, _path_wait(facts)
+    each, likelihood = segments.losses.segments_per_run, segments.losses.burst_likelihood_log10
+    if not _has_losses(facts) or wait < 0.1 or each is None or likelihood is None:
         return None
     whose = _whose(facts)
-    if (whose.queue and not whose.chance) or (bursts and odds < -CLEAR_LIKELIHOOD_LOG10) or (
-        not bursts and odds > CLEAR_LIKELIHOOD_LOG10
+    if (whose.queue and not whose.chance) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (
+        not bursts and likelihood > CLEAR_LIKELIHOOD_LOG10
     ):  # fmt: skip
         return None
-    even = abs(odds) <= CLEAR_LIKELIHOOD_LOG10
+    even = abs(likelihood) <= CLEAR_LIKELIHOOD_LOG10
     lost = _unused(facts) * (_scattered(facts) if whose.queue else 1.0)
-    certainty = 0.9 if (told.losses.events or 0) >= MIN_LOSSES else 0.65
+    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
     why = "few_losses" if whose.is_open else "few_bursts" if even else ""
     # Of two that are as likely the likelier one stands first.
-    less = 0.02 if even and bursts != (odds > 0) else 0.0
+    less = 0.02 if even and bursts != (likelihood > 0) else 0.0
     return Finding(
         Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
         lost,
@@ -262,9 +262,9 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
         _losses(facts),
         gain.of_share(facts, lost, by_line=True),
         values={
-            "lost_data_ratio": told.losses.ratio or 0.0,
+            "lost_data_ratio": segments.losses.ratio or 0.0,
             **_loss_counts(facts),
-            **({"loss_count": told.losses.runs or 0} if why == "few_bursts" else {}),
+            **({"loss_count": segments.losses.runs or 0} if why == "few_bursts" else {}),
         },
         open=why,
     )
@@ -272,23 +272,25 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
 
 def reordering(facts: Facts) -> Finding | None:
     """Segments overtake one another, and the sender takes it for loss."""
-    told, wait = facts.segments, _path_wait(facts)
-    late = told.out_of_order_ratio or 0.0
-    repaired = told.losses.ratio or 0.0
-    if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not told.retransmitted_ratio):
+    segments, wait = facts.segments, _path_wait(facts)
+    late = segments.out_of_order_ratio or 0.0
+    repaired = segments.losses.ratio or 0.0
+    if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not segments.retransmitted_ratio):
         return None
     # What had arrived and is asked for again nevertheless was lost behind the path.
     if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
         return None
     lost, certainty = _unused(facts), 0.9
     if facts.level != "segments":
-        if told.reordering_events is not None and told.reordering_events < MIN_REORDERINGS:
+        if segments.reordering_events is not None and segments.reordering_events < MIN_REORDERINGS:
             return None
         # Nobody saw what the sender waited for: no more than what it sent again for nothing can have cost its window.
-        needless = (told.retransmitted_ratio or 0.0) * (1.0 if told.spurious_ratio is None else told.spurious_ratio)
+        needless = (segments.retransmitted_ratio or 0.0) * (
+            1.0 if segments.spurious_ratio is None else segments.spurious_ratio
+        )
         lost = min(lost, _lost_to_reductions(facts, needless))
-        certainty = UNDECIDED if told.reordering_events is None or told.spurious_ratio is None else certainty
-    spurious = told.spurious_ratio
+        certainty = UNDECIDED if segments.reordering_events is None or segments.spurious_ratio is None else certainty
+    spurious = segments.spurious_ratio
     return Finding(
         Cause.REORDERING,
         lost,
@@ -309,10 +311,10 @@ def _lost_to_reductions(facts: Facts, ratio: float) -> float:
     A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
     5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
     """
-    told, seen = facts.segments, facts.windows
-    if told.data_segments is None or seen.rtt_ns_median is None:
+    segments, seen = facts.segments, facts.windows
+    if segments.data_segments is None or seen.rtt_ns_median is None:
         return 1.0 if ratio else 0.0
-    reductions = ratio * told.data_segments / max(1, facts.connections)
+    reductions = ratio * segments.data_segments / max(1, facts.connections)
     trips = 1 + (seen.cwnd_segments_median or 0) / 8
     return clipped(reductions * trips * seen.rtt_ns_median / max(1, facts.life_ns))
 
@@ -366,13 +368,13 @@ def slow_start(facts: Facts) -> Finding | None:
 
 def pacing_rate(facts: Facts) -> Finding | None:
     """The socket's greatest pacing rate binds (SO_MAX_PACING_RATE)."""
-    told = facts.segments
-    constant = told.pacing.constant_ratio or 0.0
-    if told.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
+    segments = facts.segments
+    constant = segments.pacing.constant_ratio or 0.0
+    if segments.pacing.bps is None or constant < (0.5 if facts.level == "segments" else MIN_SAMPLES_PACED):
         return None
     lost = facts.sender.ratio(S.PACING, S.DEVICE, S.SEND_BUFFER, S.CONGESTION_WINDOW, S.UNKNOWN)
     # No faster than that in all, and about as fast while there is anything to send.
-    paced = told.pacing.bps * facts.connections
+    paced = segments.pacing.bps * facts.connections
     sending = max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING))
     if lost < 0.1 or facts.rate_bps is None or not 0.6 * sending <= facts.rate_bps / paced <= 1.3:
         return None
@@ -385,13 +387,13 @@ def pacing_rate(facts: Facts) -> Finding | None:
                 "paced_segments" if facts.level == "segments" else "paced_samples",
                 WINDOWS,
                 facts.sender,
-                pacing_bps=told.pacing.bps,
+                pacing_bps=segments.pacing.bps,
                 constant_ratio=constant,
             ),
             state_evidence(facts.sender, "sender", S.PACING),
         ),
         gain.of_ends_in_large_packets(facts, saved="sender"),
-        values={"pacing_bps": told.pacing.bps},
+        values={"pacing_bps": segments.pacing.bps},
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from whyperf.explain.model import Verification
-from whyperf.explain.verify.looks import FEWEST_PAIRS, Looks, center, repeated_interval
+from whyperf.explain.verify.looks import MIN_PAIRS, Looks, center, repeated_interval
 from whyperf.explain.wording.verifications import with_text
 
 #: A claim that names no figure promises this much.
@@ -97,7 +97,7 @@ def judge(
             values={
                 "change": change,
                 "tried_pairs": most,
-                "fewest_pairs": FEWEST_PAIRS,
+                "fewest_pairs": MIN_PAIRS,
                 "max_pairs": looks.most,
                 "worth_times": worth_gain(predicted.claimed),
             },

@@ -121,7 +121,7 @@ def _verified(cell: CellExplanation, verdict: Verdict, found: list[tuple[Verifie
     of_verdict = [verification for verified, verification in found if verified.is_of(cell, verdict)]
     if not of_verdict:
         return verdict
-    return verdict.model_copy(update={"verification": max(of_verdict, key=lambda one: one.pairs)})
+    return verdict.model_copy(update={"verification": max(of_verdict, key=lambda verification: verification.pairs)})
 
 
 def _kept(experiment: Experiment) -> Iterator[tuple[Verified, Verification]]:

@@ -26,7 +26,7 @@ SIDE = 0.025
 #: Part of it for the first look, from which on six pairs can tell something: 1/64 of all orders of signs is one.
 OF_FIRST = 2 / 3
 #: The fewest pairs of which any interval covers 95 %.
-FEWEST_PAIRS = 6
+MIN_PAIRS = 6
 #: Looks at a verification that goes on to its most.
 LOOKS = 4
 #: The most pairs with several looks: all signs of so many pairs are gone through.
@@ -88,8 +88,8 @@ def center(logarithms: Sequence[float]) -> float:
 
 def _averages(values: Sequence[float]) -> Floats:
     given = np.asarray(values, dtype=np.float64)
-    one, other = np.triu_indices(len(given))
-    return np.asarray((given[one] + given[other]) / 2)
+    first, second = np.triu_indices(len(given))
+    return np.asarray((given[first] + given[second]) / 2)
 
 
 @lru_cache(maxsize=256)

@@ -36,7 +36,7 @@ def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] 
         return
     named = {"number": number, "cause": verdict.cause.value}
     if change is None or not change.by_hand:
-        has_others = any(one.change is not None and one.change.factors for one in verdicts)
+        has_others = any(each.change is not None and each.change.factors for each in verdicts)
         code = "capacity" if verdict.cause is Cause.CAPACITY else "no_change"
         raise Obstacle(code, other=render("obstacle", "other_verdict", {}) if has_others else None, **named)
     raise Obstacle("by_hand", by_hand=change.by_hand.rstrip("."), **named)

@@ -44,7 +44,7 @@ def _setting(name: str, level: object) -> str:
 
 def levels(curve: Curve, at: Sequence[int]) -> str:
     """Levels of the axis: `6,144 and 8,192 bytes`."""
-    return _levels(curve.factor, [curve.cells[one].factors[curve.factor] for one in at])
+    return _levels(curve.factor, [curve.cells[point].factors[curve.factor] for point in at])
 
 
 def span(curve: Curve, first: int, last: int) -> str:
@@ -68,7 +68,7 @@ def other_levels(group: Group[Candidate] | Group[Bend]) -> str | None:
     curve, at = group.first.found.curve, group.first.found.at
     named = []
     for name in (curve.factor, *curve.others):
-        levels_of = {one.found.curve.cells[one.found.at].factors[name] for one in group.others}
+        levels_of = {member.found.curve.cells[member.found.at].factors[name] for member in group.others}
         if levels_of != {curve.cells[at].factors[name]}:
             named.append(f"{factor_name(name)} {_levels(name, sorted(levels_of, key=_order))}")
             if name == curve.factor and group.apart is not None:
@@ -114,8 +114,8 @@ def because(cause: Cause, found: Sequence[Difference], neighbors: str) -> str:
     """The differences of the evidence in a sentence; "" where nothing differs."""
     # Retransmissions explain all else that differs.
     order = ("retransmitted_ratio", "timeout_wait", *FIRST.get(cause, ()))
-    ranked = sorted(found, key=lambda one: order.index(one.name) if one.name in order else len(order))
-    named = [f"{difference_text(one)} ({_value(one, one.usual)})" for one in ranked[:MAX_IN_SENTENCE]]
+    ranked = sorted(found, key=lambda figure: order.index(figure.name) if figure.name in order else len(order))
+    named = [f"{difference_text(figure)} ({_value(figure, figure.usual)})" for figure in ranked[:MAX_IN_SENTENCE]]
     return render("anomaly", "because", {"differences": listed(named), "neighbors": neighbors}) if named else ""
 
 

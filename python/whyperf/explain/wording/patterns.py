@@ -173,9 +173,9 @@ def _joined(own: Sequence[Phase]) -> Phase:
     )
 
 
-def _is_same_cycle(one: Phase, other: Phase) -> bool:
+def _is_same_cycle(phase: Phase, other: Phase) -> bool:
     """Whether two cycles have the same sizes in the same order, wherever they start."""
-    first, second = one.payloads, other.payloads
+    first, second = phase.payloads, other.payloads
     return len(first) == len(second) and any([*second[at:], *second[:at]] == first for at in range(len(second)))
 
 

@@ -1,7 +1,7 @@
 """The causes that a verdict may name.
 
-Each has a truth experiment (`whyperf truth`) that puts it there on purpose. A cause is something
-that can be changed; CAPACITY is none: an end or the line does what it can.
+Each has a truth experiment (`whyperf truth`) that injects it. A cause is something
+that can be changed; CAPACITY is none: a host or the link does what it can.
 """
 
 from enum import StrEnum
@@ -36,7 +36,7 @@ class Cause(StrEnum):
     BURST_LOSS = "burst_loss"
     REORDERING = "reordering"
     ACK_THINNING = "ack_thinning"
-    """Acknowledgments are lost or merged on their way back."""
+    """Acknowledgments are lost or merged in the reverse direction."""
     ROUND_TRIP = "round_trip"
     """One window in a round trip, which only the length of the path causes."""
     SMALL_MTU = "small_mtu"
@@ -44,7 +44,7 @@ class Cause(StrEnum):
     SENDER_CPU = "sender_cpu"
     RECEIVER_CPU = "receiver_cpu"
     SHARED_CPU = "shared_cpu"
-    """Both ends, or an end and its receive processing, share one CPU."""
+    """Both sides, or one side and its receive processing, share one CPU."""
     OTHER_LOAD = "other_load"
     """Other programs take the CPU of an end."""
     MANY_CONNECTIONS = "many_connections"

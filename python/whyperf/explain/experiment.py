@@ -26,8 +26,8 @@ from whyperf.profile import ProfileError, Schedule, Workload, parse
 from whyperf.record import LOST, Experiment, Manifest, RecordError
 
 MAX_LOGGED_AFTER_RUN = 500_000
-"""Segments, of both ends together, of a log that is looked at without being asked to; each takes about 400 bytes of
-memory. `whyperf explain` looks at any log."""
+"""Segments, of both hosts together, of a log that is read without being asked to; each takes about 400 bytes of
+memory. `whyperf explain` reads any log."""
 
 MAX_PATTERNS = 16
 """Connections whose segments are described; of many connections, all are alike."""
@@ -47,11 +47,11 @@ def explain_experiment(
     Args:
         experiment: finished or not.
         cells: identifiers of those wanted; all when absent.
-        rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is told.
+        rates: median goodput of each cell in bit/s, of the trials without a log; without, a trial's own rate is used.
         summary: its result, in which points of sweeps may stand out; without, none is looked for.
         by_plan: whether what the plan adds to a trial shows more of a gain: another cell that is this one with the
             change, and the rate of the emulated path.
-        max_logged: segments of a log that is looked at; of a cell with a longer one a trial without a log is.
+        max_logged: segments of a log that is read; of a cell with a longer one a trial without a log is.
 
     Raises:
         RecordError: the record cannot be read at all; a trial that cannot is reported in its cell.
@@ -111,7 +111,7 @@ def with_whose_rate(cell: CellExplanation, rate: float | None) -> CellExplanatio
 
 
 def best_trials(manifests: Mapping[str, Manifest]) -> dict[str, str]:
-    """The trial of each cell that tells most: one with a log, then one that was measured, then any."""
+    """The trial of each cell with the most evidence: one with a log, then one that was measured, then any."""
     chosen: dict[str, tuple[int, str]] = {}
     for name, manifest in manifests.items():
         is_whole = manifest.status not in LOST
@@ -247,6 +247,6 @@ def _unexplained(cell: str, trial: str | None, rate: float | None, reason: str) 
 
 
 def _on_one_machine(experiment: Experiment) -> bool:
-    """Whether both ends run on one machine: the testbed, the loopback, or hosts of one name."""
+    """Whether both sides run on one machine: the testbed, the loopback, or hosts of one name."""
     names = {facts.get("hostname") for facts in experiment.hosts().values()}
     return len(names) == 1 and None not in names

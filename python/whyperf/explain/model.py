@@ -28,7 +28,7 @@ class Statement(Part):
 
 
 class StateShare(Part):
-    """How much of a connection's life at one end was in a state; `spells` is how often it was entered."""
+    """How much of a connection's life one side was in a state; `spells` is how often it was entered."""
 
     state: str
     ns: int
@@ -37,7 +37,8 @@ class StateShare(Part):
 
 
 class Chronograph(Part):
-    """A clock of the kernel (tcp_info: busy, rwnd_limited, sndbuf_limited) beside the states that say the same.
+    """A clock of the kernel (tcp_info: busy, rwnd_limited, sndbuf_limited) compared with the states of the same
+    meaning.
 
     `agrees` is whether they differ by at most 3 % of the connection's life or 8 ms, whichever is more: the kernel
     counts in jiffies.
@@ -50,7 +51,7 @@ class Chronograph(Part):
 
 
 class Budget(Part):
-    """Where the time of one connection went at one end. `shares` add up to the life, largest first."""
+    """Where the time of one connection went on one side. `shares` add up to the life, largest first."""
 
     trial: str
     host: str
@@ -165,8 +166,8 @@ class Spell(Part):
 class Evidence(Statement):
     """A fact that a verdict stands on: a sentence, and where to look it up.
 
-    `table`, `host`, `connection` and the times tell the rows; `value` and `unit` the figure, if it is one. Of a state
-    the times are those of its longest span, `spells` has the longest few and `spells_count` how many there are.
+    `table`, `host`, `connection` and the times identify the rows; `value` and `unit` the figure, if it is one. Of a
+    state the times are those of its longest span, `spells` has the longest few and `spells_count` how many there are.
     """
 
     words: str
@@ -252,10 +253,10 @@ class Verdict(Statement):
 class Anomaly(Statement):
     """A point of a sweep that stands out from its neighbors by 10 % and more beyond the noise, or where a curve bends.
 
-    `ratio` is its rate over what its neighbors foretell, `lost_rate` the difference of the two in bit/s (transactions
-    a second where the cell is told in them): what is lost there, or beside a peak; null for a bend. `others` are cells
-    in which it is the same: of them this one loses most. `differences` are what the evidence has otherwise there, and
-    `because` says the cause with them.
+    `ratio` is its rate over what its neighbors predict, `lost_rate` the difference of the two in bit/s (transactions
+    per second where the cell is measured in them): what is lost there, or next to a peak; null for a bend. `others` are
+    cells in which it is the same: of them this one loses most. `differences` are what the evidence has otherwise there,
+    and `because` says the cause with them.
     """
 
     kind: Literal["peak", "drop", "knee", "plateau"]

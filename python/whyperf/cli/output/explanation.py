@@ -1,4 +1,4 @@
-"""Tells an explanation: verdicts in words or JSON on standard output, explain.json beside, the exit code."""
+"""Prints an explanation as text or JSON, writes explain.json, and decides the exit code."""
 
 import sys
 import textwrap
@@ -32,18 +32,18 @@ from whyperf.record import Experiment, RecordError
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
-#: Shares of a budget that are told.
+#: Shares of a budget that are printed.
 LEAST_SHARE = 0.01
-#: Connections whose budget is told in the terminal; --json has all.
+#: Connections whose budget the terminal shows; --json has all.
 MOST_BUDGETS = 4
-#: Phases of a pattern of which it is told who waits for whom.
+#: Phases of a pattern for which the terminal shows who waits for whom.
 MAX_PHASES = 4
 #: Anomalies of a sweep; --json has all.
 MOST_ANOMALIES = 12
 
 
 def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
-    """Explains and tells it; returns the code that `exit_code` says.
+    """Explains and prints it; returns the code that `exit_code` says.
 
     Raises:
         UsageError: there is no such trial or cell.

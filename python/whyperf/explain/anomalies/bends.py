@@ -21,7 +21,7 @@ LESS = 0.4
 """Behind a bend the slope is at most this part of what it was."""
 
 FLAT = 0.1
-"""A plateau's rate changes by less than this from its begin to its end."""
+"""A plateau's rate changes by less than this from its start to its end."""
 
 BETTER = 0.5
 """Two lines must leave at most this part of the squares that one line leaves."""

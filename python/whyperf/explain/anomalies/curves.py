@@ -96,7 +96,7 @@ def _curve(sweep: str, factor: str, cells: Sequence[CellResult], others: tuple[s
 
 
 def spread_of(cell: CellResult) -> Spread:
-    """The quantity a cell is told in: transactions a second, else goodput."""
+    """The quantity that a cell is measured in: transactions per second, else goodput."""
     if cell.metric == "transactions" and cell.transactions is not None:
         return cell.transactions.per_s
     return cell.goodput_bps
@@ -105,7 +105,7 @@ def spread_of(cell: CellResult) -> Spread:
 def _errors(cells: Sequence[CellResult]) -> tuple[Floats, int]:
     """Standard errors of the log rates: each cell's own deviation, but not below that of all cells together.
 
-    With a few trials a cell's own deviation is small by chance now and then, and a point would stand out that does not.
+    With a few trials a cell's own deviation is small at random now and then, and a point would stand out that does not.
     """
     trials = np.array([max(1, cell.trials) for cell in cells], dtype=np.float64)
     spreads = [spread_of(cell) for cell in cells]

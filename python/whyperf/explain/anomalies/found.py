@@ -47,7 +47,7 @@ def anomalies_of(summary: Summary, cells: Sequence[CellExplanation] = ()) -> lis
 def _once(points: Sequence[Candidate]) -> list[Candidate]:
     """Each cell once, and no shadows: what stands out only from a neighbor that itself stands out on another axis.
 
-    A drop makes its neighbors along all axes look like peaks; on its own axis both sides of an edge are told.
+    A drop makes its neighbors along all axes look like peaks; on its own axis both sides of an edge are reported.
     """
     kept: dict[str, Candidate] = {}
     for one in points:
@@ -61,7 +61,7 @@ def _once(points: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _member(one: Candidate, explained: Explained) -> Member[Candidate]:
-    """A point with its cause and the rate that is lost: there, or beside a peak."""
+    """A point with its cause and the rate that is lost: there, or next to a peak."""
     own, near = one.curve.cells[one.at], [one.curve.cells[at] for at in one.neighbors]
     rate = float(one.curve.rates[one.at])
     return Member(one, point_cause(one.kind, own, near, explained), abs(rate / one.ratio - rate))

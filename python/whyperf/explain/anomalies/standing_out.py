@@ -10,7 +10,7 @@ from whyperf.explain.anomalies.curves import Curve, spread_of
 
 MIN_DIFFERENCE = 0.1
 MIN_LOG = float(np.log1p(MIN_DIFFERENCE))
-"""By so much a rate must differ from what its neighbors foretell, and that in logarithms."""
+"""By so much a rate must differ from what its neighbors predict, and that in logarithms."""
 
 NEAR_LOG = MIN_LOG / 2
 """By so much at least it must differ from each of them, so that it is a peak or a drop and no bend."""
@@ -19,14 +19,14 @@ REACH = 4
 """Levels on either side among which a peak or drop is sought: what is wider is the curve's own shape."""
 
 FALSE_RATIO = 0.05
-"""Of the points that stand out in an experiment so many may do so by chance (Benjamini and Hochberg 1995)."""
+"""Of the points that stand out in an experiment so many may do so at random (Benjamini and Hochberg 1995)."""
 
 Kind = Literal["peak", "drop"]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point that is higher or lower than its neighbors: `ratio` is its rate over what they foretell.
+    """A point that is higher or lower than its neighbors: `ratio` is its rate over what they predict.
 
     `neighbors` are the nearest points on either side that do not share in it; only the one before where the curve
     stays low. `chance` is how probable such a ratio is from the trials' spread alone, None where no cell has two.
@@ -41,7 +41,7 @@ class Candidate:
 
 
 def standing_out(curves: Sequence[Curve]) -> list[Candidate]:
-    """The points of all curves that stand out by 10 % and more, and not by chance, the farthest first."""
+    """The points of all curves that stand out by 10 % and more, and not at random, the farthest first."""
     found = [one for curve in curves for one in _of_curve(curve) if not _overlaps(one)]
     chances = np.array([1.0 if one.chance is None else one.chance for one in found])
     if not chances.size:
@@ -54,7 +54,7 @@ def standing_out(curves: Sequence[Curve]) -> list[Candidate]:
 
 
 def _of_curve(curve: Curve) -> list[Candidate]:
-    """A point before which or at which the curve falls and stays lower is no peak and no drop besides."""
+    """A point before which or at which the curve falls and stays lower is no peak and no drop in addition."""
     falls = list(_falls(curve))
     told = {one.at for one in falls} | {one.at - 1 for one in falls}
     return [*falls, *(one for one in _extremes(curve) if one.at not in told)]
@@ -91,7 +91,7 @@ def _falls(curve: Curve) -> Iterator[Candidate]:
         step = float(logs[at - 1] - logs[at])
         behind, ahead = logs[at : at + REACH + 1], logs[max(0, at - REACH) : at]
         stays = bool((behind <= logs[at] + step / 2).all())
-        # A peak is told as one: before a fall the curve was high for a while.
+        # A peak is reported as one: before a fall the curve is high for two levels or more.
         was = ahead.size < 2 or bool(ahead[-2] >= logs[at] + step / 2)
         if step >= MIN_LOG and stays and was:
             ratio = float(np.exp(-step))

@@ -1,4 +1,5 @@
-"""What belongs together is told once: a ridge through a sweep, a level in many settings, even distances on a curve."""
+"""What belongs together is reported once: a ridge through a sweep, a level in many settings, even distances on a
+curve."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ class Member(Generic[Found]):
 
 @dataclass(frozen=True)
 class Group(Generic[Found]):
-    """What is told as one: the member that loses most, and the others, in the order of the plan.
+    """What is reported as one: the member that loses most, and the others, in the order of the plan.
 
     `apart` is the distance between them where those of the first one's curve lie at even ones.
     """
@@ -134,7 +135,7 @@ def _group(found: Sequence[Member[Found]], own: list[int], apart: Mapping[int, f
 
 
 def _alike(one: Member[Found], other: Member[Found]) -> bool:
-    """One of unknown cause beside one whose cause is known is taken for the same."""
+    """A point of unknown cause next to one of known cause counts as the same."""
     return one.cause is other.cause or Cause.NOT_KNOWN in {one.cause, other.cause}
 
 

@@ -10,7 +10,7 @@ from whyperf.explain.segment_log import LoggedConnection
 def find_losses(sender: LoggedConnection | None, receiver: LoggedConnection | None) -> Losses | None:
     """The losses of one connection from both logs; None without the sender's or without any.
 
-    A retransmission of the octet that the receiver said was missing tells where the copy before it was lost: had one
+    A retransmission of the octet that the receiver said was missing shows where the copy before it was lost: had one
     been seen to arrive at the receiving host's device before the receiver asked for it again, the host lost it.
     """
     if sender is None:

@@ -85,7 +85,7 @@ def packets_of(
 
 
 def _with_reasons(acks: pl.DataFrame, sent: pl.DataFrame | None, way: str) -> pl.DataFrame:
-    """The same acknowledgment, window and how many of both there were before tell an ACK on both hosts."""
+    """The same acknowledgment, window and how many of both there were before identify an ACK on both hosts."""
     key = ["acknowledgment", "window_bytes"]
     if way == "in":
         return acks.select("time_ns", *key, pl.col("ack_reason").alias("reason"))

@@ -87,7 +87,7 @@ def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: Logg
 def _phases_on_wire(
     packets: Packets, wire: Runs, before: Ints, stretches: Sequence[Stretch], log: LoggedConnection | None
 ) -> list[Phase]:
-    """Phases whose turns are segments on the wire, in packets of no steady size: turns are not told place by place."""
+    """Phases whose cycles are segments on the wire, in packets of no steady size: they have no places."""
     runs_before = np.append(0, np.cumsum(wire.repeats))
     found: list[Phase] = []
     last: Stretch | None = None

@@ -16,7 +16,7 @@ GAP_RATIO = 0.1
 """Two stretches of one cycle are one if what lies between has at most so many turns, or this part of both together."""
 
 MAX_PHASES = 12
-"""A connection that changes more often goes back and forth: each of its cycles is told once."""
+"""A connection that changes more often goes back and forth: each of its cycles is reported once."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ BURST_RATIO = 0.7
 """So many of the bursts between acknowledgments must be of one length to be the turn of a constant payload."""
 
 MAX_SPANS = 1000
-"""Of a phase that is broken more often, these spans tell: the longest."""
+"""Of a phase that is broken more often, these spans count: the longest."""
 
 _LET_GO = (RELEASES.index("ack"), RELEASES.index("woken"))
 

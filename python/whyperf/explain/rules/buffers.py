@@ -11,7 +11,7 @@ from whyperf.explain.trial_facts import Facts
 MIN_WRITES = 4
 """Writes that a window of few segments must hold, or a part of it stays empty: stop-and-go."""
 LARGE_BUFFER_BYTES = 1 << 20
-"""A buffer from here on fills because the other end is slow, if its CPU is the limit."""
+"""A buffer from here on fills because the other side is slow, if its CPU is the limit."""
 
 
 def receive_buffer(facts: Facts) -> Finding | None:

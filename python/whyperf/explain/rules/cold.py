@@ -1,9 +1,9 @@
 """What work costs an end that sleeps between its pieces, and what the same work costs one that does not.
 
-A CPU that wakes up is cold: it leaves its idle state, is told by another CPU, changes to a thread, and what the stack's
-path reads is no longer in its caches, the less the longer it slept. Without the sleep that is not paid, so a piece of
-work costs less by it. How much it is depends on the host; these figures are of one virtual machine of an AMD EPYC,
-where an end paid them for each piece of 14 to 130 KB, whether it wrote, read, or was paced.
+A CPU that wakes up is cold: it leaves its idle state, is interrupted by another CPU, changes to a thread, and what the
+stack's path reads is no longer in its caches, the less the longer it slept. Without the sleep that is not paid, so a
+piece of work costs less by it. How much it is depends on the host; these figures are of one virtual machine of an AMD
+EPYC, where an end paid them for each piece of 14 to 130 KB, whether it wrote, read, or was paced.
 """
 
 from math import exp
@@ -22,7 +22,7 @@ et al., Understanding Host Network Stack Overheads, SIGCOMM 2021). What coldness
 
 
 def cold_ns(slept_ns: float) -> float:
-    """What waking up after a sleep costs an end's CPU beside its work."""
+    """What waking up after a sleep costs a host's CPU in addition to its work."""
     return WAKE_NS + COLD_NS * (1 - exp(-max(0.0, slept_ns) / COLD_AFTER_NS))
 
 

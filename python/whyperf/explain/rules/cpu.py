@@ -60,7 +60,7 @@ def _computing(facts: Facts, cause: Cause, role: str, end: HostFacts, idle: floa
 
 
 def shared_cpu(facts: Facts) -> Finding | None:
-    """Both ends' threads run on one CPU of one machine."""
+    """The threads of sender and receiver run on one CPU of one machine."""
     sender, receiver = facts.sender.processors, facts.receiver.processors
     both = sender.cpus & receiver.cpus
     if not facts.one_machine or not both or len(sender.cpus | receiver.cpus) > 1:
@@ -112,7 +112,7 @@ ELSEWHERE = (
     *(S.HANDSHAKE, S.RTO_WAIT, S.LOSS_RECOVERY, S.RECEIVE_WINDOW_BUFFER, S.SLOW_START, S.CONGESTION_WINDOW, S.NAGLE),
     *(S.PACING, S.DEVICE, S.SEND_BUFFER),
 )
-"""States in which the sender waits for something that is not a CPU of either end's application."""
+"""States in which the sender waits for something that is not a CPU of either application."""
 
 
 def _sender_wait(facts: Facts) -> float:
@@ -243,7 +243,7 @@ def receive_offload_off(facts: Facts) -> Finding | None:
 
     They do where the sender's device hands super-segments on whole, as a veth does; a veth without receive offload has
     no queue of its own to poll, but puts each packet into its CPU's (`veth_set_features`, drivers/net/veth.c). What
-    that costs no figure of a trial tells, so no gain is foretold.
+    that costs no figure of a trial shows, so no gain is predicted.
     """
     taken = facts.segments.taken_segments_per_packet
     if (
@@ -263,8 +263,8 @@ def receive_offload_off(facts: Facts) -> Finding | None:
 
 
 QUICK_RATIO = 0.25
-"""Part of the ACKs in quick-ACK mode from which on the socket was put there. Left alone, Linux is in it for the first
-16 ACKs of a connection and after a pause (TCP_MAX_QUICKACKS, tcp_input.c)."""
+"""Part of the ACKs in quick-ACK mode from which on an option of the socket is the reason. Left alone, Linux is in it
+for the first 16 ACKs of a connection and after a pause (TCP_MAX_QUICKACKS, tcp_input.c)."""
 MIN_ACKS_PER_PACKET = 0.1
 """Fewer cost next to nothing."""
 
@@ -273,7 +273,7 @@ def quick_ack(facts: Facts) -> Finding | None:
     """Acknowledgments at once, more of them than delayed ones would be.
 
     Offloads that are off make as many packets and leave the ACKs' reasons alone: an end whose CPU is the limit may have
-    both, and an ACK costs about what a packet does. How much of the CPU that is, their counts tell.
+    both, and an ACK costs about what a packet does. Their counts show how much of the CPU that is.
     """
     segments = facts.segments
     quick = segments.ack_reasons.get("quick", 0.0)

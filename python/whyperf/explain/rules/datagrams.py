@@ -23,7 +23,8 @@ def is_reader_busy(facts: Facts) -> bool:
 
 
 def socket_loss(facts: Facts) -> Finding | None:
-    """The receiving socket drops datagrams for want of room (udp_queue_rcv_skb, net/ipv4/udp.c; SK_MEMINFO_DROPS)."""
+    """The receiving socket drops datagrams because it has no room (udp_queue_rcv_skb, net/ipv4/udp.c;
+    SK_MEMINFO_DROPS)."""
     datagrams = facts.datagrams
     if datagrams is None or not is_dropping(facts):
         return None

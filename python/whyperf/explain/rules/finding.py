@@ -18,11 +18,11 @@ class Finding:
     Attributes:
         cause: what.
         lost: part of the time, or of the rate that was possible, that it took: 0 to 1.
-        certainty: how well the facts tell it from causes that look alike: 0 to 1.
+        certainty: how well the facts separate it from causes that look alike: 0 to 1.
         evidence: the facts, each to be looked up.
-        gain: what the change brings; None where nothing foretells it.
+        gain: what the change brings; None where nothing predicts it.
         targets: figures that the change needs, by name.
-        is_counted: the kernel counted it where it happens, so that a log of segments would tell no more.
+        is_counted: the kernel counted it where it happens, so that a log of segments would show no more.
         variant: which of the catalog's sentences for the cause.
         values: what the sentences need in addition to `lost`.
         open: where the evidence fits another cause as well: which sentence of the catalog says so.

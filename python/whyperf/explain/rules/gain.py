@@ -1,6 +1,6 @@
 """What a change would bring: the rate at the changed operating point over the rate now.
 
-One place foretells it for all rules. Without its cause a rate grows up to the next limit, and that is one of three:
+One place predicts it for all rules. Without its cause a rate grows up to the next limit, and that is one of three:
 
 - *the line*, where segments arrive in the distances that a line makes: all of it, headers left out;
 - *the ends' CPUs*, where nothing else holds them: what their calls, packets and receive processing take. A
@@ -33,14 +33,14 @@ NEIGHBOR_RTT_NS = 200_000
 FULL_LINE_USE = 0.85
 """A line used so far is full: the rest is gaps between the measured phases of a burst."""
 LINE_STEADINESS = 0.3
-"""Part of the pairs of segments at the most frequent rate: without a line of one rate it is a tenth."""
+"""Part of the pairs of segments at the most frequent rate: without a link of one rate it is 0.1."""
 _QUEUE_GROWTH = 1.3
 """Usual round trip over the shortest from which on a queue stands on the path."""
 _NEIGHBORS_STEADINESS = 0.8
 _SURE, _SPREAD = 1.15, 1.5
-"""How far an estimate may be off: of a line that is seen; of one end's costs while it works."""
+"""How far an estimate may be off: of a line that is seen; of one host's costs while it works."""
 _IDLE_LOW, _IDLE_HIGH = 2.0, 5.0
-"""How far less and more an idle end's costs may tell: its caches are cold, which costs up to several times as much."""
+"""How far less and more an idle host's costs may show: its caches are cold, which costs up to several times as much."""
 _NEAR_RATIO = 0.7
 """A rate so near to the highest is that of a line which is used most of the time."""
 _CONSTANT_RATIO = 0.5
@@ -136,7 +136,7 @@ def _is_paced(facts: Facts) -> bool:
 def _of_deliveries(facts: Facts) -> Gain | None:
     """Without a log: where a queue stands before a path's line, the line carries no more than gets acknowledged.
 
-    It shows in that the rate comes near to it, or in that a tenth of the time went at about the highest rate.
+    It shows in that the rate comes near to it, or in that 10 % of the time went at about the highest rate.
     """
     windows, now = facts.windows, _rate(facts)
     high, most = windows.delivered_bps_high, windows.delivered_bps_max
@@ -193,7 +193,7 @@ def of_line(facts: Facts, *, by_line: bool = False) -> Gain | None:
 def of_ends(facts: Facts, *, saved: str = "", behind: bool = False) -> Gain:
     """How much faster the ends could be if nothing but moving the payload took their CPUs.
 
-    That is their calls and softirqs; what their threads do besides goes once nothing makes them wait, and so does
+    That is their calls and softirqs; what their threads do in addition goes once nothing makes them wait, and so does
     waking up cold for each piece. `behind` says that the receiver reads late: its payload comes from memory, cold or
     not. Without a log of the calls it is all that the ends took.
     """
@@ -238,7 +238,7 @@ def of_ends_in_large_packets(facts: Facts, *, saved: str = "") -> Gain:
     """The same where the cause keeps packets small: without it they grow to what offloads put together.
 
     A window of few segments, and a pacing rate, bound what leaves TCP at once (tcp_tso_autosize); each packet has costs
-    of its own beside those of its bytes.
+    of its own in addition to those of its bytes.
     """
     ends, segments = of_ends(facts, saved=saved), facts.segments
     now = facts.goodput_bps or facts.rate_bps

@@ -98,7 +98,7 @@ def _counts(finding: Finding, facts: Facts) -> bool:
 
 
 def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> Finding | None:
-    """What the rule finds; nothing where it is faulty and that is told."""
+    """What the rule finds; nothing where it fails and `on_fault` gets that."""
     try:
         return rule(facts)
     except Exception as error:
@@ -115,7 +115,7 @@ def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> 
 def _rank(finding: Finding, facts: Facts) -> float:
     """The strongest first; who else wants a CPU comes after what would stay without them.
 
-    Without a log nobody can tell what would: a thread that is kept from its CPU leaves the same traces as a path or an
+    Without a log it is not known what would: a thread that is kept from its CPU leaves the same traces as a path or an
     application that is slow. Then who has most of the CPU comes first.
     """
     if finding.cause is not Cause.OTHER_LOAD:
@@ -157,7 +157,7 @@ def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:
 
 
 def _capacity(facts: Facts) -> Finding | None:
-    """An end's CPU is busy moving payload: nothing to blame."""
+    """A host's CPU is busy moving payload: no cause that could be removed."""
     busy = facts.busiest_ratio
     if busy is None or datagrams.missed_ratio(facts) is not None or not (is_on_cpu(facts) or _alternates(facts)):
         return None
@@ -233,7 +233,7 @@ def _alternates(facts: Facts) -> bool:
 
 
 def _alternating(facts: Facts) -> Finding:
-    """Nothing to blame: each exchange is the work of both ends, one after the other, and the way between them."""
+    """No cause to remove: each exchange is work of both hosts, one after the other, and the path between them."""
     ends = (("sender", facts.sender), ("receiver", facts.receiver))
     exchanges = facts.exchanges
     shares = {f"{role}_ratio": end.wanted_ratio or 0.0 for role, end in ends}

@@ -83,7 +83,7 @@ def _scattered(facts: Facts) -> float:
 
 @dataclass(frozen=True)
 class _Whose:
-    """Whether chance, and whether a queue, has some of the losses for sure."""
+    """Whether random loss, and whether a queue, surely caused some of the losses."""
 
     chance: bool
     queue: bool

@@ -85,7 +85,7 @@ def looks_of(plan: Plan, verified: Verified) -> Looks:
 
 
 def judged(experiment: Experiment, verified: Verified) -> Judged:
-    """The judgement as of the last look that the record reaches, and whether it wants more.
+    """The judgement as of the last look that the record reaches, and whether more pairs are needed.
 
     Raises:
         RecordError: it cannot be read.
@@ -103,7 +103,7 @@ def judged(experiment: Experiment, verified: Verified) -> Judged:
 
 
 def with_verifications(explanation: Explanation, experiment: Experiment) -> Explanation:
-    """The explanation, each verdict with its verification where one is kept beside; of several the one of most pairs.
+    """The explanation, each verdict with its verification where one is stored; of several the one of most pairs.
 
     What cannot be read is left out: a verification never keeps an explanation from being printed.
     """

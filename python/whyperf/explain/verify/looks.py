@@ -1,12 +1,12 @@
 """When the pairs of a verification are looked at, and an interval that holds at every look.
 
-A trial costs seconds, so the pairs are judged after the first few, and more are measured only where that did not tell.
-Who looks several times and stops when it suits him errs more often than each look says (P. Armitage, C. K. McPherson
-and B. C. Rowe, JRSS A 132 (1969) 235-244). So the chance of an error is spent over the looks, in parts that were laid
-down before (K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983)
-659-663), and each look's interval is as wide as its part asks: as repeated confidence intervals (C. Jennison and
-B. W. Turnbull, JRSS B 51 (1989) 305-361) all of them together hold the gain in 95 % of verifications, whenever one
-stops and why.
+A trial costs seconds, so the pairs are judged after the first few, and more are measured only where that does not
+decide. Who looks several times and stops when it suits him errs more often than each look says (P. Armitage, C. K.
+McPherson and B. C. Rowe, JRSS A 132 (1969) 235-244). So the probability of an error is spent over the looks, in parts
+that were laid down before (K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials",
+Biometrika 70 (1983) 659-663), and each look's interval is as wide as its part asks: as repeated confidence intervals
+(C. Jennison and B. W. Turnbull, JRSS B 51 (1989) 305-361) all of them together hold the gain in 95 % of verifications,
+whenever one stops and why.
 
 The interval is that of the signed ranks (F. Wilcoxon 1945; J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34
 (1963) 598-611): more than a quarter of the pairs may be wild and the estimate stays, and no distribution is assumed but
@@ -21,9 +21,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-#: Chance that a side of some look's interval leaves out the gain: 95 % for both sides.
+#: Probability that a side of some look's interval leaves out the gain: 95 % for both sides.
 SIDE = 0.025
-#: Part of it for the first look, from which on six pairs can tell something: 1/64 of all orders of signs is one.
+#: Part of it for the first look, from which on six pairs can decide something: 1/64 of all orders of signs is one.
 OF_FIRST = 2 / 3
 #: The fewest pairs of which any interval covers 95 %.
 MIN_PAIRS = 6
@@ -51,7 +51,7 @@ class Looks:
         return tuple(sorted(set(steps)))
 
     def taken(self, pairs_at: Sequence[int]) -> tuple[tuple[int, float], ...]:
-        """The looks that were taken: pairs there were, and what of the chance is spent until then.
+        """The looks that were taken: pairs there were, and what of the probability is spent until then.
 
         Args:
             pairs_at: pairs with a result, at each look so far. A look at no more pairs than the one before is none.
@@ -94,15 +94,15 @@ def _averages(values: Sequence[float]) -> Floats:
 
 @lru_cache(maxsize=256)
 def critical_ranks(taken: tuple[tuple[int, float], ...]) -> tuple[int | None, ...]:
-    """Of each look, the largest rank sum of one sign that is too small to be chance; None where none is.
+    """Of each look, the largest rank sum of one sign that is too small to be random; None where none is.
 
     Exact, and the same for every distribution: were the gain 1, each sign would be a fair coin, whatever the order of
-    the sizes, and a new pair would be equally likely to come at each place of that order. So the chance of each row of
-    signs, in the order of the sizes, follows from that of the rows before it, less those that were rejected there. With
-    one look the signs need not be gone through one by one.
+    the sizes, and a new pair would be equally likely to come at each place of that order. So the probability of each
+    row of signs, in the order of the sizes, follows from that of the rows before it, less those that were rejected
+    there. With one look the signs need not be gone through one by one.
 
     Args:
-        taken: pairs at each look, ascending, and the chance of a wrong rejection until then.
+        taken: pairs at each look, ascending, and the probability of a wrong rejection until then.
     """
     if len(taken) == 1:
         ((pairs, spend),) = taken
@@ -115,30 +115,30 @@ def critical_ranks(taken: tuple[tuple[int, float], ...]) -> tuple[int | None, ..
         while pairs < until:
             kept, pairs = _with_another(kept, pairs), pairs + 1
         sums = _rank_sums(pairs)
-        chances = np.bincount(sums, weights=kept).astype(np.float64)
-        largest = _largest(chances, spend - spent)
+        probabilities = np.bincount(sums, weights=kept).astype(np.float64)
+        largest = _largest(probabilities, spend - spent)
         found.append(largest)
         if largest is not None:
-            spent += float(chances[: largest + 1].sum())
+            spent += float(probabilities[: largest + 1].sum())
             kept = np.where(sums <= largest, 0.0, kept)
     return tuple(found)
 
 
-def _largest(chances: Floats, spend: float) -> int | None:
-    # What a sum of halves lacks of its last digit is no chance.
-    largest = int(np.searchsorted(np.cumsum(chances), spend * (1 + 1e-12), side="right")) - 1
+def _largest(probabilities: Floats, spend: float) -> int | None:
+    # What a sum of halves lacks of its last digit has no probability.
+    largest = int(np.searchsorted(np.cumsum(probabilities), spend * (1 + 1e-12), side="right")) - 1
     return largest if largest >= 0 else None
 
 
 def _sums_of(pairs: int) -> Floats:
     """How likely each rank sum is."""
-    chances = np.ones(1)
+    probabilities = np.ones(1)
     for rank in range(1, pairs + 1):
-        with_rank = np.zeros(len(chances) + rank)
-        with_rank[: len(chances)] += chances / 2
-        with_rank[rank:] += chances / 2
-        chances = with_rank
-    return chances
+        with_rank = np.zeros(len(probabilities) + rank)
+        with_rank[: len(probabilities)] += probabilities / 2
+        with_rank[rank:] += probabilities / 2
+        probabilities = with_rank
+    return probabilities
 
 
 def _rank_sums(pairs: int) -> NDArray[np.int64]:
@@ -150,7 +150,7 @@ def _rank_sums(pairs: int) -> NDArray[np.int64]:
 
 
 def _with_another(kept: Floats, pairs: int) -> Floats:
-    """The chances of all rows with one pair more, of either sign, at each place of the order."""
+    """The probabilities of all rows with one pair more, of either sign, at each place of the order."""
     rows = np.arange(len(kept))
     longer = np.zeros(2 * len(kept))
     for place in range(pairs + 1):

@@ -43,7 +43,7 @@ def refuse_untriable(verdict: Verdict, number: int, verdicts: Sequence[Verdict] 
 
 
 def refuse_unwritable(explained: Path) -> None:
-    """Refuses a result beside which nothing can be kept; `explained` is its folder.
+    """Refuses a result next to which nothing can be stored; `explained` is its folder.
 
     Raises:
         Obstacle: naming the folder.
@@ -56,7 +56,7 @@ def refuse_unwritable(explained: Path) -> None:
 def refuse_other_path(verdict: Verdict, plan: Plan) -> None:
     """Refuses a change to what only the embedded testbed has in its hands, where the path is another.
 
-    A plan sets options of its own sockets at both ends, near and far, and no path's or host's settings.
+    A plan sets options of its own sockets on both hosts, near and far, and no path's or host's settings.
 
     Raises:
         Obstacle: naming the change, and what to do by hand.

@@ -12,7 +12,7 @@ from whyperf.plan import Plan
 def pairs_of(inputs: Inputs, plan: Plan) -> list[Pair]:
     """Rates of the original and of the changed cell of each block that has both, block after block.
 
-    The rate is what the workload is told in: transactions a second, or goodput in bit/s.
+    The rate is what the workload is measured in: transactions per second, or goodput in bit/s.
     """
     cells = {cell.sweep: cell.id for cell in plan.cells}
     measured = measure_trials(inputs)

@@ -14,9 +14,9 @@ COVERED_RATIO = 0.9
 PART_RATIO = 0.05
 """What a cycle must cover to be told at all."""
 
-PART_TURNS = 8
+PART_REPETITIONS = 8
 LONG_RATIO = 0.01
-"""Of a part, what each stretch must have: so many turns, and this part of all segments."""
+"""Of a part, what each stretch must have: so many repetitions, and this part of all segments."""
 
 FEWEST_SEGMENTS = 6
 FREQUENT = 10
@@ -24,8 +24,8 @@ FREQUENT = 10
 
 @dataclass(frozen=True)
 class Cycle:
-    """A repeating cycle. `payloads` are one turn as (bytes, how often in a row), beginning as the
-    first turn did; `period_segments` its length; `repeats` the turns; the ratios what they cover of
+    """A repeating cycle. `payloads` are one repetition as (bytes, how often in a row), beginning as the
+    first repetition did; `period_segments` its length; `repeats` the repetitions; the ratios what they cover of
     all segments and of all bytes; `first_segment`, `last_segment` where it is first and last seen.
     """
 
@@ -39,7 +39,7 @@ class Cycle:
 
     @property
     def words(self) -> str:
-        """One turn in words: "100, 1400" or "1448 × 44, 1000"."""
+        """One cycle as text: "100, 1400" or "1448 × 44, 1000"."""
         return ", ".join(f"{size}" if times == 1 else f"{size} × {times}" for size, times in self.payloads)
 
 
@@ -64,9 +64,9 @@ def find_payloads(payloads: Runs) -> Payloads:
     """The pattern of `payloads`, as of `payload_sequence`.
 
     A cycle is sought in the runs of equal payloads, so that its length in segments does not matter:
-    up to 64 runs a turn. Of several that cover enough, it is the shortest, unless a longer one
+    up to 64 runs a cycle. Of several that cover enough, it is the shortest, unless a longer one
     leaves out less than half of what the shorter does. A part is made of stretches of at least 8
-    turns and 1 % of the connection: in a random mixture short repetitions come by chance.
+    cycles and 1 % of the connection: a random mixture has short repetitions as well.
     """
     segments = payloads.segments_count
     frequent = _frequent(payloads)
@@ -74,7 +74,7 @@ def find_payloads(payloads: Runs) -> Payloads:
         return Payloads(None, (), frequent, segments, f"{count(segments, 'segment')} only, too few for a cycle.")
     repeats = find_repeats(payloads)
     main = _main(repeats, segments)
-    parts = _parts([repeat.long_ones(PART_TURNS, LONG_RATIO * segments) for repeat in repeats], payloads, main)
+    parts = _parts([repeat.long_ones(PART_REPETITIONS, LONG_RATIO * segments) for repeat in repeats], payloads, main)
     cycle = None if main is None else _cycle(main, payloads)
     told = tuple(sorted((_cycle(part, payloads) for part in parts), key=lambda part: part.first_segment))
     return Payloads(cycle, told, frequent, segments, _words(cycle, told, frequent, segments))
@@ -86,7 +86,7 @@ def find_cycles(payloads: Runs) -> list[Repeat]:
     if segments < FEWEST_SEGMENTS:
         return []
     repeats = find_repeats(payloads)
-    long = [repeat.long_ones(PART_TURNS, LONG_RATIO * segments) for repeat in repeats]
+    long = [repeat.long_ones(PART_REPETITIONS, LONG_RATIO * segments) for repeat in repeats]
     return _parts(long, payloads, _main(repeats, segments))
 
 
@@ -119,9 +119,9 @@ def _parts(repeats: list[Repeat], payloads: Runs, main: Repeat | None) -> list[R
 
 def _cycle(repeat: Repeat, payloads: Runs) -> Cycle:
     runs = repeat.runs()
-    turn = slice(runs[0], runs[0] + repeat.period_runs)
-    sizes = payloads.size[turn].tolist()
-    times = [1] if repeat.period_segments == 1 else payloads.repeats[turn].tolist()
+    cycle = slice(runs[0], runs[0] + repeat.period_runs)
+    sizes = payloads.size[cycle].tolist()
+    times = [1] if repeat.period_segments == 1 else payloads.repeats[cycle].tolist()
     octets = payloads.size * payloads.repeats
     return Cycle(
         payloads=tuple(zip(sizes, times, strict=True)),

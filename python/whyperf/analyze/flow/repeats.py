@@ -1,7 +1,7 @@
 """Where a sequence of runs repeats itself.
 
 A sequence has period p where it equals itself p runs later. Stretches of one period are told apart
-by what they repeat, whatever they begin with: by the sum over one turn of a hash of each pair of
+by what they repeat, whatever they begin with: by the sum over one cycle of a hash of each pair of
 neighbors, which no rotation changes.
 """
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from whyperf.analyze.flow.payloads import Runs
 
 LONGEST_PERIOD = 64
-"""Runs of a turn."""
+"""Runs of a cycle."""
 
-FEWEST_TURNS = 3
+MIN_REPETITIONS = 3
 """Of a stretch."""
 
 MIN_RATIO = 0.05
@@ -61,16 +61,16 @@ class Repeat:
         numbers: Ints = np.arange(lengths.sum()) + np.repeat(self.starts - offsets, lengths)
         return numbers
 
-    def long_ones(self, turns: int, segments: float) -> "Repeat":
-        """Only the stretches of at least so many turns and segments."""
-        kept = self.covered >= max(turns * self.period_segments, segments)
+    def long_ones(self, cycles: int, segments: float) -> "Repeat":
+        """Only the stretches of at least so many repetitions and segments."""
+        kept = self.covered >= max(cycles * self.period_segments, segments)
         return Repeat(self.period_runs, self.period_segments, self.starts[kept], self.stops[kept], self.covered[kept])
 
 
 def find_repeats(runs: Runs) -> list[Repeat]:
-    """All cycles with stretches of at least 3 turns that cover at least 5 % of the segments, shorter turns first.
+    """All cycles with stretches of 3 repetitions or more that cover 5 % of the segments or more, shorter cycles first.
 
-    A single payload that repeats is a cycle of one run, whose turns are its segments.
+    A single payload that repeats is a cycle of one run, whose repetitions are its segments.
     """
     before = np.append(0, np.cumsum(runs.repeats))
     segments = int(before[-1])
@@ -89,7 +89,7 @@ def find_repeats(runs: Runs) -> list[Repeat]:
 
 def _constant(runs: Runs) -> Iterator[Repeat]:
     """Payloads that come several times in a row."""
-    several = np.flatnonzero(runs.repeats >= FEWEST_TURNS)
+    several = np.flatnonzero(runs.repeats >= MIN_REPETITIONS)
     for size in np.unique(runs.size[several]):
         at = several[runs.size[several] == size]
         yield Repeat(1, 1, at, at + 1, runs.repeats[at])
@@ -97,7 +97,7 @@ def _constant(runs: Runs) -> Iterator[Repeat]:
 
 def _promising(keys: Words) -> Iterator[int]:
     """Periods for which some sample of the sequence repeats itself."""
-    longest = min(LONGEST_PERIOD, keys.size // FEWEST_TURNS)
+    longest = min(LONGEST_PERIOD, keys.size // MIN_REPETITIONS)
     samples: Sequence[Words] = [keys]
     if keys.size > SAMPLES * SAMPLE_RUNS:
         starts = np.linspace(0, keys.size - SAMPLE_RUNS, SAMPLES).astype(np.int64)
@@ -113,16 +113,16 @@ def _repeats(keys: Words, pairs: Words, before: Ints, period: int, least: float)
     equal[1:-1] = keys[period:] == keys[:-period]
     edges = np.diff(equal)
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    is_long = ends - starts >= (FEWEST_TURNS - 1) * period
+    is_long = ends - starts >= (MIN_REPETITIONS - 1) * period
     starts, ends = starts[is_long], ends[is_long]
-    turns = pairs[starts + period - 1] - np.where(starts > 0, pairs[np.maximum(starts, 1) - 1], np.uint64(0))
-    same, index = np.unique(turns, return_inverse=True)
+    cycles = pairs[starts + period - 1] - np.where(starts > 0, pairs[np.maximum(starts, 1) - 1], np.uint64(0))
+    same, index = np.unique(cycles, return_inverse=True)
     lengths = before[ends + period] - before[starts]
     enough = np.bincount(index, weights=lengths, minlength=same.size) >= least
-    for turn in np.flatnonzero(enough):
-        own = index == turn
+    for cycle in np.flatnonzero(enough):
+        own = index == cycle
         first, last = starts[own], ends[own] + period
-        # A stretch may begin where the one before still ends its last turn.
+        # A stretch may begin where the one before still ends its last repetition.
         first[1:] = np.maximum(first[1:], last[:-1])
         yield Repeat(
             period_runs=period,

@@ -1,6 +1,6 @@
 """The segment-flow pattern: the cycle that repeats between acknowledgments, and what changes it.
 
-`patterns_of` finds the phases of a connection in its segment log, says of each turn who let each
+`patterns_of` finds the phases of a connection in its segment log, says of each cycle who let each
 packet go and what had held it, and puts that in words. It rests on the cycles of
 `whyperf.analyze.flow`; retransmissions are left out of them and described separately (`Losses`).
 

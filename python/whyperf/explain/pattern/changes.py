@@ -11,9 +11,9 @@ from whyperf.explain.pattern.stretches import Stretch
 from whyperf.explain.segment_log import LoggedConnection
 from whyperf.explain.wording.catalog import statement
 
-LOOK_BACK_TURNS = 2
+LOOK_BACK_CYCLES = 2
 LOOK_BACK_PACKETS = 4
-"""A change shows so many turns, and so many packets, after its cause at the latest."""
+"""A change shows so many cycles, and so many packets, after its cause at the latest."""
 
 USUAL_RATIO = 0.2
 """What more of the old phase's acknowledgments are is not unusual."""
@@ -32,7 +32,7 @@ def what_changed(packets: Packets, old: Stretch, new: Stretch, log: LoggedConnec
 
     `log` has the sender's rows, for what was sent again and the congestion window.
     """
-    back = max(LOOK_BACK_TURNS * old.period, LOOK_BACK_PACKETS)
+    back = max(LOOK_BACK_CYCLES * old.period, LOOK_BACK_PACKETS)
     first = packets.time_ns[max(old.start, old.stop - back)]
     broken = packets.time_ns[min(old.stop, packets.time_ns.size - 1)]
     span = (int(first), int(broken))

@@ -10,10 +10,10 @@ from whyperf.analyze.flow import Runs, find_payloads, runs_of
 from whyperf.analyze.flow.log import ACK_REASONS
 from whyperf.explain.model import Pattern, Phase, Statement, TurnSegment
 from whyperf.explain.pattern.changes import what_changed
+from whyperf.explain.pattern.cycles import Cycles, cycles_of, overlap_ratio, places, stop_and_go_ratio
 from whyperf.explain.pattern.losses import find_losses
 from whyperf.explain.pattern.packets import Packets, packets_of
 from whyperf.explain.pattern.stretches import Stretch, find_stretches
-from whyperf.explain.pattern.turns import Turns, overlap_ratio, places, stop_and_go_ratio, turns_of
 from whyperf.explain.segment_log import LoggedConnection
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.patterns import with_text
@@ -78,9 +78,9 @@ def _phases_of_packets(packets: Packets, stretches: Sequence[Stretch], log: Logg
     """Phases whose cycles are packets."""
     found: list[Phase] = []
     for number, stretch in enumerate(stretches):
-        turns = turns_of(packets, stretch)
+        cycles = cycles_of(packets, stretch)
         changed = what_changed(packets, stretches[number - 1], stretch, log) if number else None
-        found.append(_phase(packets, stretch, turns, changed))
+        found.append(_phase(packets, stretch, cycles, changed))
     return found
 
 
@@ -97,15 +97,15 @@ def _phases_on_wire(
             int(start), max(int(stop), int(start) + 1), 1, ((int(start), max(int(stop), int(start) + 1)),)
         )
         run = int(np.searchsorted(runs_before, stretch.inner[0][0], side="right")) - 1
-        payloads = _turn_of_runs(wire, run, stretch.period)
+        payloads = _cycle_of_runs(wire, run, stretch.period)
         changed = what_changed(packets, last, of_packets, log) if last is not None else None
-        turns = Turns(np.arange(of_packets.start, of_packets.stop)[:, None])
-        found.append(_phase(packets, of_packets, turns, changed, payloads))
+        cycles = Cycles(np.arange(of_packets.start, of_packets.stop)[:, None])
+        found.append(_phase(packets, of_packets, cycles, changed, payloads))
         last = of_packets
     return found
 
 
-def _turn_of_runs(wire: Runs, run: int, period: int) -> list[tuple[int, int]]:
+def _cycle_of_runs(wire: Runs, run: int, period: int) -> list[tuple[int, int]]:
     if period == 1:
         return [(int(wire.size[run]), 1)]
     found, left = [], period
@@ -119,37 +119,37 @@ def _turn_of_runs(wire: Runs, run: int, period: int) -> list[tuple[int, int]]:
 def _phase(
     packets: Packets,
     stretch: Stretch,
-    turns: Turns,
+    cycles: Cycles,
     change: Statement | None,
     on_wire: list[tuple[int, int]] | None = None,
 ) -> Phase:
-    """One phase; `on_wire` is its turn where that is one of segments and not of packets."""
-    turn = places(packets, turns) if turns.count else []
+    """One phase; `on_wire` is its cycle where that is one of segments and not of packets."""
+    cycle = places(packets, cycles) if cycles.count else []
     begin = int(packets.time_ns[stretch.start])
     after = stretch.stop < packets.time_ns.size
     end = int(packets.time_ns[stretch.stop]) if after else packets.last_ns
     inner = np.concatenate([np.arange(start, stop) for start, stop in stretch.inner])
-    per_turn = max(1, turns.places) if on_wire is None else sum(times for _, times in on_wire)
+    per_cycle = max(1, cycles.places) if on_wire is None else sum(times for _, times in on_wire)
     sent = (
         stretch.stop - stretch.start if on_wire is None else int(packets.segments[stretch.start : stretch.stop].sum())
     )
-    turns_count = max(1.0, sent / per_turn)
+    cycles_count = max(1.0, sent / per_cycle)
     acks = packets.acks.filter(pl.col("time_ns").is_between(begin, end, closed="left" if after else "both"))
-    reasons = _reasons(acks, turns_count)
+    reasons = _reasons(acks, cycles_count)
     waited = inner[packets.follows_ack[inner]]
     return Phase(
         begin_ns=begin,
         end_ns=end,
-        payloads=on_wire or _payloads(turn),
-        acks_per_turn=acks.height / turns_count,
+        payloads=on_wire or _payloads(cycle),
+        acks_per_turn=acks.height / cycles_count,
         waits="",
         ratio=min(1.0, _time_in(packets, stretch) / packets.life_ns),
         change=change,
         words="",
         stretches=stretch.returns,
-        turn=turn,
-        turns=int(turns_count),
-        turn_ns=int((end - begin) / turns_count),
+        turn=cycle,
+        turns=int(cycles_count),
+        turn_ns=int((end - begin) / cycles_count),
         ack_reasons=reasons,
         stop_and_go_ratio=stop_and_go_ratio(packets, inner),
         overlap_ratio=overlap_ratio(packets, inner),
@@ -166,17 +166,17 @@ def _time_in(packets: Packets, stretch: Stretch) -> int:
     return int((ends[spans[:, 1]] - ends[spans[:, 0]]).sum())
 
 
-def _reasons(acks: pl.DataFrame, turns: float) -> dict[str, float]:
-    """Pure ACKs a turn by why the receiver sent them, the most frequent first; none where that is not known."""
+def _reasons(acks: pl.DataFrame, cycles: float) -> dict[str, float]:
+    """Pure ACKs a cycle by why the receiver sent them, the most frequent first; none where that is not known."""
     known = acks["reason"].drop_nulls()
     counts = known.cast(pl.String).value_counts(sort=True)
-    found = {str(reason): int(number) / turns for reason, number in counts.iter_rows()}
+    found = {str(reason): int(number) / cycles for reason, number in counts.iter_rows()}
     return {reason: found[reason] for reason in sorted(found, key=lambda word: (-found[word], ACK_REASONS.index(word)))}
 
 
-def _payloads(turn: Sequence[TurnSegment]) -> list[tuple[int, int]]:
+def _payloads(cycle: Sequence[TurnSegment]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    for place in turn:
+    for place in cycle:
         if found and found[-1][0] == place.payload_bytes:
             found[-1] = (place.payload_bytes, found[-1][1] + place.times)
         else:

@@ -11,9 +11,9 @@ from whyperf.analyze.flow.repeats import Repeat
 
 Ints = NDArray[np.int64]
 
-GAP_TURNS = 4
+GAP_REPETITIONS = 4
 GAP_RATIO = 0.1
-"""Two stretches of one cycle are one if what lies between has at most so many turns, or this part of both together."""
+"""Two stretches of one cycle are one if between them are at most so many repetitions, or this part of both together."""
 
 MAX_PHASES = 12
 """A connection that changes more often goes back and forth: each of its cycles is reported once."""
@@ -21,7 +21,7 @@ MAX_PHASES = 12
 
 @dataclass(frozen=True)
 class Stretch:
-    """Entries `start` to `stop` (exclusive) of a sequence; the spans in `inner` repeat turns of `period` entries.
+    """Entries `start` to `stop` (exclusive) of a sequence; the spans in `inner` repeat a cycle of `period` entries.
 
     `returns` is how often the cycle began, 1 unless a connection goes back and forth.
     """
@@ -60,7 +60,7 @@ def _joined(spans: list[tuple[int, int, int, Repeat]]) -> list[Stretch]:
         if groups and groups[-1][0] == number:
             inner = groups[-1][2]
             gap, both = start - inner[-1][1], stop - start + inner[-1][1] - inner[0][0]
-            if gap <= max(GAP_TURNS * repeat.period_segments, GAP_RATIO * both):
+            if gap <= max(GAP_REPETITIONS * repeat.period_segments, GAP_RATIO * both):
                 inner.append((start, stop))
                 continue
         groups.append((number, repeat.period_segments, [(start, stop)]))
@@ -68,7 +68,7 @@ def _joined(spans: list[tuple[int, int, int, Repeat]]) -> list[Stretch]:
 
 
 def _by_cycle(spans: list[tuple[int, int, int, Repeat]]) -> list[Stretch]:
-    """Each cycle once, from its first turn to its last."""
+    """Each cycle once, from its first repetition to its last."""
     inner: dict[int, list[tuple[int, int]]] = {}
     periods: dict[int, int] = {}
     for start, stop, number, repeat in spans:

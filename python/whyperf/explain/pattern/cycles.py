@@ -1,4 +1,4 @@
-"""What the turns of a phase have in common: place by place, who let a packet go and what had held it."""
+"""What the cycles of a phase have in common: place by place, who let a packet go and what had held it."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from whyperf.explain.pattern.stretches import Stretch
 Ints = NDArray[np.int64]
 
 MAX_PLACES = 64
-"""Packets of a turn."""
+"""Packets of a cycle."""
 
 BURST_RATIO = 0.7
-"""So many of the bursts between acknowledgments must be of one length to be the turn of a constant payload."""
+"""So many of the bursts between acknowledgments must be of one length to be the cycle of a constant payload."""
 
 MAX_SPANS = 1000
 """Of a phase that is broken more often, these spans count: the longest."""
@@ -25,27 +25,27 @@ _LET_GO = (RELEASES.index("ack"), RELEASES.index("woken"))
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Turns of one phase: `rows` has the packets of each, shape (turns, packets of a turn), in order.
+class Cycles:
+    """Cycles of one phase: `rows` has the packets of each, shape (cycles, packets of a cycle), in order.
 
-    A turn begins with the packet that waited the longest for an acknowledgment.
+    A cycle begins with the packet that waited the longest for an acknowledgment.
     """
 
     rows: Ints
 
     @property
     def count(self) -> int:
-        """Whole turns."""
+        """Whole cycles."""
         return int(self.rows.shape[0])
 
     @property
     def places(self) -> int:
-        """Packets of a turn."""
+        """Packets of a cycle."""
         return int(self.rows.shape[1])
 
 
-def turns_of(packets: Packets, stretch: Stretch) -> Turns:
-    """The whole turns of a phase of packets; a constant payload's are what leaves between acknowledgments."""
+def cycles_of(packets: Packets, stretch: Stretch) -> Cycles:
+    """The whole cycles of a phase of packets; a constant payload's are what leaves between acknowledgments."""
     inner = stretch.inner
     if len(inner) > MAX_SPANS:
         inner = tuple(sorted(inner, key=lambda span: span[0] - span[1])[:MAX_SPANS])
@@ -53,11 +53,11 @@ def turns_of(packets: Packets, stretch: Stretch) -> Turns:
         return _bursts(packets, inner)
     first = packets.payload[inner[0][0] : inner[0][0] + stretch.period]
     rows = np.concatenate([_rows(packets.payload, start, stop, first) for start, stop in sorted(inner)])
-    return Turns(_rotated(packets, rows))
+    return Cycles(_rotated(packets, rows))
 
 
 def _rows(payload: Ints, start: int, stop: int, first: Ints) -> Ints:
-    """Packets of whole turns within one span, all beginning with the same place of the cycle."""
+    """Packets of whole cycles within one span, all beginning with the same place."""
     period = first.size
     own = payload[start : start + period]
     shift = next((by for by in range(period) if np.array_equal(np.roll(own, -by), first)), None)
@@ -69,7 +69,7 @@ def _rows(payload: Ints, start: int, stop: int, first: Ints) -> Ints:
 
 
 def _rotated(packets: Packets, rows: Ints) -> Ints:
-    """The turns, beginning with the place that waits longest, of those an acknowledgment let go if there are any."""
+    """The cycles, beginning with the place that waits longest, of those an acknowledgment let go if there are any."""
     if rows.shape[0] < 2:
         return rows
     gaps = np.median(packets.gap_ns[rows[1:]], axis=0)
@@ -79,14 +79,14 @@ def _rotated(packets: Packets, rows: Ints) -> Ints:
         return rows
     turned = np.roll(rows, -by, axis=1)[:-1]
     turned[:, -by:] += rows.shape[1]
-    # A turn whose end would lie behind a break of the cycle is none.
+    # A cycle whose end would lie behind a break is none.
     whole = turned[:, -1] - turned[:, 0] == rows.shape[1] - 1
     following = rows[1:, 0] == rows[:-1, 0] + rows.shape[1]
     kept: Ints = turned[whole & following]
     return kept
 
 
-def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Turns:
+def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Cycles:
     """What leaves between two acknowledgments, where that is mostly the same number of packets; else each packet."""
     rows = np.concatenate([np.arange(start, stop) for start, stop in inner])
     begins = np.flatnonzero(packets.follows_ack[rows])
@@ -97,15 +97,15 @@ def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Turns:
         if 1 < length <= MAX_PLACES and often[length] >= BURST_RATIO * lengths.size:
             starts = begins[:-1][lengths == length]
             made: Ints = rows[starts[:, None] + np.arange(length)]
-            return Turns(made)
-    return Turns(rows[:, None])
+            return Cycles(made)
+    return Cycles(rows[:, None])
 
 
-def places(packets: Packets, turns: Turns) -> list[TurnSegment]:
-    """Each place of the turn by what most turns have there; equal neighbors are one place."""
+def places(packets: Packets, cycles: Cycles) -> list[TurnSegment]:
+    """Each place of the cycle by what most cycles have there; equal neighbors are one place."""
     found: list[TurnSegment] = []
-    for place in range(min(turns.places, MAX_PLACES)):
-        own = turns.rows[:, place]
+    for place in range(min(cycles.places, MAX_PLACES)):
+        own = cycles.rows[:, place]
         made = _place(packets, own)
         last = found[-1] if found else None
         if last and (last.payload_bytes, last.released_by, last.held_by) == (

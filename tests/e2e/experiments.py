@@ -13,6 +13,7 @@ from whyperf.plan import Plan, build
 from whyperf.profile import Level, parse
 from whyperf.record import Experiment, Manifest, read_table
 from whyperf.run import Kind, Session, Target, run_plan
+from whyperf.wire import ReplyProgress
 
 Levels = Level | Sequence[Level]
 
@@ -23,7 +24,7 @@ class Quiet:
     def __init__(self) -> None:
         """Nothing heard yet."""
         self.messages: list[str] = []
-        self.progress: list[tuple[str, dict[str, Any]]] = []
+        self.progress: list[tuple[str, ReplyProgress]] = []
 
     def on_message(self, text: str) -> None:
         """Keeps it."""
@@ -32,11 +33,11 @@ class Quiet:
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """Needs no note."""
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """Keeps it."""
         self.progress.append((host, progress))
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """Needs no note."""
 
 

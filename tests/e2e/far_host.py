@@ -12,6 +12,7 @@ from tests.e2e.host_state import Process
 from tests.e2e.whyperf_command import Done, argv, whyperf
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
+from whyperf.wire import RequestBuildTestbed
 
 SSHD = Path("/usr/sbin/sshd")
 #: sshd wants a folder for its privilege separation, which a host has only where its service was started once. It gets
@@ -26,7 +27,15 @@ OWN_RUN_FOLDER = (
 )
 PORT, CLOSED_PORT = 2222, 2223
 LISTENS_WITHIN_S = 60
-TESTBED = {"mtu_bytes": 1500, "tso": True, "gso": True, "gro": True, "near_rps_cpus": [0], "far_rps_cpus": [0]}
+TESTBED: RequestBuildTestbed = {
+    "request": "build_testbed",
+    "mtu_bytes": 1500,
+    "tso": True,
+    "gso": True,
+    "gro": True,
+    "near_rps_cpus": [0],
+    "far_rps_cpus": [0],
+}
 
 SSHD_CONFIG = """
 Port {port}
@@ -166,7 +175,7 @@ class FarHost:
 def far_host(folder: Path, mark: str) -> Iterator[FarHost]:
     """A testbed with sshd at its far side."""
     with Agent("testbed", pipes.local(), shares_clock=True) as holder:
-        built = holder.call({"request": "build_testbed"} | TESTBED)
+        built = holder.call(TESTBED)
         near, far = built["near"], built["far"]
         config = SSH_CONFIG.format(address=far["ipv4"], port=PORT, closed_port=CLOSED_PORT, folder=folder)
         (folder / "ssh-config").write_text(config)

@@ -43,4 +43,4 @@ def counted(opened: Session, run: Callable[[], Logs]) -> Counted:
 
 def _both(opened: Session) -> dict[str, dict[str, int]]:
     assert opened.testbed is not None
-    return {host: counts(opened.testbed[host]["netns"]) for host in HOSTS}
+    return {host: counts(opened.testbed["near" if host == "near" else "far"]["netns"]) for host in HOSTS}

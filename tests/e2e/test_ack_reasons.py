@@ -18,7 +18,6 @@ from tests.e2e.halted import halted
 from tests.e2e.kernel_counts import Counted, counted
 from tests.e2e.log_counts import assert_counters_agree
 from tests.e2e.logs import (
-    HOSTS,
     IS_OUT,
     IS_PURE_ACK,
     Log,
@@ -131,7 +130,7 @@ def test_acks_out_of_order_are_those_with_sack_blocks(tmp_path: Path, offloads: 
 
     def around(opened: Session, run: Callable[[Progress], Logs]) -> Logs:
         assert opened.testbed is not None
-        near, far = ((opened.testbed[host]["netns"], opened.testbed[host]["device"]) for host in HOSTS)
+        near, far = ((end["netns"], end["device"]) for end in (opened.testbed["near"], opened.testbed["far"]))
         with bottleneck(*near) if offloads else dropping(*far), wire.capture(*far, path):
             return run(lambda *_: None)
 

@@ -12,6 +12,7 @@ from tests.e2e.logs import Logs, log_session, log_trials, run_log, unlogged_segm
 from whyperf.analyze.flow import completeness, open_trial
 from whyperf.record import Experiment
 from whyperf.run import Session
+from whyperf.wire import ReplyProgress
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.usefixtures("ours")]
 
@@ -28,7 +29,7 @@ def run_with_halted_writer(opened: Session, experiment: Experiment) -> Logs:
     (planned,) = log_trials(experiment)
     moved = {"bytes": 0, "at": 0.0}
 
-    def on_progress(host: str, progress: dict[str, int]) -> None:
+    def on_progress(host: str, progress: ReplyProgress) -> None:
         if host == "near" and progress["payload_bytes"]:
             moved.update(bytes=moved["bytes"] + progress["payload_bytes"], at=time.monotonic())
 

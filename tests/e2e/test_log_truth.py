@@ -51,7 +51,7 @@ def log_under_capture(folder: Path, **levels: Any) -> tuple[list[Logs], Captures
         with ExitStack() as captures:
             for host in HOSTS:
                 assert opened.testbed is not None
-                end = opened.testbed[host]
+                end = opened.testbed["near" if host == "near" else "far"]
                 captures.enter_context(wire.capture(end["netns"], end["device"], folder / f"{host}.pcap"))
             logs = run_logs(opened, experiment)
     return logs, {host: pcap.read(folder / f"{host}.pcap") for host in HOSTS}

@@ -3,12 +3,12 @@
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.experiments import plan_of, session
 from whyperf.run import Kind, run_plan
+from whyperf.wire import ReplyProgress
 
 pytestmark = pytest.mark.usefixtures("ours")
 
@@ -30,13 +30,13 @@ class Watcher:
         """Notes it with the progress."""
         self._note("started", f"{trial} {done}/{total}")
 
-    def on_progress(self, host: str, _progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, _progress: ReplyProgress) -> None:
         """Notes whose it was, slowly."""
         self._note("progress", host)
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+    def on_trial_finished(self, trial: str, status: str, _reason: str | None) -> None:
         """Notes the outcome."""
-        self._note("finished", f"{trial} {manifest['status']}")
+        self._note("finished", f"{trial} {status}")
 
     def _note(self, what: str, text: str) -> None:
         if not self._busy.acquire(blocking=False):

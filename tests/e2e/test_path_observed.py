@@ -59,7 +59,7 @@ def test_what_is_missing_at_the_far_side_is_what_the_path_lost(tmp_path: Path) -
         assert opened.testbed is not None
         with ExitStack() as captures:
             for end, file in files.items():
-                place = opened.testbed[end]
+                place = opened.testbed["near" if end == "near" else "far"]
                 captures.enter_context(wire.capture(place["netns"], place["device"], file, WHOLE_BYTES))
             run_plan(opened, experiment, Quiet(), lambda _: None)
         record = Record(experiment)

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -72,11 +73,11 @@ def test_nothing_stays_registered_after_kill(guest: Guest) -> None:
     with agent_of_guest("guest", pipes.local()) as agent:
         if not can(guest):
             with pytest.raises(AgentError, match=refusal(guest)):
-                agent.call({"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"}))
+                agent.call(cast("Any", {"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"})))
             assert registered(guest) == []
             return
         (pid,) = guest.run("/bin/busybox", "pidof", "whyperf-agent").split()
-        agent.call({"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"}))
+        agent.call(cast("Any", {"request": "prepare"} | trial(socket={"congestion_control": "wp_htcp"})))
         assert registered(guest) == ["wp_htcp"]
         guest.run("/bin/busybox", "kill", "-9", pid)
         given_up = time.monotonic() + GONE_WITHIN_S

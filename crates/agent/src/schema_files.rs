@@ -5,6 +5,8 @@ use anyhow::Context;
 use schema::message::{Envelope, Reply, Request};
 use schema::simulation::{SimulatedTrial, Simulation};
 use schema::table::TABLES;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use std::fs;
 use std::path::Path;
 
@@ -17,11 +19,17 @@ fn documents() -> anyhow::Result<Vec<(&'static str, String)>> {
     });
     Ok(vec![
         ("request.json", pretty(schemars::schema_for!(Envelope<Request>).as_value())?),
-        ("reply.json", pretty(schemars::schema_for!(Envelope<Reply>).as_value())?),
+        ("reply.json", pretty(sent::<Envelope<Reply>>().as_value())?),
         ("simulation.json", pretty(schemars::schema_for!(Simulation).as_value())?),
-        ("simulated.json", pretty(schemars::schema_for!(SimulatedTrial).as_value())?),
+        ("simulated.json", pretty(sent::<SimulatedTrial>().as_value())?),
         ("tables.json", pretty(&tables)?),
     ])
+}
+
+/// What the agent sends: every field that it always writes is required, also one that may be left out of
+/// what it reads.
+fn sent<T: JsonSchema>() -> schemars::Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
 }
 
 /// Prints all schemas as one JSON object by file name.

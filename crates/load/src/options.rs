@@ -6,7 +6,7 @@
 //! and the clamp again after, because the handshake may lift it. At the sender it sets
 //! `SO_SNDBUF`, as the studies' hosts did.
 
-use schema::message::Note;
+use schema::message::{Buffer, Note};
 use schema::trial::{Role, SendCall, SocketSpec};
 use schema::workload::Transport;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -66,13 +66,13 @@ impl Requested {
 
     /// Notes on buffers that the host's limits cut.
     pub fn notes(&self) -> Vec<Note> {
-        let cut = |buffer: &str, requested: Option<u32>, sysctl: &str| {
+        let cut = |buffer, requested: Option<u32>, sysctl: &str| {
             let requested_bytes = requested?;
             let limit_bytes: u32 = fs::read_to_string(sysctl).ok()?.trim().parse().ok()?;
-            (requested_bytes > limit_bytes).then(|| Note::BufferCut { buffer: buffer.to_owned(), requested_bytes, limit_bytes })
+            (requested_bytes > limit_bytes).then_some(Note::BufferCut { buffer, requested_bytes, limit_bytes })
         };
-        let send = cut("send", self.send_buffer_bytes, "/proc/sys/net/core/wmem_max");
-        let receive = cut("receive", self.receive_buffer_bytes, "/proc/sys/net/core/rmem_max");
+        let send = cut(Buffer::Send, self.send_buffer_bytes, "/proc/sys/net/core/wmem_max");
+        let receive = cut(Buffer::Receive, self.receive_buffer_bytes, "/proc/sys/net/core/rmem_max");
         send.into_iter().chain(receive).collect()
     }
 }

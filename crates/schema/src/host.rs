@@ -58,6 +58,7 @@ pub struct HostFacts {
     /// CPU model.
     pub cpu_model: String,
     /// CPUs online.
+    #[schemars(length(min = 1))]
     pub cpus: Vec<u32>,
     /// Memory in bytes.
     pub memory_bytes: u64,

@@ -224,6 +224,16 @@ pub enum Outcome {
     },
 }
 
+/// A buffer of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffer {
+    /// Of what is sent.
+    Send,
+    /// Of what is received.
+    Receive,
+}
+
 /// A fact found during a trial that bears on its result. The text shown to a user is made by the
 /// analysis, which knows what the user asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -231,8 +241,8 @@ pub enum Outcome {
 pub enum Note {
     /// The kernel granted less buffer than asked for.
     BufferCut {
-        /// `send` or `receive`.
-        buffer: String,
+        /// Which.
+        buffer: Buffer,
         /// Asked for, in bytes.
         requested_bytes: u32,
         /// What the kernel limits a request to, in bytes.

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from whyperf.profile import BY_NAME, Factors, ProfileError
 from whyperf.profile.workload import Metric
+from whyperf.wire import DatagramStream, Workload
 
 PLAN_VERSION: Literal[1] = 1
 
@@ -66,15 +67,15 @@ class PlannedWorkload(Table):
 
     name: str
     metric: Metric
-    workload: dict[str, Any] | None = None
-    datagrams: dict[str, Any] | None = None
+    workload: Workload | None = None
+    datagrams: DatagramStream | None = None
 
     @property
     def strands_count(self) -> int | None:
         """Virtual users of all groups; None for datagrams."""
         if self.workload is None:
             return None
-        return sum(int(group["strands_count"]) for group in self.workload["groups"])
+        return sum(group["strands_count"] for group in self.workload["groups"])
 
 
 #: Names this host among those of near sides.
@@ -244,7 +245,7 @@ def identify(plan: Plan) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-def _deciding(cell: dict[str, Any]) -> dict[str, Any]:
+def _deciding(cell: Mapping[str, Any]) -> dict[str, object]:
     """A cell without what plans of earlier versions did not have, where it is as it was then."""
     factors = {
         name: level

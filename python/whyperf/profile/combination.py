@@ -126,7 +126,8 @@ def resolve(
     if schedule is not None and "schedule" in cell:
         cell |= _scheduled_phases(schedule, cell)
     if "deadline_s" not in given:
-        needed = _phases_s(cell) if timed else least_seconds(workload.document(cell) or {"groups": []})
+        document = None if timed else workload.document(cell)
+        needed = _phases_s(cell) if timed else least_seconds(document) if document is not None else 0.0
         cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
     _refuse_contradictions(given, cell, testbed=testbed, timed=timed)
     return cell

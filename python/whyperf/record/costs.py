@@ -32,7 +32,7 @@ def known_cost(hostname: str, kernel: str) -> dict[str, Any] | None:
     return cost if isinstance(cost, dict) else None
 
 
-def keep_cost(hostname: str, kernel: str, cost: Mapping[str, Any]) -> Path:
+def keep_cost(hostname: str, kernel: str, cost: Mapping[str, object]) -> Path:
     """Keeps the cost on this host under this kernel in place of an earlier one; returns the file.
 
     Raises:

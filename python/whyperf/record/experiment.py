@@ -226,7 +226,7 @@ class Experiment:
             return found
         return _read_trial(trials / name)
 
-    def write_host(self, host: str, facts: Mapping[str, Any]) -> None:
+    def write_host(self, host: str, facts: Mapping[str, object]) -> None:
         """Keeps what a host is: `hosts/near.json` or `hosts/far.json`."""
         self._write_json(self.folder / "hosts" / f"{host}.json", facts)
 
@@ -238,7 +238,7 @@ class Experiment:
         found = {name[0]: self._read_json(self.folder / "hosts" / f"{name[0]}.json") for name in names}
         return {host: facts for host, facts in found.items() if facts is not None}
 
-    def write_testbed(self, testbed: Mapping[str, Any]) -> None:
+    def write_testbed(self, testbed: Mapping[str, object]) -> None:
         """Keeps what the testbed looked like when it was read back."""
         self._write_json(self.folder / "testbed.json", testbed)
 
@@ -256,7 +256,7 @@ class Experiment:
             shutil.rmtree(self.folder)
         return True
 
-    def write_probe_cost(self, cost: Mapping[str, Any]) -> None:
+    def write_probe_cost(self, cost: Mapping[str, object]) -> None:
         """Keeps what the evidence costs on the host that drives the experiment: `hosts/probe-cost.json`."""
         self._write_json(self.folder / "hosts" / "probe-cost.json", cost)
 
@@ -286,7 +286,7 @@ class Experiment:
             number += 1
         (self.folder / "trials" / trial).rename(aside / f"{trial}-{number}")
 
-    def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
+    def _write_json(self, path: Path, content: Mapping[str, object]) -> None:
         with as_record_error("write", path):
             path.parent.mkdir(folder_mode(self.folder), exist_ok=True)
             write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())

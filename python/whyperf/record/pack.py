@@ -11,7 +11,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -39,7 +38,7 @@ class PackWriter:
             remove(partial)
             partial.mkdir(folder_mode(partial.parent))
 
-    def commit(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+    def commit(self, manifests: Iterable[Mapping[str, object]]) -> None:
         """Writes the manifests and moves the pack into place.
 
         Raises:

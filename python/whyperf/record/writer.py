@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 from pydantic import ValidationError
 
@@ -95,7 +95,7 @@ class TrialWriter:
         self._open.append(file)
         return TableFile(path, file, self.abandon)
 
-    def commit(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def commit(self, manifest: Mapping[str, object]) -> Manifest:
         """Writes the manifest and moves the trial into place; afterwards it survives a power cut.
 
         Returns the manifest as written, with the list of tables.
@@ -115,13 +115,12 @@ class TrialWriter:
             text = f"the manifest of trial {self._final.name} cannot be written: {key} {finding['msg']}"
             raise RecordError(text) from None
 
-    def _commit(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def _commit(self, manifest: Mapping[str, object]) -> Manifest:
         while self._open:
             self._open.pop().close()
         tables = {path.name: path.stat().st_size for path in sorted(self._partial.iterdir())}
-        whole = {**manifest, "tables": tables}
-        text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-        Manifest.model_validate_json(text)
+        text = json.dumps({**manifest, "tables": tables}, indent=1, ensure_ascii=False) + "\n"
+        whole = Manifest.model_validate_json(text)
         with self._create(self._partial / "manifest.json") as file:
             file.write(text.encode())
         for path in self._partial.iterdir():

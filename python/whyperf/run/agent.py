@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeAlias, overload
 
-from whyperf import __version__
+from whyperf import __version__, wire
 from whyperf.run import frames
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
 from whyperf.run.inbox import Inbox, TablePiece
 from whyperf.run.pipes import SSH_FAILED
 from whyperf.run.pulse import Pulse, SilentError
-from whyperf.run.replies import ANSWERS, Message, understood
+from whyperf.run.replies import ANSWERS, understood
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""
+
+_Ordered: TypeAlias = wire.RequestCarryPath | wire.RequestBeginPath | wire.RequestAbort
+"""What is answered by `done`."""
 
 _EXIT_GRACE_S = 3.0
 _READ_BYTES = 256 << 10
@@ -88,7 +91,7 @@ class Agent:
         self._reader = threading.Thread(target=self._read, name=f"agent-{label}", daemon=True)
         self._reader.start()
         try:
-            self.version: str = self.call({"request": "hello", "version": __version__})["version"]
+            self.version = self.call({"request": "hello", "version": __version__})["version"]
             self._is_greeted = True
         except BaseException:
             self.close()
@@ -113,7 +116,26 @@ class Agent:
         """End every wait for this agent, now and later, with a reason that lies elsewhere."""
         self._inbox.interrupt(reason)
 
-    def call(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Message:
+    @overload
+    def call(self, request: wire.RequestHello, timeout_s: float = ...) -> wire.ReplyHello: ...
+    @overload
+    def call(self, request: wire.RequestClock, timeout_s: float = ...) -> wire.ReplyClock: ...
+    @overload
+    def call(self, request: wire.RequestDescribeHost, timeout_s: float = ...) -> wire.ReplyHost: ...
+    @overload
+    def call(self, request: wire.RequestListTransports, timeout_s: float = ...) -> wire.ReplyTransports: ...
+    @overload
+    def call(self, request: wire.RequestBuildTestbed, timeout_s: float = ...) -> wire.ReplyTestbed: ...
+    @overload
+    def call(self, request: wire.RequestPrepare, timeout_s: float = ...) -> wire.ReplyPrepared: ...
+    @overload
+    def call(self, request: wire.RequestConnect, timeout_s: float = ...) -> wire.ReplyConnected: ...
+    @overload
+    def call(self, request: wire.RequestDescribeOpening, timeout_s: float = ...) -> wire.ReplyOpening: ...
+    @overload
+    def call(self, request: _Ordered, timeout_s: float = ...) -> wire.ReplyDone: ...
+
+    def call(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> wire.Reply:
         """Send a request and return its one reply.
 
         Raises:
@@ -121,18 +143,18 @@ class Agent:
             PipeClosedError: the agent is gone.
         """
         for reply in self.stream(request, timeout_s):
-            if isinstance(reply, dict):
+            if not isinstance(reply, TablePiece):
                 return reply
         raise PipeClosedError(f"the {self.label} agent ended without an answer")
 
-    def stream(self, request: Message, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[Message | TablePiece]:
+    def stream(self, request: wire.Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Iterator[wire.Reply | TablePiece]:
         """Send a request and yield its replies as they come, without end; ``timeout_s`` holds between replies."""
         identifier = self._take_id()
         self._send({"id": identifier, "body": request})
         while True:
             yield self._receive(identifier, request["request"], timeout_s)
 
-    def post(self, request: Message) -> None:
+    def post(self, request: wire.Request) -> None:
         """Send a request whose reply nobody waits for. An agent that is gone has nothing to answer."""
         with suppress(RunError):
             self._send({"id": self._take_id(), "body": request})
@@ -193,7 +215,7 @@ class Agent:
             self._next_id += 1
         return identifier
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: wire.RequestEnvelope) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(frames.encode(json.dumps(message).encode()))
@@ -204,7 +226,7 @@ class Agent:
             self._reader.join(_EXIT_GRACE_S)
             raise self._ended or self._gone() from error
 
-    def _receive(self, identifier: int, what: str, timeout_s: float) -> Message | TablePiece:
+    def _receive(self, identifier: int, what: str, timeout_s: float) -> wire.Reply | TablePiece:
         while True:
             try:
                 item = self._inbox.get(timeout_s)

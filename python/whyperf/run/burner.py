@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from whyperf.run.observer import Observer
+from whyperf.wire import ReplyProgress
 
 #: Computes until its parent is gone, so that nothing stays after kill -9. The loop between two looks takes about a
 #: millisecond.
@@ -46,14 +46,14 @@ class Burner(Observer):
             )
         self._observer.on_trial_started(trial, cell, done, total)
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """Pass on."""
         self._observer.on_progress(host, progress)
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """End the programs."""
         self.end()
-        self._observer.on_trial_finished(trial, manifest)
+        self._observer.on_trial_finished(trial, status, reason)
 
     def end(self) -> None:
         """End the programs; nothing where there are none."""

@@ -1,8 +1,6 @@
 """The emulated path of a trial: told to the testbed's agent before, begun with the load, ended and judged after it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from whyperf.record import TrialWriter
 from whyperf.run.agent import Agent
@@ -10,10 +8,7 @@ from whyperf.run.ends import NEAR
 from whyperf.run.errors import RunError
 from whyperf.run.inbox import TablePiece
 from whyperf.run.received import ReceivedTables
-
-#: A path as the agent is told it (PathSpec in crates/schema/src/path.rs), and how well it was carried (PathAudit).
-PathSpec = dict[str, Any]
-Audit = dict[str, Any]
+from whyperf.wire import PathSpec, ReplyPathCarried
 
 LEAST_BUDGET_NS = 1_000_000
 """A packet that leaves this late after it was due is late, whatever the path."""
@@ -23,13 +18,13 @@ MOST_LATE = 0.01
 """Part of a trial's packets that may be late."""
 
 
-def budget_ns(spec: Mapping[str, Any]) -> int:
+def budget_ns(spec: PathSpec) -> int:
     """How late a packet may leave without being counted as late."""
-    round_trip_ns = int(spec["forward"]["delay_ns"]) + int(spec["backward"]["delay_ns"])
+    round_trip_ns = spec["forward"]["delay_ns"] + spec["backward"]["delay_ns"]
     return max(LEAST_BUDGET_NS, round(BUDGET_OF_ROUND_TRIP * round_trip_ns))
 
 
-def why_void(audit: Mapping[str, Any], spec: Mapping[str, Any], busiest: str = "") -> str | None:
+def why_void(audit: ReplyPathCarried, spec: PathSpec, busiest: str = "") -> str | None:
     """Why a trial over a path that was carried so says nothing about the path; None when it does.
 
     Args:
@@ -38,14 +33,14 @@ def why_void(audit: Mapping[str, Any], spec: Mapping[str, Any], busiest: str = "
         busiest: which other process was busy meanwhile, in words; empty where none was.
     """
     advice = f"{busiest} meanwhile: end it and run again" if busiest else "free CPUs and run again"
-    if any(spec[way]["rate_bps"] is not None for way in ("forward", "backward")):
+    if any(way["rate_bps"] is not None for way in (spec["forward"], spec["backward"])):
         advice += ", or choose a lower path_rate_bps"
     lost = {
-        "socket_dropped_frames": "{} frames overran the path's router",
-        "device_dropped_packets": "{} packets were dropped by the testbed's devices",
-        "refused_frames": "the kernel refused {} frames",
+        "{} frames overran the path's router": audit["socket_dropped_frames"],
+        "{} packets were dropped by the testbed's devices": audit["device_dropped_packets"],
+        "the kernel refused {} frames": audit["refused_frames"],
     }
-    told = [text.format(f"{audit[name]:,}") for name, text in lost.items() if audit[name]]
+    told = [text.format(f"{count:,}") for text, count in lost.items() if count]
     if told:
         return f"the host lost what the path did not lose: {', '.join(told)}; {advice}"
     released, late = audit["released_packets"], audit["late_packets"]
@@ -53,7 +48,7 @@ def why_void(audit: Mapping[str, Any], spec: Mapping[str, Any], busiest: str = "
     if late is not None and late > MOST_LATE * released:
         return (
             f"{late / released:.1%} of the packets left the path more than {audit['budget_ns'] / 1e6:g} ms late, the "
-            f"latest by {audit['lateness_ns_max'] / 1e6:.1f} ms; {advice}"
+            f"latest by {(audit['lateness_ns_max'] or 0) / 1e6:.1f} ms; {advice}"
         )
     return None
 
@@ -77,9 +72,9 @@ class EmulatedPath:
         """Be all of it from the load's start on; the holder reads the controller's clock."""
         self.holder.call({"request": "begin_path", "at_mono_ns": at_mono_ns})
 
-    def end(self, writer: TrialWriter) -> Audit:
+    def end(self, writer: TrialWriter) -> ReplyPathCarried:
         """Let everything pass again, write the path's tables, and return how well it was carried."""
-        audit: Audit = {}
+        audit: ReplyPathCarried | None = None
         with ReceivedTables(writer, self.holder.label, NEAR) as tables:
             for reply in self.holder.stream({"request": "end_path"}):
                 if isinstance(reply, TablePiece):
@@ -87,10 +82,10 @@ class EmulatedPath:
                 elif reply["reply"] == "table":
                     tables.announce(reply)
                 elif reply["reply"] == "path_carried":
-                    audit = {key: value for key, value in reply.items() if key != "reply"}
+                    audit = reply
                 else:
                     tables.finish()
                     break
-        if not audit:
+        if audit is None:
             raise RunError(f"{self.holder.label}: the agent ended the path without saying how it was carried")
         return audit

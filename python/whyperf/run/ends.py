@@ -8,11 +8,10 @@ from whyperf.profile.factor import cpus_of_list
 from whyperf.run.agent import Agent
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.target import Kind
+from whyperf.wire import HostFacts
 
 NEAR, FAR = "near", "far"
 """The end that opens the connections, and the one that listens."""
-
-Facts = dict[str, Any]
 
 
 def labels(pair: int) -> dict[str, str]:
@@ -25,7 +24,7 @@ class End:
     """One end, ready for trials."""
 
     agent: Agent
-    facts: Facts
+    facts: HostFacts
     #: Address of the far end for data connections, by IP version; both empty at the near end.
     addresses: Mapping[int, str]
 
@@ -41,7 +40,7 @@ class Cpus:
     exclusive: bool
 
 
-def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts]) -> dict[str, Cpus]:
+def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, HostFacts]) -> dict[str, Cpus]:
     """Give each end its CPUs as the factors ``near_cpus`` and ``far_cpus`` ask.
 
     ``auto`` splits a machine that holds both ends into halves; between two machines it pins nothing, and each end has
@@ -67,8 +66,10 @@ def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, Facts
     return shares
 
 
-def place_router(online: Sequence[int], cpus: Mapping[str, Cpus], roles: Mapping[str, str]) -> dict[str, Any]:
-    """Where the router of an emulated path runs and what keeps off its CPU, as TestbedSpec's CPUs.
+def place_router(
+    online: Sequence[int], cpus: Mapping[str, Cpus], roles: Mapping[str, str]
+) -> tuple[int, dict[str, list[int]]]:
+    """The CPU of an emulated path's router, and by end the CPUs that process arriving packets.
 
     A CPU of neither end is best. Where there is none it is the receiver's last: a sender's processing of
     acknowledgments holds a CPU for milliseconds, and a router that waits for it is late. For the same reason no end
@@ -79,10 +80,10 @@ def place_router(online: Sequence[int], cpus: Mapping[str, Cpus], roles: Mapping
     router = next((cpu for cpu in reversed(online) if cpu not in taken), cpus[receiver].own[-1])
     others = [cpu for cpu in online if cpu != router]
     steered = {end: [cpu for cpu in cpus[end].own if cpu != router] or others for end in (NEAR, FAR)}
-    return {"path_cpu": router, "near_rps_cpus": steered[NEAR], "far_rps_cpus": steered[FAR]}
+    return router, steered
 
 
-def _same_machine(facts: Mapping[str, Facts]) -> bool:
+def _same_machine(facts: Mapping[str, HostFacts]) -> bool:
     """Whether an ssh host turns out to be this one, be it another container or namespace."""
     near, far = (facts[label]["boot_id"] for label in (NEAR, FAR))
     return bool(near) and near == far

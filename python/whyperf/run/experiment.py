@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial, cells_wanting
-from whyperf.record import INTERRUPTED, Experiment
+from whyperf.record import INTERRUPTED, Experiment, Manifest
 from whyperf.run.errors import RunError
 from whyperf.run.observer import Observer
 from whyperf.run.session import Session
-from whyperf.run.trial import Manifest, run_trial
+from whyperf.run.trial import run_trial
 
 GoodputOf = Callable[[str], float | None]
 """Goodput of a recorded trial in bit/s, for the stop rule; None where it has none."""
@@ -45,9 +45,9 @@ def run_plan(
             continue
         manifest = _run_until_valid(session, experiment, observer, planned, progress.done)
         progress.on_trial(planned.id, planned.cell)
-        failed_in_row = failed_in_row + 1 if manifest["status"] == "failed" else 0
+        failed_in_row = failed_in_row + 1 if manifest.status == "failed" else 0
         if failed_in_row >= _GIVE_UP_AFTER:
-            raise RunError(f"{failed_in_row} trials in a row failed, the last with: {manifest['reason']}")
+            raise RunError(f"{failed_in_row} trials in a row failed, the last with: {manifest.reason}")
         time.sleep(plan.pause_ms / 1000)
 
 
@@ -59,14 +59,13 @@ def _run_until_valid(
     while True:
         observer.on_trial_started(planned.id, planned.cell, done, plan.trials_count)
         with experiment.begin_trial(planned.id) as writer:
-            manifest = run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress)
-            manifest = writer.commit(manifest)
-        observer.on_trial_finished(planned.id, manifest)
-        if manifest["status"] == INTERRUPTED:
+            manifest = writer.commit(run_trial(session, planned, plan.cell(planned.cell), writer, observer.on_progress))
+        observer.on_trial_finished(planned.id, manifest.status, manifest.reason)
+        if manifest.status == INTERRUPTED:
             raise KeyboardInterrupt
         if session.lost is not None:
             raise session.lost
-        if not experiment.may_run_again(planned.id, manifest["status"]):
+        if not experiment.may_run_again(planned.id, manifest.status):
             return manifest
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from whyperf.run.errors import RunError
-from whyperf.run.replies import Message
+from whyperf.wire import Reply
 
 MAX_PROGRESS = 1_000
 """Messages held beyond which progress is left out: it is for display, and a terminal may stand still."""
@@ -25,7 +25,7 @@ class TablePiece:
     data: bytes
 
 
-Item = tuple[int, Message] | TablePiece | Exception
+Item = tuple[int, Reply] | TablePiece | Exception
 
 
 class Inbox:

@@ -39,4 +39,4 @@ def run_levels(session: Session, experiment: Experiment, trials: Sequence[Planne
         with experiment.begin_trial(planned.id) as writer:
             cell = session.plan.cell(planned.cell)
             manifest = writer.commit(run_trial(session, planned, cell, writer, observer.on_progress))
-        observer.on_trial_finished(planned.id, manifest)
+        observer.on_trial_finished(planned.id, manifest.status, manifest.reason)

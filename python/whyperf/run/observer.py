@@ -1,6 +1,8 @@
 """Who watches an experiment run."""
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from whyperf.wire import ReplyProgress
 
 
 class Observer(Protocol):
@@ -12,8 +14,8 @@ class Observer(Protocol):
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
         """Note the start of a trial: ``done`` of at most ``total`` trials are recorded."""
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """Note an interval of the running trial at one end (Progress in crates/schema/src/message.rs)."""
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
-        """Note a recorded trial."""
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
+        """Note a recorded trial, how it ended, and why where that is not `complete`."""

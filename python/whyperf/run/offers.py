@@ -1,13 +1,13 @@
 """What a host can carry connections by, and whether it has what a plan asks for."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from whyperf.plan.model import Cell
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.spec import OWN_CONTROL
+from whyperf.wire import HostFacts, Offer
 
 #: Transports that no host lacks.
 EVERYWHERE = frozenset({"tcp", "udp", "unix"})
@@ -15,9 +15,6 @@ EVERYWHERE = frozenset({"tcp", "udp", "unix"})
 #: (MOST_LIBRARY_CONNECTIONS in crates/load/src/open/mod.rs).
 OF_LIBRARIES = frozenset({"udt", "quic", "srt"})
 MOST_LIBRARY_CONNECTIONS = 256
-
-Offer = dict[str, Any]
-"""`Offer` of crates/schema/src/offer.rs."""
 
 
 def list_offers(host: str | None) -> list[Offer]:
@@ -33,8 +30,7 @@ def list_offers(host: str | None) -> list[Offer]:
 
 def offers_of(agent: Agent) -> list[Offer]:
     """The same, of the host of an agent."""
-    found: list[Offer] = agent.call({"request": "list_transports"})["offers"]
-    return found
+    return agent.call({"request": "list_transports"})["offers"]
 
 
 def congestion_controls(cells: Iterable[Cell]) -> list[str]:
@@ -77,7 +73,7 @@ def refuse_crowds(cells: Iterable[Cell]) -> None:
             )
 
 
-def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
+def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[HostFacts, Agent]]) -> None:
     """Refuses transports, of cells or of flows, that a host does not have.
 
     `hosts` as in `refuse_missing`; nobody is asked about what every host has.
@@ -99,7 +95,7 @@ def refuse_missing_transports(cells: Iterable[Cell], hosts: Mapping[str, tuple[M
                 raise RunError(f"transport {name} is not available on the {label} host: {why}", Fault.USAGE)
 
 
-def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
+def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[HostFacts, Agent]]) -> None:
     """Refuses congestion controls that a host can never have.
 
     `hosts` are the facts and the agent of each host by its label. The agent is asked only for what the kernel does
@@ -127,7 +123,7 @@ def refuse_missing(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str,
             )
 
 
-def refuse_missing_quic(wanted: Iterable[str], hosts: Mapping[str, tuple[Mapping[str, Any], Agent]]) -> None:
+def refuse_missing_quic(wanted: Iterable[str], hosts: Mapping[str, tuple[HostFacts, Agent]]) -> None:
     """Refuses congestion controls that a host's QUIC does not have.
 
     `hosts` as in `refuse_missing`; nobody is asked where nothing is wanted.

@@ -9,6 +9,7 @@ from whyperf.profile.path import has_path, one_way_ms, queue_bytes, rates_bps, r
 from whyperf.profile.path_levels import loss_of, queue_of
 from whyperf.run.ends import NEAR
 from whyperf.run.spec import roles
+from whyperf.wire import CrossTraffic, DirectionSpec, Discipline, LossSpec, PathSpec, QueueLimit, QueueSpec
 
 NS_PER_US = 1000
 NS_PER_MS = 1_000_000
@@ -19,7 +20,7 @@ INTERVAL_NS = 10 * NS_PER_MS
 RED_WEIGHT_LOG = 9
 
 
-def path_spec(factors: Mapping[str, Any], seed: int, schedule: Sequence[PlannedFlow] = ()) -> dict[str, Any] | None:
+def path_spec(factors: Mapping[str, Any], seed: int, schedule: Sequence[PlannedFlow] = ()) -> PathSpec | None:
     """The path of a cell; None when it has none.
 
     Forward in the factors is the way of the payload, forward in the spec that from near to far. `seed` is that of
@@ -45,11 +46,12 @@ def path_seed(trial: str, seed: int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _directions(factors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _directions(factors: Mapping[str, Any]) -> tuple[DirectionSpec, DirectionSpec]:
     """The payload's direction, and the other one."""
     delays_ms, rates = one_way_ms(factors), rates_bps(factors)
-    common = {"jitter_ns": factors["path_jitter_us"] * NS_PER_US}
-    payload = common | {
+    jitter_ns = factors["path_jitter_us"] * NS_PER_US
+    payload: DirectionSpec = {
+        "jitter_ns": jitter_ns,
         "rate_bps": rates[0],
         "delay_ns": round(delays_ms[0] * NS_PER_MS),
         "queue": _queue(factors, rates[0]),
@@ -59,7 +61,8 @@ def _directions(factors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
         "ack_thinning": 1,
         "cross_traffic": _cross_traffic(factors),
     }
-    reverse = common | {
+    reverse: DirectionSpec = {
+        "jitter_ns": jitter_ns,
         "rate_bps": rates[1],
         "delay_ns": round(delays_ms[1] * NS_PER_MS),
         "queue": _queue(factors, rates[1]),
@@ -72,13 +75,13 @@ def _directions(factors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     return payload, reverse
 
 
-def _queue(factors: Mapping[str, Any], rate_bps: int | None) -> dict[str, Any]:
+def _queue(factors: Mapping[str, Any], rate_bps: int | None) -> QueueSpec:
     if rate_bps is None:
         return {"limit": {"by": "bandwidth_delay_product"}, "discipline": {"name": "drop_tail"}, "ecn": False}
     queue = queue_of(factors["path_queue"])
     assert queue is not None, "the level was checked"
     if queue.packets is not None:
-        limit: dict[str, Any] = {"by": "packets", "packets": queue.packets}
+        limit: QueueLimit = {"by": "packets", "packets": queue.packets}
     elif queue.products == 1:
         limit = {"by": "bandwidth_delay_product"}
     else:
@@ -86,7 +89,7 @@ def _queue(factors: Mapping[str, Any], rate_bps: int | None) -> dict[str, Any]:
     return {"limit": limit, "discipline": _discipline(factors, rate_bps), "ecn": factors.get("path_ecn", False)}
 
 
-def _discipline(factors: Mapping[str, Any], rate_bps: int) -> dict[str, Any]:
+def _discipline(factors: Mapping[str, Any], rate_bps: int) -> Discipline:
     match factors["path_discipline"]:
         case "codel":
             return {
@@ -107,7 +110,7 @@ def _discipline(factors: Mapping[str, Any], rate_bps: int) -> dict[str, Any]:
     return {"name": "drop_tail"}
 
 
-def _loss(level: object) -> dict[str, Any]:
+def _loss(level: object) -> LossSpec:
     loss = loss_of(level)
     if loss is None or loss.share == 0:
         return {"by": "none"}
@@ -126,7 +129,7 @@ def _loss(level: object) -> dict[str, Any]:
     return {"by": "random", "probability_per_billion": _per_billion(loss.share)}
 
 
-def _cross_traffic(factors: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _cross_traffic(factors: Mapping[str, Any]) -> list[CrossTraffic]:
     rate_bps = factors.get("path_cross_rate_bps", 0)
     if not rate_bps:
         return []

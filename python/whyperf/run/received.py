@@ -6,7 +6,7 @@ from typing import Self
 from whyperf.record import TableFile, TrialWriter, is_table, wrong_in_table
 from whyperf.run.errors import RunError
 from whyperf.run.inbox import TablePiece
-from whyperf.run.replies import Message
+from whyperf.wire import ReplyTable
 
 _SAME_VERSION = "install the same whyperf on both hosts"
 
@@ -27,7 +27,7 @@ class ReceivedTables:
         self._file: TableFile | None = None
         self._missing_bytes = 0
 
-    def announce(self, table: Message) -> None:
+    def announce(self, table: ReplyTable) -> None:
         """Begin the next table; the one before is over.
 
         Raises:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict
 
 from whyperf.plan import LOCAL, Cell, Plan
 from whyperf.run import pipes
 from whyperf.run.agent import Agent
 from whyperf.run.emulated import EmulatedPath
-from whyperf.run.ends import FAR, NEAR, Cpus, End, Facts, labels, place_router, share_cpus
+from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.leftovers import clean
 from whyperf.run.offers import (
@@ -24,10 +24,21 @@ from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import roles
 from whyperf.run.super_datagrams import refuse_super_datagrams
 from whyperf.run.target import Kind, Target
+from whyperf.wire import HostFacts, RequestBuildTestbed, TestbedEnd, TestbedMiddle
 
 LOOPBACK_ADDRESSES = {4: "127.0.0.1", 6: "::1"}
 ANY_ADDRESSES = {4: "0.0.0.0", 6: "::"}
 _TESTBED_FACTORS = ("mtu_bytes", "tso", "gso", "gro", "near_cpus", "far_cpus")
+
+
+class BuiltTestbed(TypedDict):
+    """The testbed for the record: what was asked, and all sides as they were read back."""
+
+    host: HostFacts
+    spec: Mapping[str, object]
+    near: TestbedEnd
+    far: TestbedEnd
+    middle: NotRequired[TestbedMiddle]
 
 
 class Session:
@@ -46,7 +57,8 @@ class Session:
         self.plan = plan
         self.target = target
         self.kind = Kind(plan.testbed.kind)
-        self.testbed: Facts | None = None
+        self.testbed: BuiltTestbed | None = None
+        self._host: HostFacts | None = None
         self._testbed_key: tuple[Any, ...] | None = None
         self._holder: Agent | None = None
         self._ends: dict[str, End] = {}
@@ -59,7 +71,7 @@ class Session:
             raise
 
     @property
-    def facts(self) -> dict[str, Facts]:
+    def facts(self) -> dict[str, HostFacts]:
         """HostFacts by end (crates/schema/src/host.rs)."""
         return {label: end.facts for label, end in self._ends.items()}
 
@@ -138,8 +150,8 @@ class Session:
         if self.kind is Kind.VETH:
             self._holder = Agent("testbed", pipes.local(), shares_clock=True)
             self._holder.when_lost(self._on_lost)
-            host = self._holder.call({"request": "describe_host"})
-            self._check({NEAR: host, FAR: host})
+            self._host = self._holder.call({"request": "describe_host"})
+            self._check({NEAR: self._host, FAR: self._host})
             self._check_paths()
             self._build_testbed(self.plan.cells[0])
             return
@@ -161,9 +173,12 @@ class Session:
 
     def _add(self, name: str, agent: Agent, addresses: Mapping[int, str]) -> None:
         """Keep an end's agent, so that it is closed whatever comes, and ask it what its host is."""
-        self._ends[name] = End(agent, {}, addresses)
-        agent.when_lost(self._on_lost)
-        self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
+        try:
+            agent.when_lost(self._on_lost)
+            self._ends[name] = End(agent, agent.call({"request": "describe_host"}), addresses)
+        except BaseException:
+            agent.close()
+            raise
 
     @property
     def _far_host(self) -> str:
@@ -176,7 +191,7 @@ class Session:
             return dict.fromkeys(versions, self.target.address)
         return {version: pipes.address_of(self._far_host, version) for version in versions}
 
-    def _check(self, facts: Mapping[str, Facts]) -> None:
+    def _check(self, facts: Mapping[str, HostFacts]) -> None:
         """Refuse now what every trial of a cell would be refused for."""
         for cell in self.plan.cells:
             if self._ends:
@@ -220,24 +235,34 @@ class Session:
         if key == self._testbed_key and self._ends:
             return
         assert self._holder is not None
+        assert self._host is not None
+        host = self._host
         self._close_ends()
         self._testbed_key = None
-        host = self._holder.call({"request": "describe_host"}) if self.testbed is None else self.testbed["host"]
         cpus = share_cpus(self.kind, factors, {NEAR: host, FAR: host})
-        spec = {name: factors[name] for name in ("mtu_bytes", "tso", "gso", "gro")} | {
+        asked: RequestBuildTestbed = {
+            "request": "build_testbed",
+            "mtu_bytes": int(factors["mtu_bytes"]),
+            "tso": bool(factors["tso"]),
+            "gso": bool(factors["gso"]),
+            "gro": bool(factors["gro"]),
             "near_rps_cpus": list(cpus[NEAR].own),
             "far_rps_cpus": list(cpus[FAR].own),
         }
         if path is not None:
-            spec |= {"path": path} | place_router(host["cpus"], cpus, roles_here)
-        built = self._holder.call({"request": "build_testbed"} | spec)
-        self.testbed = {"host": host, "spec": spec, "near": built["near"], "far": built["far"]}
-        if built["middle"] is not None:
-            self.testbed["middle"] = built["middle"]
+            asked["path"] = path
+            asked["path_cpu"], steered = place_router(host["cpus"], cpus, roles_here)
+            asked["near_rps_cpus"], asked["far_rps_cpus"] = steered[NEAR], steered[FAR]
+        built = self._holder.call(asked)
+        spec = {key: value for key, value in asked.items() if key != "request"}
+        near, far, middle = built["near"], built["far"], built["middle"]
+        self.testbed = {"host": host, "spec": spec, "near": near, "far": far}
+        if middle is not None:
+            self.testbed["middle"] = middle
         for names in self.pairs:
-            for end, name in names.items():
-                addresses = {4: built[end]["ipv4"], 6: built[end]["ipv6"]} if end == FAR else {}
-                self._add(name, self._agent_inside(name, built[end]["netns"]), addresses)
+            self._add(names[NEAR], self._agent_inside(names[NEAR], near["netns"]), {})
+            addresses = {4: far["ipv4"], 6: far["ipv6"]}
+            self._add(names[FAR], self._agent_inside(names[FAR], far["netns"]), addresses)
         self._testbed_key = key
 
     def _agent_inside(self, label: str, netns: str) -> Agent:
@@ -275,7 +300,7 @@ def allowed_kind(wanted: Kind | None) -> tuple[Kind, str | None]:
     return Kind.LOOPBACK, str(namespaces["reason"])
 
 
-def describe_host(host: str | None, *, with_hooks: bool = False) -> Facts:
+def describe_host(host: str | None, *, with_hooks: bool = False) -> HostFacts:
     """HostFacts of this host, or of one reached by ssh; trying the hooks of the evidence takes a moment more."""
     argv = pipes.local() if host is None else pipes.ssh(host)
     with Agent(host or "local", argv, shares_clock=host is None, host=host) as agent:

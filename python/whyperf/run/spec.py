@@ -3,17 +3,16 @@
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from whyperf.plan import PlannedFlow, PlannedTrial, PlannedWorkload
 from whyperf.profile import BY_NAME
 from whyperf.profile.workload import STREAM_RECEIVE
 from whyperf.run.ends import FAR, NEAR, Cpus
+from whyperf.wire import RequestPrepare, Role, ScheduledFlow, SocketSpec, Stop, Transport, Workload
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
-
-Spec = dict[str, Any]
 
 #: The level of `congestion_control` that leaves it to each host.
 OWN_CONTROL = "default"
@@ -35,15 +34,14 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def roles(factors: Mapping[str, Any], schedule: Sequence[PlannedFlow] = ()) -> dict[str, str]:
+def roles(factors: Mapping[str, Any], schedule: Sequence[PlannedFlow] = ()) -> dict[str, Role]:
     """Which end sends: the near one, unless the direction is ``receive``, in a schedule that of its first flow.
 
     In an exchange the near end is the sender.
     """
     direction = schedule[0].direction if schedule else factors.get("direction")
     is_received = direction == "receive" or factors.get("workload") == STREAM_RECEIVE
-    near, far = ("receiver", "sender") if is_received else ("sender", "receiver")
-    return {NEAR: near, FAR: far}
+    return {NEAR: "receiver", FAR: "sender"} if is_received else {NEAR: "sender", FAR: "receiver"}
 
 
 def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedules only
@@ -55,19 +53,27 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
     workload: PlannedWorkload | None = None,
     seed: int = 0,
     schedule: Sequence[PlannedFlow] = (),
-) -> dict[str, Spec]:
-    """Both ends' specs, with a random token that only they know.
+) -> dict[str, RequestPrepare]:
+    """What both ends are asked to prepare, with a random token that only they know.
 
     `workload` is what the cell does beside a plain stream, `seed` the plan's: with the trial's name it is the seed
     of everything random in the workload. `schedule` says when flows start and stop.
     """
     token = secrets.token_hex(32)
     levels = {**DEFAULTS, **factors}
-    common: Spec = {
+    connections = levels["connections"]
+    if workload is not None and workload.workload is not None:
+        connections = workload.strands_count
+    if schedule:
+        connections = sum(flow.connections for flow in schedule)
+    role_of = roles(factors, schedule)
+    probe_ms = _number(factors.get("rtt_probe_ms"))
+    near: RequestPrepare = {
+        "request": "prepare",
         "trial": planned.id,
         "evidence": planned.evidence,
         "token": token,
-        "connections_count": levels["connections"],
+        "connections_count": connections,
         "write_size_bytes": levels["write_size_bytes"],
         "read_size_bytes": levels["read_size_bytes"],
         "read_wait": levels["read_wait"],
@@ -80,60 +86,59 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "transport": levels["transport"],
         "io_model": "blocking" if levels["io_model"] == "auto" else levels["io_model"],
         "threads_count": _number(levels["threads"]) or 0,
-        "workload": None,
-        "datagrams": None,
+        "workload": None if workload is None else workload_with_seed(workload, planned, seed),
+        "datagrams": None if workload is None else workload.datagrams,
+        "host": NEAR,
+        "role": role_of[NEAR],
+        "opening": "connect",
+        "listen_address": None,
+        "listen_port": 0,
+        "pin_cpus": list(cpus[NEAR].pin),
+        "own_cpus": list(cpus[NEAR].own),
+        "schedule": [_flow(flow, NEAR) for flow in schedule],
+        "round_trip_probe_ns": None if probe_ms is None else probe_ms * NS_PER_MS,
+        "round_trip_probe_by": factors.get("rtt_probe", "udp"),
     }
-    if workload is not None:
-        common |= _workload(workload, planned, seed)
-    if schedule:
-        common["connections_count"] = sum(flow.connections for flow in schedule)
-    role_of = roles(factors, schedule)
-    probe_ms = _number(factors.get("rtt_probe_ms"))
-    ends = {}
-    for label in (NEAR, FAR):
-        ends[label] = common | {
-            "host": label,
-            "role": role_of[label],
-            "opening": "connect" if label == NEAR else "listen",
-            "listen_address": listen_address if label == FAR else None,
-            "listen_port": listen_port if label == FAR else 0,
-            "pin_cpus": list(cpus[label].pin),
-            "own_cpus": list(cpus[label].own),
-            "schedule": [_flow(flow, label) for flow in schedule],
-            "round_trip_probe_ns": None if probe_ms is None else probe_ms * NS_PER_MS,
-            "round_trip_probe_by": factors.get("rtt_probe", "udp"),
-        }
-    return ends
+    far: RequestPrepare = {
+        **near,
+        "host": FAR,
+        "role": role_of[FAR],
+        "opening": "listen",
+        "listen_address": listen_address,
+        "listen_port": listen_port,
+        "pin_cpus": list(cpus[FAR].pin),
+        "own_cpus": list(cpus[FAR].own),
+        "schedule": [_flow(flow, FAR) for flow in schedule],
+    }
+    return {NEAR: near, FAR: far}
 
 
-def _flow(flow: PlannedFlow, label: str) -> dict[str, Any]:
+def _flow(flow: PlannedFlow, label: str) -> ScheduledFlow:
     """A flow as one end is told of it."""
     sends = (flow.direction == "send") == (label == NEAR)
     return {
         "start_ns": flow.start_ns,
         "stop_ns": flow.stop_ns,
         "connections_count": flow.connections,
-        "transport": flow.transport,
+        "transport": cast("Transport | None", flow.transport),
         "congestion_control": flow.congestion_control,
         "role": "sender" if sends else "receiver",
     }
 
 
-def _workload(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Spec:
-    """What a cell does beside a plain stream."""
+def workload_with_seed(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> Workload | None:
+    """What a trial does, with the seed of everything random in it: 63 bits, which every reader of JSON keeps.
+
+    None for a stream of datagrams.
+    """
     if workload.workload is None:
-        return {"datagrams": workload.datagrams}
-    return {"workload": workload_with_seed(workload, planned, seed), "connections_count": workload.strands_count}
-
-
-def workload_with_seed(workload: PlannedWorkload, planned: PlannedTrial, seed: int) -> dict[str, Any]:
-    """What a trial does, with the seed of everything random in it: 63 bits, which every reader of JSON keeps."""
+        return None
     digest = hashlib.sha256(f"workload of {planned.id}, seed {seed}".encode()).digest()
     drawn = int.from_bytes(digest[:8], "big") >> 1
-    return (workload.workload or {}) | {"seed": drawn}
+    return {**workload.workload, "seed": drawn}
 
 
-def stop_of(factors: Mapping[str, Any]) -> dict[str, Any]:
+def stop_of(factors: Mapping[str, Any]) -> Stop:
     """When the load of a cell ends (Stop in crates/schema/src/trial.rs)."""
     transfer = _number(factors["transfer_bytes"])
     if transfer is not None:
@@ -148,21 +153,27 @@ def stop_of(factors: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _socket(factors: Mapping[str, Any]) -> dict[str, Any]:
+def _socket(factors: Mapping[str, Any]) -> SocketSpec:
     """Options of the data sockets; a factor that has no meaning in the cell stays the kernel's choice."""
-    numbers = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes", "busy_poll_us", "dscp")
-    switches = ("no_delay", "quick_ack", "cork", "zero_copy", "truncate", "kernel_timestamps")
     pacing = _number(factors.get("pacing_rate_bps"))
     control = factors.get("congestion_control")
-    return (
-        {name: _number(factors.get(name)) for name in numbers}
-        | {name: bool(factors.get(name, False)) for name in switches}
-        | {
-            "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
-            "congestion_control": None if control == OWN_CONTROL else control,
-            "send_call": factors.get("send_call", "send"),
-        }
-    )
+    return {
+        "window_bytes": _number(factors.get("window_bytes")),
+        "send_buffer_bytes": _number(factors.get("send_buffer_bytes")),
+        "receive_buffer_bytes": _number(factors.get("receive_buffer_bytes")),
+        "mss_bytes": _number(factors.get("mss_bytes")),
+        "busy_poll_us": _number(factors.get("busy_poll_us")),
+        "dscp": _number(factors.get("dscp")),
+        "no_delay": bool(factors.get("no_delay", False)),
+        "quick_ack": bool(factors.get("quick_ack", False)),
+        "cork": bool(factors.get("cork", False)),
+        "zero_copy": bool(factors.get("zero_copy", False)),
+        "truncate": bool(factors.get("truncate", False)),
+        "kernel_timestamps": bool(factors.get("kernel_timestamps", False)),
+        "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
+        "congestion_control": None if control == OWN_CONTROL else control,
+        "send_call": factors.get("send_call", "send"),
+    }
 
 
 def _number(level: object) -> int | None:

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from whyperf.plan.model import Cell
 from whyperf.profile.path import has_path
 from whyperf.run.errors import Fault, RunError
+from whyperf.wire import HostFacts
 
 #: The first kernel that gives a packet socket UDP's super-segments (VIRTIO_NET_HDR_GSO_UDP_L4, 6.2); an older one fails
 #: to describe them, and the router never sees what was sent.
 FIRST_KERNEL = (6, 2)
 
 
-def refuse_super_datagrams(cells: Iterable[Cell], facts: Mapping[str, Mapping[str, Any]]) -> None:
+def refuse_super_datagrams(cells: Iterable[Cell], facts: Mapping[str, HostFacts]) -> None:
     """Refuses UDP's segmentation offload over the router where its kernel cannot give it such packets.
 
     `facts` are those of each host by its label. With neither tso nor gso the kernel cuts before the device.
@@ -21,7 +21,7 @@ def refuse_super_datagrams(cells: Iterable[Cell], facts: Mapping[str, Mapping[st
     Raises:
         RunError: a cell asks for it, with what to choose instead.
     """
-    old = next((str(host["kernel"]) for host in facts.values() if _version(str(host["kernel"])) < FIRST_KERNEL), None)
+    old = next((host["kernel"] for host in facts.values() if _version(host["kernel"]) < FIRST_KERNEL), None)
     if old is None:
         return
     for cell in cells:

@@ -3,10 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
 
-#: What is summed over the agents of an end; the rest is the first one's.
-SUMMED = ("payload_bytes", "load_cpu_ns", "retransmitted_segments")
+from whyperf.wire import ReplyProgress
 
 
 class Together:
@@ -16,15 +14,15 @@ class Together:
     observer is told from one at a time.
     """
 
-    def __init__(self, pairs: Sequence[Mapping[str, str]], observer: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, pairs: Sequence[Mapping[str, str]], observer: Callable[[str, ReplyProgress], None]) -> None:
         """`pairs` are the names of both agents of each pair, by end."""
         self._end_of = {name: end for names in pairs for end, name in names.items()}
         self._count = len(pairs)
         self._observer = observer
-        self._heard: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+        self._heard: dict[tuple[str, int], list[ReplyProgress]] = defaultdict(list)
         self._lock = Lock()
 
-    def on_progress(self, name: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, name: str, progress: ReplyProgress) -> None:
         """An agent's interval (Progress in crates/schema/src/message.rs)."""
         end = self._end_of[name]
         with self._lock:
@@ -32,5 +30,11 @@ class Together:
             heard.append(progress)
             if len(heard) == self._count:
                 del self._heard[end, progress["interval"]]
-                sums = {field: sum(one[field] for one in heard) for field in SUMMED}
-                self._observer(end, heard[0] | sums)
+                # The rest is the first one's.
+                whole: ReplyProgress = {
+                    **heard[0],
+                    "payload_bytes": sum(one["payload_bytes"] for one in heard),
+                    "load_cpu_ns": sum(one["load_cpu_ns"] for one in heard),
+                    "retransmitted_segments": sum(one["retransmitted_segments"] for one in heard),
+                }
+                self._observer(end, whole)

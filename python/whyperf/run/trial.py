@@ -5,7 +5,6 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
@@ -17,12 +16,14 @@ from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunE
 from whyperf.run.inbox import TablePiece
 from whyperf.run.received import ReceivedTables
 from whyperf.run.session import Session
-from whyperf.run.spec import Spec, trial_specs
+from whyperf.run.spec import trial_specs
 from whyperf.run.target import Kind
 from whyperf.run.together import Together
+from whyperf.wire import ReplyFinished, ReplyProgress, RequestPrepare, Role
 
-Progress = Callable[[str, dict[str, Any]], None]
-Manifest = dict[str, Any]
+Progress = Callable[[str, ReplyProgress], None]
+Document = dict[str, object]
+"""A part of the manifest; `TrialWriter.commit` checks the whole."""
 
 _LEAD_NS = 15_000_000
 """Time between telling the ends to start and the start, beside the way there."""
@@ -39,7 +40,7 @@ _INTERRUPT_GRACE_S = 2.0
 
 def run_trial(
     session: Session, planned: PlannedTrial, cell: Cell, writer: TrialWriter, on_progress: Progress
-) -> Manifest:
+) -> Document:
     """Run a trial and return its manifest, with its tables written; the caller commits.
 
     A trial that an end refuses or that fails under way is a result too: its manifest says why. So is the only trial of
@@ -52,7 +53,7 @@ def run_trial(
     manifest = _blank_manifest(session, planned, cell, started)
     try:
         ends = session.ends_for(cell)
-        manifest["versions"] |= {label: end.agent.version for label, end in ends.items()}
+        manifest["versions"] = {"controller": __version__} | {label: end.agent.version for label, end in ends.items()}
         cpus = session.cpus_for(cell.factors)
         address, listen_address = session.addresses(cell.factors)
         workload = session.plan.workload(cell.id)
@@ -90,7 +91,7 @@ def run_trial(
     return manifest
 
 
-def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started: datetime) -> Manifest:
+def _blank_manifest(session: Session, planned: PlannedTrial, cell: Cell, started: datetime) -> Document:
     return {
         "record_version": RECORD_VERSION,
         "trial": planned.id,
@@ -114,7 +115,7 @@ class Pair:
     """A near agent and its far agent: their names and their specs, by end."""
 
     names: dict[str, str]
-    specs: dict[str, Spec]
+    specs: dict[str, RequestPrepare]
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,13 @@ class _Trial:
     #: Whether what it measured is kept when the user interrupts it.
     keeps_interrupted: bool = False
 
-    def measure(self, writer: TrialWriter, on_progress: Progress) -> Manifest:
+    def measure(self, writer: TrialWriter, on_progress: Progress) -> Document:
         """Run the load and return what the manifest gets from it."""
         agents = {name: end.agent for name, end in self.ends.items()}
-        specs = {
-            pair.names[end]: spec | {"host": pair.names[end]} for pair in self.pairs for end, spec in pair.specs.items()
+        specs: dict[str, RequestPrepare] = {
+            pair.names[end]: {**spec, "host": pair.names[end]}
+            for pair in self.pairs
+            for end, spec in pair.specs.items()
         }
         for pair in self.pairs:
             self._connect(agents[pair.names[NEAR]], agents[pair.names[FAR]], specs, pair)
@@ -146,11 +149,11 @@ class _Trial:
             self.path.begin(start_mono_ns)
         tell = Together([pair.names for pair in self.pairs], on_progress)
 
-        def collect(name: str) -> dict[str, Any]:
+        def collect(name: str) -> ReplyFinished:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
             others = [agent for other, agent in agents.items() if other != name]
 
-            def on_progress(label: str, progress: dict[str, Any]) -> None:
+            def on_progress(label: str, progress: ReplyProgress) -> None:
                 if progress["payload_bytes"]:
                     for other in others:
                         other.load_moved()
@@ -160,15 +163,17 @@ class _Trial:
 
         finished, is_interrupted = _all(collect, agents, keeps_interrupted=self.keeps_interrupted)
         status, reason = (INTERRUPTED, "stopped by the user") if is_interrupted else _status(finished)
-        carried = self._end_path(writer)
-        void = None
-        if carried and status not in {"failed", INTERRUPTED}:
+        carried: Document = {}
+        if self.path is not None:
+            audit = self.path.end(writer)
+            kept = {key: value for key, value in audit.items() if key != "reply"}
+            carried = {"path": {"asked": self.path.spec, "audit": kept}}
             busiest = busiest_process(note for reply in finished.values() for note in reply["notes"])
-            void = why_void(carried["path"]["audit"], carried["path"]["asked"], busiest)
-        if void is not None:
-            status, reason = "void", void
+            void = None if status in {"failed", INTERRUPTED} else why_void(audit, self.path.spec, busiest)
+            if void is not None:
+                status, reason = "void", void
         after = {name: agent.clock() for name, agent in agents.items()}
-        hosts = {}
+        hosts: dict[str, Document] = {}
         first_connection = 0
         for pair in self.pairs:
             for name in pair.names.values():
@@ -177,32 +182,25 @@ class _Trial:
             first_connection += pair.specs[NEAR]["connections_count"]
         return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts} | carried
 
-    def _end_path(self, writer: TrialWriter) -> Manifest:
-        """What the manifest gets of the path."""
-        if self.path is None:
-            return {}
-        return {"path": {"asked": self.path.spec, "audit": self.path.end(writer)}}
-
-    def _connect(self, near: Agent, far: Agent, specs: dict[str, Spec], pair: Pair) -> None:
+    def _connect(self, near: Agent, far: Agent, specs: dict[str, RequestPrepare], pair: Pair) -> None:
         """Prepare both ends of a pair and open their connections.
 
         On one host the near end uses the BPF programs of the far one.
         """
-        lend = {"programs": {"by": "lend"}} if self.on_one_host else {}
-        prepared = far.call({"request": "prepare"} | specs[pair.names[FAR]] | lend)
+        far_spec, near_spec = specs[pair.names[FAR]], specs[pair.names[NEAR]]
+        prepared = far.call({**far_spec, "programs": {"by": "lend"}} if self.on_one_host else far_spec)
         if prepared["port"] is None:
             raise RunError(f"{far.label}: the agent listens for the trial's connections and names no port")
-        borrow = {"programs": {"by": "borrow"} | prepared["loan"]} if prepared["loan"] else {}
-        near.call({"request": "prepare"} | specs[pair.names[NEAR]] | borrow)
-        ports = {"port": prepared["port"], "echo_port": prepared["echo_port"]}
+        loan, port, echo_port = prepared["loan"], prepared["port"], prepared["echo_port"]
+        near.call({**near_spec, "programs": {"by": "borrow", **loan}} if loan else near_spec)
         try:
-            near.call({"request": "connect", "address": self.address} | ports)
+            near.call({"request": "connect", "address": self.address, "port": port, "echo_port": echo_port})
         except AgentError as error:
             raise _with_far_side(error, far) from None
 
     def _host_entry(
-        self, name: str, spec: Spec, clocks: tuple[Clock, Clock], finished: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, name: str, spec: RequestPrepare, clocks: tuple[Clock, Clock], finished: ReplyFinished
+    ) -> Document:
         before, after = clocks
         cpus = self.cpus[name]
         return {
@@ -221,10 +219,10 @@ class _Trial:
             "own_cpus_exclusive": cpus.exclusive,
             "cpus_of": self._cpus_of(name, spec["role"]),
             "tsc_hz": self.ends[name].facts["tsc_hz"],
-            "spec": {key: value for key, value in spec.items() if key != "token"},
+            "spec": {key: value for key, value in spec.items() if key not in {"request", "token"}},
         }
 
-    def _cpus_of(self, name: str, role: str) -> str:
+    def _cpus_of(self, name: str, role: Role) -> str:
         """The first end of the same role on the same CPUs of the same machine."""
 
         def place(end: str) -> tuple[object, ...]:
@@ -256,8 +254,8 @@ def _with_far_side(error: AgentError, far: Agent) -> RunError:
 
 
 def _all(
-    collect: Callable[[str], dict[str, Any]], agents: dict[str, Agent], *, keeps_interrupted: bool = False
-) -> tuple[dict[str, dict[str, Any]], bool]:
+    collect: Callable[[str], ReplyFinished], agents: dict[str, Agent], *, keeps_interrupted: bool = False
+) -> tuple[dict[str, ReplyFinished], bool]:
     """Collect from all ends at once; when one fails, or the user interrupts, end the others too.
 
     Returns what each end answered, and whether the user interrupted. Of an interrupted trial nothing is collected
@@ -265,7 +263,7 @@ def _all(
     """
     failures: list[Exception] = []
 
-    def collect_or_note(label: str) -> dict[str, Any]:
+    def collect_or_note(label: str) -> ReplyFinished:
         try:
             return collect(label)
         except Exception as error:
@@ -308,9 +306,11 @@ def _cause(failures: list[Exception]) -> Exception:
     return min(failures, key=lambda error: isinstance(error.__cause__ or error, FileNotFoundError | ValueError))
 
 
-def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_progress: Progress) -> dict[str, Any]:
+def _collect(
+    agent: Agent, spec: RequestPrepare, at_mono_ns: int, writer: TrialWriter, on_progress: Progress
+) -> ReplyFinished:
     """Start one end's load and take in all it tells, tables straight to their files."""
-    finished: dict[str, Any] = {}
+    finished: ReplyFinished | None = None
     timeout_s = spec["deadline_ns"] / 1e9 + _REPLY_GRACE_S
     due_count = spec["deadline_ns"] // spec["interval_ns"] + _MORE_INTERVALS
     with ReceivedTables(writer, agent.label) as tables:
@@ -321,7 +321,7 @@ def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_
                 tables.announce(reply)
             elif reply["reply"] == "progress":
                 due_count -= 1
-                if due_count < 0 or finished:
+                if due_count < 0 or finished is not None:
                     raise RunError(f"{agent.label}: the agent sent more progress than the trial has intervals")
                 on_progress(agent.label, reply)
             elif reply["reply"] == "finished":
@@ -329,12 +329,12 @@ def _collect(agent: Agent, spec: Spec, at_mono_ns: int, writer: TrialWriter, on_
             elif reply["reply"] == "done":
                 tables.finish()
                 break
-    if not finished:
+    if finished is None:
         raise RunError(f"{agent.label}: the agent ended the trial without saying how it ended")
     return finished
 
 
-def _status(finished: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
+def _status(finished: dict[str, ReplyFinished]) -> tuple[str, str | None]:
     """The trial's status: failed where an end failed, cut where one was cut."""
     outcomes = {label: reply["outcome"] for label, reply in finished.items()}
     for label, outcome in outcomes.items():

@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from whyperf.run import RunError
 from whyperf.run.pipes import agent_binary
-from whyperf.simulate.request import Line
-
-Answer = dict[str, Any]
+from whyperf.wire import SimulatedTrial, Simulation
 
 
-def ask(lines: Sequence[Line], *options: str, tables: Path | None = None) -> Iterator[Answer]:
+def ask(lines: Sequence[Simulation], *options: str, tables: Path | None = None) -> Iterator[SimulatedTrial]:
     """The answers to all lines, in order, as they come; with `tables` the record's tables lie there at the end.
 
     Raises:
@@ -48,7 +45,7 @@ def ask(lines: Sequence[Line], *options: str, tables: Path | None = None) -> Ite
                 pipe.close()
 
 
-def _feed(process: subprocess.Popen[str], lines: Sequence[Line]) -> None:
+def _feed(process: subprocess.Popen[str], lines: Sequence[Simulation]) -> None:
     assert process.stdin is not None
     try:
         for one in lines:

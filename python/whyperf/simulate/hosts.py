@@ -1,16 +1,24 @@
 """What the hosts of the model are, for the record's `hosts/`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from whyperf import __version__
 from whyperf.overhead.links import LINKS
 from whyperf.plan import Plan
 from whyperf.simulate.agent import ask
 from whyperf.simulate.request import bare_line, ends_of
+from whyperf.wire import ResolvedValue
 
 
-def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+class HostParameters(TypedDict):
+    """A host's `system` and its rules and numbers."""
+
+    system: str
+    values: dict[str, ResolvedValue]
+
+
+def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, object]]:
     """By end: the expressions it had, the users' profiles among them whole, and each host's rules and numbers.
 
     `parameters` has by expression the host's `system` and `values`, each with `value` and `source`, as its profile has
@@ -21,7 +29,7 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
         RunError: the model ended early.
     """
     parameters = _parameters(sorted({name for cell in plan.cells for name in ends_of(cell.factors)}), texts)
-    facts = {}
+    facts: dict[str, dict[str, object]] = {}
     for number, end in enumerate(("near", "far")):
         names = list(dict.fromkeys(ends_of(cell.factors)[number] for cell in plan.cells))
         facts[end] = {
@@ -38,7 +46,7 @@ def hosts_facts(plan: Plan, texts: Mapping[str, str]) -> dict[str, dict[str, Any
     return facts
 
 
-def _lines(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, int]:
+def _lines(plan: Plan, parameters: Mapping[str, HostParameters]) -> dict[str, int]:
     """Rates of links that hosts have, or that a cell names with its rate; none between two namespaces."""
     rates = {link.name: link.rate_bps for link in LINKS}
     asked = {str(cell.factors.get("link", "default")) for cell in plan.cells}
@@ -46,7 +54,7 @@ def _lines(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, int]:
     return {name: rates[name] for name in sorted(asked | own) if name in rates}
 
 
-def _parameters(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _parameters(names: Sequence[str], texts: Mapping[str, str]) -> dict[str, HostParameters]:
     """Rules and numbers of each host; it is asked for by itself, so that no factor changes one."""
     answers = ask([bare_line(name, texts) for name in names], "--check")
     return {

@@ -1,20 +1,18 @@
 """What a simulated trial's manifest says; the same keys as a measured one's."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import RECORD_VERSION
-
-Document = Mapping[str, Any]
+from whyperf.wire import SimulatedTrial, Simulation
 
 #: The model has one clock, which begins at 0.
 CLOCK = {"offset_ns": 0, "uncertainty_ns": 0, "drift_ns": 0, "pairs": [{"mono_ns": 0, "realtime_ns": 0}]}
 STATUS = {"complete": "complete", "deadline": "deadline", "stuck": "failed", "refused": "failed"}
 
 
-def manifest(planned: PlannedTrial, cell: Cell, asked: Document, answer: Document, started: str) -> dict[str, Any]:
+def manifest(
+    planned: PlannedTrial, cell: Cell, asked: Simulation, answer: SimulatedTrial, started: str
+) -> dict[str, object]:
     """The manifest of a trial, from what was asked and answered."""
     status = STATUS[answer["end"]]
     roles = {"near": asked["near_role"]}
@@ -44,7 +42,7 @@ def manifest(planned: PlannedTrial, cell: Cell, asked: Document, answer: Documen
     }  # fmt: skip
 
 
-def _end(number: int, role: str, asked: Document, answer: Document) -> dict[str, Any]:
+def _end(number: int, role: str, asked: Simulation, answer: SimulatedTrial) -> dict[str, object]:
     counted = answer["ends"][number] if answer["ends"] else None
     moved = 0 if counted is None else counted["written_bytes" if role == "sender" else "read_bytes"]
     return {

@@ -3,25 +3,21 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from whyperf.foreign import read_text
 from whyperf.plan import Cell, Plan, PlannedTrial
 from whyperf.profile import Level, ProfileError
 from whyperf.run.path import path_seed, path_spec
 from whyperf.run.spec import NS_PER_MS, NS_PER_S, OWN_CONTROL, roles, stop_of, workload_with_seed
-
-Line = dict[str, Any]
-
-_NUMBERS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "mss_bytes")
+from whyperf.wire import SimulatedHost, SimulatedSocket, Simulation
 
 
-def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Line:
+def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
     """What the model is asked for a trial; `texts` are users' host profiles by the path that names them."""
     factors = cell.factors
     role = roles(factors)["near"]
     workload = plan.workload(cell.id)
-    asked: Line = {
+    asked: Simulation = {
         "trial": planned.id,
         "hosts": [_host(name, texts) for name in ends_of(factors)],
         "seed": seed_of(plan, planned),
@@ -33,14 +29,19 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         "socket": _socket(factors),
         "evidence": "segments" if planned.is_log else "user",
     }
-    asked |= {
-        name: factors[name]
-        for name in ("write_size_bytes", "read_size_bytes", "mtu_bytes")
-        if isinstance(factors.get(name), int)
-    }
+    if (size := factors.get("write_size_bytes")) is not None:
+        asked["write_size_bytes"] = int(size)
+    if (size := factors.get("read_size_bytes")) is not None:
+        asked["read_size_bytes"] = int(size)
+    if (size := _number(factors, "mtu_bytes")) is not None:
+        asked["mtu_bytes"] = size
     if factors.get("link", "default") != "default":
-        asked["link"] = factors["link"]
-    asked |= _offloads(factors)
+        asked["link"] = str(factors["link"])
+    # Segmentation is the host's where the kernel or the device does it.
+    if "tso" in factors or "gso" in factors:
+        asked["has_segmentation"] = bool(factors.get("tso", True)) and bool(factors.get("gso", True))
+    if "gro" in factors:
+        asked["has_merging"] = bool(factors["gro"])
     if (path := path_spec(factors, path_seed(planned.id, plan.seed))) is not None:
         asked["path"] = path
     if workload is not None and workload.workload is not None:
@@ -48,7 +49,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
     return asked
 
 
-def bare_line(name: str, texts: Mapping[str, str]) -> Line:
+def bare_line(name: str, texts: Mapping[str, str]) -> Simulation:
     """A trial between two of a host that asks nothing of them but what they are."""
     host = _host(name, texts)
     return {"hosts": [host, host], "stop": {"by": "bytes", "payload_bytes": 1}}
@@ -85,25 +86,26 @@ def _text(name: str) -> str:
         raise ProfileError("", "hosts", f"{name} is not UTF-8 text, so it is no host profile in TOML") from None
 
 
-def _host(name: str, texts: Mapping[str, str]) -> dict[str, str]:
+def _host(name: str, texts: Mapping[str, str]) -> SimulatedHost:
     return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
 
 
-def _offloads(factors: Mapping[str, Level]) -> Line:
-    """Those that the profile states; segmentation is the host's where the kernel or the device does it."""
-    stated: Line = {}
-    if "tso" in factors or "gso" in factors:
-        stated["has_segmentation"] = bool(factors.get("tso", True)) and bool(factors.get("gso", True))
-    if "gro" in factors:
-        stated["has_merging"] = bool(factors["gro"])
-    return stated
+def _socket(factors: Mapping[str, Level]) -> SimulatedSocket:
+    control = factors.get("congestion_control", OWN_CONTROL)
+    rate_bps = _number(factors, "pacing_rate_bps")
+    return {
+        "window_bytes": _number(factors, "window_bytes"),
+        "send_buffer_bytes": _number(factors, "send_buffer_bytes"),
+        "receive_buffer_bytes": _number(factors, "receive_buffer_bytes"),
+        "mss_bytes": _number(factors, "mss_bytes"),
+        "no_delay": bool(factors.get("no_delay", False)),
+        "quick_ack": bool(factors.get("quick_ack", False)),
+        "congestion_control": None if control == OWN_CONTROL else str(control),
+        "pacing_rate_bytes_per_second": None if rate_bps is None else rate_bps // 8,
+    }
 
 
-def _socket(factors: Mapping[str, Level]) -> dict[str, Any]:
-    socket: dict[str, Any] = {name: factors[name] for name in _NUMBERS if isinstance(factors.get(name), int)}
-    socket |= {name: bool(factors.get(name, False)) for name in ("no_delay", "quick_ack")}
-    if (control := factors.get("congestion_control", OWN_CONTROL)) != OWN_CONTROL:
-        socket["congestion_control"] = str(control)
-    if isinstance(rate_bps := factors.get("pacing_rate_bps"), int):
-        socket["pacing_rate_bytes_per_second"] = rate_bps // 8
-    return socket
+def _number(factors: Mapping[str, Level], name: str) -> int | None:
+    """A level that may be missing, or ``default``, which leaves it to the host."""
+    level = factors.get(name)
+    return level if isinstance(level, int) else None

@@ -8,9 +8,10 @@ from whyperf.plan import Plan, PlannedTrial, cells_wanting
 from whyperf.profile import ProfileError
 from whyperf.record import Experiment
 from whyperf.run.observer import Observer
-from whyperf.simulate.agent import Answer, ask
+from whyperf.simulate.agent import ask
 from whyperf.simulate.manifest import manifest
 from whyperf.simulate.request import line, user_profiles
+from whyperf.wire import SimulatedTrial
 
 #: Trials of a pack at most: what a crash can cost, and what is in memory at once.
 PACK_TRIALS = 2000
@@ -42,7 +43,7 @@ def refuse_unknown(plan: Plan) -> None:
     lines = [line(plan, PlannedTrial(cell.id, 1, cell.id), cell, texts) for cell in plan.cells]
     for answer in ask(lines, "--check"):
         if answer["end"] == "refused":
-            key, _, problem = answer["reason"].partition(": ")
+            key, _, problem = (answer["reason"] or "").partition(": ")
             raise ProfileError("", key, problem or key)
 
 
@@ -107,13 +108,12 @@ def simulate_plan(experiment: Experiment, observer: Observer, known: Known, miss
 
 
 def _watched(
-    answers: Iterator[Answer], wanted: Sequence[PlannedTrial], observer: Observer, done: int, plan: Plan
-) -> Iterator[Answer]:
+    answers: Iterator[SimulatedTrial], wanted: Sequence[PlannedTrial], observer: Observer, done: int, plan: Plan
+) -> Iterator[SimulatedTrial]:
     """Reports each answer to the observer as it comes."""
     for number, (planned, answer) in enumerate(zip(wanted, answers, strict=True)):
         observer.on_trial_started(planned.id, planned.cell, done + number, plan.trials_count)
-        status = "complete" if answer["end"] == "complete" else answer["end"]
-        observer.on_trial_finished(planned.id, {"status": status, "reason": answer["reason"] or "cut at its deadline"})
+        observer.on_trial_finished(planned.id, answer["end"], answer["reason"] or "cut at its deadline")
         yield answer
 
 

@@ -7,7 +7,7 @@ from whyperf.cli.live.intervals import IntervalLines
 MS = 1_000_000
 
 
-def sample(interval: int, phase: str = "measure", **more: Any) -> dict[str, Any]:
+def sample(interval: int, phase: str = "measure", **more: Any) -> Any:
     start = 5_000 * MS + interval * 500 * MS
     return {
         "interval": interval,
@@ -23,7 +23,7 @@ def sample(interval: int, phase: str = "measure", **more: Any) -> dict[str, Any]
     } | more
 
 
-def lines_of(*reports: tuple[str, dict[str, Any]], direction: str = "send") -> list[str]:
+def lines_of(*reports: tuple[str, Any], direction: str = "send") -> list[str]:
     lines: list[str] = []
     shown = IntervalLines({"interval_ms": 500, "direction": direction}, lines.append)
     for host, progress in reports:
@@ -32,7 +32,7 @@ def lines_of(*reports: tuple[str, dict[str, Any]], direction: str = "send") -> l
     return lines[1:]
 
 
-def both(*intervals: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def both(*intervals: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(host, progress) for progress in intervals for host in ("near", "far")]
 
 

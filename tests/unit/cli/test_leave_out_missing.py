@@ -1,10 +1,12 @@
 """What is left of a profile where hosts lack some of its transports."""
 
+from typing import Any
+
 import pytest
 
 from whyperf.cli.inputs import unavailable
 from whyperf.profile import ProfileError, parse
-from whyperf.run.offers import Offer
+from whyperf.wire import Offer
 
 PROFILE = """
 about = "A question."
@@ -40,7 +42,7 @@ congestion_control = ["cubic", "newreno", "htcp"]
 """
 
 
-def offer(name: str, state: str = "loaded", reason: str = "", kind: str = "congestion_control") -> Offer:
+def offer(name: str, state: str = "loaded", reason: str = "", kind: str = "congestion_control") -> Any:
     return {
         "kind": kind,
         "name": name,

@@ -1,5 +1,7 @@
 """Trials done and time left."""
 
+from typing import Any
+
 import pytest
 
 from whyperf.cli.live.progress import Progress, cell_words, duration, transaction_bytes
@@ -37,7 +39,7 @@ def test_the_rate_is_the_receivers() -> None:
     progress = Progress(PLAN, list(PLAN.trials()))
     trial = next(PLAN.trials())
     progress.on_trial_started(trial.id, trial.cell, 0, 1)
-    interval = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 125}
+    interval: Any = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 125}
     progress.on_progress("near", interval | {"payload_bytes": 999})
     assert progress.rate_bps == 0.0
     progress.on_progress("far", interval)
@@ -72,7 +74,7 @@ def test_the_rate_of_an_exchange_is_in_transactions(overrides: dict[str, str | i
     progress = Progress(plan, list(plan.trials()))
     progress.on_trial_started("001-c0001", "c0001", 0, 1)
     assert progress.rate_words() == ""
-    interval = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 400 * 50}
+    interval: Any = {"start_mono_ns": 0, "end_mono_ns": 1_000_000_000, "payload_bytes": 400 * 50}
     progress.on_progress("far", interval)
     if each == 400:
         assert progress.rate_words() == "50.0 transactions/s"

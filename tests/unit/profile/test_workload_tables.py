@@ -164,7 +164,8 @@ def test_sizes_and_instants_from_files(tmp_path: Path) -> None:
     assert workload.workload is not None
     (transaction,) = workload.workload["groups"][0]["transactions"]
     assert transaction["arrivals"] == {"by": "trace", "intended_ns": [0, 500_000_000, 500_000_001]}
-    sizes = [step["operation"]["size"] for step in transaction["steps"]]
+    operations: list[Any] = [step["operation"] for step in transaction["steps"]]
+    sizes = [operation["size"] for operation in operations]
     assert sizes[0] == {"by": "sequence", "bytes": [64, 1024]}
     assert sizes[1] == {"by": "weighted", "values": [{"bytes": 64, "weight": 9}, {"bytes": 1024, "weight": 1}]}
 

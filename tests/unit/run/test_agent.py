@@ -10,6 +10,7 @@ import threading
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -79,10 +80,13 @@ def agent(folder: Path, *, pause_s: float = 0.0, host: str | None = None, status
     return Agent("far", [sys.executable, "-c", heading + textwrap.dedent(PROGRAM)], shares_clock=True, host=host)
 
 
+START: Any = {"request": "start"}
+
+
 def test_a_large_table_never_lies_in_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     with agent(tmp_path) as far:
-        replies = far.stream({"request": "start"}, SOON_S)
+        replies = far.stream(START, SOON_S)
         assert next(replies) == {"reply": "table", "name": "segments", "bytes": PIECES * PIECE_BYTES}
         # Slower than the agent: it fills whatever will hold it.
         time.sleep(0.5)
@@ -101,7 +105,7 @@ def test_a_slow_table_is_no_hang(tmp_path: Path) -> None:
     # 200 pieces of 10 ms each: longer in all than the time a reply may take.
     with agent(tmp_path, pause_s=0.01) as far:
         taken = []
-        for reply in far.stream({"request": "start"}, timeout_s=1.5):
+        for reply in far.stream(START, timeout_s=1.5):
             taken.append(type(reply))
             if reply == {"reply": "done"}:
                 break
@@ -114,7 +118,7 @@ def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(
     # On a host as busy as can be, too.
     monkeypatch.setattr("whyperf.run.agent._EXIT_GRACE_S", 60.0)
     far = agent(tmp_path)
-    next(far.stream({"request": "start"}, SOON_S))
+    next(far.stream(START, SOON_S))
     time.sleep(0.3)
     far.close()
     # It read the end of its pipe and left by itself, rather than being killed.
@@ -123,7 +127,7 @@ def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(
 
 def test_a_request_after_a_table_that_was_given_up_is_answered(tmp_path: Path) -> None:
     with agent(tmp_path) as far:
-        next(far.stream({"request": "start"}, SOON_S))
+        next(far.stream(START, SOON_S))
         time.sleep(0.3)
         assert far.call({"request": "abort"}) == {"reply": "done"}
 
@@ -134,7 +138,7 @@ def test_closing_ends_who_waits_for_a_reply(tmp_path: Path) -> None:
 
     def wait() -> None:
         try:
-            far.call({"request": "nothing"}, timeout_s=60)
+            far.call(cast("Any", {"request": "nothing"}), timeout_s=60)
         except PipeClosedError as error:
             caught.append(error)
 
@@ -160,7 +164,7 @@ def test_how_an_agent_ended_is_reported_as_far_as_it_is_known(
     tmp_path: Path, request_name: str, host: str | None, status: int, says: str
 ) -> None:
     with agent(tmp_path, host=host, status=status) as far, pytest.raises(PipeClosedError) as caught:
-        far.call({"request": request_name})
+        far.call(cast("Any", {"request": request_name}))
     assert str(caught.value) == says
 
 
@@ -169,7 +173,7 @@ def test_an_agent_that_is_stopped_is_named_within_3_s_and_ended(tmp_path: Path) 
     os.kill(far.pid, signal.SIGSTOP)
     since = time.monotonic()
     with pytest.raises(PipeClosedError, match=r"^the far agent was silent for 2\.\d s: ") as caught:
-        far.call({"request": "nothing"}, timeout_s=60)
+        far.call(cast("Any", {"request": "nothing"}), timeout_s=60)
     far.close()
     assert time.monotonic() - since < NOTICED_S
     assert "\n" not in str(caught.value)
@@ -193,7 +197,7 @@ def test_a_far_agent_is_given_up_when_the_load_no_longer_moves(tmp_path: Path) -
     far.load_moved()
     os.kill(far.pid, signal.SIGSTOP)
     with pytest.raises(PipeClosedError, match="silent"):
-        far.call({"request": "nothing"}, timeout_s=60)
+        far.call(cast("Any", {"request": "nothing"}), timeout_s=60)
     far.close()
 
 
@@ -203,7 +207,7 @@ def test_a_large_request_to_a_stopped_agent_does_not_wait_for_it(tmp_path: Path)
     since = time.monotonic()
     # More than a pipe holds.
     with pytest.raises(PipeClosedError, match="silent"):
-        far.call({"request": "nothing", "more": "x" * 1_000_000}, timeout_s=60)
+        far.call(cast("Any", {"request": "nothing", "more": "x" * 1_000_000}), timeout_s=60)
     assert time.monotonic() - since < NOTICED_S
     far.close()
 
@@ -236,7 +240,7 @@ def test_who_waits_for_another_agent_learns_which_one_was_lost(tmp_path: Path) -
         other.when_lost(far.interrupt)
         os.kill(other.pid, signal.SIGKILL)
         with pytest.raises(PipeClosedError, match="was killed by signal 9"):
-            far.call({"request": "nothing"}, timeout_s=60)
+            far.call(cast("Any", {"request": "nothing"}), timeout_s=60)
 
 
 CLOCK = {"reply": "clock", "mono_ns": 1, "realtime_ns": 1}
@@ -247,7 +251,10 @@ EVIDENCE: dict[str, object] = {
     "missing": [],
     "logged_events_count": 0,
     "lost_events_count": [],
+    "logged_calls_count": 0,
+    "lost_calls_count": [],
     "missed_runs_count": 0,
+    "unseen_segments_count": 0,
     "broken_off": None,
 }
 FINISHED = {
@@ -286,7 +293,7 @@ FINISHED = {
 def test_a_bad_answer_is_one_sentence(tmp_path: Path, body: object, says: str) -> None:
     text = f'{{"id": 2, "body": {body if isinstance(body, str) else json.dumps(body)}}}'
     with agent(tmp_path) as far, pytest.raises(RunError) as caught:
-        far.call({"request": "say", "text": text})
+        far.call(cast("Any", {"request": "say", "text": text}))
     assert str(caught.value).startswith("far: ")
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -296,7 +303,7 @@ def test_a_bad_answer_is_one_sentence(tmp_path: Path, body: object, says: str) -
 def test_an_answer_to_another_request_is_named(tmp_path: Path) -> None:
     done = json.dumps({"id": 2, "body": {"reply": "done"}})
     with agent(tmp_path) as far:
-        far._send({"id": 2, "body": {"request": "say", "text": done}})
+        far._send(cast("Any", {"id": 2, "body": {"request": "say", "text": done}}))
         with pytest.raises(RunError, match="the far agent answered clock with done"):
             far.call({"request": "clock"})
 
@@ -317,7 +324,7 @@ PROGRESS = {
 
 
 def test_a_flood_of_progress_takes_bounded_memory(tmp_path: Path) -> None:
-    flood = {"request": "flood", "count": 300_000, "text": json.dumps({"id": 2, "body": PROGRESS})}
+    flood: Any = {"request": "flood", "count": 300_000, "text": json.dumps({"id": 2, "body": PROGRESS})}
     tracemalloc.start()
     with agent(tmp_path) as far:
         far.post(flood)
@@ -328,7 +335,7 @@ def test_a_flood_of_progress_takes_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_a_flood_of_other_messages_ends_the_conversation(tmp_path: Path) -> None:
-    flood = {"request": "flood", "count": 2 * MAX_MESSAGES, "text": json.dumps({"id": 2, "body": CLOCK})}
+    flood: Any = {"request": "flood", "count": 2 * MAX_MESSAGES, "text": json.dumps({"id": 2, "body": CLOCK})}
     with agent(tmp_path) as far:
         far.post(flood)
         far._reader.join(60)

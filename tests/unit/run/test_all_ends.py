@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from threading import Event
-from typing import Any
+from typing import cast
 
 import pytest
 
@@ -10,15 +10,16 @@ from whyperf.record import RecordError
 from whyperf.run.agent import Agent
 from whyperf.run.errors import PipeClosedError
 from whyperf.run.trial import _all
+from whyperf.wire import ReplyFinished, Request
 
 
 class Idle(Agent):
     """An agent without a process, that keeps what it is sent."""
 
     def __init__(self) -> None:
-        self.sent: list[dict[str, Any]] = []
+        self.sent: list[Request] = []
 
-    def post(self, request: dict[str, Any]) -> None:
+    def post(self, request: Request) -> None:
         """Keeps it."""
         self.sent.append(request)
 
@@ -40,7 +41,7 @@ def fail_in_order(order: list[str], errors: Mapping[str, Exception]) -> None:
     agents: dict[str, Agent] = {"near": Idle(), "far": Idle()}
     first_failed = Event()
 
-    def collect(label: str) -> dict[str, Any]:
+    def collect(label: str) -> ReplyFinished:
         if label == order[0]:
             first_failed.set()
         else:
@@ -68,10 +69,10 @@ def test_a_full_disk_is_reported_and_not_the_folder_it_cost(
 def test_a_lone_failure_is_reported_as_it_is() -> None:
     gone = PipeClosedError("the far agent was killed by signal 9")
 
-    def collect(label: str) -> dict[str, Any]:
+    def collect(label: str) -> ReplyFinished:
         if label == "far":
             raise gone
-        return {}
+        return cast("ReplyFinished", {})
 
     with pytest.raises(PipeClosedError) as caught:
         _all(collect, {"near": Idle(), "far": Idle()})

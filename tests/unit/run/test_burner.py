@@ -37,7 +37,7 @@ def test_a_burning_cell_has_its_programs_until_its_trial_is_over(started: list["
     assert started == []
     burner.on_trial_started("001-c0002", "c0002", 1, 2)
     assert [program.poll() for program in started] == [None, None]
-    burner.on_trial_finished("001-c0002", {})
+    burner.on_trial_finished("001-c0002", "complete", None)
     assert [program.poll() for program in started] == [-signal.SIGKILL] * 2
     assert [call[0] for call in observer.method_calls] == ["on_trial_started"] * 2 + ["on_trial_finished"]
 

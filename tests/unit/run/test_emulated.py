@@ -6,9 +6,9 @@ import pytest
 
 from whyperf.run.emulated import budget_ns, why_void
 
-SPEC: dict[str, Any] = {"forward": {"rate_bps": None}, "backward": {"rate_bps": None}}
+SPEC: Any = {"forward": {"rate_bps": None}, "backward": {"rate_bps": None}}
 LIMITED = SPEC | {"backward": {"rate_bps": 100_000_000}}
-AUDIT: dict[str, Any] = {
+AUDIT: Any = {
     "released_packets": 1000,
     "late_packets": 10,
     "budget_ns": 1_000_000,
@@ -56,4 +56,5 @@ def test_a_void_trial_names_the_busy_process_and_no_setting_that_nobody_made() -
 @pytest.mark.parametrize(("delay_ms", "budget_ms"), [(0, 1), (5, 1), (90, 9)])
 def test_the_budget_grows_with_the_round_trip(delay_ms: int, budget_ms: int) -> None:
     direction = {"delay_ns": delay_ms * 1_000_000}
-    assert budget_ns({"forward": direction, "backward": direction}) == budget_ms * 1_000_000
+    spec: Any = {"forward": direction, "backward": direction}
+    assert budget_ns(spec) == budget_ms * 1_000_000

@@ -11,6 +11,7 @@ from whyperf.run.inbox import Inbox, Item, TablePiece
 
 SOON_S = 5.0
 MESSAGE: Item = (1, {"reply": "done"})
+CLOCK: Item = (2, {"reply": "clock", "mono_ns": 1, "realtime_ns": 2})
 GONE = PipeClosedError("the far agent ended with status 1")
 
 
@@ -26,9 +27,9 @@ def started(target: Callable[[], None]) -> threading.Thread:
 
 def test_what_comes_first_is_taken_first() -> None:
     inbox = Inbox()
-    for item in (MESSAGE, piece(1), (2, {"reply": "clock"})):
+    for item in (MESSAGE, piece(1), CLOCK):
         inbox.put(item)
-    assert [inbox.get(SOON_S) for _ in range(3)] == [MESSAGE, piece(1), (2, {"reply": "clock"})]
+    assert [inbox.get(SOON_S) for _ in range(3)] == [MESSAGE, piece(1), CLOCK]
 
 
 def test_nothing_in_time_is_said() -> None:

@@ -14,6 +14,7 @@ from whyperf.run.offers import (
     refuse_missing_quic,
     refuse_missing_transports,
 )
+from whyperf.wire import HostFacts
 
 
 class Without:
@@ -27,23 +28,26 @@ class Without:
         return {"offers": [udt, {"kind": "transport", "name": "quic", **there}, *quic]}
 
 
+THERE = (cast("HostFacts", {}), cast("Agent", Without()))
+
+
 @pytest.mark.parametrize(
     "levels", [{"transport": "udt"}, {"schedule": "mixed", "schedule_scale": 0.05, "competitor": "udt"}]
 )
 def test_it_is_refused_with_the_reason(levels: dict[str, Any]) -> None:
-    hosts: dict[str, tuple[dict[str, Any], Agent]] = {"near": ({}, cast("Agent", Without()))}
+    hosts = {"near": THERE}
     with pytest.raises(RunError, match="transport udt is not available on the near host: built without the UDT"):
         refuse_missing_transports(plan_of(**levels).cells, hosts)
 
 
 def test_what_is_there_passes() -> None:
-    refuse_missing_transports(plan_of(transport="quic").cells, {"near": ({}, cast("Agent", Without()))})
+    refuse_missing_transports(plan_of(transport="quic").cells, {"near": THERE})
 
 
 def test_a_congestion_control_that_quic_lacks_is_refused_with_those_it_has() -> None:
     asked = quic_controls(plan_of(transport="quic", congestion_control="htcp").cells)
     with pytest.raises(RunError, match=r'"htcp" is none of QUIC.s on the near host; choose one of cubic, newreno'):
-        refuse_missing_quic(asked, {"near": ({}, cast("Agent", Without()))})
+        refuse_missing_quic(asked, {"near": THERE})
 
 
 def test_flows_of_tcp_ask_the_kernel() -> None:
@@ -58,7 +62,7 @@ def test_flows_of_tcp_ask_the_kernel() -> None:
 def test_quic_is_not_asked_for_what_is_the_kernels() -> None:
     cells = plan_of(transport=["tcp", "quic"], congestion_control="cubic").cells
     assert (congestion_controls(cells), quic_controls(cells)) == (["cubic"], ["cubic"])
-    refuse_missing_quic(quic_controls(cells), {"near": ({}, cast("Agent", Without()))})
+    refuse_missing_quic(quic_controls(cells), {"near": THERE})
 
 
 @pytest.mark.parametrize("transport", ["udt", "quic", "srt"])

@@ -6,7 +6,7 @@ from whyperf.profile import Level, resolve
 from whyperf.run.path import path_seed, path_spec
 
 
-def spec(**given: Level) -> dict[str, Any]:
+def spec(**given: Level) -> Any:
     found = path_spec(resolve(given, testbed=True), seed=7)
     assert found is not None
     return found

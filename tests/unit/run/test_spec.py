@@ -1,8 +1,8 @@
 """From factors to what each side receives."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -11,12 +11,13 @@ from whyperf.plan import PlannedTrial, build
 from whyperf.profile import parse
 from whyperf.run.ends import FAR, NEAR, Cpus
 from whyperf.run.spec import trial_specs
+from whyperf.wire import RequestPrepare
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "request.json").read_text())
 CPUS = {NEAR: Cpus((0,), (0,), True), FAR: Cpus((1,), (1,), True)}
 
 
-def _specs(fixed: str) -> dict[str, dict[str, Any]]:
+def _specs(fixed: str) -> Mapping[str, RequestPrepare]:
     profile = parse(f'about = "a"\n[fixed]\n{fixed}', name="test", where="test.toml")
     (cell,) = build(profile).cells
     return trial_specs(PlannedTrial("001-c0001", 1, cell.id), cell.factors, CPUS, "198.18.0.2", 0)
@@ -28,7 +29,7 @@ def _specs(fixed: str) -> dict[str, dict[str, Any]]:
 )
 def test_every_spec_is_one_the_agent_knows(fixed: str) -> None:
     for spec in _specs(fixed).values():
-        jsonschema.validate({"id": 1, "body": {"request": "prepare"} | spec}, SCHEMA)
+        jsonschema.validate({"id": 1, "body": spec}, SCHEMA)
 
 
 def test_the_near_side_connects_whoever_sends() -> None:

@@ -16,7 +16,7 @@ UNCUT = (
 
 
 def refuse(release: str, **levels: Any) -> None:
-    facts = {"near": {"kernel": release}, "far": {"kernel": release}}
+    facts: Any = {"near": {"kernel": release}, "far": {"kernel": release}}
     refuse_super_datagrams(plan_of(**levels).cells, facts)
 
 

@@ -7,7 +7,7 @@ from whyperf.run.together import Together
 PAIRS = [{"near": "near", "far": "far"}, {"near": "near2", "far": "far2"}]
 
 
-def progress(interval: int, payload_bytes: int) -> dict[str, Any]:
+def progress(interval: int, payload_bytes: int) -> Any:
     return {
         "interval": interval,
         "payload_bytes": payload_bytes,
@@ -18,7 +18,7 @@ def progress(interval: int, payload_bytes: int) -> dict[str, Any]:
 
 
 def test_an_interval_is_reported_when_all_agents_of_the_end_have_reported_it() -> None:
-    reported: list[tuple[str, dict[str, Any]]] = []
+    reported: list[tuple[str, Any]] = []
     together = Together(PAIRS, lambda end, one: reported.append((end, one)))
     together.on_progress("near", progress(0, 100))
     together.on_progress("far2", progress(0, 7))
@@ -32,6 +32,6 @@ def test_an_interval_is_reported_when_all_agents_of_the_end_have_reported_it() -
 
 
 def test_one_pair_is_reported_as_it_is() -> None:
-    reported: list[tuple[str, dict[str, Any]]] = []
+    reported: list[tuple[str, Any]] = []
     Together(PAIRS[:1], lambda end, one: reported.append((end, one))).on_progress("far", progress(4, 9))
     assert reported == [("far", progress(4, 9))]

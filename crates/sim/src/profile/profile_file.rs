@@ -131,7 +131,9 @@ fn misshapen(whole: &toml::Table) -> Option<String> {
         None => return Some("[values] is missing: list each value that differs as KEY = { value = …, source = \"…\" }".to_owned()),
         Some(toml::Value::Table(values)) => values,
         Some(_) => {
-            return Some("values is not a table: write [values], and below it each value as KEY = { value = …, source = \"…\" }".to_owned());
+            return Some(
+                "values is not a table: write [values], and below it each value as KEY = { value = …, source = \"…\" }".to_owned(),
+            );
         }
     };
     values.iter().find_map(|(key, entry)| {

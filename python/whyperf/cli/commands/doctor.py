@@ -10,6 +10,7 @@ from rich.table import Table
 
 from whyperf.cli.exits import DONE
 from whyperf.cli.streams import print_json
+from whyperf.wire import Hook, HostFacts
 
 NAME = "doctor"
 EXAMPLE = "Examples: whyperf doctor · whyperf doctor host7 · whyperf doctor --clean · whyperf doctor --probe-cost"
@@ -44,15 +45,14 @@ def command(
     if pairs is not None:
         raise UsageError("--pairs is for --probe-cost alone; name that too")
     facts = running.describe_host(host, with_hooks=True)
-    facts.pop("reply", None)
     if json:
-        print_json(facts)
+        print_json({name: fact for name, fact in facts.items() if name != "reply"})
     else:
         _print(facts)
     return DONE
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(facts: HostFacts) -> None:
     console = Console(highlight=False, markup=False)
     cpus = len(facts["cpus"])
     console.print(f"{facts['hostname']}: {facts['distribution']}, Linux {facts['kernel']}, {facts['machine']}")
@@ -76,7 +76,7 @@ def _print(facts: dict[str, Any]) -> None:
         console.print(_hooks(facts["hooks"]))
 
 
-def _hooks(hooks: list[dict[str, Any]]) -> Table:
+def _hooks(hooks: list[Hook]) -> Table:
     """Where evidence is taken in the kernel, and whether it can be."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Hook of the evidence", "", "Why", "Gives"):

@@ -10,8 +10,8 @@ from whyperf.profile import Factors, Level, Profile, ProfileError, Sweep
 from whyperf.profile.applies import WITH_CONTROL
 from whyperf.profile.factors import BY_NAME
 from whyperf.run import describe_host, list_offers
-from whyperf.run.offers import Offer
 from whyperf.run.spec import OWN_CONTROL
+from whyperf.wire import Offer
 
 CONTROL = "congestion_control"
 #: Factors that name a congestion control of the kernel.

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -17,6 +17,7 @@ from whyperf.cli.live.progress import Progress, cell_words, duration, transactio
 from whyperf.plan import LOG_PREFIX, Plan, PlannedTrial
 from whyperf.record import INTERRUPTED
 from whyperf.run import RunError
+from whyperf.wire import ReplyProgress
 
 #: Drawing takes CPU time from what is measured: twice a second is plenty.
 REDRAW_S = 0.5
@@ -51,17 +52,17 @@ class Watcher(AbstractContextManager["Watcher"]):
         self.progress.on_trial_started(trial, cell, done, total)
         self.show()
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """An interval at one end."""
         self.progress.on_progress(host, progress)
         self.show()
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """A trial is recorded; one that did not complete gets a line."""
         self.progress.on_trial_finished(trial)
-        if manifest["status"] not in {"complete", INTERRUPTED}:
-            verb = {"failed": "failed", "void": "is void"}.get(manifest["status"], "was cut")
-            self.on_message(f"trial {trial} {verb}: {manifest['reason']}")
+        if status not in {"complete", INTERRUPTED}:
+            verb = {"failed": "failed", "void": "is void"}.get(status, "was cut")
+            self.on_message(f"trial {trial} {verb}: {reason}")
 
     def show(self) -> None:
         """Shows where things are, not too often."""
@@ -152,7 +153,7 @@ class LiveLine(Watcher):
 class Intervals(Watcher):
     """A line a second of the only trial, and of its log trial, as iperf3 has it, with both ends."""
 
-    def __init__(self, progress: Progress, stream: Any) -> None:
+    def __init__(self, progress: Progress, stream: TextIO) -> None:
         """Lines go to `stream`."""
         super().__init__(progress)
         self._stream = stream
@@ -166,17 +167,17 @@ class Intervals(Watcher):
         each = transaction_bytes(self.progress.plan, cell)
         self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each)
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """A line when both ends have told a second."""
         super().on_progress(host, progress)
         if self._lines is not None:
             self._lines.on_progress(host, progress)
 
-    def on_trial_finished(self, trial: str, manifest: dict[str, Any]) -> None:
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """What is left of the last second."""
         if self._lines is not None:
             self._lines.on_end()
-        super().on_trial_finished(trial, manifest)
+        super().on_trial_finished(trial, status, reason)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

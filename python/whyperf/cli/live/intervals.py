@@ -6,10 +6,11 @@ An agent reports every sampling interval; a line sums as many as make a second, 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from whyperf.analyze.text import bit_rate, percent, si, significant
 from whyperf.cli.live.progress import BITS_PER_BYTE, NS_PER_S, receiver
+from whyperf.profile import Level
+from whyperf.wire import ReplyProgress
 
 LINE_MS = 1000
 #: Cwnd in segments, window announced in bytes, CPU time of the load's threads at sender and receiver.
@@ -27,7 +28,7 @@ class Span:
     payload_bytes: int
     load_cpu_ns: int
     intervals: int
-    last: Mapping[str, Any]
+    last: ReplyProgress
 
     @property
     def seconds(self) -> float:
@@ -39,14 +40,14 @@ class IntervalLines:
     """Puts both ends' intervals together and prints a line for each span both have told."""
 
     def __init__(
-        self, factors: Mapping[str, Any], write: Callable[[str], None], transaction_bytes: int | None = None
+        self, factors: Mapping[str, Level], write: Callable[[str], None], transaction_bytes: int | None = None
     ) -> None:
         """`write` gets each line, a heading before the first.
 
         `transaction_bytes` is what a transaction moves, if all are alike.
         """
         self._each = transaction_bytes
-        self._receiver = receiver(dict(factors))
+        self._receiver = receiver(factors)
         self._per_line = max(1, LINE_MS // int(factors["interval_ms"]))
         self._write = write
         self._open: dict[str, Span] = {}
@@ -57,7 +58,7 @@ class IntervalLines:
         self._measured_bytes, self._measured_s = 0, 0.0
         self._lock = threading.Lock()
 
-    def on_progress(self, host: str, progress: Mapping[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """Takes in an interval of one end (Progress in crates/schema/src/message.rs)."""
         with self._lock:
             span = self._open.get(host)

@@ -3,13 +3,13 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from whyperf.analyze.text import bit_rate, significant
 from whyperf.plan import Plan, PlannedTrial, TimeLeft
 from whyperf.profile import Level
+from whyperf.wire import ReplyProgress
 
 BITS_PER_BYTE = 8
 NS_PER_S = 1e9
@@ -46,7 +46,7 @@ class Progress:
         self.running = Running(trial, cell, done + 1, total)
         self.rate_bps = 0.0
 
-    def on_progress(self, host: str, progress: dict[str, Any]) -> None:
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
         """An interval at one end; the receiver's are the rate."""
         running = self.running
         elapsed_ns = progress["end_mono_ns"] - progress["start_mono_ns"]
@@ -79,7 +79,7 @@ class Progress:
         return max(0.0, left - (self._clock() - self._since))
 
 
-def receiver(factors: dict[str, Any]) -> str:
+def receiver(factors: Mapping[str, Level]) -> str:
     """Which end receives."""
     is_received = factors.get("direction") == "receive" or factors.get("workload") == "stream-receive"
     return "near" if is_received else "far"
@@ -95,10 +95,13 @@ def transaction_bytes(plan: Plan, cell: str) -> int | None:
         return None
     moved = 0
     for step in active[0][0]["steps"]:
-        size = step["operation"].get("size")
-        if step["operation"]["operation"] == "send_file" or (size is not None and size["by"] != "fixed"):
+        operation = step["operation"]
+        if operation["operation"] == "send_file":
             return None
-        moved += size["bytes"] * step["count"] if size is not None else 0
+        if operation["operation"] == "read" or operation["operation"] == "write":
+            if operation["size"]["by"] != "fixed":
+                return None
+            moved += operation["size"]["bytes"] * step["count"]
     return moved or None
 
 

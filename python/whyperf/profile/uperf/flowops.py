@@ -2,12 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from whyperf.profile.uperf.options import RandomSize
 from whyperf.profile.uperf.tree import Flowop
-
-Document = dict[str, Any]
+from whyperf.wire import FileToSend, Operation, OperationThink, Size, Step
 
 OPENING = ("connect", "accept")
 #: Those that move payload, by what the near side does.
@@ -18,18 +17,23 @@ LARGEST_DATAGRAM_BYTES = 65_507
 MOST_FILES = 10_000
 
 
-def opening_step(flowop: Flowop, connection: int) -> Document:
+def opening_step(flowop: Flowop, connection: int) -> Step:
     """A connect, an accept or a disconnect of one connection."""
-    return _step({"operation": flowop.type, "connection": connection}, 1, flowop)
+    return _step(cast("Operation", {"operation": flowop.type, "connection": connection}), 1, flowop)
 
 
-def think_step(duration_ns: int, *, is_busy: bool, count: int = 1) -> Document:
+def think_step(duration_ns: int, *, is_busy: bool, count: int = 1) -> Step:
     """Both sides pause, as in uperf."""
-    think = {"operation": "think", "duration_ns": duration_ns, "is_busy": is_busy, "is_mirrored": duration_ns > 0}
+    think: OperationThink = {
+        "operation": "think",
+        "duration_ns": duration_ns,
+        "is_busy": is_busy,
+        "is_mirrored": duration_ns > 0,
+    }
     return {"operation": think, "count": count, "can_fail": False}
 
 
-def moving_step(flowop: Flowop, connection: int, protocol: str) -> Document:
+def moving_step(flowop: Flowop, connection: int, protocol: str) -> Step:
     """A read, write, send, recv or sendfile.
 
     Raises:
@@ -44,27 +48,32 @@ def moving_step(flowop: Flowop, connection: int, protocol: str) -> Document:
         chunk = options.size
         if isinstance(chunk, RandomSize):
             raise ValueError("sendfile takes no random size; give one size, or none for whole files")
-        operation: Document = {"operation": "send_file", "connection": connection, "files": files, "call_bytes": chunk}
+        operation: Operation = {"operation": "send_file", "connection": connection, "files": files, "call_bytes": chunk}
         return _step(operation, count, flowop)
     size = _size(flowop, protocol)
     if kind in WRITING:
         operation = {"operation": "write", "connection": connection, "size": size, "call_bytes": None}
     else:
         timeout_ns = options.number("timeout") or None
-        operation = {"operation": "read", "connection": connection, "size": size, "call_bytes": None}
-        operation |= {"timeout_ns": timeout_ns}
+        operation = {
+            "operation": "read",
+            "connection": connection,
+            "size": size,
+            "call_bytes": None,
+            "timeout_ns": timeout_ns,
+        }
     if protocol == "udp":
         count *= max(1, options.number("repeat", 1))
     return _step(operation, count, flowop)
 
 
-def _step(operation: Document, count: int, flowop: Flowop) -> Document:
+def _step(operation: Operation, count: int, flowop: Flowop) -> Step:
     if count > 2**32 - 1:
         raise ValueError(f"{flowop.type} is to be repeated {count} times; take fewer, and more iterations")
     return {"operation": operation, "count": count, "can_fail": flowop.options.has("canfail")}
 
 
-def _size(flowop: Flowop, protocol: str) -> Document:
+def _size(flowop: Flowop, protocol: str) -> Size:
     size = flowop.options.size
     if size is None:
         raise ValueError(f"flowop {flowop.type} has no size; add size=… to its options")
@@ -76,11 +85,11 @@ def _size(flowop: Flowop, protocol: str) -> Document:
     return {"by": "fixed", "bytes": size}
 
 
-def _files(folder: str) -> list[Document]:
+def _files(folder: str) -> list[FileToSend]:
     """The files under a folder that have content, as ftw(3) finds them, in the order of names."""
     if not folder:
         raise ValueError("sendfile has no folder; add dir=… to its options")
-    found: list[Document] = []
+    found: list[FileToSend] = []
     try:
         if not Path(folder).is_dir():
             hint = "uperf makes a name lower-case, unless a variable holds it: dir=$dir"

@@ -11,6 +11,7 @@ from whyperf.profile.uperf.read import read
 from whyperf.profile.uperf.tokens import tokenize
 from whyperf.profile.uperf.translate import translate
 from whyperf.profile.workload import Metric, ready
+from whyperf.wire import Workload
 
 #: Part of a workload's name, as the factor `workload` takes it.
 LONGEST_NAME = 30
@@ -100,7 +101,7 @@ def _key(name: str) -> str:
     return f"uperf-{word}" if word else "uperf"
 
 
-def _metric(workload: Mapping[str, Any]) -> Metric:
+def _metric(workload: Workload) -> Metric:
     """The metric of the result: transactions where requests are answered or connections come and go, else goodput."""
     for group in workload["groups"]:
         for transaction in group["transactions"]:

@@ -3,10 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from whyperf import wire
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.factors import Level
 from whyperf.profile.uperf.connections import ANONYMOUS, Connections
-from whyperf.profile.uperf.flowops import OPENING, Document, moving_step, opening_step, think_step
+from whyperf.profile.uperf.flowops import OPENING, moving_step, opening_step, think_step
 from whyperf.profile.uperf.ignored import ignored
 from whyperf.profile.uperf.opened import opened
 from whyperf.profile.uperf.tokens import in_one_line
@@ -32,7 +33,7 @@ INSTEAD = {ACCEPTED: "flowop accept is a connect", ONE_FLOW: "flowop connect ope
 class Translation:
     """A profile as whyperf runs it."""
 
-    workload: Document
+    workload: wire.Workload
     #: Levels of factors, the transport among them.
     factors: dict[str, Level]
     hosts: tuple[str, ...]
@@ -54,7 +55,7 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
         raise ProfileError(where, "", in_one_line(str(error))) from None
     if not groups:
         raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
-    workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
+    workload: wire.Workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
     factors = asked.factors | {"deadline_s": _deadline_s(workload)}
     return Translation(workload, factors, asked.hosts, (*tree.notes, *work.sentences()))
 
@@ -88,7 +89,7 @@ class _Translator:
             self.note(group.line, "the group has no transactions, so it does nothing")
         return group.strands > 0 and bool(group.transactions)
 
-    def group(self, group: Group) -> Document:
+    def group(self, group: Group) -> wire.Group:
         """A group of the workload."""
         if group.are_processes:
             self.note(group.line, "nprocs= are strands like those of nthreads= here; no process is made for each")
@@ -116,7 +117,7 @@ class _Translator:
         opens = flowop.type == "connect" or (flowop.type == "accept" and self.protocol == "udp")
         return opens and flowop.options.number("count", 1) == 1
 
-    def transaction(self, number: int, asked: Transaction, group: Group, connections: Connections) -> Document:
+    def transaction(self, number: int, asked: Transaction, group: Group, connections: Connections) -> wire.Transaction:
         """A transaction; its name is what uperf prints, by its place in the group."""
         for flowop in asked.flowops:
             self._check(flowop)
@@ -124,9 +125,8 @@ class _Translator:
                 self.ignored.setdefault((flowop.type, ONE_FLOW), []).append(flowop.line)
         steps, repeat = self._repeated(asked, connections)
         if not steps:
-            is_timed = repeat["by"] == "duration"
-            steps, repeat = _only_waiting(repeat["duration_ns"]) if is_timed else _nothing()
-        arrivals: Document = {"by": "closed"}
+            steps, repeat = _only_waiting(repeat["duration_ns"]) if repeat["by"] == "duration" else _nothing()
+        arrivals: wire.Arrivals = {"by": "closed"}
         if asked.rate and repeat["by"] == "duration":
             arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * group.strands}
         elif asked.rate:
@@ -156,7 +156,7 @@ class _Translator:
         for entry in ignored(flowop, self.protocol):
             self.ignored.setdefault(entry, []).append(flowop.line)
 
-    def _repeated(self, asked: Transaction, connections: Connections) -> tuple[list[Document], Document]:
+    def _repeated(self, asked: Transaction, connections: Connections) -> tuple[list[wire.Step], wire.Repeat]:
         """The steps of a transaction, and how often."""
         if asked.duration_ns is not None and not asked.flowops:
             self.note(asked.line, "there are no flowops, so the strands wait for the duration")
@@ -173,7 +173,7 @@ class _Translator:
             return steps, {"by": "duration", "duration_ns": asked.duration_ns}
         return self._written_out(asked, steps, connections), _iterations(1)
 
-    def _written_out(self, asked: Transaction, steps: list[Document], connections: Connections) -> list[Document]:
+    def _written_out(self, asked: Transaction, steps: list[wire.Step], connections: Connections) -> list[wire.Step]:
         """All executions of a transaction that does not leave the connections as it finds them."""
         times, is_over = 1, False
         while not is_over and (asked.duration_ns is not None or times < asked.iterations):
@@ -186,9 +186,9 @@ class _Translator:
         self.note(asked.line, f"its {times} executions are one here, because they leave other connections open")
         return steps
 
-    def _once(self, asked: Transaction, connections: Connections) -> tuple[list[Document], bool]:
+    def _once(self, asked: Transaction, connections: Connections) -> tuple[list[wire.Step], bool]:
         """The steps of an execution, and whether the transaction ends in it: there was nothing to close."""
-        steps: list[Document] = []
+        steps: list[wire.Step] = []
         for flowop in asked.flowops:
             try:
                 if flowop.type == "disconnect" or flowop.type in OPENING:
@@ -201,7 +201,7 @@ class _Translator:
                 raise ValueError(f"line {flowop.line}: {error}") from None
         return steps, False
 
-    def _open_or_close(self, flowop: Flowop, connections: Connections, steps: list[Document]) -> bool:
+    def _open_or_close(self, flowop: Flowop, connections: Connections, steps: list[wire.Step]) -> bool:
         identifier = flowop.options.number("conn", ANONYMOUS)
         for _ in range(flowop.options.number("count", 1)):
             if flowop.type != "disconnect":
@@ -220,7 +220,7 @@ class _Translator:
                 steps.append(opening_step(flowop, connection))
         return False
 
-    def _other(self, flowop: Flowop, connections: Connections) -> list[Document]:
+    def _other(self, flowop: Flowop, connections: Connections) -> list[wire.Step]:
         """A pause, or payload on an open connection."""
         count = flowop.options.number("count", 1)
         if count == 0:
@@ -243,26 +243,26 @@ class _Translator:
         raise ValueError(f"{flowop.type} needs {which}, and none is open here; connect first")
 
 
-def _iterations(count: int) -> Document:
+def _iterations(count: int) -> wire.RepeatIterations:
     return {"by": "iterations", "count": count}
 
 
-def _only_waiting(duration_ns: int) -> tuple[list[Document], Document]:
+def _only_waiting(duration_ns: int) -> tuple[list[wire.Step], wire.Repeat]:
     """Steps and repetition of a transaction that lets time pass."""
     return [think_step(duration_ns, is_busy=False)], _iterations(1)
 
 
-def _nothing() -> tuple[list[Document], Document]:
+def _nothing() -> tuple[list[wire.Step], wire.Repeat]:
     """Steps and repetition of a transaction that is not executed; its place in the order of transactions stays."""
     return [think_step(0, is_busy=False)], _iterations(0)
 
 
-def _named_apart(groups: list[Document]) -> list[Document]:
+def _named_apart(groups: list[wire.Group]) -> list[wire.Group]:
     """The groups, of those with the same name all but the first with their number behind it."""
-    taken = Counter(str(group["name"]) for group in groups)
+    taken = Counter(group["name"] for group in groups)
     seen: set[str] = set()
     for number, group in enumerate(groups, start=1):
-        name = str(group["name"])
+        name = group["name"]
         if name in seen or not name:
             name = next(
                 candidate for extra in range(number, 2 * len(groups) + number + 1)
@@ -273,7 +273,7 @@ def _named_apart(groups: list[Document]) -> list[Document]:
     return groups
 
 
-def _deadline_s(workload: Document) -> float:
+def _deadline_s(workload: wire.Workload) -> float:
     """When the load is cut: its own times, and much room for iterations whose length nobody knows."""
     repeats = (each["repeat"] for group in workload["groups"] for each in group["transactions"])
     is_unknown = any(repeat["by"] == "iterations" and repeat["count"] > 1 for repeat in repeats)

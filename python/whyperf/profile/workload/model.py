@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, get_args
+from typing import get_args
 
+from whyperf import wire
 from whyperf.profile.factor import Level
 from whyperf.profile.workload.tables import Metric, TransportName
-
-Document = dict[str, Any]
 
 #: The metrics of a workload's result.
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -32,15 +31,15 @@ class Workload:
     #: Factors it refers to.
     uses: frozenset[str]
     #: `Workload` of crates/schema/src/workload.rs for a cell, seed 0; None for a stream of datagrams.
-    _groups: Callable[[Mapping[str, Level]], list[Document]] | None = field(default=None, repr=False)
+    _groups: Callable[[Mapping[str, Level]], list[wire.Group]] | None = field(default=None, repr=False)
     #: `DatagramStream` of the same file for a cell.
-    _datagrams: Callable[[Mapping[str, Level]], Document] | None = field(default=None, repr=False)
+    _datagrams: Callable[[Mapping[str, Level]], wire.DatagramStream] | None = field(default=None, repr=False)
     #: Whether its transactions all have a count or a time of their own, so that the load ends with it.
     ends_itself: bool = False
     #: The file it is from, for messages; empty where a profile carries it.
     where: str = ""
 
-    def document(self, factors: Mapping[str, Level]) -> Document | None:
+    def document(self, factors: Mapping[str, Level]) -> wire.Workload | None:
         """The workload of a cell as JSON, its seed 0; None when it is a stream of datagrams.
 
         Raises:
@@ -48,12 +47,12 @@ class Workload:
         """
         return None if self._groups is None else {"name": self.name, "seed": 0, "groups": self._groups(factors)}
 
-    def datagrams(self, factors: Mapping[str, Level]) -> Document | None:
+    def datagrams(self, factors: Mapping[str, Level]) -> wire.DatagramStream | None:
         """The stream of datagrams of a cell as JSON, or None."""
         return None if self._datagrams is None else self._datagrams(factors)
 
 
-def ready(document: Document, *, about: str, metric: Metric, transport: str, name: str | None = None) -> Workload:
+def ready(document: wire.Workload, *, about: str, metric: Metric, transport: str, name: str | None = None) -> Workload:
     """A workload whose JSON was made elsewhere, such as from a uperf profile; no factor changes it.
 
     Args:
@@ -63,10 +62,10 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
         transport: what carries it.
         name: as a level of the factor `workload`; the document's when absent.
     """
-    groups: list[Document] = document["groups"]
+    groups = document["groups"]
     defaults: dict[str, Level] = {"transport": transport}
     return Workload(
-        name=name or str(document["name"]),
+        name=name or document["name"],
         about=about,
         metric=metric,
         transports=(transport,),
@@ -79,7 +78,7 @@ def ready(document: Document, *, about: str, metric: Metric, transport: str, nam
     )
 
 
-def least_seconds(document: Document) -> float:
+def least_seconds(document: wire.Workload) -> float:
     """The times that a workload gives, durations and pauses, in s; what it moves takes time in addition.
 
     Transactions of the same number begin together in all groups.
@@ -88,9 +87,15 @@ def least_seconds(document: Document) -> float:
     return sum(map(max, zip_longest(*groups, fillvalue=0.0)))
 
 
-def _transaction_seconds(transaction: Document) -> float:
+def _transaction_seconds(transaction: wire.Transaction) -> float:
     repeat = transaction["repeat"]
     if repeat["by"] == "duration":
-        return float(repeat["duration_ns"]) / 1e9
-    pauses_ns = sum(step["count"] * step["operation"].get("duration_ns", 0) for step in transaction["steps"])
-    return float(repeat.get("count", 0) * pauses_ns) / 1e9
+        return repeat["duration_ns"] / 1e9
+    if repeat["by"] == "trial":
+        return 0.0
+    pauses_ns = sum(
+        step["count"] * step["operation"]["duration_ns"]
+        for step in transaction["steps"]
+        if step["operation"]["operation"] == "think"
+    )
+    return repeat["count"] * pauses_ns / 1e9

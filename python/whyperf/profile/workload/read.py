@@ -9,12 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from whyperf import wire
 from whyperf.foreign import parse_toml, read_text
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
-from whyperf.profile.workload.model import Document, Workload
+from whyperf.profile.workload.model import Workload
 from whyperf.profile.workload.steps import MOVING, OPENING, follow_connections, step_value
 from whyperf.profile.workload.tables import (
     DatagramsTable,
@@ -122,7 +123,7 @@ def _runs_through(transaction: TransactionTable) -> bool:
     return transaction.iterations is None and transaction.duration is None
 
 
-def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[Document]:
+def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[wire.Group]:
     """The groups that have a virtual user in the cell."""
     groups = [value.of(factors) for value in values]
     kept = [group for group in groups if group["strands_count"]]
@@ -149,7 +150,7 @@ def _datagrams(table: DatagramsTable) -> Value:
     rate = rate_bps("datagrams.rate_bps", table.rate_bps)
     merge = switch("datagrams.merge", table.merge)
 
-    def of(factors: Mapping[str, Any]) -> Document:
+    def of(factors: Mapping[str, Any]) -> wire.DatagramStream:
         return {
             "datagram_bytes": size.of(factors),
             "batch_count": batch.of(factors),
@@ -175,7 +176,7 @@ def _group(key: str, group: GroupTable, folder: Path | None) -> Value:
     transactions = [_transaction(f"{key}.{each.name}", each, folder) for each in group.transaction]
     uses = strands.uses.union(*(value.uses for value in transactions))
 
-    def of(factors: Mapping[str, Any]) -> Document:
+    def of(factors: Mapping[str, Any]) -> wire.Group:
         return {
             "name": group.name,
             "strands_count": strands.of(factors),
@@ -196,7 +197,7 @@ def _transaction(key: str, transaction: TransactionTable, folder: Path | None) -
     is_plain = all(step.op in MOVING for step in transaction.steps)
     uses = (repeat.uses | arrivals.uses | outstanding.uses).union(*(step.uses for step in steps))
 
-    def of(factors: Mapping[str, Any]) -> Document:
+    def of(factors: Mapping[str, Any]) -> wire.Transaction:
         executed = [document for step in steps if (document := step.of(factors)) is not None]
         if not executed:
             raise ProfileError("", f"{key}.steps", "nothing is done in this cell: a think of no length is no step")
@@ -246,7 +247,7 @@ def _arrivals(key: str, transaction: TransactionTable, folder: Path | None) -> V
     rate = constant(None) if transaction.rate_per_s is None else rate_per_s(f"{key}.rate_per_s", transaction.rate_per_s)
     rate_name = str(transaction.rate_per_s or "rate_per_s").removeprefix("=")
 
-    def of(factors: Mapping[str, Any]) -> Document:
+    def of(factors: Mapping[str, Any]) -> wire.Arrivals:
         by, per_s = kind.of(factors), rate.of(factors)
         if by in {"closed", "auto"} and per_s is None:
             return {"by": "closed"}
@@ -254,12 +255,14 @@ def _arrivals(key: str, transaction: TransactionTable, folder: Path | None) -> V
             raise ProfileError("", rate_name, "a closed loop has no rate; leave it out, or choose poisson or constant")
         if per_s is None:
             raise ProfileError("", rate_name, f"{by} arrivals need a rate; set it, or choose closed")
-        return {"by": "poisson" if by == "auto" else by, "per_kilosecond": round(per_s * KILO)}
+        if by == "constant":
+            return {"by": "constant", "per_kilosecond": round(per_s * KILO)}
+        return {"by": "poisson", "per_kilosecond": round(per_s * KILO)}
 
     return Value(of, kind.uses | rate.uses)
 
 
-def _trace(key: str, written: Mapping[str, Any], folder: Path | None) -> Document:
+def _trace(key: str, written: Mapping[str, Any], folder: Path | None) -> wire.ArrivalsTrace:
     """Instants in seconds since the transaction began, one a line, ascending."""
     if set(written) != {"file"} or not isinstance(written["file"], str):
         raise ProfileError("", key, 'a trace is { file = "NAME" }, with an instant in seconds a line')

@@ -6,6 +6,7 @@ from typing import Any
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.workload.values import LARGEST_COUNT, Value, constant, lines_of, size_bytes
+from whyperf.wire import SizeUniform, SizeWeighted
 
 FORMS = (
     '64, "64K", "=factor", { low = 1, high = 1024 }, { weighted = [[64, 9], [1024, 1]] }, { sequence = [100, 1400] } '
@@ -39,7 +40,7 @@ def size_value(key: str, written: object, folder: Path | None) -> Value:
 def _uniform(key: str, low: object, high: object) -> Value:
     least, most = size_bytes(f"{key}.low", low), size_bytes(f"{key}.high", high)
 
-    def of(factors: Mapping[str, Any]) -> dict[str, Any]:
+    def of(factors: Mapping[str, Any]) -> SizeUniform:
         low_bytes, high_bytes = least.of(factors), most.of(factors)
         if low_bytes > high_bytes:
             raise ProfileError("", key, f"low ({low_bytes}) is above high ({high_bytes}); swap them")
@@ -60,7 +61,7 @@ def _weighted(key: str, written: object) -> Value:
         raise ProfileError("", key, f"the weights add up to over {LARGEST_COUNT}; write smaller ones")
     uses = frozenset().union(*(value.uses for value, _ in values))
 
-    def of(factors: Mapping[str, Any]) -> dict[str, Any]:
+    def of(factors: Mapping[str, Any]) -> SizeWeighted:
         return {
             "by": "weighted",
             "values": [{"bytes": value.of(factors), "weight": weight} for value, weight in values],

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.workload.sizes import size_value
 from whyperf.profile.workload.tables import StepTable
 from whyperf.profile.workload.values import Value, constant, count_of, size_bytes, time_ns
-
-Document = dict[str, Any]
+from whyperf.wire import FileToSend, OperationRead, OperationSendFile, OperationThink, OperationWrite, Step
 
 #: Keys of each operation in addition to `op`, `count` and `can_fail`; those that must be there.
 OPERATIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -45,7 +44,7 @@ def step_value(key: str, step: StepTable, folder: Path | None) -> Value:
     operation = _operation(key, step, folder)
     count = count_of(f"{key}.count", step.count)
 
-    def of_cell(factors: Mapping[str, Any]) -> Document | None:
+    def of_cell(factors: Mapping[str, Any]) -> Step | None:
         document = operation.of(factors)
         if document is None:
             return None
@@ -67,21 +66,22 @@ def _operation(key: str, step: StepTable, folder: Path | None) -> Value:
     return constant({"operation": step.op, "connection": step.connection})
 
 
-def _moving(operation: str, key: str, step: StepTable, folder: Path | None) -> Value:
+def _moving(operation: Literal["read", "write"], key: str, step: StepTable, folder: Path | None) -> Value:
     size = size_value(f"{key}.size", step.size, folder)
     call = _call(key, step)
     timeout = None if step.timeout is None else time_ns(f"{key}.timeout", step.timeout, low=1)
 
-    def of(factors: Mapping[str, Any]) -> Document:
-        document = {
+    def of(factors: Mapping[str, Any]) -> OperationRead | OperationWrite:
+        moved, call_bytes = size.of(factors), call.of(factors)
+        if operation == "write":
+            return {"operation": operation, "connection": step.connection, "size": moved, "call_bytes": call_bytes}
+        return {
             "operation": operation,
             "connection": step.connection,
-            "size": size.of(factors),
-            "call_bytes": call.of(factors),
+            "size": moved,
+            "call_bytes": call_bytes,
+            "timeout_ns": None if timeout is None else timeout.of(factors),
         }
-        if operation == "read":
-            document["timeout_ns"] = None if timeout is None else timeout.of(factors)
-        return document
 
     return Value(of, size.uses | call.uses | (frozenset() if timeout is None else timeout.uses))
 
@@ -92,7 +92,7 @@ def _call(key: str, step: StepTable) -> Value:
 
 def _send_file(key: str, step: StepTable, folder: Path | None) -> Value:
     """Files must be there when the profile is read; the sending host must have the same ones."""
-    files = []
+    files: list[FileToSend] = []
     for name in step.files or ():
         path = (Path(name) if folder is None else folder / name).absolute()
         if not path.is_file() or path.stat().st_size == 0:
@@ -102,7 +102,7 @@ def _send_file(key: str, step: StepTable, folder: Path | None) -> Value:
         raise ProfileError("", f"{key}.files", "the list is empty; name at least one file")
     call = _call(key, step)
 
-    def of(factors: Mapping[str, Any]) -> Document:
+    def of(factors: Mapping[str, Any]) -> OperationSendFile:
         return {
             "operation": "send_file",
             "connection": step.connection,
@@ -117,7 +117,7 @@ def _think(key: str, step: StepTable) -> Value:
     time = time_ns(f"{key}.time", step.time)
     is_busy, is_mirrored = bool(step.busy), bool(step.mirrored)
 
-    def of(factors: Mapping[str, Any]) -> Document | None:
+    def of(factors: Mapping[str, Any]) -> OperationThink | None:
         duration_ns = time.of(factors)
         if duration_ns == 0:
             return None

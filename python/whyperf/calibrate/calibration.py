@@ -85,7 +85,7 @@ def _ask(simulator: Model, host: str, asked: Sequence[tuple[Mapping[str, float],
     return simulator.answers([question(host, costs, point.factors) for costs, point in asked])
 
 
-def _measured_on(steps: Steps) -> dict[str, Any]:
+def _measured_on(steps: Steps) -> dict[str, object]:
     facts = ("hostname", "kernel", "machine", "distribution", "cpu_model")
     return {name: steps.host[name] for name in facts} | {
         "cpus": len(steps.host["cpus"]),

@@ -33,13 +33,13 @@ TAKEN = (
 )  # fmt: skip
 
 
-def changes(text: str) -> dict[str, Any]:
+def changes(text: str) -> dict[str, object]:
     """The factors that the text sets, by name.
 
     Raises:
         QuestionError: a word that is no change, or one that the model cannot make.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for part in text.split(","):
         name, equals, level = (piece.strip() for piece in part.partition("="))
         if not equals or not name or not level:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -58,11 +58,11 @@ class SweepTable(Table):
     """`[[sweep]]`: factors whose levels are combined."""
 
     name: str = Field(pattern=SWEEP_NAME, max_length=40)
-    fixed: dict[str, Any] = {}
-    factors: dict[str, Any] = {}
+    fixed: dict[str, object] = {}
+    factors: dict[str, object] = {}
     trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     log_trials: int | None = Field(default=None, ge=0, le=MOST_LOG_TRIALS)
-    exclude: list[dict[str, Any]] = []
+    exclude: list[dict[str, object]] = []
 
 
 class ProfileTable(Table):
@@ -71,11 +71,11 @@ class ProfileTable(Table):
     about: str = Field(min_length=1)
     seed: int = Field(default=1995, ge=0, le=2**63 - 1)
     testbed: TestbedTable = TestbedTable()
-    fixed: dict[str, Any] = {}
+    fixed: dict[str, object] = {}
     design: DesignTable = DesignTable()
     sweep: list[SweepTable] = []
-    workload: dict[str, Any] | None = None
-    schedule: dict[str, Any] | None = None
+    workload: dict[str, object] | None = None
+    schedule: dict[str, object] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -103,7 +103,7 @@ class Pair(Injection):
 class Catalog(CatalogTable):
     """All truth experiments."""
 
-    workload: tuple[dict[str, Any], ...] = ()
+    workload: tuple[dict[str, object], ...] = ()
     baseline: dict[str, Baseline]
     entry: tuple[Entry, ...]
     pair: tuple[Pair, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -50,10 +50,10 @@ def command(
     return DONE
 
 
-def _workloads() -> list[dict[str, Any]]:
+def _workloads() -> list[dict[str, object]]:
     from whyperf.profile import FACTORS, shipped_workload, shipped_workload_names  # noqa: PLC0415
 
-    rows = []
+    rows: list[dict[str, object]] = []
     for name in shipped_workload_names():
         workload = shipped_workload(name)
         rows.append(
@@ -69,7 +69,7 @@ def _workloads() -> list[dict[str, Any]]:
     return rows
 
 
-def _schedules() -> list[dict[str, Any]]:
+def _schedules() -> list[dict[str, object]]:
     from whyperf.cli.live.progress import duration  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.profile import FACTORS, resolve  # noqa: PLC0415
     from whyperf.profile.schedule import SHIPPED, checked_flows  # noqa: PLC0415
@@ -91,7 +91,7 @@ def _schedules() -> list[dict[str, Any]]:
     return rows
 
 
-def _profiles() -> list[dict[str, Any]]:
+def _profiles() -> list[dict[str, object]]:
     from whyperf.cli.live.progress import duration  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.plan import MODEL, build, estimate  # noqa: PLC0415
     from whyperf.profile import find, shipped_names  # noqa: PLC0415
@@ -120,7 +120,7 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.:])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 
-def _factors() -> list[dict[str, Any]]:
+def _factors() -> list[dict[str, object]]:
     from whyperf.profile import FACTORS  # noqa: PLC0415
 
     return [
@@ -136,7 +136,7 @@ def _factors() -> list[dict[str, Any]]:
     ]
 
 
-def _print(rows: list[dict[str, Any]], columns: Mapping[str, str]) -> None:
+def _print(rows: list[dict[str, object]], columns: Mapping[str, str]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for key, heading in columns.items():
         number = bool(rows) and isinstance(rows[0][key], int) and key != "default"

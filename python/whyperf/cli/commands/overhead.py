@@ -1,7 +1,7 @@
 """`whyperf overhead`: what headers, cells and windows leave of a link, computed."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -108,7 +108,7 @@ def command(  # noqa: PLR0917 - the command line
     return DONE
 
 
-def as_json(answer: Overhead) -> dict[str, Any]:
+def as_json(answer: Overhead) -> dict[str, object]:
     """The answer in plain types; rates in bit/s, sizes in bytes."""
     line_bps = answer.link.rate_bps
     return {

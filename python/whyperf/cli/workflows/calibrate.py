@@ -5,7 +5,6 @@ from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from whyperf.calibrate import Calibration, calibration_of, read_grid, time_steps, write_host
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
@@ -82,7 +81,7 @@ def calibrate(wanted: Wanted) -> int:
     return DONE if calibration.verdict.holds else DOUBTFUL
 
 
-def as_json(calibration: Calibration) -> dict[str, Any]:
+def as_json(calibration: Calibration) -> dict[str, object]:
     """The calibration in plain types: rates in bit/s, costs in the unit their key ends with."""
     verdict = calibration.verdict
     return {

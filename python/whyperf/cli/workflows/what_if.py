@@ -88,7 +88,7 @@ def _cells(question: str, only: Sequence[str], overrides: Factors, host: Calibra
     return cells
 
 
-def _plain(one: WhatIf) -> dict[str, Any]:
+def _plain(one: WhatIf) -> dict[str, object]:
     """In plain types: rates in bit/s, the gain as a ratio less 1."""
     return {
         "factors": dict(one.factors),

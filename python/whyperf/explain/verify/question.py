@@ -6,7 +6,7 @@ and the record that comes of it can be read, resumed and repeated like any other
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,7 @@ def question_of(asked: Profile, plan: Plan, cell: Cell, change: Mapping[str, Lev
         raise Obstacle("already", change=change_text(change))
     # A sweep states something, also where the change adds a factor that the original has none of.
     differ.add(STATED)
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "about": f"Whether {change_text(change)} does what a verdict on {plan.experiment} predicts.",
         "seed": plan.seed,
         "fixed": {name: level for name, level in before.items() if name not in differ},
@@ -95,7 +95,7 @@ def _checked(change: Mapping[str, Level]) -> Factors:
         raise Obstacle("impossible", change=change_text(change), problem=error.problem) from None
 
 
-def _own_tables(asked: Profile) -> dict[str, Any]:
+def _own_tables(asked: Profile) -> dict[str, object]:
     """The workload and the schedule that the profile carries, so that the kept profile is whole."""
     try:
         written = parse_toml(asked.text)
@@ -105,10 +105,12 @@ def _own_tables(asked: Profile) -> dict[str, Any]:
     return {name: written[name] for name in ("workload", "schedule") if name in written}
 
 
-def toml_of(document: Mapping[str, Any], sweeps: list[dict[str, Any]]) -> str:
+def toml_of(document: Mapping[str, Any], sweeps: Sequence[Mapping[str, object]]) -> str:
     """A profile as TOML; tables within tables are inline."""
     plain = [f"{name} = {_inline(value)}" for name, value in document.items() if not isinstance(value, dict)]
-    tables = [(f"[{name}]", value) for name, value in document.items() if isinstance(value, dict)]
+    tables: list[tuple[str, Mapping[str, object]]] = [
+        (f"[{name}]", value) for name, value in document.items() if isinstance(value, dict)
+    ]
     tables += [("[[sweep]]", sweep) for sweep in sweeps]
     blocks = [[head, *(f"{key} = {_inline(value)}" for key, value in table.items())] for head, table in tables]
     return "\n\n".join("\n".join(lines) for lines in (plain, *blocks) if lines) + "\n"

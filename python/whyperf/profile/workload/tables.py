@@ -70,6 +70,6 @@ class WorkloadTable(Table):
     about: str = ""
     metric: Metric = "transactions"
     transports: list[TransportName] = Field(default=["tcp", "mptcp", "unix"], min_length=1)
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
     group: list[GroupTable] = []
     datagrams: DatagramsTable | None = None

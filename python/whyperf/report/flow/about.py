@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -128,7 +127,7 @@ def size_words(low: int, high: int) -> str:
     return f"{low:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
 
 
-def _strip(intervals: pl.DataFrame, column: str, step: int) -> dict[str, Any]:
+def _strip(intervals: pl.DataFrame, column: str, step: int) -> dict[str, object]:
     start = int(intervals["start_ns"][0]) if len(intervals) else 0
     values = [None if value is None else float(f"{value:.5g}") for value in intervals[column]]
     return {"start": start, "step": step, "values": values}

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -48,7 +47,7 @@ def render(page: Page, drawing: Drawing) -> str:
     drawn = list(dict.fromkeys(about["connection"] for about in drawing.tracks))
     ends = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
     table = page.connections
-    known: dict[str, Any] | None = (
+    known: dict[str, object] | None = (
         {"connections": table.rows, "columns": [column.kind for column in table.columns], "drawn": drawn}
         if table is not None
         else None

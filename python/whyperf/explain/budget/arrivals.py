@@ -13,7 +13,7 @@ class Arrivals:
     """Shape (n,) each, after row i of the log.
 
     `readable` is one past the last octet that arrived in sequence, `answered` one past the last acknowledged, `read`
-    one past the last that the application took, as far as the rows tell. `has_hole`: later payload has arrived than
+    one past the last that the application took, as far as the rows show. `has_hole`: later payload has arrived than
     what is missing.
     """
 
@@ -32,7 +32,7 @@ def arrivals_of(segments: LoggedConnection) -> Arrivals:
     answers = segments.is_out & (segments.acknowledgment != UNKNOWN_NUMBER)
     answered = np.maximum.accumulate(np.where(answers, segments.acknowledgment, 0)) if size else reach
     # A segment behind a hole is answered at once, and so is the one that fills it (RFC 5681 section 4.2): the
-    # hole lasts until something behind its begin is acknowledged. Holes are filled in any order, the last one counts.
+    # hole lasts until something behind its start is acknowledged. Holes are filled in any order, the last one counts.
     opens = carries & (segments.sequence > before) & (before > 0)
     hole = np.maximum.accumulate(np.where(opens, before, -1)) if size else reach
     has_hole = (hole >= 0) & (answered <= hole)
@@ -49,7 +49,7 @@ def read_by_calls(calls: Calls, segments: LoggedConnection, arrivals: Arrivals) 
     """One past the last octet that the application had read when each call ended, shape (calls,).
 
     What was read before the first logged call is what an acknowledgment outside of any call says beyond the calls
-    until then; the middle of all such, since a call's count and a segment's may cross.
+    until then; the median of all such, since a call's count and a segment's may cross.
     """
     total = np.cumsum(calls.moved)
     if total.size == 0:

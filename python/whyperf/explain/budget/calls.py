@@ -1,6 +1,6 @@
 """The application's calls on one connection, and what its thread did between them.
 
-Of the time between two calls on a connection the table tells exactly what came after the thread's own last call:
+Of the time between two calls on a connection the table shows exactly what came after the thread's own last call:
 so long it slept, so long it was runnable. Before that the thread served other connections, or slept between them.
 """
 
@@ -55,7 +55,7 @@ def read_calls_of(trial: FlowTrial, host: str, call: str) -> dict[int, Calls] | 
         found = pl.scan_parquet(path)
         there = found.collect_schema().names()
         end = pl.col("end_mono_ns").cast(pl.Int64) - shift
-        begin = (pl.col("start_mono_ns").cast(pl.Int64) - shift).fill_null(end)
+        start = (pl.col("start_mono_ns").cast(pl.Int64) - shift).fill_null(end)
         counts = [
             (pl.col(name).cast(pl.Int64).fill_null(0) if name in there else pl.lit(0, pl.Int64)).alias(name)
             for name in _OPTIONAL
@@ -65,7 +65,7 @@ def read_calls_of(trial: FlowTrial, host: str, call: str) -> dict[int, Calls] | 
             "connection",
             thread.alias("thread"),
             (pl.col("call").cast(pl.String) == call).alias("is_wanted"),
-            pl.min_horizontal(begin, end).alias("start"),
+            pl.min_horizontal(start, end).alias("start"),
             end.alias("end"),
             (pl.col("outcome").cast(pl.String) == "would_block").alias("would_block"),
             *counts,

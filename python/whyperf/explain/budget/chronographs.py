@@ -63,7 +63,7 @@ def with_samples(life: tuple[int, int], samples: pl.DataFrame | None) -> tuple[i
 
 
 def _tick_ns(samples: pl.DataFrame) -> int:
-    """The length of a jiffy: what all that the kernel counted is a multiple of; 1 where that tells nothing."""
+    """The length of a jiffy: what all that the kernel counted is a multiple of; 1 where that shows nothing."""
     counted = [samples[name].to_numpy() for name in CLOCKS]
     tick = int(np.gcd.reduce(np.concatenate(counted)))
     return tick if tick in JIFFIES_NS else 1
@@ -90,14 +90,14 @@ def compared(
     if samples is None or samples.height < 2:
         return []
     first, last = samples.row(0, named=True), samples.row(-1, named=True)
-    begin, end = first["sample_ns"], last["sample_ns"]
-    begins, ends = (np.clip(times, begin, end) for times in (gaps.begin, gaps.end))
-    ticks = ends - begins
+    start, end = first["sample_ns"], last["sample_ns"]
+    starts, ends = (np.clip(times, start, end) for times in (gaps.start, gaps.end))
+    ticks = ends - starts
     tick = _tick_ns(samples)
     if tick > 1:
         zero = zero_mono_ns - LATE_NS
-        ticks = ((ends + zero) // tick - (begins + zero) // tick) * tick
-    allowed = max(TOLERANCE_RATIO * (end - begin), TOLERANCE_NS)
+        ticks = ((ends + zero) // tick - (starts + zero) // tick) * tick
+    allowed = max(TOLERANCE_RATIO * (end - start), TOLERANCE_NS)
     found = []
     for name, column in (("busy", "busy_ns"), ("rwnd_limited", "rwnd_limited_ns"), ("sndbuf_limited", CLOCKS[2])):
         kernel, budget = last[column] - first[column], int(ticks[clocks[column]].sum())

@@ -2,7 +2,7 @@
 
 `tcp_chrono_start` and `tcp_chrono_stop` (net/ipv4/tcp_output.c) split a connection's life into idle,
 busy, limited by the receive window and limited by the send buffer. What busy time waited for, and when
-anything was, they do not tell.
+anything was, they do not show.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ def coarse_budgets(trial: str, host: str, samples: Mapping[int, pl.DataFrame]) -
 
 def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budget | None:
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
-    begin, end = first["sample_ns"], last["sample_ns"]
-    if end <= begin:
+    start, end = first["sample_ns"], last["sample_ns"]
+    if end <= start:
         return None
     # The kernel counts in jiffies, so its sums may pass the time between two samples by a little.
-    left = end - begin
+    left = end - start
     sums: dict[str, int] = {}
     window, buffer = (last[name] - first[name] for name in ("rwnd_limited_ns", "send_buffer_limited_ns"))
     busy = last["busy_ns"] - first["busy_ns"] - window - buffer
@@ -47,7 +47,7 @@ def _coarse(trial: str, host: str, connection: int, rows: pl.DataFrame) -> Budge
         host=host,
         role="sender",
         connection=connection,
-        begin_ns=begin,
+        begin_ns=start,
         end_ns=end,
         sums={state: (ns, 1) for state, ns in sums.items() if ns},
     )

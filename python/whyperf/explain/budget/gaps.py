@@ -1,6 +1,6 @@
-"""The life of a connection at one end cut at everything that happened: between two cuts nothing did.
+"""The life of a connection on one host cut at everything that happened: between two cuts nothing did.
 
-Within a call the table tells how long the thread slept, was runnable or lay under softirqs, and not when. Sleep is
+Within a call the table shows how long the thread slept, was runnable or lay under softirqs, and not when. Sleep is
 put into the call's longest gaps, first into those in which it would have to wait and that no work of the thread
 ended. The wait for a CPU is put into the others.
 """
@@ -26,8 +26,8 @@ class Activity(IntEnum):
     """Its last call on this connection would have had to wait."""
     SERVING = 3
     """Awake since its last call, and serving other connections."""
-    TURNING = 4
-    """Between two calls that follow each other at once: the way out of the kernel and in again."""
+    BETWEEN_CALLS = 4
+    """Between two calls that follow each other at once: out of the kernel and in again."""
     RUNNABLE = 5
     BLOCKED = 6
     SOFTIRQ = 7
@@ -35,16 +35,16 @@ class Activity(IntEnum):
     """In the call and at work."""
 
 
-TURN_NS = 10_000
-"""Two calls with no sleep between them and no more than this follow each other at once: a system call's way out and
-in and the loop around it take a tenth of it, a cold one on a slow CPU no more."""
+MAX_BETWEEN_CALLS_NS = 10_000
+"""Two calls with no sleep between them and no more than this follow each other at once: a system call's exit and
+entry and the loop around it take a tenth of it, a cold one on a slow CPU no more."""
 
 
 @dataclass(frozen=True)
 class Gaps:
     """Gaps by time, shape (n,) each: `segment` is the last row before, -1 if none; `call` the last call begun."""
 
-    begin: Ints
+    start: Ints
     end: Ints
     segment: Places
     call: Places
@@ -53,11 +53,11 @@ class Gaps:
     @property
     def length(self) -> Ints:
         """In ns."""
-        return self.end - self.begin
+        return self.end - self.start
 
 
 def cut(segments: LoggedConnection, calls: Calls | None, life: tuple[int, int], more: Ints | None = None) -> Gaps:
-    """The life, from its begin to its end (ns), cut at each segment, wherever the thread did something else, and at
+    """The life, from its start to its end (ns), cut at each segment, wherever the thread did something else, and at
     the instants `more`.
     """
     begin_ns, end_ns = life
@@ -70,13 +70,13 @@ def cut(segments: LoggedConnection, calls: Calls | None, life: tuple[int, int], 
     times = np.concatenate([[begin_ns], *(mark[(mark > begin_ns) & (mark < end_ns)] for mark in marks), [end_ns]])
     times = np.sort(times, kind="stable")
     times = times[np.concatenate(([True], times[1:] != times[:-1]))]
-    begin, end = times[:-1], times[1:]
-    segment = last_at(segments.time_ns, begin)
+    start, end = times[:-1], times[1:]
+    segment = last_at(segments.time_ns, start)
     if calls is None:
-        nothing = np.full(begin.size, -1, dtype=np.int32)
-        return Gaps(begin, end, segment, nothing, np.full(begin.size, int(Activity.NOT_LOGGED), dtype=np.int8))
-    call = last_at(calls.start, begin)
-    return Gaps(begin, end, segment, call, _outside(calls, begin, call))
+        nothing = np.full(start.size, -1, dtype=np.int32)
+        return Gaps(start, end, segment, nothing, np.full(start.size, int(Activity.NOT_LOGGED), dtype=np.int8))
+    call = last_at(calls.start, start)
+    return Gaps(start, end, segment, call, _outside(calls, start, call))
 
 
 def last_at(instants: Ints, times: Ints) -> Places:
@@ -103,10 +103,10 @@ def first_that_holds(questions: Sequence[tuple[Bools, int]], otherwise: int) -> 
     return found
 
 
-def _outside(calls: Calls, begin: Ints, call: Places) -> Codes:
+def _outside(calls: Calls, start: Ints, call: Places) -> Codes:
     """The activity of each gap, all of a call being ON_CPU."""
     size = calls.start.size
-    activity = np.full(begin.size, int(Activity.AWAY), dtype=np.int8)
+    activity = np.full(start.size, int(Activity.AWAY), dtype=np.int8)
     if size == 0:
         return activity
     following = call + np.int32(1)
@@ -115,12 +115,12 @@ def _outside(calls: Calls, begin: Ints, call: Places) -> Codes:
     waits = has_last & calls.would_block[last]
     activity[waits] = Activity.AFTER_WOULD_BLOCK
     between = has_last & has_next
-    serves = between & (begin >= calls.slept_to[following]) & (begin < calls.served_to[following])
+    serves = between & (start >= calls.slept_to[following]) & (start < calls.served_to[following])
     activity[serves & (waits | ~calls.rested[following])] = Activity.SERVING
     pause = calls.start[following] - calls.end[last]
-    activity[between & ~calls.rested[following] & (pause <= TURN_NS)] = Activity.TURNING
-    activity[has_next & (begin >= calls.woken[following])] = Activity.RUNNABLE
-    activity[has_last & (begin < calls.end[last])] = Activity.ON_CPU
+    activity[between & ~calls.rested[following] & (pause <= MAX_BETWEEN_CALLS_NS)] = Activity.BETWEEN_CALLS
+    activity[has_next & (start >= calls.woken[following])] = Activity.RUNNABLE
+    activity[has_last & (start < calls.end[last])] = Activity.ON_CPU
     return activity
 
 
@@ -129,7 +129,7 @@ def split_calls(gaps: Gaps, segments: LoggedConnection, calls: Calls | None, may
 
     Args:
         gaps: of `cut`.
-        segments: of the end's log.
+        segments: of the host's log.
         calls: those of `cut`.
         may_sleep: whether a call would have to wait in a gap: there is no room, or nothing to read.
     """
@@ -192,10 +192,10 @@ def _with_parts(gaps: Gaps, inside: Ints, worked: Bools, parts: dict[Activity, I
     for place, (slept, woken) in enumerate(zip(_SLEEPS, _WAKES, strict=True)):
         lengths[:, place] = np.where(worked, parts[woken], parts[slept])
     is_part = lengths > 0
-    repeats, is_inside = np.ones(gaps.begin.size, dtype=np.intp), np.zeros(gaps.begin.size, dtype=np.bool_)
+    repeats, is_inside = np.ones(gaps.start.size, dtype=np.intp), np.zeros(gaps.start.size, dtype=np.bool_)
     repeats[inside], is_inside[inside] = is_part.sum(axis=1), True
     length, activity = np.repeat(gaps.length, repeats), np.repeat(gaps.activity, repeats)
     at = np.repeat(is_inside, repeats)
     length[at], activity[at] = lengths[is_part], orders[is_part]
-    end = gaps.begin[0] + np.cumsum(length)
+    end = gaps.start[0] + np.cumsum(length)
     return Gaps(end - length, end, np.repeat(gaps.segment, repeats), np.repeat(gaps.call, repeats), activity)

@@ -22,16 +22,16 @@ SPAN_COLUMNS: Mapping[str, pl.DataType] = {
 def spans_of(gaps: Gaps, state: Codes, names: Sequence[str]) -> pl.DataFrame:
     """The spans of one connection at one end: begin_ns, end_ns, state; `names` are those of the codes in `state`."""
     change = np.flatnonzero(np.concatenate(([True], state[1:] != state[:-1])))
-    ends = np.concatenate((gaps.begin[change[1:]], gaps.end[-1:]))
+    ends = np.concatenate((gaps.start[change[1:]], gaps.end[-1:]))
     word = pl.Series("state", [str(name) for name in names], dtype=pl.String).gather(pl.Series(state[change]))
-    return pl.DataFrame({"begin_ns": gaps.begin[change], "end_ns": ends, "state": word})
+    return pl.DataFrame({"begin_ns": gaps.start[change], "end_ns": ends, "state": word})
 
 
 def within(spans: pl.DataFrame, life: tuple[int, int]) -> pl.DataFrame:
     """`spans` as far as they lie within the life."""
-    begin, end = life
-    inside = spans.filter((pl.col("end_ns") > begin) & (pl.col("begin_ns") < end))
-    return inside.with_columns(pl.col("begin_ns", "end_ns").clip(begin, end))
+    start, end = life
+    inside = spans.filter((pl.col("end_ns") > start) & (pl.col("begin_ns") < end))
+    return inside.with_columns(pl.col("begin_ns", "end_ns").clip(start, end))
 
 
 def labeled(spans: pl.DataFrame, host: str, role: str, connection: int) -> pl.DataFrame:

@@ -38,7 +38,7 @@ def explain_gaps(segments: LoggedConnection, calls: Calls | None, life: tuple[in
     readable, answered = (np.where(has_row, values[row], 0) for values in (arrivals.readable, arrivals.answered))
     lies = _lies(segments, calls, arrivals, gaps)
     activity = gaps.activity
-    working = is_doing(activity, Activity.ON_CPU, Activity.TURNING)
+    working = is_doing(activity, Activity.ON_CPU, Activity.BETWEEN_CALLS)
     wanting = is_doing(activity, Activity.RUNNABLE, Activity.SERVING, Activity.AFTER_WOULD_BLOCK)
     is_logged = activity != Activity.NOT_LOGGED
     batch = _is_batch(segments, gaps)
@@ -65,8 +65,8 @@ def _lies(segments: LoggedConnection, calls: Calls | None, arrivals: Arrivals, g
     has_row, row = gaps.segment >= 0, np.maximum(gaps.segment, 0)
     read = arrivals.read[row]
     if calls is not None and calls.end.size:
-        told = read_by_calls(calls, segments, arrivals)
-        read = np.maximum(read, np.concatenate(([0], told))[last_at(calls.end, gaps.begin) + 1])
+        by_calls = read_by_calls(calls, segments, arrivals)
+        read = np.maximum(read, np.concatenate(([0], by_calls))[last_at(calls.end, gaps.start) + 1])
     found: Bools = has_row & (arrivals.readable[row] > read)
     return found
 

@@ -67,9 +67,9 @@ class Peer:
     def holds_in(self, gaps: Gaps) -> Bools:
         """Whether it did at the start of each gap; nothing before the first instant."""
         if self.instants.size == 0:
-            return np.zeros(gaps.begin.size, dtype=np.bool_)
+            return np.zeros(gaps.start.size, dtype=np.bool_)
         holds = np.concatenate(([False], self.holds))
-        return holds[last_at(self.instants, gaps.begin) + 1]
+        return holds[last_at(self.instants, gaps.start) + 1]
 
 
 @dataclass(frozen=True)
@@ -154,11 +154,11 @@ class _SenderStates:
         sent = self._after_row(stream.sent)
         written = np.maximum(self._after_row(stream.written), sent)
         if calls is not None and calls.end.size:
-            ended = last_at(calls.end, gaps.begin)
-            told = np.maximum(written_by_calls(calls, stream)[np.maximum(ended, 0)], sent)
+            ended = last_at(calls.end, gaps.start)
+            by_calls = np.maximum(written_by_calls(calls, stream)[np.maximum(ended, 0)], sent)
             # Between calls they show all; a row may count as unsent what is under way at that moment.
-            told = np.where(self._is_in_call(calls), np.maximum(written, told), told)
-            written = np.where(ended >= 0, told, written)
+            by_calls = np.where(self._is_in_call(calls), np.maximum(written, by_calls), by_calls)
+            written = np.where(ended >= 0, by_calls, written)
         self.unacked = sent - self._after_row(stream.acked)
         self.room = np.where(self.has_row, stream.edge[self.row], NO_EDGE) - sent
         # At work in a call, the application writes what the next row shows; what it could have sent itself, or before
@@ -271,15 +271,15 @@ class _SenderStates:
         if not unlogged.any():
             return []
         last = self.segments.time_ns.size - 1
-        until = self.segments.time_ns[np.minimum(released, last)] - self.gaps.begin
+        until = self.segments.time_ns[np.minimum(released, last)] - self.gaps.start
         writes = unlogged & (by == PROCESS) & (until <= WRITE_NS)
         full = unlogged & (3 * self.unacked > 2 * self.unacked.max()) & self.options.fills_buffer
         return [(SenderState.WRITE_CALL, writes), (SenderState.SEND_BUFFER, full)]
 
     def _is_in_call(self, calls: Calls | None) -> Bools:
         if calls is None or calls.end.size == 0:
-            return np.zeros(self.gaps.begin.size, dtype=np.bool_)
-        found: Bools = (self.gaps.call >= 0) & (self.gaps.begin < calls.end[np.maximum(self.gaps.call, 0)])
+            return np.zeros(self.gaps.start.size, dtype=np.bool_)
+        found: Bools = (self.gaps.call >= 0) & (self.gaps.start < calls.end[np.maximum(self.gaps.call, 0)])
         return found
 
     def _is_buffer_short(self) -> Bools:
@@ -288,7 +288,7 @@ class _SenderStates:
 
     def _has_call_worked_since_row(self) -> Bools:
         """The call was at work since the last row: asleep before, it could not write."""
-        gaps, place = self.gaps, np.arange(self.gaps.begin.size, dtype=np.int32)
+        gaps, place = self.gaps, np.arange(self.gaps.start.size, dtype=np.int32)
         last = np.maximum(np.maximum.accumulate(np.where(self.activity == Activity.ON_CPU, place, -1)), 0)
         worked = (self.activity[last] == Activity.ON_CPU) & (gaps.call[last] == gaps.call)
         found: Bools = worked & (gaps.segment[last] == gaps.segment)
@@ -296,7 +296,7 @@ class _SenderStates:
 
     def _is_cpu_at_work(self) -> Bools:
         """The host's CPU is at work for this connection: in the call, or between two consecutive calls."""
-        return is_doing(self.activity, Activity.ON_CPU, Activity.SOFTIRQ, Activity.TURNING)
+        return is_doing(self.activity, Activity.ON_CPU, Activity.SOFTIRQ, Activity.BETWEEN_CALLS)
 
     def _is_released_by_ack(self, released: Places, by: Codes) -> Bools:
         """What goes next is released by an acknowledgment: one that arrives while a call has the socket is taken in at

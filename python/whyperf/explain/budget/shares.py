@@ -8,7 +8,7 @@ import polars as pl
 from whyperf.explain.model import Budget, Chronograph, Spell, StateShare
 
 MAX_LONGEST = 3
-"""Spans of a state that are told one by one."""
+"""Spans of a state that are listed one by one."""
 
 
 def budget_of_sums(
@@ -53,8 +53,8 @@ def longest_of(spans: pl.DataFrame, connection: int) -> dict[str, list[Spell]]:
     least = length >= length.top_k(MAX_LONGEST).min().over("state")
     found: dict[str, list[Spell]] = {}
     rows = spans.filter(least).sort(length, descending=True, maintain_order=True)
-    for state, begin, end in rows.select("state", "begin_ns", "end_ns").iter_rows():
+    for state, start, end in rows.select("state", "begin_ns", "end_ns").iter_rows():
         spells = found.setdefault(state, [])
         if len(spells) < MAX_LONGEST:
-            spells.append(Spell(connection=connection, from_ns=begin, to_ns=end))
+            spells.append(Spell(connection=connection, from_ns=start, to_ns=end))
     return found

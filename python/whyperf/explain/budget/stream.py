@@ -1,7 +1,7 @@
 """A sender's TCP at each row of its log: what is written, sent and acknowledged, and what may go.
 
 All of it follows from the headers and from three columns of the socket. Where the columns of a row were
-read before the kernel took in what the row brought, the row after it tells what was in force between them.
+read before the kernel took in what the row brought, the row after it shows what was in force between them.
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ NO_EDGE = 1 << 62
 
 @dataclass(frozen=True)
 class Arrived:
-    """Ranges of octets that were sent, or that arrived: their begins and their ends, ascending, shape (n,) each."""
+    """Ranges of octets that were sent, or that arrived: their starts and their ends, ascending, shape (n,) each."""
 
-    begins: Ints
+    starts: Ints
     ends: Ints
 
     @classmethod
-    def of(cls, begins: Ints, ends: Ints) -> Self:
+    def of(cls, starts: Ints, ends: Ints) -> Self:
         """Of ranges in any order."""
-        return cls(np.sort(begins, kind="stable"), np.sort(ends, kind="stable"))
+        return cls(np.sort(starts, kind="stable"), np.sort(ends, kind="stable"))
 
     def how_often(self, octet: Ints) -> Ints:
         """In how many ranges each octet lies."""
-        begun = np.searchsorted(self.begins, octet, side="right")
+        begun = np.searchsorted(self.starts, octet, side="right")
         return np.asarray(begun - np.searchsorted(self.ends, octet, side="right"), dtype=np.int64)
 
 
@@ -41,7 +41,7 @@ class Stream:
     """Shape (n,) each, after row i of the log.
 
     `sent` and `acked` are one past the last octet sent, and acknowledged; `written` one past the last that the
-    application had written as far as the rows tell; `edge` one past the last octet the peer's window allows;
+    application had written as far as the rows show; `edge` one past the last octet the peer's window allows;
     `window` that window. `cwnd` and `ssthresh` are in force from the row on. `flight` is how many segments are
     outstanding. `released` is the next row that carries new payload, n if none; `is_by_process` whether a process
     sent the last one. `is_outstanding`: something is unacknowledged, be it a FIN. `was_cwnd_full`: within the round
@@ -111,7 +111,7 @@ def stream_of(segments: LoggedConnection, mss_bytes: int = 1, arrived: Arrived |
 def written_by_calls(calls: Calls, stream: Stream) -> Ints:
     """One past the last octet that each call had written when it ended, shape (calls,).
 
-    What went before the first logged call is told by the end: what all calls wrote together is then sent or waits.
+    What went before the first logged call follows from the last row: what all calls wrote is then sent or waits.
     """
     total = np.cumsum(calls.moved)
     if total.size == 0 or stream.written.size == 0:
@@ -126,24 +126,24 @@ def _sent(segments: LoggedConnection, carries: Bools, is_new: Bools) -> Ints:
     New payload begins where the last one ended; what lies between was sent too, though the log has lost it.
     """
     new = np.flatnonzero(is_new)
-    begins = np.repeat(np.append(segments.sequence[new], 0), np.diff(new, prepend=0, append=segments.time_ns.size))
-    return _highest(np.maximum(np.where(carries, segments.sequence_end, 1), begins))
+    starts = np.repeat(np.append(segments.sequence[new], 0), np.diff(new, prepend=0, append=segments.time_ns.size))
+    return _highest(np.maximum(np.where(carries, segments.sequence_end, 1), starts))
 
 
 def _written(segments: LoggedConnection, sent: Ints, acked: Ints) -> Ints:
     """One past the last octet written, at each row.
 
     Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers (tcp_write_xmit,
-    tcp_event_new_data_sent). What a row that arrived tells is therefore taken from the socket's own numbers, and no
+    tcp_event_new_data_sent). What a row that arrived shows is therefore taken from the socket's own numbers, and no
     more than the next row that left knows of.
     """
     known = segments.unsent_bytes != UNKNOWN_NUMBER
     unacked = segments.unacked_bytes
     by_socket = np.where(segments.is_out | (unacked == UNKNOWN_NUMBER), sent, acked + unacked)
-    told = np.where(known, by_socket + segments.unsent_bytes, sent)
-    at_most = np.where(segments.is_out & known, told, np.iinfo(np.int64).max)
+    shown = np.where(known, by_socket + segments.unsent_bytes, sent)
+    at_most = np.where(segments.is_out & known, shown, np.iinfo(np.int64).max)
     at_most = np.minimum.accumulate(at_most[::-1])[::-1]
-    return _highest(np.maximum(np.minimum(told, at_most), sent))
+    return _highest(np.maximum(np.minimum(shown, at_most), sent))
 
 
 def _mss(segments: LoggedConnection) -> int:
@@ -217,8 +217,8 @@ def _in_recovery(is_lost: Bools, sent: Ints, acked: Ints) -> Bools:
     again = np.flatnonzero(is_lost)
     place = 0
     while place < again.size:
-        begin = int(again[place])
-        end = max(int(np.searchsorted(acked, sent[begin])), begin + 1)
-        recovers[begin:end] = True
+        start = int(again[place])
+        end = max(int(np.searchsorted(acked, sent[start])), start + 1)
+        recovers[start:end] = True
         place = int(np.searchsorted(again, end))
     return recovers

@@ -1,4 +1,4 @@
-"""The budgets of a trial: which evidence each end has, and what is made of it."""
+"""The budgets of a trial: which evidence each host has, and what is made of it."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from whyperf.analyze.flow import FlowTrial
+from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.budget.chronographs import read_samples
 from whyperf.explain.budget.coarse import coarse_budgets
-from whyperf.explain.budget.end import Evidence, Explained, explain_receiver, explain_sender, read_evidence
-from whyperf.explain.budget.life import sender_life
+from whyperf.explain.budget.host import HostBudgets, HostEvidence, explain_receiver, explain_sender, read_evidence
+from whyperf.explain.budget.lifetime import sender_lifetime
 from whyperf.explain.budget.merge import SPAN_COLUMNS
-from whyperf.explain.budget.missing import missing_evidence
-from whyperf.explain.model import Budget, Spell
+from whyperf.explain.model import Budget, Spell, Value
 from whyperf.explain.segment_log import SegmentLogs
+from whyperf.explain.wording.catalog import render
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
         reading = {role: readers.submit(read_evidence, trial, end, getattr(logs, role)) for role, end in ends.items()}
         logged = {role: read.result() for role, read in reading.items()}
     sender, receiver = logged.get("sender"), logged.get("receiver")
-    received = Explained() if receiver is None else explain_receiver(receiver, _begins(sender))
+    received = HostBudgets() if receiver is None else explain_receiver(receiver, _starts(sender))
     if sender is not None:
         sent = explain_sender(sender, received.peers)
     else:
-        sent = Explained()
+        sent = HostBudgets()
         if "sender" in ends:
             samples = read_samples(trial, ends["sender"].host)
             sent.budgets = coarse_budgets(trial.trial, ends["sender"].host, samples)
@@ -59,16 +59,35 @@ def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
     return TrialBudgets(
         budgets=[*sent.budgets, *received.budgets],
         spans=pl.concat(spans) if spans else pl.DataFrame(schema=dict(SPAN_COLUMNS)),
-        missing=missing_evidence(ends, logged),
+        missing=_missing(ends, logged),
         longest={
             ends[role].host: found.longest for role, found in (("sender", sent), ("receiver", received)) if role in ends
         },
     )
 
 
-def _begins(sender: Evidence | None) -> dict[int, int]:
+def _starts(sender: HostEvidence | None) -> dict[int, int]:
     """When each connection's first byte was written."""
     if sender is None:
         return {}
-    lives = {number: sender_life(segments, sender.calls_on(number)) for number, segments in sender.connections()}
+    lives = {number: sender_lifetime(segments, sender.calls_on(number)) for number, segments in sender.connections()}
     return {number: life[0] for number, life in lives.items() if life is not None}
+
+
+def _missing(ends: Mapping[str, FlowEnd], logged: Mapping[str, HostEvidence | None]) -> list[str]:
+    """A sentence for each thing missing, by role; nothing when all is there."""
+    found = []
+    for role in ("sender", "receiver"):
+        if role not in ends:
+            found.append(render("missing", "no_role", {"role": role}))
+            continue
+        end, evidence = ends[role], logged[role]
+        if evidence is None:
+            found.append(render("missing", f"budget_log_{role}", {"host": end.host}))
+            continue
+        if evidence.calls is None:
+            found.append(render("missing", f"calls_{role}", {"host": end.host}))
+        if end.evidence.broken_off:
+            broken: dict[str, Value | None] = {"role": role, "host": end.host, "reason": end.evidence.broken_off}
+            found.append(render("missing", "log_breaks_off", broken))
+    return found

@@ -1,4 +1,4 @@
-"""One end's evidence read and explained, connection by connection."""
+"""The evidence of one host read and explained, connection by connection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from whyperf.analyze.flow.trial import told_unreadable
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
-from whyperf.explain.budget.life import receiver_life, sender_life
+from whyperf.explain.budget.lifetime import receiver_lifetime, sender_lifetime
 from whyperf.explain.budget.merge import labeled, spans_of, within
 from whyperf.explain.budget.sender import Options, Peer
 from whyperf.explain.budget.shares import MAX_LONGEST, budget_of_sums, longest_of, sums_of
@@ -23,10 +23,10 @@ from whyperf.explain.segment_log import LoggedConnection, SegmentLog
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What an end logged, by connection; `calls` are those that move the payload, None when not logged.
+class HostEvidence:
+    """What a host logged, by connection; `calls` are those that move the payload, None when not logged.
 
-    `zero_mono_ns` is the start of the load on the end's own clock.
+    `zero_mono_ns` is the start of the load on the host's own clock.
     """
 
     trial: str
@@ -50,8 +50,8 @@ class Evidence:
 
 
 @dataclass
-class Explained:
-    """What came of an end: budgets and spans; of a receiver, what its sender's states need of each connection.
+class HostBudgets:
+    """What came of a host: budgets and spans; of a receiver, what its sender's states need of each connection.
 
     `longest` has the longest spans of each state, all connections together.
     """
@@ -61,7 +61,9 @@ class Explained:
     peers: dict[int, Peer] = field(default_factory=dict)
     longest: dict[str, tuple[Spell, ...]] = field(default_factory=dict)
 
-    def keep(self, evidence: Evidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]) -> None:
+    def keep(
+        self, evidence: HostEvidence, connection: int, spans: pl.DataFrame, chronographs: list[Chronograph]
+    ) -> None:
         """Adds the spans of one connection and their budget."""
         self.spans.append(labeled(spans, evidence.host, evidence.role, connection))
         for state, spells in longest_of(spans, connection).items():
@@ -81,7 +83,7 @@ class Explained:
         )
 
 
-def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> Evidence | None:
+def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> HostEvidence | None:
     """The evidence of `end` besides its segment log `log`; None without that.
 
     Raises:
@@ -93,11 +95,11 @@ def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> Evi
     calls = read_calls_of(trial, end.host, "write" if role == "sender" else "read")
     samples = read_samples(trial, end.host)
     zero = trial.zero_mono_ns + end.offset_ns
-    return Evidence(trial.trial, end.host, role, log, calls, samples, _options(trial, end.host), zero)
+    return HostEvidence(trial.trial, end.host, role, log, calls, samples, _options(trial, end.host), zero)
 
 
 def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
-    """What the table `flows` tells of each connection's socket."""
+    """What the table `flows` has of each connection's socket."""
     path = trial.file("flows", host)
     if path is None:
         return {}
@@ -112,35 +114,35 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     return {int(number): Options(bool(no_delay), int(mss)) for number, no_delay, mss in rows.iter_rows()}
 
 
-def explain_receiver(evidence: Evidence, begins: dict[int, int]) -> Explained:
+def explain_receiver(evidence: HostEvidence, starts: dict[int, int]) -> HostBudgets:
     """The receiver's budgets; each life begins with its sender's, as far as that is known."""
-    found = Explained()
+    found = HostBudgets()
     for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
-        life = receiver_life(segments, calls, begins.get(connection))
+        life = receiver_lifetime(segments, calls, starts.get(connection))
         if life is None:
             continue
         states = receiver.explain_gaps(segments, calls, life)
         changes = np.flatnonzero(np.concatenate(([True], states.holds[1:] != states.holds[:-1])))
-        found.peers[connection] = Peer(_arrived(segments), states.gaps.begin[changes], states.holds[changes])
+        found.peers[connection] = Peer(_arrived(segments), states.gaps.start[changes], states.holds[changes])
         found.keep(evidence, connection, spans_of(states.gaps, states.state, receiver.RECEIVER_STATES), [])
     return found
 
 
 def _arrived(segments: LoggedConnection) -> Arrived | None:
-    """What payload arrived; None when octets cannot be told by their numbers: the log does not begin with the SYN."""
+    """What payload arrived; None when octets are not known by their numbers: the log does not start with the SYN."""
     if not (segments.flags & SYN).any():
         return None
     carries = ~segments.is_out & (segments.payload_bytes > 0)
     return Arrived.of(segments.sequence[carries], segments.sequence_end[carries])
 
 
-def explain_sender(evidence: Evidence, peers: dict[int, Peer]) -> Explained:
-    """The sender's budgets; `peers` is of the receiver, `Explained.peers`."""
-    found = Explained()
+def explain_sender(evidence: HostEvidence, peers: dict[int, Peer]) -> HostBudgets:
+    """The sender's budgets; `peers` is of the receiver, `HostBudgets.peers`."""
+    found = HostBudgets()
     for connection, segments in evidence.connections():
         calls = evidence.calls_on(connection)
-        life = sender_life(segments, calls)
+        life = sender_lifetime(segments, calls)
         if life is None:
             continue
         peer = peers.get(connection, Peer())

@@ -1,4 +1,4 @@
-"""From when to when an end of a connection is explained: from its first byte to its last."""
+"""From when to when one side of a connection is explained: from its first byte to its last."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from whyperf.explain.budget.calls import Calls
 from whyperf.explain.segment_log import UNKNOWN_NUMBER, LoggedConnection
 
 
-def sender_life(segments: LoggedConnection, calls: Calls | None) -> tuple[int, int] | None:
+def sender_lifetime(segments: LoggedConnection, calls: Calls | None) -> tuple[int, int] | None:
     """From the first write call or byte of the load (its SYN, if the load opened it) to the acknowledgment of the
     last byte; None without payload. What went before the load began is its preamble.
     """
     carries = segments.is_out & (segments.payload_bytes > 0)
-    begins = [segments.time_ns[carries], segments.time_ns[segments.is_out & (segments.flags & SYN != 0)]]
+    starts = [segments.time_ns[carries], segments.time_ns[segments.is_out & (segments.flags & SYN != 0)]]
     if calls is not None:
-        begins.append(calls.start)
-    first = _first(begins)
+        starts.append(calls.start)
+    first = _first(starts)
     if first is None or not carries.any():
         return None
     last = int(segments.sequence_end[carries].max())
@@ -26,8 +26,8 @@ def sender_life(segments: LoggedConnection, calls: Calls | None) -> tuple[int, i
     return (first, end) if end > first else None
 
 
-def receiver_life(segments: LoggedConnection, calls: Calls | None, begin_ns: int | None) -> tuple[int, int] | None:
-    """From `begin_ns`, the sender's begin (or its own first byte), to the last byte read, or arrived if no read
+def receiver_lifetime(segments: LoggedConnection, calls: Calls | None, begin_ns: int | None) -> tuple[int, int] | None:
+    """From `begin_ns`, the sender's start (or its own first byte), to the last byte read, or arrived if no read
     calls were logged; None without payload.
     """
     carries = ~segments.is_out & (segments.payload_bytes > 0)

@@ -34,7 +34,7 @@ pub struct Tally {
     pub misordered_packets: u64,
 }
 
-/// Counts interval after interval. Everything is told in order of time.
+/// Counts interval after interval. Every call comes in order of time.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     interval_ns: u64,

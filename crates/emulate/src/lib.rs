@@ -1,7 +1,7 @@
 //! What a network path does to packets, in virtual time. Sans-IO: no sockets, no clock, no threads.
 //!
 //! Packets come in with the instant at which they arrived, and leave with the instant at which they
-//! are due. Whoever carries them may be late; as long as it tells the truth about arrivals, no decision
+//! are due. Whoever carries them may be late; as long as its arrival times are true, no decision
 //! changes. [`Path`] is both directions, [`Direction`] one of them: a row of stations.
 //!
 //! ```text

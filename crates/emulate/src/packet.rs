@@ -3,7 +3,7 @@
 /// Something that crosses the path: one packet, or a super-segment that stands for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// The carrier's name for it; given back with every release and loss.
+    /// The caller's name for it; given back with every release and loss.
     pub key: u64,
     /// When the kernel saw it arrive, in ns. Any clock, but always the same.
     pub arrival_ns: u64,
@@ -68,7 +68,7 @@ pub enum PacketKind {
 /// A packet on the wire that is to leave the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
-    /// The carrier's name of what it came with.
+    /// The caller's name of what it came with.
     pub key: u64,
     /// Which of its segments, from 0.
     pub segment: u16,
@@ -85,7 +85,7 @@ pub struct Release {
 /// A packet on the wire that does not leave the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// The carrier's name of what it came with.
+    /// The caller's name of what it came with.
     pub key: u64,
     /// Which of its segments, from 0.
     pub segment: u16,

@@ -13,7 +13,7 @@ const LOOKED_AFTER: u32 = 64;
 const BACKLOG_READS: usize = 64;
 const BACKLOG_BYTES: usize = 64 << 10;
 
-/// What a receiver knows of its socket.
+/// How much a receiver has read from its socket without asking.
 #[derive(Debug)]
 pub(crate) struct Asking {
     is_one_of_many: bool,

@@ -1,4 +1,4 @@
-//! What the kernel tells of a socket's sends on its error queue. With unsafe code.
+//! What the kernel reports about a socket's sends on its error queue. With unsafe code.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -6,14 +6,14 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::stamps;
 
-/// Who tells it, of include/uapi/linux/errqueue.h: time stamps, and sends without copying.
+/// Who reports it, of include/uapi/linux/errqueue.h: time stamps, and sends without copying.
 pub const OF_STAMPS: u8 = 4;
 pub const OF_ZERO_COPY: u8 = 5;
 
 /// A message of the queue (`struct sock_extended_err`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueuedMessage {
-    /// Who tells it.
+    /// Who reports it.
     pub origin: u8,
     /// What of it.
     pub code: u8,

@@ -3,11 +3,11 @@
 //! The way through: [`options`] sets up a socket as the trial asks and reads back what was
 //! granted; [`open`] makes the connections, each introduced by the trial's token
 //! ([`preamble`]); [`running`] drives them, one thread a connection ([`sender`], [`receiver`], or
-//! [`datagrams`]), told by [`control`] when to begin and to end, as [`flow`]s with counters that a
+//! [`datagrams`]), started and stopped by [`control`], as [`flow`]s with counters that a
 //! sampler may read at any time ([`counter`]), punctually ([`urgency`]), until each connection has ended.
 //! [`thread`] pins and accounts. What a stream's connection can do, be it a socket of the kernel or a
 //! library's, is its [`transport`]; over sockets payload leaves through an [`outlet`].
-//! Beside them the probe of [`round_trips`] may run.
+//! In addition, the probe of [`round_trips`] may run.
 //! Workloads of groups and transactions are executed by [`engine`], few threads for many users.
 
 mod asking;

@@ -1,4 +1,4 @@
-//! What a host must allow for many connections, found out before or told when it is missing.
+//! What a host must allow for many connections, checked before, or reported when it is missing.
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use schema::trial::TrialSpec;
@@ -9,7 +9,7 @@ use std::io;
 
 use crate::LoadError;
 
-/// Open files beside those of connections: the pipe, the probes, unauthenticated peers.
+/// Open files in addition to those of connections: the pipe, the probes, unauthenticated peers.
 const SPARE_FILES: u64 = 64;
 /// Peers without a token that are kept waiting, whatever is left.
 const MIN_PENDING: u64 = 16;

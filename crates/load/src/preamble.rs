@@ -47,7 +47,7 @@ const LATER_MAGIC: [u8; 4] = *b"WPDL";
 /// Length in bytes of the preamble of a connection that is opened while the load runs.
 pub const LATER_BYTES: usize = 44;
 
-/// Length of preamble and welcome in bytes; both hosts know it from the trial's window.
+/// Length of preamble and welcome in bytes; both hosts compute it from the trial's window.
 pub fn length(spec: &SocketSpec) -> usize {
     match spec.window_bytes.map(|bytes| bytes as usize) {
         Some(window) if window <= MAX_UNSCALED_BYTES => {
@@ -78,7 +78,7 @@ impl Token {
         Some(Self(token))
     }
 
-    /// Compares without a data-dependent exit, so that the time tells an unauthenticated peer nothing.
+    /// Compares without a data-dependent exit, so that the time reveals nothing to an unauthenticated peer.
     fn matches(&self, other: &[u8]) -> bool {
         other.len() == self.0.len() && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }

@@ -71,7 +71,7 @@ fn write_all(task: &Task, transport: &mut impl StreamTransport, mut bytes: &[u8]
     Ok(())
 }
 
-/// Checks that the stream did not end early, and tells the sender the count.
+/// Checks that the stream did not end early, and sends the count to the sender.
 fn confirm(task: &Task, transport: &mut impl StreamTransport, result: &ConnectionResult) -> io::Result<()> {
     let early = match task.planned_bytes {
         Some(planned) => result.payload_bytes < planned,

@@ -203,7 +203,7 @@ impl Load {
     }
 
     /// Makes a thread on these CPUs; `carry` is its work. It is not waited for: among thousands of others it may take
-    /// a while until it runs.
+    /// seconds until it runs.
     fn spawn(
         &mut self,
         name: String,

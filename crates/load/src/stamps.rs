@@ -21,7 +21,7 @@ const OPT_ID: libc::c_uint = 1 << 7;
 const OPT_TSONLY: libc::c_uint = 1 << 11;
 /// Offsets count from the byte that is written next, not from the first unacknowledged (Linux 6.2).
 const OPT_ID_TCP: libc::c_uint = 1 << 16;
-/// Room for a stamp and what is beside it, in words of 8 bytes.
+/// Room for a stamp and what comes with it, in words of 8 bytes.
 const CONTROL_WORDS: usize = 16;
 
 /// Asks for stamps of all that a socket sends and receives from now on; what was sent before must have

@@ -21,7 +21,7 @@ pub struct ZeroCopy {
     pub completed_count: u64,
     /// Of them, those that it copied after all.
     pub copied_count: u64,
-    /// Calls of which nothing will be told: their connections are closed.
+    /// Calls about which nothing will be reported: their connections are closed.
     given_up_count: u64,
 }
 
@@ -39,12 +39,12 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// Whether anything is still to be told.
+    /// Whether a report is still missing.
     pub fn is_awaited(&self) -> bool {
         self.completed_count + self.given_up_count < self.sent_count
     }
 
-    /// The connection closes: nothing more is told of its calls.
+    /// The connection closes: nothing more is reported about its calls.
     pub fn give_up(&mut self) {
         self.given_up_count = self.sent_count.saturating_sub(self.completed_count);
     }
@@ -61,7 +61,7 @@ impl ZeroCopy {
         }
     }
 
-    /// Takes what the kernel tells; says whether it was anything.
+    /// Takes what the kernel reports; returns whether there was anything.
     ///
     /// # Errors
     /// The socket is gone.

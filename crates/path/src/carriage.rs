@@ -18,7 +18,7 @@ pub(crate) enum Carriage {
     Netem(Box<Netem>),
 }
 
-/// What was carried from the begin of a path to its end.
+/// What was carried from the start of a path to its end.
 #[derive(Debug)]
 pub enum Carried {
     /// By the router, with the model's counts.
@@ -98,10 +98,10 @@ impl Carriage {
         }
     }
 
-    /// Lets everything pass again, and tells what was since the begin.
+    /// Lets everything pass again, and reports what was since the start.
     ///
     /// # Errors
-    /// It cannot tell.
+    /// It cannot report.
     pub fn end(&self) -> Result<Carried, PathError> {
         match self {
             Self::Router(middle) => middle
@@ -124,7 +124,7 @@ impl Carriage {
         }
     }
 
-    /// As it is told to the controller.
+    /// As it is reported to the controller.
     pub fn report(&self) -> TestbedMiddle {
         match self {
             Self::Router(middle) => middle.report(),

@@ -69,7 +69,7 @@ impl PathNamespace {
         self.netns.run(|| [TOWARDS_NEAR, TOWARDS_FAR].iter().map(|plug| link::read(plug.device).map(|link| link.dropped_packets)).sum())
     }
 
-    /// As it is told to the controller.
+    /// As it is reported to the controller.
     pub fn report(&self) -> TestbedMiddle {
         TestbedMiddle {
             implementation: "router".to_owned(),

@@ -21,7 +21,7 @@ const IPV6: [(&str, &str); 5] = [
     // No duplicate address detection: an address is usable at once.
     ("ipv6/conf/default/accept_dad", "0"),
     ("ipv6/conf/default/accept_ra", "0"),
-    // No link-local address, hence no solicitations beside the load (addr_gen_mode "none").
+    // No link-local address, hence no solicitations during the load (addr_gen_mode "none").
     ("ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
@@ -69,7 +69,7 @@ const BUFFERS: [&str; 2] = ["ipv4/tcp_rmem", "ipv4/tcp_wmem"];
 /// The host's bounds of TCP's buffers: the calling thread's must be the host's namespace.
 ///
 /// # Errors
-/// The kernel does not tell them.
+/// The kernel does not report them.
 pub(crate) fn buffers() -> Result<[[u64; 3]; 2], PathError> {
     let mut found = [[0; 3]; 2];
     for (bounds, name) in found.iter_mut().zip(BUFFERS) {

@@ -85,7 +85,7 @@ impl Testbed {
         self.carriage()?.begin(at_mono_ns)
     }
 
-    /// Lets everything pass at once again, and tells what the path did.
+    /// Lets everything pass at once again, and reports what the path did.
     ///
     /// # Errors
     /// The testbed has no path.

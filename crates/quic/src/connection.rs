@@ -262,13 +262,13 @@ impl QuicConnection {
         self.is_finished || self.lost.is_some()
     }
 
-    /// Closes the connection, and tells the other host.
+    /// Closes the connection, and informs the other host.
     pub fn close(&mut self) {
         self.connection.close(Instant::now(), VarInt::from_u32(0), Bytes::new());
         let _ = self.drive(Duration::ZERO);
     }
 
-    /// Sends what may be sent, takes what has come, and waits for more at most as long as told, or
+    /// Sends what may be sent, takes what has come, and waits for more at most this long, or
     /// until a timer of the engine is due.
     ///
     /// # Errors
@@ -486,7 +486,7 @@ pub(crate) fn connected(local: SocketAddr, remote: SocketAddr) -> io::Result<Soc
     Ok(socket)
 }
 
-/// Most payload of a packet on the path of a connected socket, as the kernel knows it.
+/// Most payload of a packet on the path of a connected socket, as the kernel reports it.
 pub(crate) fn packet_bytes(socket: &Socket, remote: SocketAddr) -> u16 {
     let mtu = if remote.is_ipv4() { nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::IpMtu) } else { Ok(1500) };
     let headers = if remote.is_ipv4() { HEADERS_V4_BYTES } else { HEADERS_V6_BYTES };

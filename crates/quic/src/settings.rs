@@ -1,4 +1,4 @@
-//! What a connection is told before it opens.
+//! Settings of a connection before it opens.
 
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
@@ -54,7 +54,7 @@ impl Settings {
             .receive_window(window)
             .max_idle_timeout(Some(idle))
             .keep_alive_interval(Some(KEEP_ALIVE))
-            // The kernel knows the path's MTU: there is nothing to search for.
+            // The kernel has the path's MTU: there is nothing to search for.
             .initial_mtu(packet_bytes)
             .mtu_discovery_config(None)
             .datagram_receive_buffer_size(self.takes_datagrams.then_some(DATAGRAMS_RECEIVED_BYTES))

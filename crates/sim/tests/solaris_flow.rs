@@ -228,5 +228,5 @@ fn a_lost_window_update_is_found_by_a_probe() {
 #[test]
 fn without_the_persist_timer_it_ends_with_the_state_of_both() {
     let End::Stuck(state) = lost_window_update(false).end else { panic!("nobody could have found the window open") };
-    assert!(state.contains("the other end's window is 0 bytes") && state.contains("the reader waits for data"), "{state}");
+    assert!(state.contains("the other host's window is 0 bytes") && state.contains("the reader waits for data"), "{state}");
 }

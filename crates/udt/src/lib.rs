@@ -2,15 +2,15 @@
 //! library, and of SRT (draft-sharabayko-srt-01), which grew out of it, by libsrt; each where it was
 //! present when this was built.
 //!
-//! [`Socket`] is a socket of one [`Library`]: it opens, moves bytes and tells what the library knows of
-//! it ([`Facts`]). The libraries have threads of their own, two a UDP port and one beside; they take
+//! [`Socket`] is a socket of one [`Library`]: it opens, moves bytes and returns what the library reports about
+//! it ([`Facts`]). The libraries have threads of their own, two per UDP port and one more; they take
 //! the CPUs of the thread that opens a socket, and UDT's its name. With unsafe code in [`socket`].
 
-mod facts;
 mod ffi;
 mod library;
 mod socket;
+mod statistics;
 
-pub use facts::Facts;
 pub use library::Library;
 pub use socket::{Socket, State};
+pub use statistics::Facts;

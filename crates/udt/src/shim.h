@@ -23,7 +23,7 @@ enum shim_option {
 
 enum shim_state { SHIM_CONNECTING, SHIM_CONNECTED, SHIM_BROKEN };
 
-/* What a library tells of a connection. */
+/* What a library reports about a connection. */
 struct shim_facts {
     int64_t sent_packets;
     int64_t received_packets;

@@ -10,7 +10,7 @@ static const SRT_SOCKOPT OPTIONS[] = {
 };
 
 static int start(void) {
-    /* Errors come back from the calls; nothing is to be written beside them. */
+    /* Errors come back from the calls; nothing else is to be written. */
     srt_setloglevel(LOG_CRIT);
     return srt_startup() == SRT_ERROR ? -1 : 0;
 }
@@ -26,7 +26,7 @@ static int open_socket(int family) {
         return -1;
     }
     /* Whatever is sent arrives, and the window is what the congestion control says: SRTT_FILE. It would wait
-     * three minutes for what is unsent at a close; both ends agree on the count before. */
+     * three minutes for what is unsent at a close; both hosts agree on the count before. */
     struct linger off = {0, 0};
     if (set_flag(socket, SRTO_TRANSTYPE, SRTT_FILE) == SRT_ERROR ||
         srt_setsockflag(socket, SRTO_LINGER, &off, sizeof off) == SRT_ERROR) {

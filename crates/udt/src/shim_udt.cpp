@@ -19,7 +19,7 @@ const Option OPTIONS[] = {
     {UDT_SNDTIMEO, false}, {UDT_RCVTIMEO, false}, {UDT_RCVSYN, true},
 };
 
-// Seconds that a close waits for what is unsent: none, both ends agree on the count before.
+// Seconds that a close waits for what is unsent: none, both hosts agree on the count before.
 int no_linger(UDTSOCKET socket) {
     struct linger off = {0, 0};
     return UDT::setsockopt(socket, 0, UDT_LINGER, &off, sizeof off);

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::Library;
-use crate::facts::Facts;
 use crate::ffi::{self, AddressOf, Choice, RawFacts, Shim};
+use crate::statistics::Facts;
 
 /// A socket of the stream kind; closed when dropped, without waiting for what is unsent. All
 /// methods may be called from any thread at the same time: the library locks.
@@ -18,7 +18,7 @@ use crate::ffi::{self, AddressOf, Choice, RawFacts, Shim};
 pub struct Socket {
     library: Library,
     id: c_int,
-    /// Where it connects to: SRT tells it of accepted sockets alone.
+    /// Where it connects to: SRT reports it only for accepted sockets.
     destination: OnceLock<SocketAddr>,
 }
 
@@ -205,7 +205,7 @@ impl Socket {
         let length = c_int::try_from(buffer.len()).unwrap_or(c_int::MAX);
         // SAFETY: the library writes at most `length` bytes into the buffer, which lives through the call.
         let moved = self.moved(unsafe { (self.shim().receive)(self.id, buffer.as_mut_ptr().cast(), length) })?;
-        // SRT tells so that the other host has closed.
+        // With this SRT reports that the other host has closed.
         if moved == 0 && length > 0 { Err(io::Error::from_raw_os_error(libc::ECONNRESET)) } else { Ok(moved) }
     }
 

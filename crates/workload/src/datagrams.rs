@@ -115,7 +115,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An account that tells duplicates among the last `window` datagrams.
+    /// An account that finds duplicates among the last `window` datagrams.
     pub fn new(window: usize) -> Self {
         Self { arrived: Arrived::default(), seen: vec![0; window.div_ceil(64).max(1)].into(), transit_ns: None, jitter_16_ns: 0 }
     }

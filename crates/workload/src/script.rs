@@ -67,7 +67,7 @@ pub struct Transaction {
     pub opening_steps_count: u32,
     /// Whether this host begins each execution, and so decides how many there are.
     pub leads: bool,
-    /// Whether an execution cannot be told from the other host's: nothing goes between them.
+    /// Whether the hosts' executions cannot be matched: nothing goes between them.
     pub is_silent: bool,
 }
 
@@ -99,9 +99,9 @@ pub enum Act {
     SendFile(Vec<FileToSend>, u64),
     /// Receives what the other host sends from a file.
     ReadFile(Vec<FileToSend>, u64),
-    /// Does nothing for a while.
+    /// Does nothing for a time.
     Think(Thought),
-    /// The other host does nothing for a while.
+    /// The other host does nothing for a time.
     Rest(Thought),
     /// Closes.
     Disconnect,
@@ -225,7 +225,7 @@ impl Script {
         self.groups.iter().map(|group| group.transactions.len()).sum()
     }
 
-    /// Seed of what a user draws beside its sizes.
+    /// Seed of what a user draws in addition to its sizes.
     pub fn user_seed(&self, user: u32) -> u64 {
         sizes::mix(self.seed ^ sizes::mix(u64::from(user)))
     }
@@ -245,7 +245,7 @@ fn group(asked: &GroupAsked, first_user: u32, first_row: u32) -> Result<Group, S
     let place = format!("group \"{}\"", asked.name);
     let wrong = |text: String| ScriptError { place: place.clone(), text };
     if asked.strands_count == 0 {
-        return Err(wrong("it has no strand".to_owned()));
+        return Err(wrong("it has no virtual user".to_owned()));
     }
     let mut open: BTreeSet<u32> = asked.is_connected.then_some(0).into_iter().collect();
     let mut connections_count = u32::from(asked.is_connected);

@@ -1,4 +1,4 @@
-//! Random sizes that both hosts know without telling each other.
+//! Random sizes that both hosts compute from the same seed.
 //!
 //! A draw depends on where it stands alone: seed, user, transaction, execution and operation. There
 //! is no generator whose state two ends, or two cursors of one user, could advance differently.

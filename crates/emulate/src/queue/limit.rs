@@ -19,7 +19,7 @@ impl Limit {
         }
     }
 
-    /// Whether a packet finds room beside what is there.
+    /// Whether a packet finds room in addition to what is there.
     pub fn has_room(self, bytes: u64, packets: usize, arriving_bytes: u32) -> bool {
         match self {
             Limit::Bytes(limit) => bytes + u64::from(arriving_bytes) <= limit,

@@ -33,7 +33,7 @@ pub struct Arriving {
 pub trait Exit {
     /// It has been, or will have been, sent at `at_ns`. Calls come in order of time.
     fn on_sent(&mut self, at_ns: u64, item: Item, is_marked: bool, ledger: &mut Ledger);
-    /// It was dropped. Cross traffic is not told.
+    /// It was dropped. Not called for cross traffic.
     fn on_dropped(&mut self, item: Item, cause: Cause);
 }
 

@@ -1,5 +1,5 @@
-//! What both hosts tell each other of every flow over the conductor's connection: number (be32),
-//! datagrams (be64), payload in bytes (be64). The sender tells what it sent when it has ended, and
+//! What both hosts send each other about every flow over the conductor's connection: number (be32),
+//! datagrams (be64), payload in bytes (be64). The sender reports what it sent when it has ended, and
 //! the receiver answers with what arrived.
 
 use socket2::Socket;
@@ -24,14 +24,14 @@ pub(crate) struct FlowCounts {
     pub payload_bytes: u64,
 }
 
-/// Tells the other host.
+/// Sends counts to the other host.
 pub(crate) struct CountsSender {
     socket: Arc<Socket>,
     writing: Mutex<()>,
 }
 
 impl CountsSender {
-    /// Tells what this host counts of a flow.
+    /// Sends what this host counts of a flow.
     pub fn send(&self, flow: u32, counts: FlowCounts) -> io::Result<()> {
         let mut record = [0; RECORD_BYTES];
         record[..4].copy_from_slice(&flow.to_be_bytes());

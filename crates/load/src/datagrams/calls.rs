@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use crate::stamps;
 
-/// Control data of a message in 8-byte words: room for what `UDP_GRO` tells, and for a time stamp.
+/// Control data of a message in 8-byte words: room for what `UDP_GRO` reports, and for a time stamp.
 const CONTROL_WORDS: usize = 16;
 
 /// Buffers of several messages, made once.

@@ -1,7 +1,7 @@
 //! A stream of numbered datagrams: sent at a rate, counted where they arrive.
 //!
 //! A thread a flow, as with streams. [`sender`] numbers and stamps, [`receiver`] keeps account, and
-//! [`agreement`] tells each host over a connection that loses nothing how many the other one counts,
+//! [`agreement`] sends each host over a connection that loses nothing how many the other one counts,
 //! so that what is lost at the tail is known to be lost. What carries them is [`transport`]; [`calls`] has the
 //! system calls.
 
@@ -99,7 +99,7 @@ pub(crate) fn window(flows: usize) -> usize {
     if flows <= FLOWS { MAX } else { MIN }
 }
 
-/// Datagrams that a flow's socket dropped since it was opened, for want of buffer.
+/// Datagrams that a flow's socket dropped since it was opened, because its buffer was full.
 pub fn kernel_drops(socket: &Socket) -> u32 {
     sockopt::dropped_count(socket).unwrap_or(0)
 }

@@ -39,7 +39,7 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
     options::set_checked(socket, &sockopt::UDP_SEGMENT, size, advice)
 }
 
-/// Sends datagrams until the payload is sent or the load is stopped, tells how many, and hears how
+/// Sends datagrams until the payload is sent or the load is stopped, reports how many, and receives how
 /// many arrived. `source` fills them.
 pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
     // A sleep ends when the next datagram is due, not 50 µs later, where that is allowed.
@@ -143,10 +143,10 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// Tells how many were sent and waits for what arrived.
+/// Reports how many were sent and waits for what arrived.
 fn confirm(task: &mut Task, sent: FlowCounts) -> io::Result<()> {
     task.counts_sender.send(task.number, sent)?;
-    let gone = || io::Error::other("the receiver did not tell what arrived");
+    let gone = || io::Error::other("the receiver did not report what arrived");
     let end = Instant::now() + REPORT_TIMEOUT;
     let arrived = loop {
         match task.inbox.try_recv() {

@@ -73,7 +73,7 @@ impl DatagramTransport {
         Ok(())
     }
 
-    /// Waits a while for something else; the engine goes on.
+    /// Waits at most this long for another event; the engine keeps running.
     pub fn attend(&mut self, longest: Duration) -> io::Result<()> {
         match self {
             Self::Socket(_) => {

@@ -17,7 +17,7 @@ pub(crate) struct Slot {
     pub(super) is_queued: bool,
     /// Whether it has not ended the transaction yet.
     pub(super) is_running: bool,
-    /// When it wants to be woken; the timer that is not for this instant is stale.
+    /// When it is to be woken; the timer that is not for this instant is stale.
     pub(super) wake_ns: u64,
     pub(super) first_call_ns: u64,
     pub(super) last_call_ns: u64,

@@ -147,7 +147,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The user waits until something is told on a connection's error queue.
+    /// The user waits until something arrives on a connection's error queue.
     pub(super) fn await_failure(&mut self, link: usize) -> io::Result<()> {
         self.links[link].wanted |= bits(OUT);
         self.arm(link, 0)

@@ -10,7 +10,7 @@ use workload::user::Execution;
 use crate::LoadError;
 use crate::counter::Counts;
 
-/// Longest latency that is told from longer ones: 100 s.
+/// Longest latency that is counted as itself: 100 s.
 const LONGEST_NS: u64 = 100_000_000_000;
 /// Significant decimal digits of a latency.
 const DIGITS: u8 = 3;

@@ -130,7 +130,7 @@ pub fn script(spec: &TrialSpec, workload: &Workload) -> Result<Script, LoadError
 }
 
 /// Whether a workload can go through an `io_uring`: a receive that is under way is not called back in
-/// the middle of a transaction.
+/// the course of a transaction.
 fn fits_ring(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
     let refuse = |what: &str| Err(LoadError::Usage(format!("this version executes no {what} by io_uring; choose blocking or epoll")));
     if spec.transport == Transport::Udp {
@@ -228,8 +228,8 @@ fn open_files(script: &Script) -> Result<HashMap<String, File>, LoadError> {
     Ok(opened)
 }
 
-/// Memory of our own that a user with one connection takes, in bytes, beside the kernel's, beside
-/// buffers, which threads have, and beside what the sampler keeps.
+/// Memory of our own that a user with one connection takes, in bytes, without the kernel's, the
+/// buffers, which threads have, and what the sampler keeps.
 pub const USER_BYTES: usize = size_of::<Slot>()
     + size_of::<Link>()
     + size_of::<ledger::UserCounter>()

@@ -117,7 +117,7 @@ impl Worker {
         }
     }
 
-    /// Counts payload that has moved, and tells the user; says whether its operation has ended.
+    /// Counts payload that has moved, and reports it to the user; returns whether its operation has ended.
     #[inline]
     pub(super) fn count_moved(&mut self, index: usize, row: Option<usize>, direction: Direction, moved: u64) -> bool {
         let slot = &mut self.slots[index];
@@ -230,7 +230,7 @@ impl Worker {
         while wire.hear(self.links[link].slot as usize, link, self.links[link].descriptor) {
             has_heard = true;
         }
-        // What is wrong beside is reported again.
+        // Any other failure is reported again.
         if has_heard { events & !sys::FAILED } else { events }
     }
 

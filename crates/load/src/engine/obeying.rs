@@ -1,4 +1,4 @@
-//! What a thread is told by the conductor, and what it tells: orders, reports, failures.
+//! Carries out the orders of the conductor.
 
 use probe::clock::mono_ns;
 use schema::workload::Transport;

@@ -81,7 +81,7 @@ impl Worker {
                         std::thread::sleep(PORT_PAUSE);
                     }
                 }
-                // The queue of a Unix socket is full, and nothing tells when there is room.
+                // The queue of a Unix socket is full, and no event reports when there is room.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && mono_ns().saturating_sub(begin_ns) < PORT_WAIT_NS => {
                     std::thread::sleep(QUEUE_PAUSE);
                 }

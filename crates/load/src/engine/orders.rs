@@ -1,4 +1,4 @@
-//! What threads of an engine are told, and what they tell.
+//! Messages between the conductor and the threads: orders and reports.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -186,7 +186,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Hands over without waiting, and lets what has ended be told.
+    /// Hands over without waiting, and collects what has ended.
     fn look(&mut self) -> io::Result<usize> {
         let submissions = u32::try_from(self.queues.submission().len()).unwrap_or(0);
         // SAFETY: as many entries are handed over as there are, and no argument is passed.
@@ -211,7 +211,7 @@ impl Ring {
         std::mem::take(&mut self.enters_count)
     }
 
-    /// Calls everything back and waits for it; what has ended meanwhile is told as ever.
+    /// Calls everything back and waits for it; what has ended meanwhile is reported as usual.
     pub fn settle(&mut self, epoll: RawFd) -> Vec<Completion> {
         let mut completions = self.take_completions();
         for slot in 0..self.flights.len() {

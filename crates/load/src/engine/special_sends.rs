@@ -94,7 +94,7 @@ impl Worker {
         self.await_failure(link)
     }
 
-    /// Takes what the kernel tells of sends without copying from a connection that epoll reports as failed;
+    /// Takes what the kernel reports about sends without copying from a connection that epoll reports as failed;
     /// returns what remains of its events.
     pub(super) fn hear_completions(&mut self, link: usize, events: u32) -> u32 {
         let slot = self.links[link].slot as usize;
@@ -120,11 +120,11 @@ impl Worker {
         if self.sending.as_ref().is_some_and(|sending| sending.is_corked) { sockopt::CORK.set(socket, 1) } else { Ok(()) }
     }
 
-    /// A connection closes: nothing will be told of its sends.
+    /// A connection closes: nothing will be reported about its sends.
     pub(super) fn give_up_completions(&mut self, link: usize) {
         let slot = self.links[link].slot as usize;
         if let Some(zero_copy) = self.sending.as_mut().and_then(|sending| sending.zero_copies.get_mut(slot)) {
-            // One that is broken tells nothing either.
+            // A broken one reports nothing either.
             let _ = zero_copy.take(&sys::borrowed(self.links[link].descriptor));
             zero_copy.give_up();
         }

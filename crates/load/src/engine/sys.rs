@@ -15,7 +15,7 @@ pub const IN: u32 = 1;
 pub const OUT: u32 = 4;
 /// Only one of several threads that wait is woken.
 pub const EXCLUSIVE: u32 = 1 << 28;
-/// Something is wrong, or told on the error queue; reported whether asked for or not.
+/// Something failed, or a message is in the error queue; reported whether asked for or not.
 pub const FAILED: u32 = 8;
 /// That, or closed both ways.
 pub const BROKEN: u32 = FAILED | 16;
@@ -25,7 +25,7 @@ pub const BROKEN: u32 = FAILED | 16;
 pub struct Epoll {
     descriptor: OwnedFd,
     events: Box<[libc::epoll_event]>,
-    /// Whether the kernel knows waiting times in ns: `epoll_pwait2`, Linux 5.11.
+    /// Whether the kernel supports waiting times in ns: `epoll_pwait2`, Linux 5.11.
     is_exact: bool,
 }
 

@@ -170,7 +170,7 @@ fn is_exchange(transaction: &Transaction) -> bool {
     acts.clone().any(Act::sends) && acts.any(Act::receives)
 }
 
-/// Checks that the kernel's stamps can tell of a workload's executions.
+/// Checks that the kernel's stamps can time a workload's executions.
 ///
 /// # Errors
 /// They cannot; the reason and what to do.
@@ -199,7 +199,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::time::{Duration, Instant};
 
-    /// Executions of `exchanges` requests and responses, whose server thinks for a while.
+    /// Executions of `exchanges` requests and responses, whose server pauses for `think`.
     fn executions(exchanges: u32, think: Duration) -> Vec<(Option<u64>, u64)> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let mut near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");

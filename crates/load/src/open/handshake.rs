@@ -18,7 +18,7 @@ pub(super) struct Caller<'a> {
     pub place: &'a Place,
     pub token: Token,
     pub preamble_bytes: usize,
-    /// Tells of answers.
+    /// Reports answers.
     pub epoll: Epoll,
 }
 

@@ -177,7 +177,7 @@ struct Reception<'a> {
     conductor: Slot,
     awaited_count: usize,
     known_count: usize,
-    /// By the number that the kernel tells with their events.
+    /// By the number that the kernel reports with their events.
     unknown: Pending<Unknown>,
     arrivals: &'a Arrivals,
 }

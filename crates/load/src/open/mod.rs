@@ -270,7 +270,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
         return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
     }
     if spec.socket.kernel_timestamps && spec.workload.is_none() && spec.datagrams.is_none() {
-        let text = "kernel_timestamps tells of requests and datagrams, and a stream has neither; leave it out";
+        let text = "kernel_timestamps times requests and datagrams, and a stream has neither; leave it out";
         return Err(LoadError::Usage(text.to_owned()));
     }
     workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
@@ -340,7 +340,7 @@ fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
     }
 }
 
-/// Lets a thread of its own try the CPUs: whether they may be used only the kernel knows.
+/// Lets a thread of its own try the CPUs: only a try shows whether they may be used.
 fn check_pinning(pin_cpus: &[u32]) -> Result<(), LoadError> {
     let cpus = pin_cpus.to_vec();
     let tried = thread::spawn(move || pin_this_thread(&cpus)).join();

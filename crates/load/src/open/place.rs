@@ -3,7 +3,7 @@
 //! One port takes as many connections from one host as the host has ports of its own to connect
 //! from, by default 28 232 (`net.ipv4.ip_local_port_range`), and looking for a free one takes long
 //! before they are used up. Beyond [`CONNECTIONS_A_PORT`] the listening host takes several ports, every
-//! second one; both hosts know how many from the number of connections, and by turns who goes where.
+//! second one; both hosts compute how many from the number of connections, and by turns who goes where.
 
 use super::CONDUCTOR;
 use schema::trial::TrialSpec;
@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// Where a connection goes; with a workload the user's number tells, be it connected early or
+    /// Where a connection goes; with a workload the user's number decides, be it connected early or
     /// late. The conductor's goes to the first port.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ fn ports_count(spec: &TrialSpec) -> u16 {
     u16::try_from(spec.connections_count.div_ceil(each)).unwrap_or(u16::MAX).max(1)
 }
 
-/// The file that both hosts know from the token, which it does not tell.
+/// The file that both hosts derive from the token; its name does not reveal the token.
 fn file_of(token: &str) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     token.hash(&mut hasher);

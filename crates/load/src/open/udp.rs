@@ -28,7 +28,7 @@ const AGAIN_AFTER_NS: u64 = 50_000_000;
 const TICK: Duration = Duration::from_millis(10);
 /// Datagrams taken from a socket before the others get their turn.
 const AT_A_TIME: usize = 256;
-/// The number that the kernel tells with events of the conductor.
+/// The number that the kernel reports with events of the conductor.
 const OF_CONDUCTOR: u64 = u64::MAX;
 
 /// A socket at each port that takes the first datagram of flows.
@@ -184,7 +184,7 @@ fn drain(connections: &[Connection]) {
     }
 }
 
-/// The connecting host: opens all flows, and tells the other host when they are.
+/// The connecting host: opens all flows, and reports to the other host when they are.
 pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
     let mut calling = Calling::new(spec, place)?;
     let numbers = numbers(spec);

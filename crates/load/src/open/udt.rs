@@ -1,7 +1,7 @@
 //! Connections of the UDT library, and of SRT's: at the listening host behind one UDP port, at the
 //! connecting host with a port each.
 //!
-//! A library's sockets are no files that the kernel could tell about, so that both hosts look every
+//! A library's sockets are no files that the kernel could report on, so that both hosts look every
 //! millisecond what has come.
 
 use probe::clock::mono_ns;
@@ -431,7 +431,7 @@ impl Call {
     }
 }
 
-/// Largest packet on the way to an address, as the kernel knows it, in bytes.
+/// Largest packet on the route to an address, as the kernel reports it, in bytes.
 fn path_mtu(address: SocketAddr) -> Option<u32> {
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;

@@ -1,5 +1,5 @@
-//! The round-trip probe: small packets that the far host sends back, beside the load and through the
-//! same path. It tells the queue that the load's packets wait in. They are datagrams of UDP that an
+//! The round-trip probe: small packets that the far host sends back, during the load and through the
+//! same path. It shows the queue that the load's packets wait in. They are datagrams of UDP that an
 //! [`Echo`] of ours answers, or ICMP's echoes, which the far host's kernel does.
 //!
 //! A request is the preamble of a connection ([`crate::preamble`]) whose number is the request's; the
@@ -39,7 +39,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// The far end of a trial's probe, at the address where the trial listens; none where none is asked for,
+    /// The far side of a trial's probe, at the address where the trial listens; none where none is asked for,
     /// or the kernel answers.
     ///
     /// # Errors
@@ -108,14 +108,14 @@ pub struct RoundTrip {
     pub rtt_ns: Option<u64>,
 }
 
-/// Sends requests at a steady pace, until it is told that the load is over.
+/// Sends requests at a steady pace, until the load is over.
 pub struct Probe {
     ending: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<RoundTrip>>>,
 }
 
 impl Probe {
-    /// The near end of a trial's probe, from the start of the load on; none where none is asked for.
+    /// The near side of a trial's probe, from the start of the load on; none where none is asked for.
     /// `echo` is where the far host answers; with ICMP its address alone counts.
     ///
     /// # Errors

@@ -42,10 +42,10 @@ pub(crate) trait StreamTransport {
     /// Ends the sender's direction behind so much payload; returns how much the receiver counts.
     fn finish(&mut self, sent_bytes: u64) -> io::Result<u64>;
 
-    /// Tells the sender how much payload has arrived.
+    /// Reports to the sender how much payload has arrived.
     fn report(&mut self, received_bytes: u64) -> io::Result<()>;
 
-    /// Lets the other host know that nothing more comes of it.
+    /// Signals to the other host that nothing more comes.
     fn abandon(&mut self);
 
     /// System calls of the data path, as far as they are known, that neither sent nor received.

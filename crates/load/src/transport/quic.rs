@@ -19,7 +19,7 @@ const LAST_GRACE: Duration = Duration::from_secs(1);
 /// Length of the receiver's closing report: its count of the payload, big-endian.
 const REPORT_BYTES: usize = 8;
 
-/// The connection and what tells it when the load is over.
+/// The connection, and the control that ends the load.
 pub(crate) struct QuicTransport {
     connection: QuicConnection,
     control: Arc<Control>,

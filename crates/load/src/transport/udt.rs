@@ -42,7 +42,7 @@ pub(crate) struct UdtTransport {
     control: Arc<Control>,
     counts_sender: Arc<CountsSender>,
     inbox: Inbox<FlowCounts>,
-    /// Payload of the other host, as soon as it told.
+    /// Payload of the other host, as soon as it was reported.
     total_bytes: Option<u64>,
     received_bytes: u64,
     /// Where the send buffer is held small: payload that may go before the next look.
@@ -101,7 +101,7 @@ impl UdtTransport {
         if self.is_alone() { io::Error::from_raw_os_error(libc::ECONNRESET) } else { ErrorKind::Interrupted.into() }
     }
 
-    /// Hears whether the other host has told how much it sent; none when it is gone.
+    /// Checks whether the other host has reported how much it sent; none when it is gone.
     fn hear(&mut self) -> Option<()> {
         if self.total_bytes.is_none() {
             match self.inbox.try_recv() {
@@ -199,7 +199,7 @@ pub struct UdtView {
     socket: udt::Socket,
     addresses: [Option<SocketAddr>; 2],
     granted: Granted,
-    /// What was last known: a connection that is closed no longer tells.
+    /// What was last known: a closed connection reports nothing.
     last: Mutex<Option<Facts>>,
 }
 

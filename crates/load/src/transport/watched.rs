@@ -17,7 +17,7 @@ pub trait Watched: Send + Sync + Debug {
     fn facts(&self) -> Option<Facts>;
 }
 
-/// What a library tells of a connection; what one does not know is absent. Counts are since it opened.
+/// What a library reports about a connection; what it does not report is absent. Counts are since it opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Smoothed round-trip time in ns.

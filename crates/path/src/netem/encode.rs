@@ -99,7 +99,7 @@ fn netem(settings: &Netem) -> Options {
     };
     // A gap of 1: each packet may be reordered.
     let gap = u32::from(settings.reorder.0 > 0);
-    // struct tc_netem_qopt: latency (told below), limit, loss, gap, duplicate, jitter (told below).
+    // struct tc_netem_qopt: latency (set below), limit, loss, gap, duplicate, jitter (set below).
     let mut options = Options(words([0, settings.limit_packets, probability, gap, settings.duplicate.0, 0]))
         .put(TCA_NETEM_LATENCY64, &settings.delay_ns.to_ne_bytes())
         .put(TCA_NETEM_JITTER64, &settings.jitter_ns.to_ne_bytes());
@@ -131,7 +131,7 @@ fn tbf(settings: &Tbf) -> Options {
     // struct tc_ratespec: cell log, link layer, overhead, cell align, least packet unit, rate.
     let mut parameters = vec![0, LINK_LAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
     parameters.extend(rate.to_ne_bytes());
-    // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer (told below), mtu.
+    // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer (set below), mtu.
     parameters.extend([0; 12]);
     parameters.extend(words([settings.child.bucket_limit_bytes(), 0, 0]));
     let mut options = Options::default().put(TCA_TBF_PARMS, &parameters).put(TCA_TBF_BURST, &settings.burst_bytes.to_ne_bytes());
@@ -144,7 +144,7 @@ fn tbf(settings: &Tbf) -> Options {
 fn red(settings: &Red) -> Options {
     let (table, log) = settings.idle_table();
     let flags = if settings.ecn { TC_RED_ECN | TC_RED_HARDDROP } else { 0 };
-    // struct tc_red_qopt: limit, thresholds; logs of the weight, of the probability (told below) and
+    // struct tc_red_qopt: limit, thresholds; logs of the weight, of the probability (set below) and
     // of the table's steps; flags.
     let mut parameters = words([settings.limit_bytes, settings.min_bytes, settings.max_bytes]);
     parameters.extend([settings.weight_log, 0, log, flags]);

@@ -5,7 +5,7 @@
 //! at the end of every interval. How late a packet left, nobody knows.
 //!
 //! - `plan`, `red`: which disciplines with which settings.
-//! - `encode`, `talk`, `answer`, `counts`: telling the kernel, and hearing what it counted.
+//! - `encode`, `talk`, `answer`, `counts`: setting the kernel, and reading what it counted.
 //! - `halves`: the namespaces in the path namespace.
 //! - `watch`: the thread that reads the counts.
 
@@ -33,7 +33,7 @@ use talk::Talk;
 pub use watch::Interval;
 use watch::{Place, Watch};
 
-/// What was counted from the begin of a path to its end.
+/// What was counted from the start of a path to its end.
 #[derive(Debug)]
 pub struct Counted {
     /// By interval: forward, then backward.
@@ -127,7 +127,7 @@ impl Netem {
         Ok(())
     }
 
-    /// Lets everything pass again, and tells what was counted since the begin.
+    /// Lets everything pass again, and reports what was counted since the start.
     ///
     /// # Errors
     /// The counts could not be read.
@@ -158,7 +158,7 @@ impl Netem {
         self.halves.iter().map(of_half).sum()
     }
 
-    /// As it is told to the controller.
+    /// As it is reported to the controller.
     pub fn report(&self) -> schema::testbed::TestbedMiddle {
         let [left, right] = &self.halves;
         schema::testbed::TestbedMiddle {

@@ -62,7 +62,7 @@ impl Talk {
     /// What the disciplines of device `index` have counted.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn counts(&self, index: u32) -> io::Result<Counts> {
         let mut counts = Counts::default();
         self.dump(|answer| {
@@ -76,7 +76,7 @@ impl Talk {
     /// Whether the netem of device `index` took the seed that it was given.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report it.
     pub fn is_seeded(&self, index: u32) -> io::Result<bool> {
         let mut is_seeded = false;
         self.dump(|answer| is_seeded |= answer.index == signed(index) && answer.has_netem_option(TCA_NETEM_PRNG_SEED))?;

@@ -25,7 +25,7 @@ pub struct Place {
     pub index: u32,
 }
 
-/// What one direction did in an interval, as far as the kernel tells; the table `path` says what
+/// What one direction did in an interval, as far as the kernel reports it; the table `path` says what
 /// each is. The queue is seen at both hosts of the interval only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -71,7 +71,7 @@ impl Watch {
     /// What was counted.
     ///
     /// # Errors
-    /// The kernel did not tell, or did not take what was to be set.
+    /// The kernel did not report it, or did not take what was to be set.
     pub fn end(mut self) -> io::Result<Counted> {
         self.stop = None;
         let thread = self.thread.take().ok_or_else(|| io::Error::other("the watch has ended before"))?;
@@ -83,14 +83,14 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been told on standard error.
+            // A panic of the thread was reported on standard error.
             let _ = thread.join();
         }
     }
 }
 
 /// How long before the load counting begins: a thread that wakes up late is in time all the same.
-/// Nothing is sent then, because the ends wait for the begin, too.
+/// Nothing is sent then, because the ends wait for the start, too.
 const AHEAD_NS: u64 = 8_000_000;
 
 /// The thread's belongings.
@@ -162,11 +162,11 @@ impl Watched {
         Ok(seen)
     }
 
-    /// What the kernel does not tell.
+    /// What the kernel does not report.
     fn unaudited(&self) -> io::Result<Vec<String>> {
-        let mut sentences = vec!["how late packets left: netem does not tell".to_owned()];
+        let mut sentences = vec!["how late packets left: netem does not report it".to_owned()];
         if self.plan.0.iter().any(DirectionPlan::sends_twice) {
-            sentences.push("how many packets came and how many were sent twice: netem does not tell them apart".to_owned());
+            sentences.push("how many packets came and how many were sent twice: netem counts them together".to_owned());
         }
         for (way, places) in self.plan.0.iter().zip(self.places.iter()) {
             for (number, place) in places.iter().enumerate() {

@@ -45,18 +45,18 @@ const IDLE_INTERVAL_NS: u64 = 60_000_000_000;
 /// Batches taken in at one side before the other side has its turn.
 const BATCHES: usize = 4;
 
-/// What the thread is told.
+/// Orders to the thread.
 #[derive(Debug)]
 pub(super) enum Order {
     /// Be this path from now on, without its losses; lateness beyond the budget in ns is counted.
     Carry(Box<PathSpec>, u64, SyncSender<()>),
     /// From this instant on (`CLOCK_MONOTONIC`, ns) be all of it, and count.
     Begin(u64, SyncSender<()>),
-    /// Let everything pass again and tell what was.
+    /// Let everything pass again and report what was.
     End(SyncSender<Carried>),
 }
 
-/// What was carried from the begin to the end.
+/// What was carried from the start to the end.
 #[derive(Debug)]
 pub struct Carried {
     /// The path that was, with its counts.
@@ -183,7 +183,7 @@ impl Forwarder {
         self.fading = Some(std::mem::replace(&mut self.path, Path::new(spec, begin_mono_ns)));
     }
 
-    /// Takes in what has arrived at both sides and tells the model, in the order of the stamps.
+    /// Takes in what has arrived at both sides and gives it to the model, in the order of the stamps.
     fn take_in(&mut self) {
         let begin_ns = mono_ns();
         let ahead_ns = realtime_ahead_ns();
@@ -292,7 +292,7 @@ impl Forwarder {
             self.wait_for_frames(alarm, IDLE_WAIT_NS);
             return;
         };
-        // Under load the packets after the first are waited for, so that the quantum lies around its middle.
+        // Under load the packets after the first are waited for, so that the quantum lies around its center.
         let due_ns = if self.is_loaded { due_ns + self.quantum_ns / 2 } else { due_ns };
         let now_ns = mono_ns();
         if self.shortest_way_ns < SHORT_WAY_NS {

@@ -9,7 +9,7 @@
 //! - `vnet`, `socket`: the kernel's interface.
 //! - `anatomy`, `slice`, `checksum`: what is in a frame, and cutting packets out of it.
 //! - `frames`, `release`: what is under way, and what leaves together.
-//! - `pace`, `audit`: waking in time, and telling where that failed.
+//! - `pace`, `audit`: waking in time, and counting where that failed.
 //! - `forwarder`: the thread.
 
 mod anatomy;
@@ -49,7 +49,7 @@ pub struct Router {
 
 impl Router {
     /// Starts a router between two sockets, that of the near host's side first, on `cpu` or any. It
-    /// lets everything pass at once until it is told otherwise.
+    /// lets everything pass at once until another order comes.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -81,7 +81,7 @@ impl Router {
         self.order(|done| Order::Begin(at_mono_ns, done))
     }
 
-    /// Lets everything pass again, and tells what was since the begin.
+    /// Lets everything pass again, and reports what was since the start.
     ///
     /// # Errors
     /// The router's thread is gone.
@@ -104,7 +104,7 @@ impl Drop for Router {
         self.orders = None;
         let _ = self.alarm.write(1);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been told on standard error.
+            // A panic of the thread was reported on standard error.
             let _ = thread.join();
         }
     }

@@ -142,7 +142,7 @@ fn refuse_unknown(workload: &Workload) -> Result<(), Refusal> {
                     Operation::Think { is_busy: true, .. } => return Err(Refusal::Unknown("thinking that keeps the CPU busy")),
                     Operation::Read { timeout_ns: Some(_), .. } => return Err(Refusal::Unknown("reads with a timeout")),
                     Operation::Read { connection, .. } | Operation::Write { connection, .. } if connection > 0 => {
-                        return Err(Refusal::Unknown("several connections of a strand"));
+                        return Err(Refusal::Unknown("several connections of a virtual user"));
                     }
                     _ => {}
                 }

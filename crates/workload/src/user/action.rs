@@ -1,4 +1,4 @@
-//! What a user asks for, and what it is told.
+//! What a user asks for, and what is reported to it.
 
 /// What a user asks for. Except for those of [`Action::Wait`], [`Action::Barrier`] and
 /// [`Action::Over`] the answer comes by one of the `on_*` methods, or not at all where none is named.
@@ -69,7 +69,7 @@ pub enum Action {
     },
     /// An execution has ended; no answer.
     Ended(Execution),
-    /// The other host must be told how many executions there are; no answer.
+    /// The other host needs the number of executions; no answer.
     Limit {
         /// How many.
         executions_count: u64,

@@ -1,4 +1,4 @@
-//! What one user does next: a state machine that is told what happened and says what to do.
+//! What one user does next: a state machine: events in, actions out.
 //!
 //! [`action`] has its words, [`polling`] how it goes on with one execution at a time, [`pipelining`] with
 //! several outstanding, [`datagrams`] what is other where messages get lost.

@@ -110,7 +110,7 @@ impl VirtualUser {
                 return action;
             }
             if self.head.execution.min(self.tail().execution) > self.ended_count {
-                // Both are behind an execution: it is told before anything else.
+                // Both are behind an execution: it is reported before anything else.
                 return Action::Wait { until_ns: u64::MAX };
             }
         }

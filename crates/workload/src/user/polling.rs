@@ -35,7 +35,7 @@ impl VirtualUser {
         Ok(())
     }
 
-    /// No execution begins any more: the other host is told, those under way are ended.
+    /// No execution begins any more: the other host is informed, those under way are ended.
     pub(super) fn leave(&mut self) -> Action {
         if self.must_report {
             self.must_report = false;

@@ -1,4 +1,4 @@
-//! What a library tells of a connection (`UDT::perfmon`, its reference manual, `CPerfMon`; `srt_bistats`).
+//! What a library reports about a connection (`UDT::perfmon`, its reference manual, `CPerfMon`; `srt_bistats`).
 
 use crate::ffi::RawFacts;
 

@@ -25,8 +25,8 @@ def main(arguments: list[str]) -> int:
     (folder / "bench.json").write_text(printed.document(samples, summaries, setting, found, asked.seed))
     (folder / "bench.md").write_text(printed.markdown(summaries, setting, found))
     printed.print_table(summaries, Console(width=None if sys.stdout.isatty() else 160))
-    for doubt in summary.doubts(samples):
-        print(f"doubt: {doubt}")
+    for warning in summary.warnings(samples):
+        print(f"warning: {warning}")
     print(
         f"{folder / 'bench.json'} has every sample, {folder / 'bench.md'} the table for docs/background/performance.md"
     )
@@ -34,27 +34,27 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(asked: options.Options, setting: plan.Setting, folder: Path) -> list[Sample]:
-    """Takes all turns, in their order; those on one CPU last, on a testbed of their own."""
+    """Takes all runs, in their order; those on one CPU last, on a testbed of their own."""
     progress = Console(stderr=True)
     groups = [
         tuple(cell for cell in asked.cells if cell.is_on_one_cpu == is_on_one_cpu) for is_on_one_cpu in (False, True)
     ]
-    turns = [plan.turns(cells, plan.TOOLS, asked.pairs, asked.seed) for cells in groups]
-    left_s = sum(map(len, turns)) * (setting.load_s + options.TURN_OVERHEAD_S)
+    runs = [plan.runs(cells, plan.TOOLS, asked.pairs, asked.seed) for cells in groups]
+    left_s = sum(map(len, runs)) * (setting.load_s + options.RUN_OVERHEAD_S)
     samples = []
-    for cells, taken in zip(groups, turns, strict=True):
+    for cells, taken in zip(groups, runs, strict=True):
         if not cells:
             continue
         place = folder / ("one-cpu" if cells[0].is_on_one_cpu else "two-cpus")
         with subject.testbed(setting, cells, asked.pairs, place) as (ends, whyperf):
             set_congestion_control(ends, setting.congestion_control)
             tools = {plan.WHYPERF: whyperf.start} | STARTS
-            for turn in taken:
-                name = f"pair {turn.pair + 1} of {asked.pairs}, {turn.cell.name}, {turn.tool}"
+            for run in taken:
+                name = f"pair {run.pair + 1} of {asked.pairs}, {run.cell.name}, {run.tool}"
                 progress.print(f"{name}, about {left_s:.0f} s left", highlight=False)
-                left_s -= setting.load_s + options.TURN_OVERHEAD_S
+                left_s -= setting.load_s + options.RUN_OVERHEAD_S
                 try:
-                    samples.append(take(tools[turn.tool], turn, ends, setting))
+                    samples.append(take(tools[run.tool], run, ends, setting))
                 except (ToolError, LookupError, TimeoutError) as error:
                     # One tool that fails once must not cost the others their samples.
                     progress.print(f"{name}: left out: {error}", highlight=False, markup=False)

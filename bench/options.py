@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.plan import CELLS, WORKLOADS, Cell
 
 # Agents, servers and namespaces entered: what a run takes in addition to its load.
-TURN_OVERHEAD_S = 0.6
+RUN_OVERHEAD_S = 0.6
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ def parse(arguments: list[str]) -> Options:
     """Reads the options; ends the program with a sentence when they make no sense."""
     parser = argparse.ArgumentParser(
         prog="make bench BENCH=…",
-        description="Rates and CPU cost of whyperf beside its peers, on the embedded testbed.",
+        description="Rates and CPU cost of whyperf compared with its peers, on the embedded testbed.",
         epilog='Example: make bench BENCH="--pairs 3 --only rr,small"',
     )
     parser.add_argument("--pairs", type=_positive, default=5, help="runs of every tool in every cell (5)")
     parser.add_argument("--seconds", type=_positive, default=2, help="measured seconds of a run (2)")
     parser.add_argument("--warmup-seconds", type=_positive, default=1, help="seconds before, whole ones (1)")
-    parser.add_argument("--window", type=_positive, help="socket buffers in bytes at both ends (kernel's default)")
+    parser.add_argument("--window", type=_positive, help="socket buffers in bytes on both sides (kernel's default)")
     parser.add_argument("--seed", type=int, default=1995, help="of the order and of the intervals (1995)")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder of the results")
     parser.add_argument("--only", type=_workloads, default=CELLS, help=f"loads, of {', '.join(WORKLOADS)} (all)")

@@ -73,7 +73,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ToolRun:
     """One run of one tool."""
 
     pair: int
@@ -101,17 +101,17 @@ def can(tool: str, cell: Cell) -> bool:
     return True
 
 
-def turns(cells: tuple[Cell, ...], tools: tuple[str, ...], pairs: int, seed: int) -> list[Turn]:
+def runs(cells: tuple[Cell, ...], tools: tuple[str, ...], pairs: int, seed: int) -> list[ToolRun]:
     """Every tool once for each cell that it can do and pair, the tools of one pair side by side.
 
     Cells and tools stand in an order drawn anew for every pair, so that neither a drift of the
     machine nor the tool that ran before favors anyone.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     return [
-        Turn(pair, cell, tool)
+        ToolRun(pair, cell, tool)
         for pair in range(pairs)
-        for cell in chance.sample(cells, len(cells))
-        for tool in chance.sample(tools, len(tools))
+        for cell in rng.sample(cells, len(cells))
+        for tool in rng.sample(tools, len(tools))
         if can(tool, cell)
     ]

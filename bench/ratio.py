@@ -27,7 +27,7 @@ def ratio_of_pairs(ours: list[float], theirs: list[float], seed: int) -> Ratio:
     if len(ours) != len(theirs) or not ours:
         raise ValueError(f"{len(ours)} and {len(theirs)} samples do not pair")
     ratios = np.asarray(ours, dtype=float) / np.asarray(theirs, dtype=float)
-    chance = np.random.default_rng(seed)
-    drawn = chance.choice(ratios, size=(RESAMPLES, ratios.size))
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(ratios, size=(RESAMPLES, ratios.size))
     low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
     return Ratio(float(np.median(ratios)), float(low), float(high), ratios.size)

@@ -1,4 +1,4 @@
-"""One turn: a tool at work, its own goodput and the kernel's counters over the same time."""
+"""One run: a tool at work, its own goodput and the kernel's counters over the same time."""
 
 import contextlib
 import time
@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bench import counters
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 
 LEAD_S = 0.1
 TAIL_S = 0.3
@@ -27,14 +27,14 @@ class Running(Protocol):
         ...
 
 
-Start = Callable[[Ends, Turn, Setting], contextlib.AbstractContextManager[Running]]
+Start = Callable[[Ends, ToolRun, Setting], contextlib.AbstractContextManager[Running]]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one turn gave. A unit is 1024 bytes of payload, or a transaction."""
+    """What one run measured. A unit is 1024 bytes of payload, or a transaction."""
 
-    turn: Turn
+    run: ToolRun
     rate: float
     """The tool's own figure: goodput at the receiver in bit/s, or transactions a second."""
     counted_bps: float | None
@@ -46,7 +46,7 @@ class Sample:
     retransmitted_segments: int
 
 
-def take(start: Start, turn: Turn, ends: Ends, setting: Setting) -> Sample:
+def take(start: Start, run: ToolRun, ends: Ends, setting: Setting) -> Sample:
     """Runs a tool once.
 
     Raises:
@@ -55,19 +55,19 @@ def take(start: Start, turn: Turn, ends: Ends, setting: Setting) -> Sample:
         LookupError: the tool ended early.
     """
     idle = counters.received(ends.far)
-    with start(ends, turn, setting) as running:
-        _wait_for_load(ends, idle, turn.tool)
+    with start(ends, run, setting) as running:
+        _wait_for_load(ends, idle, run.tool)
         time.sleep(setting.warmup_s + LEAD_S)
         before = counters.read(ends)
         time.sleep(setting.measure_s - LEAD_S - TAIL_S)
         used = counters.used(before, counters.read(ends))
         rate = running.rate()
-    # Streams by what the device counted in the same time; of other loads it knows no payload.
-    is_counted = turn.cell.workload in {"stream", "small"}
+    # Streams by what the device counted in the same time; of other loads it does not count the payload.
+    is_counted = run.cell.workload in {"stream", "small"}
     counted_bps = used.goodput_bps if is_counted else None
-    units_per_s = rate if turn.cell.counts_transactions else (counted_bps or rate) / 8 / 1024
+    units_per_s = rate if run.cell.counts_transactions else (counted_bps or rate) / 8 / 1024
     return Sample(
-        turn=turn,
+        run=run,
         rate=rate,
         counted_bps=counted_bps,
         cpu_ns_per_unit=used.per_unit(used.tasks_ns, units_per_s),

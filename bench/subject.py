@@ -1,4 +1,4 @@
-"""Runs whyperf: its own testbed, agents and record, a trial a turn."""
+"""Runs whyperf: its own testbed, agents and record, one trial per run."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from bench.namespaces import End, Ends, anchor
-from bench.plan import Cell, Setting, Turn
+from bench.plan import Cell, Setting, ToolRun
 from bench.sample import Running
 from bench.tools import ToolError
 from whyperf.analyze import read_inputs
@@ -99,19 +99,19 @@ class Subject:
         self._experiment = experiment
 
     @contextlib.contextmanager
-    def start(self, _ends: Ends, turn: Turn, _setting: Setting) -> Iterator[Running]:
-        """Runs the turn's trial the way `whyperf run` does, record included."""
-        cell = next(cell for cell in self._session.plan.cells if cell.sweep == sweep_name(turn.cell))
-        planned = PlannedTrial(f"{turn.pair + 1:03d}-{cell.id}", turn.pair + 1, cell.id, EVIDENCE)
+    def start(self, _ends: Ends, run: ToolRun, _setting: Setting) -> Iterator[Running]:
+        """Runs the trial the way `whyperf run` does, record included."""
+        cell = next(cell for cell in self._session.plan.cells if cell.sweep == sweep_name(run.cell))
+        planned = PlannedTrial(f"{run.pair + 1:03d}-{cell.id}", run.pair + 1, cell.id, EVIDENCE)
 
-        def run() -> dict[str, Any]:
+        def measure() -> dict[str, Any]:
             with self._experiment.begin_trial(planned.id) as writer:
                 manifest = run_trial(self._session, planned, cell, writer, lambda _host, _progress: None)
                 writer.commit(manifest)
             return manifest
 
         with ThreadPoolExecutor(1) as pool:
-            yield Trial(planned.id, self._experiment, pool.submit(run), turn.cell.counts_transactions)
+            yield Trial(planned.id, self._experiment, pool.submit(measure), run.cell.counts_transactions)
 
 
 def sweep_name(cell: Cell) -> str:

@@ -44,14 +44,14 @@ class CellSummary:
 
 def summarize(samples: list[Sample], seed: int) -> list[CellSummary]:
     """One summary a cell, in the order of the plan."""
-    taken = {sample.turn.cell for sample in samples}
+    taken = {sample.run.cell for sample in samples}
     cells = [cell for cell in CELLS if cell in taken]
-    return [_summarize_cell(cell, [sample for sample in samples if sample.turn.cell == cell], seed) for cell in cells]
+    return [_summarize_cell(cell, [sample for sample in samples if sample.run.cell == cell], seed) for cell in cells]
 
 
 def _summarize_cell(cell: Cell, samples: list[Sample], seed: int) -> CellSummary:
     by_tool = {
-        tool: sorted((sample for sample in samples if sample.turn.tool == tool), key=lambda sample: sample.turn.pair)
+        tool: sorted((sample for sample in samples if sample.run.tool == tool), key=lambda sample: sample.run.pair)
         for tool in TOOLS
     }
     present = {tool: taken for tool, taken in by_tool.items() if taken}
@@ -81,8 +81,8 @@ def _median(samples: list[Sample], figure: Callable[[Sample], float]) -> float:
 
 def _compare(ours: list[Sample], theirs: list[Sample], seed: int) -> Comparison | None:
     """Pair by pair; a pair in which one of both failed is left out. None when no pair is left."""
-    other = {sample.turn.pair: sample for sample in theirs}
-    pairs = [(sample, other[sample.turn.pair]) for sample in ours if sample.turn.pair in other]
+    other = {sample.run.pair: sample for sample in theirs}
+    pairs = [(sample, other[sample.run.pair]) for sample in ours if sample.run.pair in other]
     if not pairs:
         return None
 
@@ -96,10 +96,10 @@ def _compare(ours: list[Sample], theirs: list[Sample], seed: int) -> Comparison 
     )
 
 
-def doubts(samples: list[Sample]) -> list[str]:
+def warnings(samples: list[Sample]) -> list[str]:
     """Sentences about samples whose own figure and the device's counters disagree."""
     return [
-        f"{sample.turn.tool}, {sample.turn.cell.name}, pair {sample.turn.pair}: its own goodput is "
+        f"{sample.run.tool}, {sample.run.cell.name}, pair {sample.run.pair}: its own goodput is "
         f"{sample.rate / 1e9:.2f} Gbit/s, the device counted {sample.counted_bps / 1e9:.2f} Gbit/s"
         for sample in samples
         if sample.counted_bps and abs(sample.rate / sample.counted_bps - 1) > MISTRUST_RATIO

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 MSS = 1448
-MOST_SEGMENTS = 45
+MAX_SEGMENTS = 45
 RTT_NS = 200_000
 RATE_BPS = 5e9
 WINDOW_BYTES = 3 << 20
@@ -79,7 +79,7 @@ def closing(flow: Connection) -> Rows:
 def burst(flow: Connection, rows: int, rng: np.random.Generator, *, gso: bool) -> Rows:
     """About `rows` rows: data out, an ACK in for every second packet or so, a loss now and then sent again."""
     count = max(2, round(rows / 1.5))
-    held = np.minimum(rng.integers(1, 2 * MOST_SEGMENTS, count), MOST_SEGMENTS) if gso else np.full(count, 1)
+    held = np.minimum(rng.integers(1, 2 * MAX_SEGMENTS, count), MAX_SEGMENTS) if gso else np.full(count, 1)
     sizes = held * MSS
     ends = flow.octet + np.cumsum(sizes)
     gaps = sizes * 8e9 / RATE_BPS * (0.5 + rng.exponential(0.5, count))

@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="of each log (10000000)")
     parser.add_argument("--connections", type=int, default=1, help="together (1)")
     parser.add_argument("--no-gso", action="store_true", help="single segments only")
-    parser.add_argument("--both", action="store_true", help="the far end's log too")
+    parser.add_argument("--both", action="store_true", help="the far side's log too")
     parser.add_argument("--seed", type=int, default=1995, help="of everything (1995)")
     given = parser.parse_args()
     hosts = ("near", "far") if given.both else ("near",)

@@ -4,7 +4,7 @@ import contextlib
 import re
 
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 from bench.tools.process import Pair, ToolError, pair
 
 PORT = 5001
@@ -14,9 +14,9 @@ INTERVAL = re.compile(r"^\[ *\d+\] +([0-9.]+)- *([0-9.]+) sec +(\d+) Bytes(.*)$"
 BOUNCED = re.compile(r" (\d+)=[0-9.]+/")
 
 
-def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
+def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
     """Starts it."""
-    cell = turn.cell
+    cell = run.cell
     window = ["-w", str(setting.window_bytes)] if setting.window_bytes else []
     tcp = ["-Z", setting.congestion_control]
     shape = {

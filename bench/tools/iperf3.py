@@ -5,15 +5,15 @@ import json
 from typing import Any
 
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 from bench.tools.process import Pair, ToolError, pair
 
 PORT = 5201
 
 
-def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
+def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
     """Starts it."""
-    cell = turn.cell
+    cell = run.cell
     window = ["--window", str(setting.window_bytes)] if setting.window_bytes else []
     transport = {
         "udp": ["--udp", "--bitrate", "0"],

@@ -4,7 +4,7 @@ import contextlib
 import re
 
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 from bench.tools.process import Pair, ToolError, pair
 
 PORT = 5000
@@ -13,9 +13,9 @@ TOTAL = re.compile(r"^nuttcp-r: megabytes=([0-9.]+) real_seconds=([0-9.]+) ", re
 DATAGRAMS = re.compile(r"^megabytes=([0-9.]+) real_seconds=([0-9.]+) .* drop=", re.MULTILINE)
 
 
-def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
+def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
     """Starts it."""
-    cell = turn.cell
+    cell = run.cell
     window = [f"-w{setting.window_bytes // 1024}"] if setting.window_bytes else []
     shape = ["-u", "-Ru"] if cell.workload == "udp" else ["-v", f"-N{cell.connections}"]
     client = [

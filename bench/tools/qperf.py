@@ -4,7 +4,7 @@ import contextlib
 import re
 
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 from bench.tools.process import Pair, ToolError, pair
 
 PORT = 19765
@@ -12,9 +12,9 @@ FIGURE = re.compile(r"^ +(\w+) += +([0-9.,]+) (\S+)", re.MULTILINE)
 SCALE = {"bytes/sec": 1.0, "KB/sec": 1e3, "MB/sec": 1e6, "GB/sec": 1e9, "us": 1e-6, "ns": 1e-9, "ms": 1e-3}
 
 
-def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
+def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
     """Starts it."""
-    cell = turn.cell
+    cell = run.cell
     test, figure = {"stream": ("tcp_bw", "bw"), "rr": ("tcp_lat", "latency"), "udp": ("udp_bw", "recv_bw")}[
         cell.workload
     ]

@@ -4,7 +4,7 @@ import contextlib
 import re
 
 from bench.namespaces import Ends
-from bench.plan import Setting, Turn
+from bench.plan import Setting, ToolRun
 from bench.tools.process import Pair, ToolError, pair
 
 PORT = 11111
@@ -12,9 +12,9 @@ VALID = re.compile(r"\[Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=\d+;
 SENT = re.compile(r"Total of (\d+) messages sent in ([0-9.]+) sec")
 
 
-def start(ends: Ends, turn: Turn, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
+def start(ends: Ends, run: ToolRun, setting: Setting) -> contextlib.AbstractContextManager[Pair]:
     """Starts it. A throughput test has Nagle on unless the options differ, a ping-pong off."""
-    cell = turn.cell
+    cell = run.cell
     where = ["--tcp", "-i", ends.far.address, "-p", str(PORT)]
     mode = ["ping-pong"] if cell.counts_transactions else ["throughput", "--tcp-avoid-nodelay"]
     client = ["sockperf", *mode, *where, "-m", str(cell.size_bytes), "-t", str(setting.load_s)]

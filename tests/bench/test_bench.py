@@ -8,7 +8,7 @@ import pytest
 
 from bench import summary
 from bench.options import parse
-from bench.plan import CELLS, TOOLS, Cell, Setting, Turn, can, turns
+from bench.plan import CELLS, TOOLS, Cell, Setting, ToolRun, can, runs
 from bench.ratio import ratio_of_pairs
 from bench.sample import Sample
 from bench.tools import STARTS, iperf2, iperf3, nuttcp, qperf, sockperf
@@ -40,7 +40,7 @@ SETTING = Setting("reno", None, warmup_s=1, measure_s=1)
 
 
 def test_every_tool_that_can_has_one_run_in_every_cell_of_every_pair() -> None:
-    order = turns(CELLS, TOOLS, pairs=3, seed=1)
+    order = runs(CELLS, TOOLS, pairs=3, seed=1)
     assert set(Counter(order).values()) == {1}
     assert len(order) == 3 * sum(can(tool, cell) for cell in CELLS for tool in TOOLS)
 
@@ -55,14 +55,14 @@ def test_loads_are_chosen_by_name() -> None:
 
 
 def test_the_tools_of_a_pair_stand_side_by_side() -> None:
-    order = turns(CELLS, TOOLS, pairs=2, seed=1)
+    order = runs(CELLS, TOOLS, pairs=2, seed=1)
     changes = sum((one.pair, one.cell) != (other.pair, other.cell) for one, other in pairwise(order))
     assert changes == 2 * len(CELLS) - 1
 
 
 def test_the_order_follows_the_seed() -> None:
-    assert turns(CELLS, TOOLS, 2, seed=1) == turns(CELLS, TOOLS, 2, seed=1)
-    assert turns(CELLS, TOOLS, 2, seed=1) != turns(CELLS, TOOLS, 2, seed=2)
+    assert runs(CELLS, TOOLS, 2, seed=1) == runs(CELLS, TOOLS, 2, seed=1)
+    assert runs(CELLS, TOOLS, 2, seed=1) != runs(CELLS, TOOLS, 2, seed=2)
 
 
 def test_what_a_pair_shares_cancels() -> None:
@@ -116,7 +116,7 @@ def test_qperf_figures_have_units() -> None:
 
 
 def sample(tool: str, pair: int, rate: float, counted_bps: float | None = None, cell: Cell = CELLS[0]) -> Sample:
-    return Sample(Turn(pair, cell, tool), rate, counted_bps or rate, 100.0, 200.0, 0)
+    return Sample(ToolRun(pair, cell, tool), rate, counted_bps or rate, 100.0, 200.0, 0)
 
 
 def test_a_pair_in_which_one_failed_is_left_out() -> None:
@@ -133,6 +133,6 @@ def test_a_cell_is_compared_pair_by_pair() -> None:
 
 
 def test_a_figure_far_from_the_devices_counters_is_doubted() -> None:
-    assert summary.doubts([sample("iperf3", 0, 10e9, 10.2e9)]) == []
-    (doubt,) = summary.doubts([sample("iperf3", 0, 10e9, 14e9)])
-    assert "14.00 Gbit/s" in doubt
+    assert summary.warnings([sample("iperf3", 0, 10e9, 10.2e9)]) == []
+    (warning,) = summary.warnings([sample("iperf3", 0, 10e9, 14e9)])
+    assert "14.00 Gbit/s" in warning

@@ -32,7 +32,7 @@ SWEEP: dict[str, Any] = {
     "window_bytes": [4096, 16384, 52428],
     "write_size_bytes": [512, 8192, 32768],
 }
-MOST_OTHER = 0.01
+MAX_OTHER = 0.01
 
 
 def assert_whole(log: Log) -> None:
@@ -78,7 +78,7 @@ def assert_reasons(log: Log) -> None:
     segments = log.segments
     assert segments.filter(pl.col("ack_reason").is_not_null() != (IS_OUT & IS_PURE_ACK)).is_empty()
     data = segments.filter(IS_OUT, IS_DATA)
-    assert len(data.filter(context="other")) <= MOST_OTHER * len(data)
+    assert len(data.filter(context="other")) <= MAX_OTHER * len(data)
     can_be_again = IS_OUT & (IS_DATA | (pl.col("flags") & (SYN | FIN) > 0))
     assert segments.filter(~can_be_again, pl.col("retransmission").is_not_null()).is_empty()
     for connection in log.ports():

@@ -87,8 +87,8 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
             assert calls["moved_bytes"].sum() == 1048576
             # The processes only block: each call begins where the one before it ended.
             assert calls["start_mono_ns"].to_list()[1:] == calls["end_mono_ns"].to_list()[:-1]
-            beside = calls["blocked_ns"] + calls["preempted_ns"] + calls["softirq_ns"]
-            assert (beside <= calls["end_mono_ns"] - calls["start_mono_ns"]).all()
+            within = calls["blocked_ns"] + calls["preempted_ns"] + calls["softirq_ns"]
+            assert (within <= calls["end_mono_ns"] - calls["start_mono_ns"]).all()
             held = pl.read_parquet(of_trial / f"segments.{end}.parquet")
             for column in ("unsent_bytes", "receive_queue_bytes", "send_window_bytes", "unacked_bytes"):
                 assert held[column].null_count() == 0

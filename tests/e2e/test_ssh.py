@@ -84,12 +84,12 @@ def test_both_clocks_are_compared(far: FarHost) -> None:
     assert far.run("-t", "1").status == 0
     manifest = only_trial(far)
     assert manifest.testbed == "network"
-    near, far_end = manifest.hosts["near"].clock, manifest.hosts["far"].clock
+    near, far_side = manifest.hosts["near"].clock, manifest.hosts["far"].clock
     assert near is not None
-    assert far_end is not None
-    assert far_end.uncertainty_ns > 0
+    assert far_side is not None
+    assert far_side.uncertainty_ns > 0
     # Both sides are under one kernel here, so the truth is known.
-    assert abs(far_end.offset_ns) <= far_end.uncertainty_ns
+    assert abs(far_side.offset_ns) <= far_side.uncertainty_ns
     assert (near.offset_ns, near.uncertainty_ns) == (0, 0)
 
 

@@ -177,15 +177,18 @@ def test_a_profile_that_cannot_run_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.alone
 def test_three_thousand_virtual_users_with_a_thread_each_start_in_seconds(tmp_path: Path) -> None:
-    strands, exchange = 3000, '<flowop type={} options="size=64"/>'
+    users, exchange = 3000, '<flowop type={} options="size=64"/>'
     text = flowops(
-        exchange.format("write"), exchange.format("read"), group=f'nthreads="{strands}"', transaction="iterations=3"
+        exchange.format("write"),
+        exchange.format("read"),
+        group=f'nthreads="{users}"',
+        transaction="iterations=3",
     )
     run(tmp_path, text, "--set", "io_model=blocking", "--testbed", "loopback")
     # The largest process of all: an agent. Histograms of its own for each thread would be 4 GB.
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < KIB * KIB
     (count,) = of_end(transactions(tmp_path), "near", "transactions_count")
-    assert count == strands * 3
+    assert count == users * 3
     flows = read_table(Experiment.open(tmp_path / "results"), "flows").frame
     first = flows.group_by("host").agg(pl.col("first_call_mono_ns").max() - pl.col("first_call_mono_ns").min())
     assert max(int(span_ns) for span_ns in first["first_call_mono_ns"].to_list()) <= 10 * 10**9

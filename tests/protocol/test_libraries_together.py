@@ -54,8 +54,8 @@ def test_each_library_has_a_port_of_its_own_and_the_probe_goes_next_to(talk: Sta
     reply = near.reply_to(near.send("connect", address="127.0.0.1", **ports))
     assert reply["reply"] == "connected", reply
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
-    (far_end, far_tables), (near_end, near_tables) = (agent.finish(identifier) for agent, identifier in started)
-    assert far_end["outcome"] == near_end["outcome"] == {"ended": "complete"}
+    (far_side, far_tables), (near_side, near_tables) = (agent.finish(identifier) for agent, identifier in started)
+    assert far_side["outcome"] == near_side["outcome"] == {"ended": "complete"}
     arrived, sent = (pl.read_parquet(tables["flows"]).sort("connection") for tables in (far_tables, near_tables))
     assert sent["payload_bytes"].to_list() == arrived["payload_bytes"].to_list()
     assert min(arrived["payload_bytes"]) > 0

@@ -231,11 +231,11 @@ def test_a_crowd_breaks_no_workload(
     near.ask("prepare", **near_spec)
     with Crowd(port, strangers, kinds):
         assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
-        far_end, near_end = finish(far, near)
-    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
-    assert near_end.total("transactions_count") == far_end.total("transactions_count") == 800
-    assert near_end.total("sent_bytes") == far_end.total("received_bytes") == 80_000
-    assert near_end.total("received_bytes") == far_end.total("sent_bytes") == 800_000
+        far_side, near_side = finish(far, near)
+    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
+    assert near_side.total("transactions_count") == far_side.total("transactions_count") == 800
+    assert near_side.total("sent_bytes") == far_side.total("received_bytes") == 80_000
+    assert near_side.total("received_bytes") == far_side.total("sent_bytes") == 800_000
 
 
 def test_what_the_far_side_saw_can_be_asked(talk: StartTalk, sockets: ExitStack) -> None:

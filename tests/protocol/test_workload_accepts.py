@@ -83,10 +83,10 @@ def test_unauthenticated_peers_at_the_near_side_are_dropped(talk: StartTalk) -> 
     far, near = prepare(talk, load, {"by": "workload"})
     stranger = socket.create_connection(("127.0.0.1", listening_port(near.process.pid)))
     stranger.sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
-    far_end, near_end = finish(far, near)
-    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
-    assert near_end.total("transactions_count") == 600
-    assert {"note": "strangers_dropped", "count": 1} in near_end.finished["notes"]
+    far_side, near_side = finish(far, near)
+    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
+    assert near_side.total("transactions_count") == 600
+    assert {"note": "strangers_dropped", "count": 1} in near_side.finished["notes"]
     stranger.close()
 
 
@@ -156,13 +156,13 @@ def test_an_unauthenticated_peer_at_the_reverse_listener_is_refused(talk: StartT
         conductor.sendall(b"WPDC" + struct.pack(">I", 0xFFFF_FFFF) + bytes.fromhex(TOKEN))
         assert conductor.recv(40) == b"+" * 40
         conductor.sendall(struct.pack(">H", other.getsockname()[1]))
-        visitor, _ = other.accept()
-        visitor.settimeout(20)
-        assert visitor.recv(40) == b"WPDC" + struct.pack(">I", 0xFFFF_FFFF) + bytes.fromhex(TOKEN)
-        visitor.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 xx")
+        peer, _ = other.accept()
+        peer.settimeout(20)
+        assert peer.recv(40) == b"WPDC" + struct.pack(">I", 0xFFFF_FFFF) + bytes.fromhex(TOKEN)
+        peer.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 xx")
         answer = conductor.recv(1)
         assert answer == b"-"
         (length,) = struct.unpack(">H", conductor.recv(2))
         assert "another program than whyperf answers there" in conductor.recv(length).decode()
-        visitor.close()
+        peer.close()
         conductor.close()

@@ -137,10 +137,10 @@ def test_unauthenticated_peers_are_dropped_while_it_runs(talk: StartTalk) -> Non
     strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
     strangers[0].sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
     strangers[1].sendall(b"GET / HTTP/1.1\r\nHost: far.example\r\nAccept: everything at all\r\n\r\n")
-    far_end, near_end = finish(far, near)
-    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
-    assert near_end.total("transactions_count") == 600
-    assert {"note": "strangers_dropped", "count": 2} in far_end.finished["notes"]
+    far_side, near_side = finish(far, near)
+    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
+    assert near_side.total("transactions_count") == 600
+    assert {"note": "strangers_dropped", "count": 2} in far_side.finished["notes"]
     for stranger in strangers:
         stranger.settimeout(10)
         try:

@@ -80,15 +80,15 @@ def test_lost_and_late_requests_fail_and_the_virtual_user_goes_on(talk: StartTal
 
     with between(port, disturb) as (address, _):
         assert near.reply_to(near.send("connect", address=address, port=port), 20)["reply"] == "connected"
-        far_end, near_end = finish(far, near)
-    assert [far_end.outcome, near_end.outcome] == ["complete", "complete"], (far_end.finished, near_end.finished)
+        far_side, near_side = finish(far, near)
+    assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
     lost = sum(number % 7 == 3 for number in range(1, 41))
     late = sum(number % 7 == 5 for number in range(1, 41))
     assert requests == 40
-    assert (near_end.total("transactions_count"), near_end.total("failed_count")) == (40, lost + late)
-    assert (near_end.total("sent_bytes"), near_end.total("received_bytes")) == (40 * 16, (40 - lost - late) * 16)
-    assert far_end.total("received_bytes") >= (40 - lost - late) * 16
-    assert near_end.latencies("service")["latency_count"].sum() == 40 - lost - late
+    assert (near_side.total("transactions_count"), near_side.total("failed_count")) == (40, lost + late)
+    assert (near_side.total("sent_bytes"), near_side.total("received_bytes")) == (40 * 16, (40 - lost - late) * 16)
+    assert far_side.total("received_bytes") >= (40 - lost - late) * 16
+    assert near_side.latencies("service")["latency_count"].sum() == 40 - lost - late
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,15 @@ def test_an_open_loop_shows_a_stall_in_full(talk: StartTalk) -> None:
     time.sleep(0.1)
     stall_ns = int((time.monotonic() - stopped) * 1e9)
     os.kill(far.process.pid, signal.SIGCONT)
-    _, near_end = (end_of(*agent.finish(identifier)) for agent, identifier in started)
+    _, near_side = (end_of(*agent.finish(identifier)) for agent, identifier in started)
 
     def longer(kind: str, than_ns: float) -> int:
-        rows = near_end.latencies(kind)
+        rows = near_side.latencies(kind)
         return int(rows.filter(rows["latency_ns_high"] >= than_ns)["latency_count"].sum())
 
-    assert near_end.outcome == "complete"
+    assert near_side.outcome == "complete"
     # The rate was kept: 1000 a second for 2.4 s, all of them executed.
-    assert near_end.total("intended_count") == near_end.total("transactions_count") == 2_400
+    assert near_side.total("intended_count") == near_side.total("transactions_count") == 2_400
     # Of 100 that were to begin in the stall half waited for more than its half. A closed loop would have one each.
     per_ms = 1
     assert longer("intended", stall_ns / 2) >= stall_ns / 2 / MS * per_ms - 2
@@ -103,9 +103,9 @@ def test_a_far_side_that_stalls_for_ever_is_cut_and_what_was_done_is_kept(talk: 
     assert near.read()[1]["reply"] == "progress"
     os.kill(far.process.pid, signal.SIGSTOP)
     try:
-        near_end = end_of(*near.finish(started[1][1]))
+        near_side = end_of(*near.finish(started[1][1]))
     finally:
         os.kill(far.process.pid, signal.SIGCONT)
-    assert near_end.outcome == "deadline"
-    assert near_end.total("transactions_count") > 0
-    assert set(near_end.tables["flows"]["ended"]) == {"deadline"}
+    assert near_side.outcome == "deadline"
+    assert near_side.total("transactions_count") > 0
+    assert set(near_side.tables["flows"]["ended"]) == {"deadline"}

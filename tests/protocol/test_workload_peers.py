@@ -64,7 +64,8 @@ def talk_nonsense(strands: list[socket.socket], conductor: socket.socket) -> Non
     [
         (
             close_early,
-            "virtual user 0, in execution 1 of main, step 2: 1 of 1 bytes missing: the other host closed the connection",
+            "virtual user 0, in execution 1 of main, step 2: 1 of 1 bytes missing: the other host closed"
+            " the connection",
         ),
         (talk_nonsense, "it does not keep to the protocol"),
     ],

@@ -137,8 +137,8 @@ def prepare(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[Ta
 def finish(far: Talk, near: Talk, within_s: float = PATIENCE_S) -> tuple[End, End]:
     """Starts both sides and reads what they report: far, near."""
     started = [(agent, agent.send("start", at_mono_ns=0)) for agent in (far, near)]
-    far_end, near_end = (end_of(*agent.finish(identifier, within_s)) for agent, identifier in started)
-    return far_end, near_end
+    far_side, near_side = (end_of(*agent.finish(identifier, within_s)) for agent, identifier in started)
+    return far_side, near_side
 
 
 def execute(talk: StartTalk, load: Body, stop: Body, **changes: Any) -> tuple[End, End]:

@@ -71,7 +71,7 @@ def _one(name: str, level: str) -> Mapping[str, Any]:
     if factor == "connections" and value != 1:
         raise QuestionError(f"--what-if: {name}: costs are fitted with one connection, not {value}")
     if factor == "congestion_control" and value not in MODELED_CONTROLS:
-        raise QuestionError(f"--what-if: {name}: the model knows {' and '.join(MODELED_CONTROLS)}, not {value}")
+        raise QuestionError(f"--what-if: {name}: the model has {' and '.join(MODELED_CONTROLS)}, not {value}")
     return {factor: value}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from whyperf.calibrate.grid import Point
 
 #: Pairs whose goodput differs by less say nothing of a sign.
-LEAST_DIFFERENCE_RATIO = 0.1
+MIN_DIFFERENCE_RATIO = 0.1
 #: What issue and documents ask for.
 WANTED_ERROR_RATIO = 0.15
 WANTED_SIGNS_RATIO = 0.9
@@ -93,7 +93,7 @@ def _is_what_if(one: Judged, other: Judged) -> bool:
     """Whether one factor changes, and the goodput by enough."""
     changed = sum(a != b for a, b in zip(one.point.place, other.point.place, strict=True))
     small, large = sorted((one.point.goodput_bps, other.point.goodput_bps))
-    return changed == 1 and large > small * (1 + LEAST_DIFFERENCE_RATIO)
+    return changed == 1 and large > small * (1 + MIN_DIFFERENCE_RATIO)
 
 
 def _is_new(one: Judged, other: Judged) -> bool:

@@ -82,7 +82,7 @@ QUANTITIES: Mapping[str, tuple[str, _Quantity]] = {
     "write_ns_per_byte": ("a write that sends, for each byte", _per_byte("send_here")),
     "read_call_us": ("a read of what is there, each time", _fixed("read_held")),
     "read_ns_per_byte": ("and for each byte", _per_byte("read_held")),
-    "send_us": ("a write that sends, beside one that does not", _beyond("send_steered", "write_held")),
+    "send_us": ("a write that sends, compared with one that does not", _beyond("send_steered", "write_held")),
     "take_us": ("taking in what was sent, in the same thread", _beyond("send_here", "send_steered")),
     "ack_us": (
         "an acknowledgment, sent and taken in by one thread",

@@ -7,12 +7,12 @@ from fractions import Fraction
 from whyperf.overhead.errors import OverheadError
 from whyperf.overhead.layers import ADAPTER, Bytes, Layer, added
 from whyperf.overhead.links import Encapsulation, Framing, Link, Medium, encapsulations
-from whyperf.overhead.protocols import MOST_OPTIONS, Options, Protocol
+from whyperf.overhead.protocols import MAX_OPTIONS, Options, Protocol
 from whyperf.overhead.windows import Sent, Window, windowed_rate
 
 #: The smallest MTU that IPv4 allows (RFC 791 section 3.1).
-LEAST_MTU = 68
-MOST_MESSAGE = 16 * 1024 * 1024
+MIN_MTU = 68
+MAX_MESSAGE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Point:
     layers: dict[Layer, float]
     """Bytes on the line by layer; they add up to `line_bytes`."""
 
-    def efficiency(self, line_bps: float) -> float:
-        """User-level rate as a ratio of the line's."""
-        return self.user_bps / line_bps
+    def efficiency(self, link_bps: float) -> float:
+        """User-level rate as a ratio of the link rate."""
+        return self.user_bps / link_bps
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ def overhead(
     options = options or Options()
     framing = _framing(link, protocol, encapsulation, aal, vlan_tags)
     mtu = _checked_mtu(framing, mtu)
-    if not 0 <= options.tcp_options_bytes <= MOST_OPTIONS or options.tcp_options_bytes % 4:
+    if not 0 <= options.tcp_options_bytes <= MAX_OPTIONS or options.tcp_options_bytes % 4:
         raise OverheadError(
-            f"TCP has no {options.tcp_options_bytes} bytes of options; take a multiple of 4 up to {MOST_OPTIONS}"
+            f"TCP has no {options.tcp_options_bytes} bytes of options; take a multiple of 4 up to {MAX_OPTIONS}"
         )
     if window is not None and protocol.acknowledgment is None:
         raise OverheadError(f"{protocol.name} has no window; leave the window out, or take tcp, ncp or netbios")
@@ -119,10 +119,10 @@ def _checked_mtu(framing: Framing, mtu: int | None) -> int:
     most = framing.information_bytes(largest=True) - framing.llc_bytes
     if mtu is None:
         return usual
-    if not LEAST_MTU <= mtu <= most:
+    if not MIN_MTU <= mtu <= most:
         raise OverheadError(
             f"an MTU of {mtu:,} bytes cannot be on {framing.link.name} with {framing.encapsulation.value}; "
-            f"take {LEAST_MTU} to {most:,}"
+            f"take {MIN_MTU} to {most:,}"
         )
     return mtu
 
@@ -152,8 +152,8 @@ def _most_message(protocol: Protocol, options: Options) -> int:
 def _point(  # noqa: PLR0917 - all that was asked
     framing: Framing, protocol: Protocol, size: int, mtu: int, options: Options, window: Window | None, frame_s: float
 ) -> Point:
-    if not 1 <= size <= MOST_MESSAGE:
-        raise OverheadError(f"a message of {size:,} bytes cannot be; take sizes from 1 to {MOST_MESSAGE:,}")
+    if not 1 <= size <= MAX_MESSAGE:
+        raise OverheadError(f"a message of {size:,} bytes cannot be; take sizes from 1 to {MAX_MESSAGE:,}")
     packets = protocol.packets(size, mtu, options)
     frames = [framing.frame(packet) for packet in packets]
     sent = [Sent(int(frame.get(Layer.USER, 0)), max(_line_s(framing.link, frame), frame_s)) for frame in frames]

@@ -16,8 +16,8 @@ TCP = 20
 IPV6_FRAGMENT = 8
 #: Fragments but the last are multiples of this.
 FRAGMENT_UNIT = 8
-MOST_OPTIONS = 40
-MOST_DATAGRAM = 65_535
+MAX_OPTIONS = 40
+MAX_DATAGRAM = 65_535
 #: Internet Datagram Protocol of Novell: checksum, length, hop count, type, two addresses of 12 bytes.
 IPX = 30
 #: NetWare Core Protocol: the header of a reply, and the length before the data that was read. A request to read: header
@@ -99,7 +99,7 @@ def _tcp_ack(options: Options) -> Bytes:
 def _udp(message: int, mtu: int, options: Options) -> list[Bytes]:
     """A datagram, in fragments where it is longer than the MTU (RFC 791 section 3.2, RFC 8200 section 4.5)."""
     whole = message + UDP
-    if whole + (0 if options.ip_version == 6 else IPV4) > MOST_DATAGRAM:
+    if whole + (0 if options.ip_version == 6 else IPV4) > MAX_DATAGRAM:
         raise OverheadError(f"a datagram cannot carry {message:,} bytes; take sizes up to 65507 or --protocol tcp")
     if whole + options.ip_bytes <= mtu:
         return [_bytes(user=message, transport=UDP, network=options.ip_bytes)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 #: Frames after which the rate is taken although nothing has repeated.
-_MOST_FRAMES = 200_000
+_MAX_FRAMES = 200_000
 #: Two instants are the same if they differ by less than this share of the shortest frame: sums of floats.
 _SAME = 1e-6
 
@@ -121,7 +121,7 @@ def windowed_rate(frames: Sequence[Sent], acknowledgment_s: float, window: Windo
         for weight, frame in zip(weights, frames, strict=True):
             sender.send(weight, frame.seconds)
         repeats = anchor is not None and sender.stands_as(anchor, tolerance_s)
-        if repeats or number * len(frames) > _MOST_FRAMES:
+        if repeats or number * len(frames) > _MAX_FRAMES:
             return (number - anchor_round) * user_bytes / (sender.free_s - anchor_s)
         if number == 2 * anchor_round or anchor is None:
             anchor, anchor_round, anchor_s = sender.stands(), number, sender.free_s

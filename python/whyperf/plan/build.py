@@ -15,7 +15,7 @@ from whyperf.plan.workloads import with_workloads
 from whyperf.profile import FACTORS, Design, Factors, Profile, ProfileError
 
 #: More planned trials than this is taken for a mistake.
-MOST_TRIALS = 2_000_000
+MAX_TRIALS = 2_000_000
 LARGEST_SEED = 2**63 - 1
 _KINDS: Final[Mapping[str, Literal["veth", "loopback", "model"]]] = {
     "testbed": "veth",
@@ -70,9 +70,9 @@ def build(
     all_cells = with_schedules(profile, all_cells)
     cells = kept(all_cells, only)
     stop, trials_of_sweep = _stop(profile, cells, trials)
-    if sum(trials_of_sweep[cell.sweep] for cell in cells) > MOST_TRIALS:
+    if sum(trials_of_sweep[cell.sweep] for cell in cells) > MAX_TRIALS:
         place = ("--trials", "") if trials is not None else (profile.where, "design")
-        raise ProfileError(*place, f"the plan has over {MOST_TRIALS} trials; ask for fewer")
+        raise ProfileError(*place, f"the plan has over {MAX_TRIALS} trials; ask for fewer")
     # The order is drawn over the whole plan and then thinned: a part runs in the order of the whole.
     taking_part = {cell.id for cell in cells}
     blocks = randomized_blocks(all_cells, trials_of_sweep, seed)

@@ -14,7 +14,7 @@ from whyperf.profile.path_factors import MAKERS
 Value = TypeVar("Value")
 
 #: More cells than this is taken for a mistake in a range.
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 
 
 def expand(profile: Profile, *, testbed: bool, model: bool = False) -> tuple[Cell, ...]:
@@ -25,8 +25,8 @@ def expand(profile: Profile, *, testbed: bool, model: bool = False) -> tuple[Cel
     Raises:
         ProfileError: a combination that cannot be, a sweep without cells, too many of them.
     """
-    if sum(_combinations_count(sweep) for sweep in profile.sweeps) > MOST_CELLS:
-        raise ProfileError(profile.where, "sweep", f"there are over {MOST_CELLS} cells; use larger steps")
+    if sum(_combinations_count(sweep) for sweep in profile.sweeps) > MAX_CELLS:
+        raise ProfileError(profile.where, "sweep", f"there are over {MAX_CELLS} cells; use larger steps")
     found: list[tuple[str, Factors]] = []
     for sweep in profile.sweeps:
         try:

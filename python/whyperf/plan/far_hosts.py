@@ -18,8 +18,8 @@ def far_host_notes(named: Sequence[str], target: str) -> list[str]:
     there = HERE.get(target, target)
     if len(named) > 1:
         listed = ", ".join(named)
-        return [f"The profile names {len(named)} far hosts ({listed}); all connections go to one far end, {there}."]
+        return [f"The profile names {len(named)} far hosts ({listed}); all connections go to one far host, {there}."]
     if target in HERE:
-        begin = f"{there.capitalize()} stands for {named[0]}, the profile's far host"
-        return [f"{begin}; --host {named[0]} measures the path to it."]
+        opening = f"{there.capitalize()} stands for {named[0]}, the profile's far host"
+        return [f"{opening}; --host {named[0]} measures the path to it."]
     return [f"{there} (--host) stands for {named[0]}, the profile's far host."]

@@ -1,4 +1,4 @@
-"""Which factors the model of two hosts knows: any level, one level that changes nothing, or none."""
+"""Which factors the model of two hosts accepts: any level, one level that changes nothing, or none."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -42,7 +42,7 @@ KNOWN = frozenset({
     "deadline_s",
     *(factor.name for factor in PATH_FACTORS if factor.name not in {"path_implementation", "path_ecn"}),
 })  # fmt: skip
-#: Levels beside the default that are as the model is: its processes block in their calls, its path is the router's.
+#: Levels other than the default that are as the model is: its processes block in their calls, its path is the router's.
 NEUTRAL: dict[str, tuple[Level, ...]] = {
     "read_wait": ("block",),
     "io_model": ("blocking",),

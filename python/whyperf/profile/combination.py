@@ -8,7 +8,7 @@ from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
-from whyperf.profile.path import defaults_beside, has_path, missing, refuse_impossible_path
+from whyperf.profile.path import defaults_with, has_path, missing, refuse_impossible_path
 from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
 from whyperf.profile.workload import (
@@ -27,7 +27,7 @@ IPV6_MTU_BYTES = 1280
 #: A packet of 1500 bytes has room for it behind the headers of UDP, QUIC and a datagram (RFC 9221).
 QUIC_DATAGRAM_BYTES = 1400
 #: Connections up to which a thread each is no worse than a few threads for all.
-MOST_BLOCKING = 4
+MAX_BLOCKING = 4
 #: Of the testbed's devices, and of the adapters of the model where a profile states them.
 OF_ADAPTERS = frozenset({"mtu_bytes", "tso", "gso", "gro"})
 PHASES = ("warmup_s", "duration_s", "cooldown_s")
@@ -111,7 +111,7 @@ def resolve(
     levels: Factors = {}
     asks_path = (testbed or model) and any(factor.name in given for factor in PATH_FACTORS)
     path = {factor.name: _resolved(factor.name, everything) for factor in PATH_FACTORS} if asks_path else {}
-    everything |= {name: level for name, level in defaults_beside(path).items() if name not in given}
+    everything |= {name: level for name, level in defaults_with(path).items() if name not in given}
     for factor in FACTORS:
         if (factor.timed and not timed) or not _has_place(factor, given, testbed=testbed, model=model):
             continue
@@ -189,7 +189,7 @@ def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
             known = ", ".join(sorted(map(str, transports)))
             problem = (
                 f'flow "{flow.name}" of {schedule.name} wants the transport {flow.transport}; '
-                f"beside {own} it takes {known}"
+                f"in addition to {own} it takes {known}"
             )
             raise ProfileError("", "schedule", problem)
     return {"warmup_s": 0.0, "duration_s": max(flow.stop_s for flow in flows), "cooldown_s": 0.0}
@@ -211,7 +211,7 @@ def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
     if workload.name not in shipped_workload_names() or "idle_connections" in workload.uses:
         return "epoll"
     many = _resolved("connections", everything)
-    return "blocking" if isinstance(many, int) and many <= MOST_BLOCKING else "epoll"
+    return "blocking" if isinstance(many, int) and many <= MAX_BLOCKING else "epoll"
 
 
 def _refuse_io_model(io_model: str, transport: str, workload: Workload) -> None:

@@ -10,9 +10,9 @@ from whyperf.profile.model import Profile
 
 def shipped_folder() -> Path:
     """The folder of the shipped profiles: next to `python/` in a source tree, else where the wheel put them."""
-    beside = Path(__file__).resolve().parents[3] / "profiles"
-    if beside.is_dir() and Path(__file__).resolve().parents[2].name == "python":
-        return beside
+    in_tree = Path(__file__).resolve().parents[3] / "profiles"
+    if in_tree.is_dir() and Path(__file__).resolve().parents[2].name == "python":
+        return in_tree
     return Path(sys.prefix) / "share" / "whyperf" / "profiles"
 
 

@@ -9,7 +9,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factors import BY_NAME, LISTED_BY, Factor, Level
 
 #: More levels than this in one range is taken for a mistake in its step.
-MOST_LEVELS = 10_000
+MAX_LEVELS = 10_000
 
 LINEAR = {"from", "to", "step"}
 GEOMETRIC = {"from", "to", "times"}
@@ -118,8 +118,8 @@ def _geometric(factor: Factor, first: Fraction, last: Fraction, times: Fraction)
 
 
 def _check_count(factor: Factor, count: int) -> None:
-    if count > MOST_LEVELS:
-        raise ProfileError("", factor.name, f"the range has over {MOST_LEVELS} levels; use larger steps")
+    if count > MAX_LEVELS:
+        raise ProfileError("", factor.name, f"the range has over {MAX_LEVELS} levels; use larger steps")
 
 
 def _number(factor: Factor, key: str, value: object) -> Fraction:

@@ -14,8 +14,8 @@ TestbedKind = Literal["auto", "veth", "loopback"]
 Factors = dict[str, Level]
 
 SWEEP_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
-MOST_TRIALS = 100_000
-MOST_LOG_TRIALS = 99
+MAX_TRIALS = 100_000
+MAX_LOG_TRIALS = 99
 
 
 class Table(BaseModel):
@@ -33,12 +33,12 @@ class TestbedTable(Table):
 class DesignTable(Table):
     """`[design]`: how often, and when it is enough."""
 
-    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
-    trials_min: int | None = Field(default=None, ge=3, le=MOST_TRIALS)
-    trials_max: int | None = Field(default=None, ge=3, le=MOST_TRIALS)
+    trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)
+    trials_min: int | None = Field(default=None, ge=3, le=MAX_TRIALS)
+    trials_max: int | None = Field(default=None, ge=3, le=MAX_TRIALS)
     interval_width: float | None = Field(default=None, gt=0, le=10)
     pause_ms: int = Field(default=0, ge=0, le=3_600_000)
-    log_trials: int = Field(default=0, ge=0, le=MOST_LOG_TRIALS)
+    log_trials: int = Field(default=0, ge=0, le=MAX_LOG_TRIALS)
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
@@ -60,8 +60,8 @@ class SweepTable(Table):
     name: str = Field(pattern=SWEEP_NAME, max_length=40)
     fixed: dict[str, object] = {}
     factors: dict[str, object] = {}
-    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
-    log_trials: int | None = Field(default=None, ge=0, le=MOST_LOG_TRIALS)
+    trials: int | None = Field(default=None, ge=1, le=MAX_TRIALS)
+    log_trials: int | None = Field(default=None, ge=0, le=MAX_LOG_TRIALS)
     exclude: list[dict[str, object]] = []
 
 

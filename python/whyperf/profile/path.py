@@ -14,7 +14,7 @@ ETHERNET_HEADER_BYTES = 14
 #: Where a cell leaves the MTU to hosts of the model; the agent, which knows theirs, checks again.
 USUAL_MTU_BYTES = 1500
 #: What both directions of a path may hold together, in bytes: the router keeps them in memory.
-MOST_HELD_BYTES = 2**30
+MAX_HELD_BYTES = 2**30
 #: More was never carried by the router (docs/how-to/paths.md).
 ROUTER_RATE_BPS = 10 * 10**9
 
@@ -47,7 +47,7 @@ def has_path(levels: Mapping[str, Level]) -> bool:
     return any(levels.get(name, "none") != "none" for name in MAKERS)
 
 
-def defaults_beside(path: Mapping[str, Level]) -> dict[str, Level]:
+def defaults_with(path: Mapping[str, Level]) -> dict[str, Level]:
     """Levels that factors other than the path's have by default where the path's are these."""
     by_netem = has_path(path) and path["path_implementation"] == "netem"
     return dict.fromkeys(OFF_WITH_NETEM, False) if by_netem else {}
@@ -78,7 +78,7 @@ def refuse_impossible_path(cell: Mapping[str, Level]) -> None:
     if not has_path(cell):
         return
     if cell.get("transport") == "unix":
-        problem = "unix sockets have both ends on one host and no path between them; choose another transport"
+        problem = "unix sockets have both sides on one host and no path between them; choose another transport"
         raise ProfileError("", next(name for name in MAKERS if cell[name] != "none"), problem)
     _refuse_delays(cell)
     _refuse_loss(cell)
@@ -204,10 +204,8 @@ def _refuse_size(cell: Mapping[str, Level]) -> None:
     for rate_bps, delay_ms in zip(rates_bps(cell), one_way_ms(cell), strict=True):
         if rate_bps is not None:
             held += int(rate_bps * delay_ms / 8000) + queue_bytes(cell, rate_bps)
-    if held > MOST_HELD_BYTES:
-        problem = (
-            f"queue and delay hold {held} bytes, and {MOST_HELD_BYTES} is the most; lower the rate, delay or queue"
-        )
+    if held > MAX_HELD_BYTES:
+        problem = f"queue and delay hold {held} bytes, and {MAX_HELD_BYTES} is the most; lower the rate, delay or queue"
         raise ProfileError("", "path_rate_bps", problem)
 
 

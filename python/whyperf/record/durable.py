@@ -13,17 +13,17 @@ PARTIAL = ".partial"
 
 def write_file(path: Path, content: bytes) -> None:
     """Writes under another name and renames: a reader sees the old file or the new one, also after a power cut."""
-    beside = partial_name(path)
+    partial = partial_name(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(beside, flags, file_mode(path.parent))
+    descriptor = os.open(partial, flags, file_mode(path.parent))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        partial.replace(path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
     sync(path.parent)
 

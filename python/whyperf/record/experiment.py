@@ -19,7 +19,7 @@ from whyperf.profile.uperf import looks_like_uperf
 from whyperf.record.durable import PARTIAL, folder_mode, remove_partial, write_file
 from whyperf.record.errors import RecordError, as_record_error, failure
 from whyperf.record.lock import Lock
-from whyperf.record.manifest import INTERRUPTED, LOST, MOST_RERUNS, RECORD_VERSION, Damaged, Manifest
+from whyperf.record.manifest import INTERRUPTED, LOST, MAX_RERUNS, RECORD_VERSION, Damaged, Manifest
 from whyperf.record.pack import PackWriter, manifest_in_packs, next_pack, packs, read_pack
 from whyperf.record.seal import NAME as SEAL
 from whyperf.record.seal import is_made_here, write_seal
@@ -145,7 +145,7 @@ class Experiment:
     def missing_trials(self, plan: Plan | None = None) -> list[PlannedTrial]:
         """The planned trials still to be made, in the plan's order.
 
-        Interrupted trials are to be made again, and void ones, at most `MOST_RERUNS` times. Failed trials, and log
+        Interrupted trials are to be made again, and void ones, at most `MAX_RERUNS` times. Failed trials, and log
         trials without their log, count as made unless the experiment was opened with `retry_failed`; damaged ones do
         not. A stop rule may need fewer.
         """
@@ -164,7 +164,7 @@ class Experiment:
 
     def may_run_again(self, trial: str, status: str) -> bool:
         """Whether a trial that ended so is to be run again: a void one, until it was void too often."""
-        return status == "void" and not (self.folder / "set-aside" / f"{trial}-{MOST_RERUNS}").exists()
+        return status == "void" and not (self.folder / "set-aside" / f"{trial}-{MAX_RERUNS}").exists()
 
     def begin_trial(self, trial: str) -> TrialWriter:
         """A writer for a trial of the plan.

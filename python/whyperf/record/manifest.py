@@ -16,23 +16,23 @@ INTERRUPTED: Final = "interrupted"
 #: Statuses of trials that have no result.
 LOST: Final = ("failed", "void", INTERRUPTED)
 #: How often a void trial is run again.
-MOST_RERUNS = 2
+MAX_RERUNS = 2
 
 
-class Part(BaseModel):
+class FrozenModel(BaseModel):
     """A part of the manifest. Keys of a later version pass unread and are kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
-class ClockPair(Part):
+class ClockPair(FrozenModel):
     """CLOCK_MONOTONIC and CLOCK_REALTIME of one host, read together."""
 
     mono_ns: int
     realtime_ns: int
 
 
-class Clock(Part):
+class Clock(FrozenModel):
     """A host's CLOCK_MONOTONIC minus the controller's, with the bound of its error."""
 
     offset_ns: int
@@ -42,7 +42,7 @@ class Clock(Part):
     pairs: list[ClockPair] = []
 
 
-class End(Part):
+class End(FrozenModel):
     """One side's part of a trial. A trial that failed early may lack all but the role."""
 
     role: Literal["sender", "receiver"]
@@ -62,7 +62,7 @@ class End(Part):
     evidence: dict[str, Any] = {}
 
 
-class Manifest(Part):
+class Manifest(FrozenModel):
     """One trial: what was asked, how it ended, and the files it should have."""
 
     record_version: Literal[1] = RECORD_VERSION
@@ -99,7 +99,7 @@ class Manifest(Part):
         return sum(int(end.evidence.get("logged_events_count") or 0) for end in self.hosts.values())
 
     @model_validator(mode="after")
-    def _complete_trials_have_both_ends(self) -> Self:
+    def _complete_trials_have_both_sides(self) -> Self:
         if self.status == "complete":
             for host in ("near", "far"):
                 end = self.hosts.get(host)

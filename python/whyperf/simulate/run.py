@@ -75,7 +75,7 @@ class Known:
 
 
 def simulate_plan(experiment: Experiment, observer: Observer, known: Known, missing: Sequence[PlannedTrial]) -> None:
-    """Runs the trials that the record lacks and the stop rule wants.
+    """Runs the trials that the record lacks and the stop rule asks for.
 
     Raises:
         RunError: the model ended early; everything recorded so far stays.

@@ -168,7 +168,7 @@ def test_the_common_window_is_the_intersection() -> None:
 
 
 def test_of_a_multitude_the_single_connections_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goodput, "MOST_SINGLE", 2)
+    monkeypatch.setattr(goodput, "MAX_SINGLE", 2)
     row = only(measured(made.Trial(rate_bps=3e9, connections=3)).trials)
     assert row["fairness"] is None
     assert row["goodput_bps"] == pytest.approx(3e9, rel=1e-6)

@@ -119,7 +119,7 @@ def test_packets_of_a_library_count_as_segments_do(library: Literal["srt", "quic
 
 
 def test_of_a_multitude_of_connections_segments_have_a_ratio_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "MOST_SINGLE", 1)
+    monkeypatch.setattr(segments, "MAX_SINGLE", 1)
     again = summary(made.Trial(retransmitted=2000, connections=2)).cells[0].retransmitted_segments
     assert again.median is None
     assert again.ratio == pytest.approx(2000 / 967_000, rel=0.05)

@@ -20,7 +20,7 @@ from whyperf.overhead import (
     overhead,
     protocol_named,
 )
-from whyperf.overhead.answer import MOST_MESSAGE
+from whyperf.overhead.answer import MAX_MESSAGE
 from whyperf.overhead.links import Medium
 from whyperf.overhead.protocols import Options
 
@@ -149,7 +149,7 @@ def test_the_layers_are_fractions_where_sonet_takes_its_share() -> None:
         ("ethernet-1G", "tcp", {"encapsulation": Encapsulation.VC_MUX}, "vc-mux does not stand on ethernet-1G"),
         ("ethernet-1G", "udp", {"sizes": [65_508]}, "a datagram cannot carry 65,508 bytes"),
         ("ethernet-1G", "udp", {"window": Window(1, True, 1, 0.0)}, "udp has no window"),
-        ("ethernet-1G", "raw", {"sizes": [MOST_MESSAGE + 1]}, "cannot be"),
+        ("ethernet-1G", "raw", {"sizes": [MAX_MESSAGE + 1]}, "cannot be"),
         ("ethernet-1G", "raw", {"aal": "3/4"}, "AAL 3/4 is for ATM"),
         ("atm-oc3", "raw", {"vlan_tags": 1}, "no VLAN tags"),
         ("atm-oc3", "netbios", {}, "netbios needs a LAN"),

@@ -15,7 +15,7 @@ STANDS = "stands for h, the profile's far host; --host h measures the path to it
         (("h",), "testbed", [f"The embedded testbed {STANDS}"]),
         (("h",), "loopback", [f"The loopback {STANDS}"]),
         (("h",), "host7", ["host7 (--host) stands for h, the profile's far host."]),
-        (("a", "b"), "a", ["The profile names 2 far hosts (a, b); all connections go to one far end, a."]),
+        (("a", "b"), "a", ["The profile names 2 far hosts (a, b); all connections go to one far host, a."]),
     ],
 )
 def test_far_hosts(named: tuple[str, ...], target: str, notes: list[str]) -> None:

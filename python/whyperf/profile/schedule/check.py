@@ -45,8 +45,8 @@ def checked_flows(schedule: Schedule, factors: Mapping[str, Level]) -> tuple[Flo
 
 
 def _refuse_short_regions(name: str, flows: tuple[Flow, ...], interval_ms: int) -> None:
-    turns = [(round(flow.start_s * NS_PER_S), round(flow.stop_s * NS_PER_S)) for flow in flows]
-    for region in regions(turns):
+    spans = [(round(flow.start_s * NS_PER_S), round(flow.stop_s * NS_PER_S)) for flow in flows]
+    for region in regions(spans):
         if region.flows and region.stop_ns - region.start_ns < FEWEST_SAMPLES * interval_ms * NS_PER_MS:
             length_s = (region.stop_ns - region.start_ns) / NS_PER_S
             raise ProfileError(

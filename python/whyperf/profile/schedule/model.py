@@ -49,19 +49,19 @@ class Region:
     flows: tuple[int, ...]
 
 
-def regions(turns: Sequence[tuple[int, int]]) -> tuple[Region, ...]:
-    """The regions between all starts and stops, `turns` being those of the flows in ns.
+def regions(active: Sequence[tuple[int, int]]) -> tuple[Region, ...]:
+    """The regions between all starts and stops, `active` being the times in ns at which each flow is active.
 
     A time without any flow is a region too, so that the numbers cover the whole trial.
     """
-    instants = sorted({instant for turn in turns for instant in turn} | {0})
+    instants = sorted({instant for times in active for instant in times} | {0})
     spans = pairwise(instants)
     return tuple(
         Region(
             number,
             start,
             stop,
-            tuple(flow for flow, (begin, end) in enumerate(turns) if begin <= start and stop <= end),
+            tuple(flow for flow, (first, last) in enumerate(active) if first <= start and stop <= last),
         )
         for number, (start, stop) in enumerate(spans, start=1)
     )

@@ -11,8 +11,8 @@ from whyperf.profile.schedule.model import NO_SCHEDULE, Flow, Schedule
 from whyperf.profile.schedule.shipped import SHIPPED
 
 NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
-MOST_FLOWS = 64
-MOST_CONNECTIONS = 1000
+MAX_FLOWS = 64
+MAX_CONNECTIONS = 1000
 LONGEST_S = 604_800
 
 
@@ -26,7 +26,7 @@ class FlowTable(_Table):
     name: str | None = Field(default=None, min_length=1, max_length=40)
     start_s: float = Field(ge=0, le=LONGEST_S)
     stop_s: float = Field(ge=0, le=LONGEST_S)
-    connections: int = Field(default=1, ge=1, le=MOST_CONNECTIONS)
+    connections: int = Field(default=1, ge=1, le=MAX_CONNECTIONS)
     transport: str | None = None
     congestion_control: str | None = Field(default=None, pattern=f"^{CONGESTION_NAME.pattern}$")
     direction: Literal["send", "receive"] = "send"
@@ -37,7 +37,7 @@ class ScheduleTable(_Table):
 
     name: str = Field(pattern=NAME, max_length=40)
     about: str = ""
-    flow: list[FlowTable] = Field(default=[], max_length=MOST_FLOWS)
+    flow: list[FlowTable] = Field(default=[], max_length=MAX_FLOWS)
 
 
 def read_schedule(table: Mapping[str, Any]) -> Schedule:
@@ -80,7 +80,7 @@ def _first_problem(error: ValidationError) -> ProfileError:
         case "missing":
             problem = "this key is missing; add it"
         case "too_long":
-            problem = f"there are over {MOST_FLOWS} flows; have fewer, with more connections each"
+            problem = f"there are over {MAX_FLOWS} flows; have fewer, with more connections each"
         case _:
             message = finding["msg"]
             problem = f"{finding['input']!r} does not fit: {message[:1].lower()}{message[1:]}"

@@ -76,11 +76,11 @@ def _forward_reverse(factors: Mapping[str, Level]) -> tuple[Flow, ...]:
     )
 
 
-def _flows(turns: Sequence[tuple[float, float]], factors: Mapping[str, Level]) -> tuple[Flow, ...]:
+def _flows(spans: Sequence[tuple[float, float]], factors: Mapping[str, Level]) -> tuple[Flow, ...]:
     connections = int(factors["connections"])
     return tuple(
         Flow(f"flow {number}", start, stop, connections, direction=_direction(factors))
-        for number, (start, stop) in enumerate(turns, start=1)
+        for number, (start, stop) in enumerate(spans, start=1)
     )
 
 

@@ -14,7 +14,7 @@ WRITING = {"write", "send"}
 #: What an IPv4 packet leaves for a datagram's payload (RFC 768, RFC 791).
 LARGEST_DATAGRAM_BYTES = 65_507
 #: More files than this is taken for a mistake in `dir=`.
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 
 
 def opening_step(flowop: Flowop, connection: int) -> Step:
@@ -100,8 +100,8 @@ def _files(folder: str) -> list[FileToSend]:
                 length = path.stat().st_size if path.is_file() and os.access(path, os.R_OK) else 0
                 if length:
                     found.append({"path": str(path.resolve()), "length_bytes": length})
-            if len(found) > MOST_FILES:
-                raise ValueError(f"dir={folder} holds over {MOST_FILES} files; name a smaller folder")
+            if len(found) > MAX_FILES:
+                raise ValueError(f"dir={folder} holds over {MAX_FILES} files; name a smaller folder")
     except OSError as error:
         raise ValueError(f"dir={folder} cannot be read: {error.strerror}; name another folder") from None
     if not found:

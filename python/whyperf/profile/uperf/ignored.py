@@ -38,9 +38,9 @@ NO_PART = {
     "cipher": "it is for protocol=ssl",
     "method": "it is for protocol=ssl",
     "batch_size": "it is for protocol=sctp",
-    "port_per_thread": "every strand has connections of its own here anyway",
+    "port_per_thread": "every virtual user has connections of its own here anyway",
     "port": "whyperf lets the kernel choose the port of the data, or takes --port",
-    "rsize": "the far end reads what a write sends, in calls as large",
+    "rsize": "the far side reads what a write sends, in calls as large",
     "non_blocking": "how threads wait is the factor io_model",
 }
 

@@ -73,8 +73,8 @@ def _refuse(flowop: Flowop) -> None:
     if not protocol:
         raise ValueError(f"line {flowop.line}: {flowop.type} names no protocol; add protocol=tcp or protocol=udp")
     if protocol not in {"tcp", "udp"}:
-        way_out = NOT_CARRIED.get(protocol, "there are tcp and udp")
-        raise ValueError(f"line {flowop.line}: protocol={protocol} cannot run; {way_out}")
+        remedy = NOT_CARRIED.get(protocol, "there are tcp and udp")
+        raise ValueError(f"line {flowop.line}: protocol={protocol} cannot run; {remedy}")
     if options.number("count", 1) < 0:
         raise ValueError(f"line {flowop.line}: count={options.number('count')} is below 0; give 0 or more")
 

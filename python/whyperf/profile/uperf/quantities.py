@@ -70,10 +70,10 @@ def leading_integer(text: str) -> int:
     return value
 
 
-def _parts(text: str, way_out: str) -> tuple[Fraction, str]:
+def _parts(text: str, remedy: str) -> tuple[Fraction, str]:
     found = NUMBER.fullmatch(text)
     if found is None:
-        raise ValueError(f"is not a number; {way_out}")
+        raise ValueError(f"is not a number; {remedy}")
     if len(found["number"]) > 100:
         raise ValueError("has too many digits; write fewer")
     return Fraction(found["number"].removesuffix(".")), found["suffix"]

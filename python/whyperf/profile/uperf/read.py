@@ -24,10 +24,10 @@ FLOWOPS = (
 )  # fmt: skip
 
 #: Tables of fixed size in uperf.
-MOST_GROUPS = 1024
-MOST_TRANSACTIONS = 100
+MAX_GROUPS = 1024
+MAX_TRANSACTIONS = 100
 #: More virtual users in a group than this is taken for a mistake.
-MOST_STRANDS = 1_000_000
+MAX_VIRTUAL_USERS = 1_000_000
 
 
 class Symbol(NamedTuple):
@@ -108,15 +108,15 @@ class _Reader:
         raise ValueError(_unknown(text))
 
     def _begin_group(self, symbol: Symbol) -> None:
-        if len(self.tree.groups) == MOST_GROUPS:
-            raise ValueError(f"there are over {MOST_GROUPS} groups, as many as uperf takes; use fewer")
+        if len(self.tree.groups) == MAX_GROUPS:
+            raise ValueError(f"there are over {MAX_GROUPS} groups, as many as uperf takes; use fewer")
         self.tree.groups.append(Group(symbol.line, f"Group{len(self.tree.groups)}"))
         self.is_in_group = True
 
     def _begin_transaction(self, symbol: Symbol) -> None:
         transactions = self._group(symbol).transactions
-        if len(transactions) == MOST_TRANSACTIONS:
-            raise ValueError(f"the group has over {MOST_TRANSACTIONS} transactions, as many as uperf takes; use fewer")
+        if len(transactions) == MAX_TRANSACTIONS:
+            raise ValueError(f"the group has over {MAX_TRANSACTIONS} transactions, as many as uperf takes; use fewer")
         transactions.append(Transaction(symbol.line))
         self.is_in_transaction = True
 
@@ -131,8 +131,8 @@ class _Reader:
                 group = self._group(symbol)
                 group.strands = self._number(symbol)
                 group.are_processes |= kind == "nprocs="
-                if group.strands > MOST_STRANDS:
-                    raise ValueError(f"{kind}{value} is more than {MOST_STRANDS} strands; use fewer")
+                if group.strands > MAX_VIRTUAL_USERS:
+                    raise ValueError(f"{kind}{value} is more than {MAX_VIRTUAL_USERS} virtual users; use fewer")
             case "iterations=":
                 self._transaction(symbol).iterations = self._number(symbol)
             case "rate=":

@@ -77,10 +77,10 @@ def _past(text: str, at: int) -> int:
 
 def _past_comment(text: str, at: int) -> int | None:
     """Where a comment or a `<?…?>` that begins here ends; here if there is none, None if it has no end."""
-    for begin, close in (("<!--", "-->"), ("<?", "?>")):
-        if text.startswith(begin, at):
+    for opening, close in (("<!--", "-->"), ("<?", "?>")):
+        if text.startswith(opening, at):
             # The closing mark may share characters with the opening one: `<!-->` is a comment.
-            found = text.find(close, at + len(begin) - len(close) + 1)
+            found = text.find(close, at + len(opening) - len(close) + 1)
             return None if found < 0 else found + len(close)
     return at
 
@@ -93,8 +93,8 @@ def _word(text: str, at: int, line: int, where: str) -> tuple[Token, int]:
         raise ProfileError(where, f"line {line}", 'the quote that opens here is never closed; add a "')
     word = (bare + (quoted or "")).translate(LOWER_CASE).replace("\n", " ").replace("\r", " ")
     if len(word.encode(errors="surrogatepass")) > LONGEST_WORD:
-        begin = in_one_line(word[:20])
-        problem = f"a word has over {LONGEST_WORD} characters, as {begin}…; is a quote missing before it?"
+        shown = in_one_line(word[:20])
+        problem = f"a word has over {LONGEST_WORD} characters, as {shown}…; is a quote missing before it?"
         raise ProfileError(where, f"line {line}", problem)
     return Token(word, line, quoted is not None), found.end()
 
@@ -116,5 +116,5 @@ def _merged(tokens: list[Token]) -> list[Token]:
 def _belong_together(before: Token, token: Token) -> bool:
     if before.is_quoted:
         return False
-    begins = token.text.startswith("=") and "=" not in before.text
-    return begins or before.text.endswith("=") or before.text in {"<", "</"}
+    is_value = token.text.startswith("=") and "=" not in before.text
+    return is_value or before.text.endswith("=") or before.text in {"<", "</"}

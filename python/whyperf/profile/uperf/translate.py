@@ -15,16 +15,16 @@ from whyperf.profile.uperf.tree import Flowop, Group, Transaction, Tree
 from whyperf.profile.workload import least_seconds
 
 #: Connections of a virtual user at most (crates/workload/src/script.rs).
-MOST_CONNECTIONS = 1024
+MAX_CONNECTIONS = 1024
 #: Steps that a transaction may be written out to.
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 #: What iterations without a known length may take, in s, before the load is cut.
 UNKNOWN_S = 3600.0
 MARGIN_S = 60.0
 #: Why an accept over UDP is executed as a connect.
-ACCEPTED = "the near end opens all flows of datagrams"
+ACCEPTED = "the near side opens all flows of datagrams"
 #: Why connects and disconnects over UDP are not executed.
-ONE_FLOW = "over UDP each strand has one flow, which is opened before the start and stays open to the end"
+ONE_FLOW = "over UDP each virtual user has one flow, which is opened before the start and stays open to the end"
 #: What happens instead of what the profile says, by the reason; otherwise an option is ignored.
 INSTEAD = {ACCEPTED: "flowop accept is a connect", ONE_FLOW: "flowop connect opens no new connection"}
 
@@ -54,7 +54,9 @@ def translate(tree: Tree, name: str, where: str) -> Translation:
     except ValueError as error:
         raise ProfileError(where, "", in_one_line(str(error))) from None
     if not groups:
-        raise ProfileError(where, "", "no group has strands and transactions; give one nthreads=… and a transaction")
+        raise ProfileError(
+            where, "", "no group has virtual users and transactions; give one nthreads=… and a transaction"
+        )
     workload: wire.Workload = {"name": name, "seed": 0, "groups": _named_apart(groups)}
     factors = asked.factors | {"deadline_s": _deadline_s(workload)}
     return Translation(workload, factors, asked.hosts, (*tree.notes, *work.sentences()))
@@ -84,7 +86,7 @@ class _Translator:
     def is_there(self, group: Group) -> bool:
         """Whether a group does anything; says so when it does not."""
         if group.strands == 0:
-            self.note(group.line, "the group has no strands (nthreads= or nprocs=), so it does nothing, as in uperf")
+            self.note(group.line, "the group has no nthreads= or nprocs=, so it does nothing, as in uperf")
         elif not group.transactions:
             self.note(group.line, "the group has no transactions, so it does nothing")
         return group.strands > 0 and bool(group.transactions)
@@ -92,7 +94,7 @@ class _Translator:
     def group(self, group: Group) -> wire.Group:
         """A group of the workload."""
         if group.are_processes:
-            self.note(group.line, "nprocs= are strands like those of nthreads= here; no process is made for each")
+            self.note(group.line, "nprocs= are virtual users like those of nthreads= here; no process is made for each")
         connections = Connections()
         transactions = [
             self.transaction(number, transaction, group, connections)
@@ -130,7 +132,7 @@ class _Translator:
         if asked.rate and repeat["by"] == "duration":
             arrivals = {"by": "constant", "per_kilosecond": 1000 * asked.rate * group.strands}
         elif asked.rate:
-            self.note(asked.line, "rate= counts only beside duration=, as in uperf")
+            self.note(asked.line, "rate= counts only with duration=, as in uperf")
         return {
             "name": f"Txn{number}",
             "repeat": repeat,
@@ -159,7 +161,7 @@ class _Translator:
     def _repeated(self, asked: Transaction, connections: Connections) -> tuple[list[wire.Step], wire.Repeat]:
         """The steps of a transaction, and how often."""
         if asked.duration_ns is not None and not asked.flowops:
-            self.note(asked.line, "there are no flowops, so the strands wait for the duration")
+            self.note(asked.line, "there are no flowops, so the virtual users wait for the duration")
             return _only_waiting(asked.duration_ns)
         if asked.duration_ns is None and asked.iterations == 0:
             return _nothing()
@@ -180,7 +182,7 @@ class _Translator:
             more, is_over = self._once(asked, connections)
             steps.extend(more)
             times += 1
-            if len(steps) > MOST_STEPS:
+            if len(steps) > MAX_STEPS:
                 problem = "each of the many executions opens or closes connections and leaves others open"
                 raise ValueError(f"line {asked.line}: {problem}; close what each opens, or take fewer iterations")
         self.note(asked.line, f"its {times} executions are one here, because they leave other connections open")
@@ -206,8 +208,8 @@ class _Translator:
         for _ in range(flowop.options.number("count", 1)):
             if flowop.type != "disconnect":
                 connection = connections.open(identifier)
-                if connection >= MOST_CONNECTIONS:
-                    problem = f"a strand would have over {MOST_CONNECTIONS} connections open; take more strands instead"
+                if connection >= MAX_CONNECTIONS:
+                    problem = f"a virtual user would open over {MAX_CONNECTIONS} connections; use more virtual users"
                     raise ValueError(problem)
             else:
                 closed = connections.close(identifier)

@@ -128,7 +128,7 @@ def _of_cell(values: list[Value], factors: Mapping[str, Level]) -> list[wire.Gro
     groups = [value.of(factors) for value in values]
     kept = [group for group in groups if group["strands_count"]]
     if not any(group["transactions"] for group in kept):
-        raise ProfileError("", "strands", "nothing is done in this cell: no group has a strand and a transaction")
+        raise ProfileError("", "strands", "nothing is done in this cell: no group has a virtual user and a transaction")
     return kept
 
 

@@ -10,9 +10,9 @@ from whyperf.profile.workload.read import load_workload
 
 def shipped_workloads_folder() -> Path:
     """The folder of the shipped workloads: next to `python/` in a source tree, else where the wheel put them."""
-    beside = Path(__file__).resolve().parents[4] / "workloads"
-    if beside.is_dir() and Path(__file__).resolve().parents[3].name == "python":
-        return beside
+    in_tree = Path(__file__).resolve().parents[4] / "workloads"
+    if in_tree.is_dir() and Path(__file__).resolve().parents[3].name == "python":
+        return in_tree
     return Path(sys.prefix) / "share" / "whyperf" / "workloads"
 
 

@@ -25,7 +25,7 @@ TIME_UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m
 LONGEST_NS = 7 * 24 * 3600 * 10**9
 LARGEST_COUNT = 2**32 - 1
 #: Lines of a file of sizes or instants at most; the whole list goes to the agents.
-MOST_LINES = 1_000_000
+MAX_LINES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -155,13 +155,13 @@ def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
         raise ProfileError("", key, f"{path} is not a text file; write a value a line") from None
     except OSError as error:
         raise ProfileError(
-            "", key, f"{path} cannot be read: {error.strerror}; name a file beside the workload"
+            "", key, f"{path} cannot be read: {error.strerror}; name a file next to the workload"
         ) from None
     rows = [words for line in lines if (words := line.partition("#")[0].split())]
     if not rows:
         raise ProfileError("", key, f"{path} has no values; write one a line")
-    if len(rows) > MOST_LINES:
-        raise ProfileError("", key, f"{path} has over {MOST_LINES} lines; shorten it")
+    if len(rows) > MAX_LINES:
+        raise ProfileError("", key, f"{path} has over {MAX_LINES} lines; shorten it")
     return rows
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.profile.uperf.uperf_profiles import VARIABLES
 from whyperf.profile.errors import ProfileError
-from whyperf.profile.uperf.read import MOST_GROUPS, MOST_TRANSACTIONS, read
+from whyperf.profile.uperf.read import MAX_GROUPS, MAX_TRANSACTIONS, read
 from whyperf.profile.uperf.tree import Tree
 
 
@@ -108,7 +108,7 @@ def test_all_options_may_come_from_a_variable_and_keep_their_case() -> None:
         ('type="nop"', 'type="error"', 'line 2: flowop "error" is unknown'),
         ('nthreads="2"', 'nthreads="x"', "line 1: nthreads=x is not a number"),
         ('nthreads="2"', 'nthreads="$x"', "line 1: nthreads takes its value from $x, which is not set"),
-        ('nthreads="2"', 'nthreads="2m"', "line 1: nthreads=2m is more than 1000000 strands"),
+        ('nthreads="2"', 'nthreads="2m"', "line 1: nthreads=2m is more than 1000000 virtual users"),
         ('nthreads="2"', "nthreads=2", 'line 1: "nthreads=2>" has the end of its element in it, for uperf too'),
         ('iterations="3"', 'iterations="-1"', "line 1: iterations=-1 is not a number"),
         ('iterations="3"', 'duration="0"', "line 1: duration=0 is no time"),
@@ -134,10 +134,10 @@ def test_a_flowop_in_a_group_without_a_transaction() -> None:
 
 
 def test_uperfs_tables_are_not_overrun() -> None:
-    with pytest.raises(ProfileError, match=f"over {MOST_GROUPS} groups"):
-        elements("<group " * (MOST_GROUPS + 1))
-    with pytest.raises(ProfileError, match=f"over {MOST_TRANSACTIONS} transactions"):
-        elements("<group " + "<transaction " * (MOST_TRANSACTIONS + 1))
+    with pytest.raises(ProfileError, match=f"over {MAX_GROUPS} groups"):
+        elements("<group " * (MAX_GROUPS + 1))
+    with pytest.raises(ProfileError, match=f"over {MAX_TRANSACTIONS} transactions"):
+        elements("<group " + "<transaction " * (MAX_TRANSACTIONS + 1))
 
 
 def test_times_that_look_like_minutes_are_reported() -> None:

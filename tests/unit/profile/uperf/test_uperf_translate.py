@@ -120,7 +120,7 @@ def test_a_rate_is_each_virtual_user_s_and_becomes_the_groups() -> None:
 def test_a_rate_counts_only_with_a_duration() -> None:
     found = translated(flowops("<flowop type=nop />", transaction="rate=5 iterations=3"))
     assert found.workload["groups"][0]["transactions"][1]["arrivals"] == {"by": "closed"}
-    assert found.notes == ("x.xml: line 6: rate= counts only beside duration=, as in uperf.",)
+    assert found.notes == ("x.xml: line 6: rate= counts only with duration=, as in uperf.",)
 
 
 CONNECT = "<flowop type=connect options={} />"
@@ -184,7 +184,7 @@ def test_over_udp_the_near_side_opens_all_and_that_is_reported() -> None:
     found = translated(accepts)
     assert found.workload == translated(SHAPES["voice"]).workload
     (note,) = [note for note in found.notes if "accept" in note]
-    assert note.endswith("the near end opens all flows of datagrams.")
+    assert note.endswith("the near side opens all flows of datagrams.")
 
 
 def test_over_udp_a_virtual_user_keeps_the_flow_that_it_begins_with() -> None:
@@ -199,7 +199,9 @@ def test_over_udp_a_virtual_user_keeps_the_flow_that_it_begins_with() -> None:
     ]  # fmt: skip
     assert [each["name"] for each in executed] == ["Txn2", "Txn5", "Txn7"]
     (note,) = found.notes
-    assert note.startswith("x.xml: flowop connect opens no new connection (lines 14, 21): over UDP each strand has one")
+    assert note.startswith(
+        "x.xml: flowop connect opens no new connection (lines 14, 21): over UDP each virtual user has one"
+    )
 
 
 def test_over_udp_what_only_connects_for_a_time_waits() -> None:
@@ -280,7 +282,7 @@ def test_the_deadline_leaves_room_for_what_is_known() -> None:
         ("sctp_nodelay", "option sctp_nodelay has no part (line 4): it is for protocol=sctp."),
         ("localhost=me", "option localhost has no part (line 4): uperf uses it for RDS only."),
         ("non_blocking", "option non_blocking has no part (line 4): it is for udp, in uperf too."),
-        ("port_per_thread", "option port_per_thread has no part (line 4): every strand has"),
+        ("port_per_thread", "option port_per_thread has no part (line 4): every virtual user has"),
     ],
 )
 def test_options_without_a_part_are_reported(options: str, reason: str | None) -> None:
@@ -291,7 +293,7 @@ def test_options_without_a_part_are_reported(options: str, reason: str | None) -
 def test_lines_of_the_same_option_are_reported_together() -> None:
     write = '<flowop type=write options="size=4k rsize=8k"/>'
     assert translated(flowops(write, write)).notes == (
-        "x.xml: option rsize has no part (lines 7, 8): the far end reads what a write sends, in calls as large.",
+        "x.xml: option rsize has no part (lines 7, 8): the far side reads what a write sends, in calls as large.",
     )
 
 
@@ -314,7 +316,7 @@ def test_lines_of_the_same_option_are_reported_together() -> None:
         ("size=9", "size=9 conn=0", "line 7: conn=0 is below 1; give more"),
         ("size=9", "size=9 count=-1", "line 7: count=-1 is below 0; give more"),
         ("type=send", "type=sendfile", "line 7: sendfile has no folder; add dir="),
-        ("nthreads=\"1\"", "", "no group has strands and transactions"),
+        ("nthreads=\"1\"", "", "no group has virtual users and transactions"),
         ("type=\"connect\"", "type=\"nop\"", "no flowop connects or accepts"),
         ("<flowop type=send", "<flowop type=connect options=\"remotehost=h protocol=udp\" /> <flowop type=send",
          "line 7: protocol is not as in line 4; a run has one for all connections: split the profile"),
@@ -342,7 +344,7 @@ def test_repeat_is_for_datagrams() -> None:
 
 @pytest.mark.parametrize("attributes", ["iterations=2000", "duration=5s"])
 def test_connections_without_end_are_refused(attributes: str) -> None:
-    with pytest.raises(ProfileError, match="over 1024 connections open; take more strands"):
+    with pytest.raises(ProfileError, match="over 1024 connections; use more virtual users"):
         translated(flowops(CONNECT.format(f'"{HOST}"'), transaction=attributes))
 
 

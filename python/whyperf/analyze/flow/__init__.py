@@ -15,12 +15,12 @@ from whyperf.analyze.flow.acks import DUPLICATE_COLUMNS, AckRatio, ack_ratio, ac
 from whyperf.analyze.flow.calls import read_calls
 from whyperf.analyze.flow.complete import Completeness, completeness
 from whyperf.analyze.flow.cycle import Cycle, Payloads, find_payloads
-from whyperf.analyze.flow.facts import Fact, FlowFacts, flow_facts
+from whyperf.analyze.flow.levels.flow_facts import Fact, FlowFacts, flow_facts
+from whyperf.analyze.flow.levels.quantities import QUANTITIES, Quantity
 from whyperf.analyze.flow.log import LOG_COLUMNS, read_log, scan_log
 from whyperf.analyze.flow.loss import count_out_of_order
 from whyperf.analyze.flow.overview import overview
 from whyperf.analyze.flow.payloads import PAYLOAD_COLUMNS, Runs, payload_sequence, runs_of
-from whyperf.analyze.flow.quantities import QUANTITIES, Quantity
 from whyperf.analyze.flow.sizes import SizeHistogram, counted_histogram, size_histogram
 from whyperf.analyze.flow.tables import Counted, UserTables, read_counters, read_user
 from whyperf.analyze.flow.transmissions import contexts, super_segments

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from whyperf.analyze.flow.quantities import Values
+from whyperf.analyze.flow.levels.quantities import Values
 from whyperf.analyze.flow.steps import quotient
 from whyperf.analyze.flow.tables import SAMPLED, read_user
 from whyperf.analyze.flow.trial import FlowEnd, FlowTrial

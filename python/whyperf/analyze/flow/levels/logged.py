@@ -3,9 +3,9 @@
 import polars as pl
 
 from whyperf.analyze.flow.acks import DUPLICATE_COLUMNS, IS_PURE_ACK, count_duplicate_acks
+from whyperf.analyze.flow.levels.quantities import Values
 from whyperf.analyze.flow.log import ACK, ACK_REASONS, CONTEXTS, RETRANSMISSIONS, SYN, read_log, scan_log
 from whyperf.analyze.flow.loss import count_out_of_order
-from whyperf.analyze.flow.quantities import Values
 from whyperf.analyze.flow.steps import quotient
 from whyperf.analyze.flow.tables import read_counters
 from whyperf.analyze.flow.trial import FlowEnd, FlowTrial

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from whyperf.analyze.flow.complete import Completeness, completeness
-from whyperf.analyze.flow.counted import counted_values
-from whyperf.analyze.flow.logged import logged_values
-from whyperf.analyze.flow.quantities import QUANTITIES, Quantity, Values, with_quotients
+from whyperf.analyze.flow.levels.counted import counted_values
+from whyperf.analyze.flow.levels.logged import logged_values
+from whyperf.analyze.flow.levels.quantities import QUANTITIES, Quantity, Values, with_quotients
+from whyperf.analyze.flow.levels.user import user_values
 from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
-from whyperf.analyze.flow.user import user_values
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from whyperf.analyze.flow.levels.quantities import Values
 from whyperf.analyze.flow.log import ACK_REASONS, CONTEXTS
-from whyperf.analyze.flow.quantities import Values
 from whyperf.analyze.flow.steps import quotient
 from whyperf.analyze.flow.tables import read_counters
 from whyperf.analyze.flow.trial import FlowEnd, FlowTrial

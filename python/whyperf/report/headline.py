@@ -81,11 +81,11 @@ def key_figures(summary: Summary) -> list[Figure]:
             value = rough + percent(cpu.busy_ratio).removesuffix(" %")
             threads = cpu.load_threads_ratio
             # Far below the CPU's own share, somebody else was on it.
-            own = "" if threads is None else f"load's threads {percent(threads)}"
+            own = "" if threads is None else f"whyperf's own threads {percent(threads)}"
             figures.append(Figure(value, "%", f"CPU of the {end}", ", ".join(part for part in (of_best, own) if part)))
         elif cpu is not None and cpu.load_threads_ratio is not None:
             value = percent(cpu.load_threads_ratio).removesuffix(" %")
-            figures.append(Figure(value, "%", f"CPU of the {end}", "load's threads only"))
+            figures.append(Figure(value, "%", f"CPU of the {end}", "whyperf's own threads only"))
     cycles = best.cycles_per_kbyte
     if cycles.sender is not None and cycles.receiver is not None and metric is GOODPUT:
         both = f"{cycles.sender:,.0f} + {cycles.receiver:,.0f}"
@@ -111,11 +111,11 @@ def _trials(summary: Summary) -> Figure:
 
 
 def _window(cell: CellResult) -> tuple[str, str, str, str]:
-    announced = cell.window.announced_bytes
-    assert announced is not None
-    asked = cell.window.requested_bytes
-    remark = f"{octets(asked)} asked for" if asked else f"from {announced.min:,}, kernel's choice"
-    return f"{announced.max:,}", "bytes", "Largest announced window", remark
+    advertised = cell.window.announced_bytes
+    assert advertised is not None
+    requested = cell.window.requested_bytes
+    remark = f"requested {octets(requested)}" if requested else f"automatic, smallest {advertised.min:,}"
+    return f"{advertised.max:,}", "bytes", "Largest advertised window", remark
 
 
 def _latency_figures(cell: CellResult, of_best: str) -> list[Figure]:

@@ -266,8 +266,8 @@ def test_a_cycle_is_drawn_place_by_place() -> None:
     (strip,) = strips_of([Pattern(trial="t", connection=0, phases=[phase], words="Stop and go.")], [])
     first, second = strip.phases[0].places
     assert (first.payload, first.by_ack, first.wait) == ("1,024", True, "1.20 ms later")
-    assert (second.times, second.held) == ("× 3", "waited for the window")
-    assert re.search(r"90 % of the turns", second.released)
+    assert (second.times, second.held) == ("× 3", "waited for the receive window")
+    assert re.search(r"90 % of the cycles", second.released)
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, 
         if cost is not None and cost.load_threads_ns is not None:
             busy = f"{seconds(cost.busy_ns)} of CPU, " if cost.busy_ns is not None else ""
             calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
-            yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in the load's threads{calls}"
+            yield f"Each, {end}", f"{busy}{seconds(cost.load_threads_ns)} in whyperf's own threads{calls}"
     if cell.goodput_bps.median is not None:
         yield "Goodput", bit_rate(cell.goodput_bps.median)
 
@@ -191,7 +191,7 @@ def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
 
 
 def _cpu(cpu: EndCpu) -> str:
-    threads = "" if cpu.load_threads_ratio is None else f"load's threads {percent(cpu.load_threads_ratio)}"
+    threads = "" if cpu.load_threads_ratio is None else f"whyperf's own threads {percent(cpu.load_threads_ratio)}"
     if cpu.busy_ratio is None:
         why = "too short for the kernel's ticks" if cpu.exclusive else "both ends share their CPUs"
         return f"{threads}; {why}".removeprefix("; ")
@@ -212,18 +212,13 @@ def _cpu(cpu: EndCpu) -> str:
 
 def _window(cell: CellResult) -> str:
     window = cell.window
-    asked = (
-        "the kernel's choice"
-        if window.requested_bytes is None
-        else level_with_unit("window_bytes", window.requested_bytes)
-    )
-    if window.announced_bytes is None:
-        return f"requested {asked}"
-    announced = window.announced_bytes
-    return (
-        f"requested {asked}, announced {level_with_unit('window_bytes', announced.max)} at most "
-        f"(median {announced.median:,}, least {announced.min:,})"
-    )
+    requested = window.requested_bytes
+    chosen = "automatic" if requested is None else f"requested {level_with_unit('window_bytes', requested)}"
+    advertised = window.announced_bytes
+    if advertised is None:
+        return chosen
+    largest = level_with_unit("window_bytes", advertised.max)
+    return f"{chosen}; largest advertised {largest} (median {advertised.median:,}, smallest {advertised.min:,})"
 
 
 def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:

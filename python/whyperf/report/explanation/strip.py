@@ -1,39 +1,24 @@
-"""The pattern as a strip: one turn place by place, and the phases over the connection's life."""
+"""The pattern as a strip: one cycle place by place, and the phases over the connection's life."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from whyperf.analyze.text import octets, percent, seconds, significant
+from whyperf.analyze.text import count, percent, seconds, significant
 from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
+from whyperf.explain.wording.catalog import render
 
 MAX_PLACES = 16
-"""Places of a turn that are drawn."""
+"""Places of a cycle that are drawn."""
 MAX_PATTERNS = 4
 """Connections whose pattern is drawn."""
 LEAST_WIDTH = 2.2
 MOST_WIDTH = 11.0
-"""Widths of a payload's box in em: the smallest and the largest payload of the turn."""
-
-RELEASED = {
-    "ack": "sent as an acknowledgment came in",
-    "woken": "written when an acknowledgment had made room",
-    "write": "written, and nothing held it",
-    "pacing": "let go by the pacing timer",
-    "timer": "sent by a timer",
-    "worker": "sent by the kernel's own worker",
-    "unknown": "",
-}
-HELD = {
-    "window": "waited for the window",
-    "congestion_window": "waited for the congestion window",
-    "small": "small, waited for an ACK (Nagle)",
-    "": "",
-}
+"""Widths of a payload's box in em: the smallest and the largest payload of the cycle."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place of a turn: its box, what comes before it, and what let it go."""
+    """A place of a cycle: its box, what comes before it, and what released it."""
 
     payload: str
     times: str
@@ -46,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class PhaseView:
-    """A phase: where it lies in the life (in per cent), its turn, and its words."""
+    """A phase: where it lies in the life (in per cent), its cycle, and its text."""
 
     number: int
     left: str
@@ -69,7 +54,6 @@ class Strip:
     words: str
     phases: tuple[PhaseView, ...]
     missing: tuple[str, ...]
-    losses: str
 
 
 def strips_of(patterns: Sequence[Pattern], budgets: Sequence[Budget]) -> list[Strip]:
@@ -84,7 +68,7 @@ def _strip(pattern: Pattern, budgets: Sequence[Budget], *, several: bool) -> Str
     views = [(phase, _phase(number, phase, begin, end)) for number, phase in enumerate(pattern.phases, 1)]
     phases = tuple(replace(view, is_main=phase.ratio == most) for phase, view in views)
     title = f"Connection {pattern.connection}" if several else ""
-    return Strip(title, pattern.words, phases, tuple(pattern.missing), _losses(pattern))
+    return Strip(title, pattern.words, phases, tuple(pattern.missing))
 
 
 def _life(pattern: Pattern, budgets: Sequence[Budget]) -> tuple[int, int]:
@@ -98,9 +82,9 @@ def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
     length = max(1, end - begin)
     turn = phase.turn or [TurnSegment(payload_bytes=size, times=times) for size, times in phase.payloads]
     largest = max((one.payload_bytes for one in turn), default=1)
-    turns = f"{phase.turns:,} turns" if phase.turns else ""
-    if turns and phase.turn_ns:
-        turns += f" of {seconds(phase.turn_ns)}"
+    cycles = count(phase.turns, "cycle") if phase.turns else ""
+    if cycles and phase.turn_ns:
+        cycles += f" of {seconds(phase.turn_ns)}"
     return PhaseView(
         number=number,
         left=f"{100 * (phase.begin_ns - begin) / length:.2f}",
@@ -110,16 +94,16 @@ def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
         changed_by=phase.changed_by,
         places=tuple(_place(one, largest) for one in turn[:MAX_PLACES]),
         more_places=max(0, len(turn) - MAX_PLACES),
-        turns=turns,
+        turns=cycles,
         facts=tuple(_facts(phase)),
     )
 
 
 def _place(one: TurnSegment, largest: int) -> Place:
     share = (one.payload_bytes / largest) ** 0.5 if largest else 0
-    released = RELEASED[one.released_by]
+    released = render("released", one.released_by, {})
     if released and 0 < one.ratio < 0.995:
-        released += f" in {percent(one.ratio)} of the turns"
+        released += f" in {percent(one.ratio)} of the cycles"
     if one.ack_reason and one.released_by in {"ack", "woken"}:
         released += f" (ACK: {one.ack_reason.replace('_', ' ')})"
     return Place(
@@ -127,38 +111,22 @@ def _place(one: TurnSegment, largest: int) -> Place:
         times=f"× {one.times}" if one.times > 1 else "",
         width=f"{LEAST_WIDTH + (MOST_WIDTH - LEAST_WIDTH) * share:.1f}",
         wait=f"{seconds(one.wait_ns)} later" if one.wait_ns else "",
-        held=HELD[one.held_by],
+        held=render("held", one.held_by, {}) if one.held_by else "",
         released=released,
         by_ack=one.released_by in {"ack", "woken"},
     )
 
 
 def _facts(phase: Phase) -> list[str]:
-    facts = [f"Who waits: {phase.waits}"] if phase.waits else []
+    facts = [render("phase", "who_waits", {"waits": phase.waits})] if phase.waits else []
     if phase.acks_per_turn is not None:
         reasons = ", ".join(
             f"{reason.replace('_', ' ')} {significant(many, 2)}" for reason, many in phase.ack_reasons.items()
         )
-        facts.append(f"ACKs a turn: {significant(phase.acks_per_turn, 2)}" + (f" ({reasons})" if reasons else ""))
+        facts.append(render("phase", "acks", {"acks_per_cycle": phase.acks_per_turn, "reasons": reasons or None}))
     if phase.stop_and_go_ratio is not None:
-        facts.append(f"By turns, nothing outstanding at an ACK: {percent(phase.stop_and_go_ratio)}")
+        facts.append(render("phase", "stop_and_go", {"stop_and_go_ratio": phase.stop_and_go_ratio}))
     if phase.outstanding_bytes is not None and phase.window_bytes is not None:
-        facts.append(
-            f"Outstanding at an ACK: {octets(phase.outstanding_bytes)} of a window of {octets(phase.window_bytes)}"
-        )
+        sizes = {"flight_bytes": phase.outstanding_bytes, "window_bytes": phase.window_bytes}
+        facts.append(render("phase", "in_flight", sizes))
     return facts
-
-
-def _losses(pattern: Pattern) -> str:
-    if pattern.losses is None or not pattern.losses.kinds:
-        return ""
-    kinds = ", ".join(f"{many:,} {kind}" for kind, many in pattern.losses.kinds.items())
-    text = f"Sent again: {kinds}."
-    if pattern.losses.timeout_wait_ns:
-        text += f" Timers ended {seconds(pattern.losses.timeout_wait_ns)} of silence."
-    if pattern.losses.lost_in_receiver is not None and pattern.losses.lost_on_path is not None:
-        text += (
-            f" Lost in the receiving host: {pattern.losses.lost_in_receiver:,}; "
-            f"on the path: {pattern.losses.lost_on_path:,}."
-        )
-    return text

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from whyperf.analyze.warnings.catalog import KINDS
+from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.applies import LACKING
 from whyperf.profile.factors import FACTORS, Factor
@@ -179,7 +179,7 @@ def warnings() -> str:
     """Every code with its sentence and advice."""
     return table(
         ("Code", "Says", "Advice"),
-        ((f"`{code}`", _example(kind.text), _example(kind.advice)) for code, kind in KINDS.items()),
+        ((f"`{code}`", _example(kind.text), _example(kind.advice)) for code, kind in WARNING_TEXTS.items()),
     )
 
 

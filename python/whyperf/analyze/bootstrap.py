@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-FEWEST_TRIALS = 3
+MIN_TRIALS = 3
 """Below this there is no interval, only a range."""
 
 _BATCH_VALUES = 8_000_000
@@ -43,7 +43,7 @@ def median_intervals(samples: Sequence[Sequence[float]], seed: int) -> list[Inte
         if size < 2:
             continue
         values = np.array([samples[index] for index in indices], dtype=np.float64)
-        low, high = _range(values) if size < FEWEST_TRIALS else _bootstrap(values, seed)
+        low, high = _range(values) if size < MIN_TRIALS else _bootstrap(values, seed)
         for row, index in enumerate(indices):
             result[index] = (float(low[row]), float(high[row]))
     return result

@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict
 from whyperf.analyze.bootstrap import median_intervals
 
 
-class Part(BaseModel):
+class FrozenModel(BaseModel):
     """A part of the result: frozen, and no field by accident."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Spread(Part):
+class Spread(FrozenModel):
     """A quantity over the trials of a cell. `low` and `high` are the ends of the 95 % bootstrap
     interval of the median; with two trials their range, with one null.
     """

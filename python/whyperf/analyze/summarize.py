@@ -9,7 +9,7 @@ import polars as pl
 from whyperf.analyze.bootstrap import coverage_limit
 from whyperf.analyze.measures.costs import cell_calls
 from whyperf.analyze.measures.cpu import cell_cpu
-from whyperf.analyze.measures.goodput import MOST_SINGLE
+from whyperf.analyze.measures.goodput import MAX_SINGLE
 from whyperf.analyze.measures.latency import cell_round_trips
 from whyperf.analyze.measures.setup import start_skew, trial_setups
 from whyperf.analyze.measures.windows import cell_windows
@@ -20,11 +20,11 @@ from whyperf.analyze.summary import (
     Announced,
     Calls,
     CellResult,
+    CellWarning,
     Connections,
     Cpu,
     Cut,
     Cycles,
-    Doubt,
     EndCalls,
     EndCpu,
     Evidence,
@@ -43,7 +43,7 @@ from whyperf.analyze.transports.result import Transports
 from whyperf.analyze.transports.summary import summarize_transports, trial_indicators
 from whyperf.analyze.trials import Measured, measure_trials
 from whyperf.analyze.warnings import cell_rules, evidence_rules
-from whyperf.analyze.warnings.catalog import Caution, told_once
+from whyperf.analyze.warnings.catalog import RaisedWarning, merge_warnings
 from whyperf.analyze.warnings.evidence import of_measured, summarize_evidence
 from whyperf.analyze.warnings.workload_rules import closed_loop_fact, of_datagrams, of_transactions
 from whyperf.analyze.workload_results import WorkloadResults
@@ -61,13 +61,13 @@ def summarize_inputs(inputs: Inputs) -> Summary:
     """The result of `inputs`; cells without a trial are listed with 0 trials."""
     measured = measure_trials(inputs)
     tables = _Tables(inputs, measured)
-    found = [tables.cautions(cell) for cell in inputs.cells]
+    found = [tables.warnings(cell) for cell in inputs.cells]
     goodputs = [tables.goodputs(cell.id) for cell in inputs.cells]
     goodput_spreads = spreads(goodputs, inputs.seed)
     cycles = tables.cycles(inputs.cells, inputs.seed)
     cells = [
-        tables.result(cell, spread, cost, cautions)
-        for cell, spread, cost, cautions in zip(inputs.cells, goodput_spreads, cycles, found, strict=True)
+        tables.result(cell, spread, cost, raised)
+        for cell, spread, cost, raised in zip(inputs.cells, goodput_spreads, cycles, found, strict=True)
     ]
     evidence = summarize_evidence(inputs.evidence)
     return Summary(
@@ -130,7 +130,7 @@ class _Tables:
         rows = self._trials.get(cell, [])
         return [row["goodput_bps"] for row in rows if row["goodput_bps"] is not None]
 
-    def cautions(self, cell: Cell) -> list[Caution]:
+    def warnings(self, cell: Cell) -> list[RaisedWarning]:
         rows = {row["role"]: row for row in self._cpu.get(cell.id, [])}
         return [
             *cell_rules.of_trials(self._trials.get(cell.id, []), cell.factors, cell.has_payload),
@@ -143,7 +143,7 @@ class _Tables:
             *evidence_rules.of_cell(self._evidence.get(cell.id, [])),
         ]
 
-    def _lost_segments(self, cell: Cell) -> Iterator[Caution]:
+    def _lost_segments(self, cell: Cell) -> Iterator[RaisedWarning]:
         """Segments sent again; an emulated path that drops them is asked for and no cause for concern."""
         if not has_path({name: str(level) for name, level in cell.factors.items()}):
             yield from cell_rules.of_retransmissions(self.retransmitted(cell.id).ratio, self._testbed)
@@ -199,7 +199,7 @@ class _Tables:
         rates = [row["segments_per_s"] for row in self._segment_rates.get(cell, [])]
         return float(np.median(rates)) if rates else None
 
-    def result(self, cell: Cell, spread: Spread, cycles: Cycles, cautions: Sequence[Caution]) -> CellResult:
+    def result(self, cell: Cell, spread: Spread, cycles: Cycles, raised: Sequence[RaisedWarning]) -> CellResult:
         trials = self._trials.get(cell.id, [])
         measured = [row for row in trials if row["goodput_bps"] is not None]
         failed = sum(row["status"] in LOST for row in trials)
@@ -230,7 +230,7 @@ class _Tables:
             setup=_setup(self._setups.get(cell.id, [])),
             transports=self._transports(cell),
             rtt_probe=self._round_trips.get(cell.id),
-            warnings=[Doubt(code=caution.code, text=caution.text) for caution in cautions],
+            warnings=[CellWarning(code=warning.code, text=warning.text) for warning in raised],
         )
 
     def _transports(self, cell: Cell) -> Transports | None:
@@ -248,7 +248,7 @@ class _Tables:
     def _shares(self, cell: Cell, measured: Rows) -> Connections | None:
         row = _first(self._connections.get(cell.id))
         # Connections that are only open have no share to compare.
-        if row is None or cell.has_idle or not 2 <= row["count"] <= MOST_SINGLE:
+        if row is None or cell.has_idle or not 2 <= row["count"] <= MAX_SINGLE:
             return None
         indices = [trial["fairness"] for trial in measured if trial["fairness"] is not None]
         fairness = float(np.median(indices)) if indices else None
@@ -343,27 +343,29 @@ def _unfinished(inputs: Inputs) -> list[Unfinished]:
 
 
 def _advice(
-    inputs: Inputs, evidence: Evidence | None, found: Sequence[Sequence[Caution]], trials: Sequence[int]
+    inputs: Inputs, evidence: Evidence | None, found: Sequence[Sequence[RaisedWarning]], trials: Sequence[int]
 ) -> list[Advice]:
-    """The cautions of the experiment: its own, then those of its cells told once each."""
+    """The warnings of the experiment: its own, then those of its cells, each code once."""
     own = []
     if inputs.testbed == "loopback":
-        own.append(Caution("loopback_testbed"))
+        own.append(RaisedWarning("loopback_testbed"))
     if inputs.damaged:
         trial, reason = inputs.damaged[0]
         have = "is" if len(inputs.damaged) == 1 else "are"
         number = count(len(inputs.damaged), "trial")
-        own.append(Caution("damaged_trials", {"count": number, "have": have, "trial": trial, "reason": f"{reason}."}))
+        own.append(
+            RaisedWarning("damaged_trials", {"count": number, "have": have, "trial": trial, "reason": f"{reason}."})
+        )
     missing = sum(number == 0 for number in trials)
     if missing:
-        own.append(Caution("unfinished", {"count": count(missing, "cell")}))
+        own.append(RaisedWarning("unfinished", {"count": count(missing, "cell")}))
     fewest = min((number for number in trials if number), default=0)
     if 3 <= fewest < ENOUGH_TRIALS:
         values = {"count": count(fewest, "trial"), "coverage": percent(coverage_limit(fewest))}
-        own.append(Caution("wide_intervals", values))
+        own.append(RaisedWarning("wide_intervals", values))
     own += evidence_rules.of_experiment(evidence, inputs.evidence)
-    told = [(caution, caution.text) for caution in own] + told_once(found)
-    return [Advice(code=caution.code, text=text, advice=caution.advice(inputs.testbed)) for caution, text in told]
+    merged = [(warning, warning.text) for warning in own] + merge_warnings(found)
+    return [Advice(code=warning.code, text=text, advice=warning.advice(inputs.testbed)) for warning, text in merged]
 
 
 def _facts(inputs: Inputs, cells: Sequence[CellResult]) -> list[Fact]:
@@ -402,7 +404,7 @@ def _unseen_facts(evidence: pl.DataFrame) -> list[Fact]:
 
 
 def _cost_facts(inputs: Inputs, evidence: Evidence | None) -> list[Fact]:
-    """What the levels in use cost, told in every result that used one."""
+    """What the levels in use cost, merged in every result that used one."""
     # The model looks for nothing.
     if evidence is None or inputs.origin == "sim":
         return []

@@ -4,12 +4,12 @@ Fields are only ever added. Rates are in bit/s, sizes in bytes, ratios between 0
 not known. Every field is always present.
 """
 
-from whyperf.analyze.spread import Part, Spread
+from whyperf.analyze.spread import FrozenModel, Spread
 from whyperf.analyze.transports.result import Transports
 
 
-class EndCpu(Part):
-    """CPU time of one end as part of wall time x CPUs, pooled over the trials.
+class EndCpu(FrozenModel):
+    """CPU time of one side as a share of wall time x CPUs, pooled over the trials.
 
     `busy_ratio` is user + system + irq + softirq. `softirq_source` says where softirq time comes
     from, "tracepoints" (then the kinds add up to 1) or "proc_stat"; both values are kept.
@@ -35,14 +35,14 @@ class EndCpu(Part):
     pooled_s: float
 
 
-class Cpu(Part):
-    """CPU time of both ends; null without a trial."""
+class Cpu(FrozenModel):
+    """CPU time of both sides; null without a trial."""
 
     sender: EndCpu | None = None
     receiver: EndCpu | None = None
 
 
-class Cycles(Part):
+class Cycles(FrozenModel):
     """Cycles per 1024 octets of payload: median over the trials, with its 95 % interval."""
 
     sender: float | None = None
@@ -54,7 +54,7 @@ class Cycles(Part):
     receiver_high: float | None = None
 
 
-class Announced(Part):
+class Announced(FrozenModel):
     """Distribution of the announced receive window, in bytes."""
 
     min: int
@@ -63,7 +63,7 @@ class Announced(Part):
     samples: int
 
 
-class Window(Part):
+class Window(FrozenModel):
     """The receive window: asked for, granted, announced.
 
     `granted_bytes` is the receive buffer as the kernel reports it, twice the request;
@@ -76,7 +76,7 @@ class Window(Part):
     announced_bytes: Announced | None = None
 
 
-class Retransmitted(Part):
+class Retransmitted(FrozenModel):
     """Segments sent again in a trial's window, or in a transfer's whole life; `ratio` is their part of all data
     segments. Of more than 10,000 connections only some are sampled, and there is a ratio alone. `unit` is "packets"
     where a library carries a connection over UDP.
@@ -88,8 +88,8 @@ class Retransmitted(Part):
     unit: str = "segments"
 
 
-class EndCalls(Part):
-    """Send or receive calls of one end, pooled over the trials."""
+class EndCalls(FrozenModel):
+    """Send or receive calls of one side, pooled over the trials."""
 
     per_kbyte: float | None
     mean_size_bytes: float | None
@@ -97,14 +97,14 @@ class EndCalls(Part):
     other_per_kbyte: float | None
 
 
-class Calls(Part):
-    """Calls of both ends; null without a trial."""
+class Calls(FrozenModel):
+    """Calls of both sides; null without a trial."""
 
     sender: EndCalls | None = None
     receiver: EndCalls | None = None
 
 
-class Connections(Part):
+class Connections(FrozenModel):
     """How connections shared: goodput of single connections over all trials, and the median of
     Jain's index. Null with one connection.
     """
@@ -115,10 +115,10 @@ class Connections(Part):
     fairness: float | None
 
 
-class Latency(Part):
+class Latency(FrozenModel):
     """Latency of the transactions of a cell, its histograms of all trials merged.
 
-    `kind` is "intended" (from the intended begin, open loop), "service" (from the begin, closed loop), "wire"
+    `kind` is "intended" (from the intended start, open loop), "service" (from the start, closed loop), "wire"
     (between the kernel's stamps), "host" (what those leave of "service"), "connect", or "load" and "idle" of the RTT
     probe. A percentile is null where too
     few were counted to see it once.
@@ -137,7 +137,7 @@ class Latency(Part):
     max_ns: int
 
 
-class RttProbe(Part):
+class RttProbe(FrozenModel):
     """Round trips of the RTT probe (`rtt_probe_ms`) in the windows of a cell's trials: requests sent and not answered;
     round-trip times under load, and where flows come and go those while none was to send.
     """
@@ -148,7 +148,7 @@ class RttProbe(Part):
     idle: Latency | None
 
 
-class EndCost(Part):
+class EndCost(FrozenModel):
     """What a transaction costs an end, median over the trials. `busy_ns` is all that its CPUs did, null where they are
     not its alone; `load_threads_ns` what the load's own threads did.
     """
@@ -159,15 +159,15 @@ class EndCost(Part):
     calls: float | None
 
 
-class Cost(Part):
-    """What a transaction costs both ends."""
+class Cost(FrozenModel):
+    """What a transaction costs both sides."""
 
     sender: EndCost | None = None
     receiver: EndCost | None = None
     unit: str | None = None
 
 
-class NamedTransactions(Part):
+class NamedTransactions(FrozenModel):
     """The transactions of one group, where a workload has several."""
 
     group: str
@@ -176,12 +176,12 @@ class NamedTransactions(Part):
     latency: Latency | None
 
 
-class Transactions(Part):
+class Transactions(FrozenModel):
     """Transactions of a cell, over the trials. `count` and `failed_count` are of all trials' windows together.
 
     `intended_per_s` is what an open loop was to begin, `begun_per_s` what did; `places_busy_ratio` how much of the time
     its places (connections x outstanding) had a transaction under way, and `begin_wait_ns_mean` how long transactions
-    waited from their intended begin to their begin. All null in a closed loop. `counted_as` is what executions are
+    waited from their intended start to their start. All null in a closed loop. `counted_as` is what executions are
     called: transactions, messages, or null for the calls of a stream, whose number says nothing.
     """
 
@@ -203,7 +203,7 @@ class Transactions(Part):
     by_name: list[NamedTransactions]
 
 
-class Datagrams(Part):
+class Datagrams(FrozenModel):
     """Datagrams of a cell as the receiver counted them, medians over the trials; the counts are of all trials.
 
     `sent_per_s` is what the sender handed to its kernel. `lost_ratio` is of the numbers that should have arrived.
@@ -221,14 +221,14 @@ class Datagrams(Part):
     kernel_drops_count: int
 
 
-class Doubt(Part):
+class CellWarning(FrozenModel):
     """Something to know about a cell."""
 
     code: str
     text: str
 
 
-class Advice(Part):
+class Advice(FrozenModel):
     """Something to know about the experiment, and what to do about it."""
 
     code: str
@@ -236,14 +236,14 @@ class Advice(Part):
     advice: str
 
 
-class Fact(Part):
+class Fact(FrozenModel):
     """Something that is no cause for concern."""
 
     code: str
     text: str
 
 
-class Unfinished(Part):
+class Unfinished(FrozenModel):
     """A trial that did not complete."""
 
     trial: str
@@ -252,7 +252,7 @@ class Unfinished(Part):
     reason: str | None
 
 
-class Hook(Part):
+class Hook(FrozenModel):
     """A place in the kernel where evidence is taken, and why it could not be."""
 
     name: str
@@ -260,7 +260,7 @@ class Hook(Part):
     gives: str
 
 
-class EvidenceEnd(Part):
+class EvidenceEnd(FrozenModel):
     """The level of evidence that an end reached, the lowest of all trials; `reason` says why it is less."""
 
     level: str
@@ -268,8 +268,8 @@ class EvidenceEnd(Part):
     missing: list[Hook]
 
 
-class Evidence(Part):
-    """What was asked of the trials measured for throughput, what each end reached, and the trials with the
+class Evidence(FrozenModel):
+    """What was asked of the trials measured for throughput, what each side reached, and the trials with the
     segment log, those whose log is not complete among them.
     """
 
@@ -279,7 +279,7 @@ class Evidence(Part):
     incomplete_logs: list[str]
 
 
-class Start(Part):
+class Start(FrozenModel):
     """How well the sending ends began together, measured from their first calls; the worst of the trials.
 
     `skew_s` is between the first and the last agent, 0 with one; `spread_s` between all connections; `uncertainty_s`
@@ -292,15 +292,15 @@ class Start(Part):
     uncertainty_s: float
 
 
-class Setup(Part):
-    """How fast the near ends opened a cell's connections before the load, the trial of median duration."""
+class Setup(FrozenModel):
+    """How fast the near hosts opened a cell's connections before the load, the trial of median duration."""
 
     connections: int
     seconds: float
     per_s: float
 
 
-class Cut(Part):
+class Cut(FrozenModel):
     """What was cut off a cell's trials as the rest of the warm-up.
 
     `trials` were cut, the one that lost most between `from_s` and `to_s` after the start of its load, where its rate
@@ -314,7 +314,7 @@ class Cut(Part):
     whole_window_bps: float
 
 
-class Provisional(Part):
+class Provisional(FrozenModel):
     """What a cell's last trial moved until it failed, was interrupted or ended void (`status`); no result.
 
     `goodput_bps` and `transactions_per_s` are over the `seconds` of the measurement window until then.
@@ -327,10 +327,10 @@ class Provisional(Part):
     seconds: float
 
 
-class CellResult(Part):
+class CellResult(FrozenModel):
     """One cell. `trials` counts those with a goodput, cut ones (`deadline_trials`) among them;
     `unusable_trials` ran without failing but gave none. `provisional` is there only without any goodput. `metric` is
-    what its workload is told in: goodput, transactions, datagrams or connections.
+    the metric of its workload: goodput, transactions, datagrams or connections.
     """
 
     id: str
@@ -359,10 +359,10 @@ class CellResult(Part):
     setup: Setup | None
     transports: Transports | None
     rtt_probe: RttProbe | None
-    warnings: list[Doubt]
+    warnings: list[CellWarning]
 
 
-class Summary(Part):
+class Summary(FrozenModel):
     """The result of an experiment, finished or not."""
 
     experiment: str

@@ -89,14 +89,14 @@ CAPITALS = {
     )
 }
 
-_OWN_NAMES = {"rtt_probe": "RTT probe's carrier"}
+_OWN_NAMES = {"rtt_probe": "RTT probe's transport"}
 """Factors that would have the name of another without its unit."""
 
 _UNITS = ("_bytes", "_bps", "_ms", "_us", "_per_s", "_s")
 
 
 def factor_name(factor: str) -> str:
-    """`write_size_bytes` -> `write size`; units are told with the levels."""
+    """`write_size_bytes` -> `write size`; units are printed with the levels."""
     if factor in _OWN_NAMES:
         return _OWN_NAMES[factor]
     unit = next((unit for unit in _UNITS if factor.endswith(unit)), "")
@@ -106,8 +106,8 @@ def factor_name(factor: str) -> str:
 
 def sweep_title(name: str) -> str:
     """A sweep's name as a heading: `cpu-cost` -> `CPU cost`."""
-    words = [CAPITALS.get(word, word) for word in name.split("-")]
-    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+    parts = [CAPITALS.get(word, word) for word in name.split("-")]
+    return " ".join([parts[0][:1].upper() + parts[0][1:], *parts[1:]])
 
 
 def factor_unit(factor: str) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
 
 from whyperf.analyze.bootstrap import median_intervals
 from whyperf.analyze.read.inputs import Inputs
+from whyperf.analyze.spread import FrozenModel
 from whyperf.analyze.text import count
 from whyperf.analyze.trials import measure_trials
 
@@ -15,13 +15,7 @@ ENOUGH_PAIRS = 6
 """From here on an interval of the median can reach 95 %; fewer are not quoted."""
 
 
-class Part(BaseModel):
-    """A part of the result."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Ratio(Part):
+class Ratio(FrozenModel):
     """A median over pairs, with its 95 % interval (see `intervals`): 0.97 is 3 % less than without evidence."""
 
     median: float | None = None
@@ -29,10 +23,10 @@ class Ratio(Part):
     high: float | None = None
 
 
-class LevelCost(Part):
+class LevelCost(FrozenModel):
     """One level in one condition, against level user.
 
-    `goodput_ratio` and `cycles_ratio` (cycles per KByte, both ends together) are medians over `pairs` pairs;
+    `goodput_ratio` and `cycles_ratio` (cycles per KByte, both sides together) are medians over `pairs` pairs;
     `lost_events` are segments that the log lost, over all its trials.
     """
 
@@ -46,7 +40,7 @@ class LevelCost(Part):
     lost_events: int
 
 
-class ProbeCost(Part):
+class ProbeCost(FrozenModel):
     """What evidence costs on a host, and when that was measured."""
 
     hostname: str

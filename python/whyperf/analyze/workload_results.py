@@ -17,7 +17,7 @@ ENDS = ("sender", "receiver")
 
 
 class WorkloadResults:
-    """What the cells of an experiment have beside their goodput."""
+    """Results of cells in addition to their goodput."""
 
     def __init__(self, inputs: Inputs, measured: Measured) -> None:
         """Merges the histograms and takes the intervals of all cells together."""

@@ -7,9 +7,9 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts, 130 stopped."""
+    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done but incomplete, 130 stopped."""
     try:
-        # Takes a while on a busy machine: Ctrl-C in that time is an order like any other.
+        # Importing takes up to seconds on a busy machine; Ctrl-C in that time ends the command too.
         from whyperf.cli import app  # noqa: PLC0415
     except KeyboardInterrupt:
         print("whyperf: stopped", file=sys.stderr)  # noqa: T201

@@ -59,7 +59,7 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done with doubts, 130 stopped."""
+    """Runs the command line; returns the exit code: 0 done, 1 failed, 2 usage, 3 done but incomplete, 130 stopped."""
     prepare()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -104,7 +104,7 @@ def _usage(error: Exception, given: Sequence[str]) -> str:
     return f"{message[:1].lower()}{message[1:]}; {way or f'see `{path} --help`'}"
 
 
-_NO_SERVER = "whyperf starts the far end over ssh, no server is needed: `whyperf run HOST`"
+_NO_SERVER = "whyperf starts the far agent over ssh, no server is needed: `whyperf run HOST`"
 HABITS = {
     "-c": "the host is named alone: `whyperf run HOST`, or `whyperf run PROFILE --host HOST`",
     "-s": _NO_SERVER,
@@ -131,7 +131,7 @@ def hint(verb: str | None, option: str | None, message: str, given: Sequence[str
         return None
     if option in HABITS:
         return HABITS[option]
-    words = [word for word in given[1:] if not word.startswith("-")]
-    if verb is not None and "unexpected extra argument" in message and len(words) == len(given) - 1 == 2:
-        return f"a profile and a host: `whyperf run {words[0]} --host {words[1]}`"
+    values = [word for word in given[1:] if not word.startswith("-")]
+    if verb is not None and "unexpected extra argument" in message and len(values) == len(given) - 1 == 2:
+        return f"a profile and a host: `whyperf run {values[0]} --host {values[1]}`"
     return None

@@ -24,7 +24,7 @@ SHOWN_REASON_CHARACTERS = 200
 
 
 class UsageError(Exception):
-    """An argument or an option that cannot be used; the text says the way out."""
+    """An argument or an option that cannot be used; the text says what to do."""
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error
@@ -49,8 +49,8 @@ def explain(error: BaseException, verb: str | None = None) -> tuple[int, str]:
             return USAGE if error.fault is Fault.USAGE else FAILED, str(error)
         case RecordError() | CalibrationError():
             return FAILED, str(error)
-        case OSError() if (told := _of_the_system(error)) is not None:
-            return told
+        case OSError() if (reason := _of_the_system(error)) is not None:
+            return reason
         case MemoryError():
             return FAILED, "out of memory; take a part of the experiment with --only"
     what = f"{type(error).__name__}: {_first_line(error)[:SHOWN_REASON_CHARACTERS]}"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from whyperf.analyze.spread import Part
+from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import Cause
 
 FORMAT = 1
@@ -17,7 +17,7 @@ Level = str | int | float | bool
 Value = int | float | str | list[str]
 
 
-class Statement(Part):
+class Statement(FrozenModel):
     """What a text says, as data: `code` is its template in `explain/wording/catalog.toml`, `values` what is filled in.
 
     The name of a value ends in its unit: `window_bytes`, `lost_ratio`, `rtt_ns`, `link_bps`.
@@ -27,7 +27,7 @@ class Statement(Part):
     values: dict[str, Value] = Field(default_factory=dict)
 
 
-class StateShare(Part):
+class StateShare(FrozenModel):
     """How much of a connection's life one side was in a state; `spells` is how often it was entered."""
 
     state: str
@@ -36,7 +36,7 @@ class StateShare(Part):
     spells: int
 
 
-class Chronograph(Part):
+class Chronograph(FrozenModel):
     """A clock of the kernel (tcp_info: busy, rwnd_limited, sndbuf_limited) compared with the states of the same
     meaning.
 
@@ -50,7 +50,7 @@ class Chronograph(Part):
     agrees: bool
 
 
-class Budget(Part):
+class Budget(FrozenModel):
     """Where the time of one connection went on one side. `shares` add up to the life, largest first."""
 
     trial: str
@@ -72,7 +72,7 @@ class Budget(Part):
         return sum(share.ratio for share in self.shares if share.state in states)
 
 
-class TurnSegment(Part):
+class TurnSegment(FrozenModel):
     """One place of a turn: a payload that left TCP at once, `times` in a row, and what let the first of them go.
 
     `payload_bytes` holds all of a super-segment. `released_by` says who sent it in most turns (`ratio` of them):
@@ -92,7 +92,7 @@ class TurnSegment(Part):
     wait_ns: int | None = None
 
 
-class Phase(Part):
+class Phase(FrozenModel):
     """A stretch of a connection in which one cycle repeats, and what changed it into that.
 
     `ratio` is its part of the connection's time. `ack_reasons` are pure ACKs a turn by why the receiver sent them.
@@ -128,7 +128,7 @@ class Phase(Part):
     packet_bytes: int | None = None
 
 
-class Losses(Part):
+class Losses(FrozenModel):
     """What a connection sent again, and where it had been lost.
 
     `kinds` counts retransmissions as the record's column does (timeout, fast, probe, other). `timeout_wait_ns` is the
@@ -143,7 +143,7 @@ class Losses(Part):
     lost_on_path: int | None = None
 
 
-class Pattern(Part):
+class Pattern(FrozenModel):
     """The segment flow of one connection as a person would say it. Without a cycle `phases` is empty."""
 
     trial: str
@@ -155,7 +155,7 @@ class Pattern(Part):
     """What of the log there is none of, said first."""
 
 
-class Spell(Part):
+class Spell(FrozenModel):
     """A span of a connection's life in one state."""
 
     connection: int
@@ -274,7 +274,7 @@ class Anomaly(Statement):
     words: str
 
 
-class CellExplanation(Part):
+class CellExplanation(FrozenModel):
     """Why a cell is as fast as it is: its explained trial, and the verdicts, the strongest first."""
 
     cell: str
@@ -292,7 +292,7 @@ class CellExplanation(Part):
     headline: str
 
 
-class Explanation(Part):
+class Explanation(FrozenModel):
     """An experiment, explained."""
 
     format: int = FORMAT

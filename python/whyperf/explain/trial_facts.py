@@ -14,7 +14,7 @@ from whyperf.explain.states import ReceiverState, SenderState
 State = SenderState | ReceiverState
 
 SENT_AS_ASKED = 0.97
-"""Part of the rate that was asked for from which on a sender reaches it: pacing by timers falls short by a little."""
+"""Share of the rate that was asked for from which on a sender reaches it: pacing by timers falls short by a little."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ class RequestCycle:
 
     @property
     def waiting_ratio(self) -> float:
-        """Part of the time between the last data of a request and the first of the next."""
+        """Share of the time between the last data of a request and the first of the next."""
         return (self.answer_ratio or 0.0) + (self.think_ratio or 0.0)
 
 

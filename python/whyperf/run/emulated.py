@@ -15,7 +15,7 @@ LEAST_BUDGET_NS = 1_000_000
 BUDGET_OF_ROUND_TRIP = 0.05
 """On a long path it takes this part of the round trip to be late."""
 MOST_LATE = 0.01
-"""Part of a trial's packets that may be late."""
+"""Share of a trial's packets that may be late."""
 
 
 def budget_ns(spec: PathSpec) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.analyze import synthetic as made
 from whyperf.analyze.measures.costs import PMU_UNIT, TSC_UNIT
-from whyperf.analyze.measures.cpu import KINDS, LEAST_ACCOUNTED_RATIO, cell_cpu
+from whyperf.analyze.measures.cpu import KINDS, MIN_ACCOUNTED_RATIO, cell_cpu
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult
 from whyperf.analyze.time_series import course
@@ -101,7 +101,7 @@ def test_an_end_that_shares_its_cpus_has_no_source() -> None:
 def test_with_tracepoints_the_kinds_add_up_whatever_the_ticks_say(ticks: dict[str, float], traced: float) -> None:
     row = cell_cpu(_end(**ticks, softirq_tracepoints=traced)).row(0, named=True)
     shares = [row[f"{kind}_ratio"] for kind in KINDS]
-    if sum(ticks.values()) < LEAST_ACCOUNTED_RATIO:
+    if sum(ticks.values()) < MIN_ACCOUNTED_RATIO:
         # Nothing but the load's threads and the tracepoints is known then.
         assert shares == [None] * len(KINDS)
         assert row["busy_ratio"] is None

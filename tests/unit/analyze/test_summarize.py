@@ -11,7 +11,7 @@ from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.summarize import summarize_inputs
 from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import percent
-from whyperf.analyze.warnings.catalog import KINDS
+from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED
 from whyperf.cli.output.result import verdict
 from whyperf.cli.output.single import single_lines
@@ -258,7 +258,7 @@ def test_warnings_of_many_cells_are_reported_once() -> None:
 
 
 def test_every_kind_has_advice_for_every_testbed() -> None:
-    for kind in KINDS.values():
+    for kind in WARNING_TEXTS.values():
         assert kind.text.endswith((".", "}"))
         assert kind.advice
         assert set(kind.advice_on) <= {"veth", "loopback", "network", "model"}

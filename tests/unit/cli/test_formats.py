@@ -4,21 +4,21 @@ import pytest
 
 from whyperf.cli import main
 from whyperf.cli.exits import UsageError
-from whyperf.cli.output.formats import Format, Telling, telling
+from whyperf.cli.output.formats import Format, OutputFormat, output_format
 
 
 @pytest.mark.parametrize(
     ("json", "format_", "interval_s", "expected"),
     [
-        (False, None, None, Telling(Format.TEXT)),
-        (True, None, None, Telling(Format.JSON)),
-        (True, Format.JSON, None, Telling(Format.JSON)),
-        (False, Format.UPERF, None, Telling(Format.UPERF, 1.0)),
-        (False, Format.UPERF, 0.5, Telling(Format.UPERF, 0.5)),
+        (False, None, None, OutputFormat(Format.TEXT)),
+        (True, None, None, OutputFormat(Format.JSON)),
+        (True, Format.JSON, None, OutputFormat(Format.JSON)),
+        (False, Format.UPERF, None, OutputFormat(Format.UPERF, 1.0)),
+        (False, Format.UPERF, 0.5, OutputFormat(Format.UPERF, 0.5)),
     ],
 )
-def test_formats(json: bool, format_: Format | None, interval_s: float | None, expected: Telling) -> None:
-    found = telling(json=json, format_=format_, interval_s=interval_s)
+def test_formats(json: bool, format_: Format | None, interval_s: float | None, expected: OutputFormat) -> None:
+    found = output_format(json=json, format_=format_, interval_s=interval_s)
     assert found == expected
     assert found.is_for_programs == (expected.format is not Format.TEXT)
 
@@ -34,9 +34,9 @@ def test_formats(json: bool, format_: Format | None, interval_s: float | None, e
 )
 def test_refusals(json: bool, format_: Format | None, interval_s: float | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        telling(json=json, format_=format_, interval_s=interval_s)
+        output_format(json=json, format_=format_, interval_s=interval_s)
 
 
 def test_a_stream_has_no_transactions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "quick", "--format", "uperf", "--testbed", "loopback"]) == 2
-    assert "--format uperf tells of transactions, and this measurement has none" in capsys.readouterr().err
+    assert "--format uperf needs transactions, and this measurement has none" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """What moving data costs a host, whatever the rate: cycles per KByte (1024 octets), calls, costs per transaction.
 
-With a PMU on all CPUs of both ends: the cycles of those CPUs. Otherwise the CPU time of the load's
-threads and, where the end has its CPUs alone, of their ksoftirqd, times the rate of the time
+With a PMU on all CPUs of both hosts: the cycles of those CPUs. Otherwise the CPU time of the load's
+threads and, where the host has its CPUs alone, of their ksoftirqd, times the rate of the time
 stamp counter: *TSC reference cycles*, which do not follow frequency scaling.
 """
 
@@ -41,7 +41,7 @@ def cycles_per_kbyte(ends_cpu: pl.DataFrame, trials: pl.DataFrame) -> pl.DataFra
 
 
 def spent_cycles(ends_cpu: pl.DataFrame) -> pl.DataFrame:
-    """`cpu.trial_cpu`'s rows with the `cycles` that each end spent and their `unit`."""
+    """`cpu.trial_cpu`'s rows with the `cycles` that each side spent and their `unit`."""
     counted = pl.col("pmu_cycles").is_not_null() & pl.col("exclusive")
     pmu = counted.all().over("cell")
     softirq_ns = pl.when(pl.col("exclusive")).then(pl.col("ksoftirqd_ns").fill_null(0.0)).otherwise(0.0)

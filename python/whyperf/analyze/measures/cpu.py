@@ -1,7 +1,7 @@
-"""CPU time at each end, from the kernel's accounting and from the load's own threads.
+"""CPU time of each side, from the kernel's accounting and from the load's own threads.
 
 The denominator of every ratio is wall time x CPUs. The columns of /proc/stat do not add up to it
-(they count ticks, and time can be charged twice or not at all), so `accounted_ratio` is kept beside
+(they count ticks, and time can be charged twice or not at all), so `accounted_ratio` is kept with
 them. Ticks are 10 ms, a short transfer lasts 20 to 200 ms: the trials of a cell are pooled, sums
 over sums, never averaged as ratios.
 
@@ -19,8 +19,8 @@ KINDS = ("user", "system", "irq", "softirq", "steal", "idle")
 BUSY = ("user", "system", "irq", "softirq")
 """What counts as busy: the host's own work. Stolen time is the hypervisor's."""
 
-LEAST_ACCOUNTED_RATIO = 0.5
-"""Part of the wall time that /proc/stat must account for, or its kinds are not known."""
+MIN_ACCOUNTED_RATIO = 0.5
+"""Share of the wall time that /proc/stat must account for, or its kinds are not known."""
 
 TRACEPOINTS, PROC_STAT = "tracepoints", "proc_stat"
 """Where an end's softirq time comes from."""
@@ -77,7 +77,7 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
     `softirq_tracepoints_ratio`, `softirq_proc_stat_ratio`, `accounted_ratio` (of /proc/stat),
     `load_threads_ratio`, `cpus`, `exclusive`, `pooled_s` (wall time of one CPU over all trials).
     The tracepoints are the source when every trial of the end has them; then the kinds add up to 1.
-    Where an end shares its CPUs with the other, only the load's threads can be told apart, and all
+    Where both sides share their CPUs, only the load's threads can be separated, and all
     other ratios are null. So are the kinds where /proc/stat accounts for less than half of the time:
     a transfer of a few milliseconds ends between two ticks.
     """
@@ -101,7 +101,7 @@ def cell_cpu(ends_cpu: pl.DataFrame) -> pl.DataFrame:
     )
     accounted = pools.with_columns(_sum(KINDS).alias("accounted_ratio"))
     # Ticks that account for little of the time say nothing of the rest.
-    is_known = pl.col("accounted_ratio") >= LEAST_ACCOUNTED_RATIO
+    is_known = pl.col("accounted_ratio") >= MIN_ACCOUNTED_RATIO
     known = [pl.when(is_known).then(pl.col(f"{kind}_ratio")).alias(f"{kind}_ratio") for kind in KINDS]
     return _split(accounted.with_columns(known)).with_columns(_sum(BUSY).alias("busy_ratio"))
 
@@ -141,7 +141,7 @@ def _sum(kinds: tuple[str, ...]) -> pl.Expr:
 
 
 def _traced(softirqs: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Softirq time by tracepoint of each end's own CPUs: a vector that did not run has no row, an
+    """Softirq time by tracepoint of each side's own CPUs: a vector that did not run has no row, an
     end without any row was not traced.
     """
     sums = _weighted(softirqs.filter(pl.col("own")), windows).group_by("trial", "host")

@@ -1,4 +1,4 @@
-"""Datagrams: what arrived at the receiver. What the sender handed over is told beside it and is never a throughput."""
+"""Datagrams that arrived at the receiver. Those that the sender handed over are reported too, but are no throughput."""
 
 import polars as pl
 

@@ -3,7 +3,7 @@
 Three kinds of trial (see the glossary for goodput, and `ttcp` for the transfer):
 
 - *Duration*: the window is that of phase `measure` common to all connections, after what is left
-  of the warm-up was cut (`settle`); the whole phase where latencies stand beside it.
+  of the warm-up was cut (`settle`); the whole phase where latencies are reported with it.
 - *Transfer* of a given number of bytes: with one connection the payload over the time from the
   sender's first call to the receiver's last, as ttcp does; with several, the octets read between
   the latest first read and the earliest last read, when all connections were at work.
@@ -20,7 +20,7 @@ from whyperf.analyze.steady.settle import settle
 _BPS = pl.col("window_octets") * 8e9 / (pl.col("window_end_ns") - pl.col("window_start_ns"))
 
 #: Beyond so many connections the agents sum intervals by group (table `intervals`), and nobody knows the single ones.
-MOST_SINGLE = 10_000
+MAX_SINGLE = 10_000
 
 
 def measure(
@@ -28,7 +28,7 @@ def measure(
 ) -> pl.DataFrame:
     """The goodput of every trial in `trials`, one row each.
 
-    Where a workload was executed, payload is what arrived at both ends, counted in `transactions`.
+    Where a workload was executed, payload is what arrived at both hosts, counted in `transactions`.
 
     Adds to `trials`: `window_start_ns`, `window_end_ns`, `window_octets`, `goodput_bps`, `whole_bps` (the same over
     the whole window, nothing cut), `octets` (payload read in the whole life), `fairness` (Jain's index, null for one
@@ -54,7 +54,7 @@ def measure(
     flowing = scheduled["trial"].to_list()
     sums = connections.group_by("trial").agg(
         pl.col("window_octets").sum(),
-        pl.when((pl.len() > 1) & (pl.len() <= MOST_SINGLE) & ~pl.col("trial").first().is_in(flowing))
+        pl.when((pl.len() > 1) & (pl.len() <= MAX_SINGLE) & ~pl.col("trial").first().is_in(flowing))
         .then(jain("goodput_bps"))
         .alias("fairness"),
     )
@@ -157,7 +157,7 @@ def jain(column: str) -> pl.Expr:
     return pl.when(squares > 0).then(values.sum() ** 2 / squares).otherwise(None)
 
 
-FEWEST_OVERLAP_RATIO = 0.1
+MIN_OVERLAP_RATIO = 0.1
 """Connections together for less than this part of the transfer had no common window."""
 
 
@@ -194,7 +194,7 @@ def transfer_windows(trials: pl.DataFrame, flows: pl.DataFrame, rows: pl.DataFra
     end = pl.when(cut).then(watched_end).when(single).then(pl.col("any_last_ns")).otherwise(pl.col("all_last_ns"))
     together = pl.col("window_end_ns") - pl.col("window_start_ns")
     whole = pl.col("any_last_ns") - pl.col("any_first_ns")
-    apart = ~single & (pl.col("silent") | (together <= whole * FEWEST_OVERLAP_RATIO))
+    apart = ~single & (pl.col("silent") | (together <= whole * MIN_OVERLAP_RATIO))
     usable = ~apart & (together > 0)
     return (
         trials.select("trial", "status")

@@ -24,7 +24,7 @@ PERCENTILES: dict[str, Fraction] = {
     "p99_99_ns": Fraction(9999, 10_000),
     "p99_999_ns": Fraction(99_999, 100_000),
 }
-#: Latency from the intended begin where there is one, else from the begin.
+#: Latency from the intended start where there is one, else from the start.
 OPEN, CLOSED = "intended", "service"
 MEASURE = "measure"
 
@@ -32,7 +32,7 @@ Percentiles = dict[str, int | float | None]
 
 
 def merged(latencies: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """Histograms of phase `measure` at the near ends, merged: `by`, `kind`, `low`, `high`, `count`, ascending."""
+    """Histograms of phase `measure` on the near hosts, merged: `by`, `kind`, `low`, `high`, `count`, ascending."""
     chosen = latencies.filter((pl.col("phase") == MEASURE) & IS_NEAR)
     return (
         chosen.group_by(*by, "kind", "latency_ns_low", "latency_ns_high")
@@ -46,7 +46,7 @@ def merged(latencies: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
 def percentiles(histogram: pl.DataFrame) -> Percentiles | None:
     """The percentiles of one histogram with its count, smallest, largest and mean; None when it is empty.
 
-    The mean takes each value as the middle of those that the histogram does not tell apart.
+    The mean takes each value as the center of its bin of the histogram.
     """
     counts = histogram["count"].to_numpy()
     total = int(counts.sum())
@@ -108,12 +108,12 @@ def cell_round_trips(inputs: Inputs, trials: pl.DataFrame) -> dict[str, RttProbe
 
 def _is_idle(requests: pl.DataFrame, schedule: pl.DataFrame) -> pl.DataFrame:
     """Of each `request`: `is_idle`. Trials without a schedule are never idle."""
-    turns = schedule.select("trial", "trial_start_ns", "start_ns", "stop_ns").unique()
+    active = schedule.select("trial", "trial_start_ns", "start_ns", "stop_ns").unique()
     since_ns = pl.col("sent_mono_ns") - pl.col("trial_start_ns")
     is_outside = (since_ns < pl.col("start_ns")) | (since_ns >= pl.col("stop_ns"))
     return (
         requests.select("request", "trial", "sent_mono_ns")
-        .join(turns, on="trial", how="left")
+        .join(active, on="trial", how="left")
         .group_by("request")
         .agg(is_outside.fill_null(value=False).all().alias("is_idle"))
     )

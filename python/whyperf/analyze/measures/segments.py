@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from whyperf.analyze.measures.goodput import MOST_SINGLE
+from whyperf.analyze.measures.goodput import MAX_SINGLE
 from whyperf.analyze.measures.overlap import with_overlap
 
 COUNTS = {"retransmitted_segments": "retransmitted_segments", "data_segments_out": "data_segments"}
@@ -40,7 +40,7 @@ def trial_segments(tcp_info: pl.DataFrame, transport_info: pl.DataFrame, trials:
         connections.group_by("trial", "cell")
         .agg(
             *(pl.col(name).sum().round().cast(pl.Int64) for name in COUNTS.values()),
-            (pl.col("connection").n_unique() > MOST_SINGLE).alias("is_sampled"),
+            (pl.col("connection").n_unique() > MAX_SINGLE).alias("is_sampled"),
         )
         .join(libraries, on="trial", how="left")
         .with_columns(pl.col("is_packets").fill_null(value=False))
@@ -62,7 +62,7 @@ def _samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.DataFra
 
 
 def _within(samples: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """What each connection's counts grew by within the window; a connection first seen there counts from its begin."""
+    """What each connection's counts grew by within the window; a connection first seen there counts from its start."""
 
     def before(column: str) -> pl.Expr:
         return pl.col(column).shift().over(_CONNECTION, order_by="sample_mono_ns")
@@ -100,7 +100,7 @@ def trial_segment_rates(tcp_info: pl.DataFrame, segments: pl.DataFrame, trials: 
 
 def _of_transfers(tcp_info: pl.DataFrame) -> pl.DataFrame:
     connections = tcp_info.group_by("trial").agg(pl.col("connection").n_unique())
-    single = connections.filter(pl.col("connection") <= MOST_SINGLE).select("trial")
+    single = connections.filter(pl.col("connection") <= MAX_SINGLE).select("trial")
     tcp_info = tcp_info.join(single, on="trial", how="semi")
     sent = tcp_info.filter((pl.col("role") == "sender") & (pl.col("phase") == "measure"))
     elapsed = (pl.col("sample_mono_ns").max() - pl.col("sample_mono_ns").min()) / 1e9

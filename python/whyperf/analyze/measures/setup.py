@@ -6,10 +6,10 @@ from whyperf.analyze.measures.transactions import IS_NEAR
 
 
 def trial_setups(flows: pl.DataFrame) -> pl.DataFrame:
-    """Set-up of each trial's connections by the near ends, which open them.
+    """Set-up of each trial's connections by the near hosts, which open them.
 
     `flows` is on the controller's clock. From before the first connect call to the last welcome: handshake and the
-    greeting that tells whose connection it is. One row a trial in which connections were open before the start:
+    greeting that names the connection. One row a trial in which connections were open before the start:
     `trial`, `connections`, `seconds`.
     """
     opened = flows.filter(IS_NEAR).drop_nulls(["opening_mono_ns", "opened_mono_ns"])

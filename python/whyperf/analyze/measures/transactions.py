@@ -1,20 +1,20 @@
 """Transactions: how many a second, begun and intended, and what they moved.
 
-The near end executes a workload, so its rows count executions; bytes are counted where they arrive.
+The near host executes a workload, so its rows count executions; bytes are counted where they arrive.
 """
 
 import polars as pl
 
 from whyperf.analyze.measures.overlap import with_overlap
 
-#: Near ends are `near`, `near2`, …: one a pair of agents.
+#: Near hosts are `near`, `near2`, …: one a pair of agents.
 IS_NEAR = pl.col("host").str.starts_with("near")
 COUNTS = ("transactions_count", "intended_count", "begun_count", "failed_count", "operations_count")
 _SECONDS = (pl.col("window_end_ns") - pl.col("window_start_ns")) / 1e9
 
 
 def received_octets(transactions: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Payload that arrived at both ends within each trial's window: `trial`, `received_octets`.
+    """Payload that arrived at both hosts within each trial's window: `trial`, `received_octets`.
 
     Trials without rows of transactions are left out.
     """
@@ -23,7 +23,7 @@ def received_octets(transactions: pl.DataFrame, windows: pl.DataFrame) -> pl.Dat
 
 
 def trial_transactions(transactions: pl.DataFrame, trials: pl.DataFrame, by: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Transactions of each trial within its window, at the near ends.
+    """Transactions of each trial within its window, on the near hosts.
 
     One row a trial, or a trial and `by` (`group`, `transaction`): `trial`, `cell`, the sums of `COUNTS`,
     `seconds`, `transactions_per_s`, `intended_per_s`, `begun_per_s`.

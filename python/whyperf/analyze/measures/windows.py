@@ -28,8 +28,8 @@ def cell_windows(flows: pl.DataFrame, tcp_info: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("sample_mono_ns") >= pl.col("first_call_mono_ns"))
     )
     seen = _distribution(samples, "sender", "peer_window_bytes")
-    told = _distribution(samples, "receiver", "own_window_bytes").join(seen, on="cell", how="anti")
-    return granted.join(pl.concat([seen, told]), on="cell", how="left")
+    advertised = _distribution(samples, "receiver", "own_window_bytes").join(seen, on="cell", how="anti")
+    return granted.join(pl.concat([seen, advertised]), on="cell", how="left")
 
 
 def _distribution(samples: pl.DataFrame, role: str, column: str) -> pl.DataFrame:

@@ -30,14 +30,14 @@ def assemble(
     `plan` and `manifests` are the record's JSON documents; `tables` maps a table's name to its rows
     over all trials, with `trial`, `block`, `cell`. Trials without a result keep their manifest, and of their rows only
     the rate observed until they ended; all instants move to the controller's clock. `damaged` names trials that cannot
-    be read, with the reason; they are dropped whole and told. `logs` are the manifests of the trials with
+    be read, with the reason; they are left out completely and reported. `logs` are the manifests of the trials with
     the segment log, whose figures are never a throughput. `probe_cost` is what the evidence costs, if known.
     """
     broken = dict(damaged)
     manifests = [manifest for manifest in manifests if manifest["trial"] not in broken]
     cells = tuple(_cell(cell, plan.get("workloads") or {}) for cell in plan["cells"])
-    told_whole = {cell.id for cell in cells if cell.metric == "transactions"}
-    trials = pl.DataFrame([_trial(manifest, told_whole) for manifest in manifests], schema=dict(TRIALS))
+    whole_phase = {cell.id for cell in cells if cell.metric == "transactions"}
+    trials = pl.DataFrame([_trial(manifest, whole_phase) for manifest in manifests], schema=dict(TRIALS))
     ends = pl.DataFrame([end for manifest in manifests for end in _ends(manifest)], schema=dict(ENDS))
     notes = pl.DataFrame([note for manifest in manifests for note in _notes(manifest)], schema=dict(NOTES))
     is_lost = pl.col("status").is_in(LOST)
@@ -130,7 +130,7 @@ def _places(group: Document) -> int:
     return int(group.get("strands_count", 1)) * max(outstanding, default=0)
 
 
-def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
+def _trial(manifest: Document, whole_phase: Container[str]) -> dict[str, object]:
     clocks = [host.get("clock") or {} for host in manifest.get("hosts", {}).values()]
     factors = manifest.get("factors", {})
     transfer = factors.get("transfer_bytes")
@@ -143,7 +143,7 @@ def _trial(manifest: Document, told_whole: Container[str]) -> dict[str, object]:
         "transfer_bytes": transfer if isinstance(transfer, int) else None,
         "scheduled": factors.get("schedule", "none") != "none",
         "uncertainty_ns": max((int(clock.get("uncertainty_ns") or 0) for clock in clocks), default=0),
-        "is_whole_phase": manifest["cell"] in told_whole,
+        "is_whole_phase": manifest["cell"] in whole_phase,
     }
 
 

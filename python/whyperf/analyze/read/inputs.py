@@ -23,7 +23,7 @@ TRIALS: Mapping[str, pl.DataType] = {
 `scheduled` whether flows started and stopped at set times.
 `uncertainty_ns` is the larger clock uncertainty of the two ends against the controller.
 `is_whole_phase` says that a rest of the warm-up is not cut off: latencies are counted by phase, so the
-rates beside them are of the whole phase too."""
+rates of the same trials are of the whole phase too."""
 
 ENDS: Mapping[str, pl.DataType] = {
     "trial": pl.String(),
@@ -80,13 +80,13 @@ class Cell:
     sweep: str
     factors: Mapping[str, object]
     workload: str = "stream"
-    #: What the result is told in: goodput, transactions, datagrams or connections.
+    #: The metric of the result: goodput, transactions, datagrams or connections.
     metric: str = "goodput"
     #: Whether transactions begin at intended instants.
     is_open_loop: bool = False
     #: Whether any payload is to move; a workload may only connect.
     has_payload: bool = True
-    #: Executions of the open loop that can be under way at the same time, from one near end: strands x outstanding.
+    #: Executions of the open loop that can run at the same time, from one near host: virtual users x outstanding.
     places: int = 0
     #: What executions of its transactions are to a reader: transactions, messages, or nothing of interest.
     counted_as: str | None = None

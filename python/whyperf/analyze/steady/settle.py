@@ -31,7 +31,7 @@ def settle(windows: pl.DataFrame, rows: pl.DataFrame, whole: Container[str] = ()
     """Moves each window's start past the warm-up that is left, with the verdict; see `SCHEMA`.
 
     `windows` has one row a trial of duration mode, `rows` the receiver's interval rows. Windows of the trials in
-    `whole` stay as they are; what is left of their warm-up is only told. Works trial by trial: such trials last
+    `whole` stay as they are; what is left of their warm-up is only reported. Works trial by trial: such trials last
     seconds each, so there are never many.
     """
     bounds = {trial: (start, end) for trial, start, end in windows.iter_rows()}

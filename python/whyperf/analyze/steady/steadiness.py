@@ -12,8 +12,8 @@ from whyperf.analyze.steady.warmup import mser5
 MATERIAL_RATIO = 0.05
 """A change smaller than this part of the mean is no concern, however significant."""
 
-FEWEST_INTERVALS = 20
-"""Shorter series are not judged: Pettitt's test is at its best sure to 0.2 % of a change in the middle of 20 values
+MIN_INTERVALS = 20
+"""Shorter series are not judged: Pettitt's test is at its best sure to 0.2 % of a change at the center of 20 values
 (its p value is 2 exp(-6 K^2 / (n^3 + n^2)) with K = n^2 / 4), to 1.5 % of one in 14."""
 
 CHANGE_P_VALUE = 0.01
@@ -48,7 +48,7 @@ class Steadiness:
 
 def judge(rates_bps: Floats) -> Steadiness:
     """Cuts the rest of the warm-up from `rates_bps`, shape (n,), and judges what remains."""
-    if rates_bps.size < FEWEST_INTERVALS:
+    if rates_bps.size < MIN_INTERVALS:
         return Steadiness(0, steady=None)
     truncation = mser5(rates_bps)
     drop = truncation.drop_count

@@ -14,8 +14,8 @@ from whyperf.analyze.steady.rates import Floats
 BATCH = 5
 """Observations a batch mean is made of: the 5 of MSER-5."""
 
-FEWEST_BATCHES = 10
-"""Below this nothing is cut: no change of level can be told from noise. Of m batch means without any change, the m/2
+MIN_BATCHES = 10
+"""Below this nothing is cut: a change cannot be separated from noise. Of m batch means without any change, the m/2
 lowest come first, or last, with probability 2 / C(m, m/2) (rank-sum test; Mann and Whitney, Annals of Mathematical
 Statistics 18 (1947) 50-60): 33 % for 4 batches, 2.9 % for 8, and below 1 % from 10 on."""
 
@@ -42,7 +42,7 @@ def mser5(observations: Floats) -> Truncation:
     deviations of the remaining batches over (m - d) squared. At most half of the batches go.
     """
     batches_count = observations.size // BATCH
-    if batches_count < FEWEST_BATCHES:
+    if batches_count < MIN_BATCHES:
         return Truncation(0, at_limit=False)
     batches = observations[: batches_count * BATCH].reshape(batches_count, BATCH).mean(axis=1)
     if float(np.std(batches)) <= FLAT_RATIO * abs(float(np.mean(batches))):

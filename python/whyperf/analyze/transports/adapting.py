@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.transports.time_series import FlowCourse
+from whyperf.analyze.transports.time_series import FlowSeries
 
 CONVERGED_RATIO = 0.8
-"""Part of its fair share from which a flow that joined counts as converged."""
+"""Share of its fair share from which a flow that joined counts as converged."""
 
 TAKEN_UP_RATIO = 0.9
-"""Part of the goodput before a flow left that the others must reach."""
+"""Share of the goodput before a flow left that the others must reach."""
 
 RECOVERED_RATIO = 0.9
-"""Part of the congestion window before a loss from which it counts as recovered."""
+"""Share of the congestion window before a loss from which it counts as recovered."""
 
 SMOOTHING_BINS = 3
 """A level counts as reached from the first bin whose mean with the next two reaches it."""
@@ -32,8 +32,8 @@ class Wait:
     reached: bool
 
 
-#: Part of the goodput before that the flows which left must have had; of less, the others' own swings say nothing.
-LEAST_FREED_RATIO = 0.01
+#: Share of the goodput before that the flows which left must have had; of less, the others' own swings say nothing.
+MIN_FREED_RATIO = 0.01
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Slack:
     wait: Wait
 
 
-def convergence(course: FlowCourse) -> Iterator[tuple[int, Wait]]:
+def convergence(course: FlowSeries) -> Iterator[tuple[int, Wait]]:
     """How long each flow that joined others took to its share: the position of its first region, and the wait.
 
     The share is the region's goodput over its flows. D. Bansal, H. Balakrishnan, S. Floyd, S. Shenker, "Dynamic
@@ -67,7 +67,7 @@ def convergence(course: FlowCourse) -> Iterator[tuple[int, Wait]]:
                 yield position, _until(course, position, course.bps[flow], wanted)
 
 
-def slack_taken_up(course: FlowCourse) -> Iterator[Slack]:
+def slack_taken_up(course: FlowSeries) -> Iterator[Slack]:
     """What the remaining flows made of the room, for every instant at which flows left and none joined."""
     for position in range(1, len(course.regions)):
         before, now = course.regions[position - 1], course.regions[position]
@@ -77,13 +77,13 @@ def slack_taken_up(course: FlowCourse) -> Iterator[Slack]:
         freed = sum(course.mean_bps(position - 1, flow) for flow in left)
         had = sum(course.mean_bps(position - 1, flow) for flow in now.flows)
         have = sum(course.mean_bps(position, flow) for flow in now.flows)
-        if freed > LEAST_FREED_RATIO * (freed + had):
+        if freed > MIN_FREED_RATIO * (freed + had):
             together = course.bps[list(now.flows)].sum(axis=0)
             wait = _until(course, position, together, TAKEN_UP_RATIO * (freed + had))
             yield Slack(position, (have - had) / freed, wait)
 
 
-def _until(course: FlowCourse, position: int, bps: Floats, wanted_bps: float) -> Wait:
+def _until(course: FlowSeries, position: int, bps: Floats, wanted_bps: float) -> Wait:
     """From the beginning of a region until `bps` reaches a level; at most to its end."""
     inside = np.flatnonzero(course.bins(position))
     values = bps[inside]

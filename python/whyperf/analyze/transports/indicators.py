@@ -9,7 +9,7 @@ import polars as pl
 from whyperf.analyze.transports.adapting import Slack, Wait, convergence, recoveries, slack_taken_up
 from whyperf.analyze.transports.samples import ConnectionSamples, RttSamples, connections, round_trips
 from whyperf.analyze.transports.sharing import fairness, goodput_harm, mean, rtt_harm, stability
-from whyperf.analyze.transports.time_series import FlowCourse, flow_course
+from whyperf.analyze.transports.time_series import FlowSeries, flow_course
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Harmed:
 class Indicators:
     """One trial."""
 
-    course: FlowCourse
+    course: FlowSeries
     rtt_samples: RttSamples
     goodput_bps: float
     stability: float | None
@@ -83,19 +83,19 @@ def indicators(
     """
     course = flow_course(schedule, intervals.filter(pl.col("role") == "receiver"))
     start_ns = int(schedule["trial_start_ns"][0])
-    rtt = round_trips(probe, senders, course.turns, start_ns)
+    rtt = round_trips(probe, senders, course.active, start_ns)
     return _Trial(course, rtt, connections(senders, start_ns)).all()
 
 
 @dataclass(frozen=True)
 class _Trial:
-    course: FlowCourse
+    course: FlowSeries
     rtt: RttSamples
     connections: Mapping[int, ConnectionSamples]
 
     def all(self) -> Indicators:
         course = self.course
-        working = np.isin(course.region, [number for number, one in enumerate(course.regions) if one.flows])
+        working = np.isin(course.region, [number for number, region in enumerate(course.regions) if region.flows])
         total = course.bps.sum(axis=0)
         lengths = np.diff(course.edges_s)
         last_s = float(course.edges_s[-1])
@@ -103,9 +103,9 @@ class _Trial:
         alike = [
             figures.fairness
             for figures, region in zip(regions, course.regions, strict=True)
-            if figures.fairness is not None and len({course.turns[flow].protocol for flow in region.flows}) == 1
+            if figures.fairness is not None and len({course.active[flow].protocol for flow in region.flows}) == 1
         ]
-        everyone = tuple(range(len(course.turns)))
+        everyone = tuple(range(len(course.active)))
         return Indicators(
             course=course,
             rtt_samples=self.rtt,
@@ -139,13 +139,13 @@ class _Trial:
         )
 
     def _flow(self, flow: int) -> FlowFigures:
-        course, turn = self.course, self.course.turns[flow]
-        mine = np.isin(course.region, [number for number, one in enumerate(course.regions) if flow in one.flows])
+        course, flow_active = self.course, self.course.active[flow]
+        mine = np.isin(course.region, [number for number, region in enumerate(course.regions) if flow in region.flows])
         values = course.bps[flow, mine]
         return FlowFigures(
             goodput_bps=float(np.average(values, weights=np.diff(course.edges_s)[mine])),
             stability=stability(values),
-            retransmitted_ratio=self._retransmitted((flow,), turn.start_s, turn.stop_s),
+            retransmitted_ratio=self._retransmitted((flow,), flow_active.start_s, flow_active.stop_s),
         )
 
     def _rtt(self, start_s: float, stop_s: float) -> RttFigures:
@@ -159,39 +159,44 @@ class _Trial:
         )
 
     def _retransmitted(self, flows: tuple[int, ...], start_s: float, stop_s: float) -> float | None:
-        """Part of the data segments that were sent again, of all connections of the flows."""
+        """Share of the data segments that were sent again, of all connections of the flows."""
         counted = [
             self.connections[number].counted(start_s, stop_s)
             for flow in flows
-            for number in self.course.turns[flow].connections
+            for number in self.course.active[flow].connections
             if number in self.connections
         ]
         data = sum(segments for _, segments in counted)
         return sum(again for again, _ in counted) / data if data > 0 else None
 
     def _recoveries(self, flow: int) -> list[Wait]:
-        turn = self.course.turns[flow]
+        flow_active = self.course.active[flow]
         found: list[Wait] = []
-        for number in turn.connections:
+        for number in flow_active.connections:
             samples = self.connections.get(number)
             if samples is None:
                 continue
-            mine = (samples.at_s >= turn.start_s) & (samples.at_s < turn.stop_s)
+            mine = (samples.at_s >= flow_active.start_s) & (samples.at_s < flow_active.stop_s)
             found += recoveries(
-                samples.at_s[mine], samples.cwnd_segments[mine], samples.retransmitted_segments[mine], turn.stop_s
+                samples.at_s[mine],
+                samples.cwnd_segments[mine],
+                samples.retransmitted_segments[mine],
+                flow_active.stop_s,
             )
         return found
 
     def _harmed(self) -> list[Harmed]:
-        """Flows that were alone in one region and beside another protocol in another."""
+        """Flows that were alone in one region and together with another protocol in another."""
         course = self.course
         alone = {
-            one.flows[0]: position for position, one in reversed(list(enumerate(course.regions))) if len(one.flows) == 1
+            region.flows[0]: position
+            for position, region in reversed(list(enumerate(course.regions)))
+            if len(region.flows) == 1
         }
         found = []
         for position, region in enumerate(course.regions):
             for flow in region.flows:
-                others = {course.turns[other].protocol for other in region.flows} - {course.turns[flow].protocol}
+                others = {course.active[other].protocol for other in region.flows} - {course.active[flow].protocol}
                 if not others or flow not in alone:
                     continue
                 before, now = self._region(alone[flow]), self._region(position)

@@ -1,9 +1,9 @@
-"""The result of a cell whose flows come and go, as published beside its goodput."""
+"""The result of a cell whose flows come and go, as published with its goodput."""
 
-from whyperf.analyze.spread import Part, Spread
+from whyperf.analyze.spread import FrozenModel, Spread
 
 
-class Duration(Part):
+class Duration(FrozenModel):
     """A time over flows, regions and trials: median and its 95 % interval (Kaplan and Meier).
 
     `cut_count` of the `count` were longer than could be seen; a median is null where half of them or more were.
@@ -16,7 +16,7 @@ class Duration(Part):
     cut_count: int = 0
 
 
-class RoundTrips(Part):
+class RoundTrips(FrozenModel):
     """Round-trip times, in seconds: their mean and standard deviation, and the mean over the smallest of the trial."""
 
     mean_s: Spread
@@ -24,7 +24,7 @@ class RoundTrips(Part):
     inflation_ratio: Spread
 
 
-class FlowShare(Part):
+class FlowShare(FrozenModel):
     """A flow in a region."""
 
     flow: int
@@ -33,7 +33,7 @@ class FlowShare(Part):
     retransmitted_ratio: Spread
 
 
-class RegionResult(Part):
+class RegionResult(FrozenModel):
     """A time in which the same flows were at work; `number` counts from 1, times are in s after the start."""
 
     number: int
@@ -47,7 +47,7 @@ class RegionResult(Part):
     flows: list[FlowShare]
 
 
-class FlowResult(Part):
+class FlowResult(FrozenModel):
     """A flow over its whole time; `goodput_bps` is its mean, `stability` that over all bins of its time."""
 
     flow: int
@@ -61,7 +61,7 @@ class FlowResult(Part):
     retransmitted_ratio: Spread
 
 
-class Harm(Part):
+class Harm(FrozenModel):
     """What flows of other protocols did to a flow: part of its goodput that they took, and of the round-trip time that
     they added.
     """
@@ -73,15 +73,15 @@ class Harm(Part):
     rtt_ratio: Spread
 
 
-class CpuCost(Part):
-    """CPU of both ends in GHz per Gbit/s: cycles per bit of payload."""
+class CpuCost(FrozenModel):
+    """CPU of both sides in GHz per Gbit/s: cycles per bit of payload."""
 
     sender: Spread
     receiver: Spread
     unit: str | None
 
 
-class TransferTest(Part):
+class TransferTest(FrozenModel):
     """The metrics of RFC 6349; `transfer_time_ratio` needs the rate of the path."""
 
     transfer_time_ratio: Spread
@@ -89,11 +89,11 @@ class TransferTest(Part):
     buffer_delay_ratio: Spread
 
 
-class Transports(Part):
+class Transports(FrozenModel):
     """Indicators of a cell with a schedule, over its trials.
 
     `bin_s` is the averaging time of stability, convergence and slack. `rtt_source` is "probe" (round trips measured
-    beside the trial) or "sender" (those that the senders smoothed), null without either. `fairness_min` is the least
+    during the trial) or "sender" (those that the senders smoothed), null without either. `fairness_min` is the least
     over regions with several flows of one protocol.
     """
 

@@ -19,7 +19,7 @@ def transfer_time_ratio(ideal: float, achieved: float) -> float | None:
 
 
 def efficiency_ratio(transmitted: float, retransmitted: float) -> float | None:
-    """Part of what was transmitted that was no retransmission (section 4.2), in the same unit both."""
+    """Share of what was transmitted that was no retransmission (section 4.2), in the same unit both."""
     return (transmitted - retransmitted) / transmitted if transmitted > 0 else None
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from whyperf.analyze.measures.segments import SENT_AGAIN
 from whyperf.analyze.steady.rates import Floats
-from whyperf.analyze.transports.time_series import NS_PER_S, Turn
+from whyperf.analyze.transports.time_series import NS_PER_S, ActiveInterval
 
 PROBE, SENDER = "probe", "sender"
 
@@ -80,18 +80,20 @@ def sender_samples(tcp_info: pl.DataFrame, transport_info: pl.DataFrame) -> pl.D
     return pl.concat(parts).sort("sample_mono_ns")
 
 
-def round_trips(probe: pl.DataFrame, senders: pl.DataFrame, turns: Sequence[Turn], trial_start_ns: int) -> RttSamples:
+def round_trips(
+    probe: pl.DataFrame, senders: pl.DataFrame, active: Sequence[ActiveInterval], trial_start_ns: int
+) -> RttSamples:
     """The round trips of a trial: those of the probe where there are any, else what the senders smoothed.
 
     `senders` are of `sender_samples`. Of these only those samples count that a connection gave while its flow was at
-    work; the smallest is the kernel's where it knows it.
+    work; the smallest is the kernel's where it has one.
     """
     answered = probe.drop_nulls("rtt_ns").sort("sent_mono_ns")
     if not answered.is_empty():
         rtt_s = _seconds(answered["rtt_ns"])
         return RttSamples(PROBE, _since(answered["sent_mono_ns"], trial_start_ns), rtt_s, float(rtt_s.min()))
     sends = senders.filter(pl.col("rtt_ns") > 0)
-    working = _at_work(sends, turns, trial_start_ns)
+    working = _at_work(sends, active, trial_start_ns)
     if working.is_empty():
         return RttSamples(None, np.array([]), np.array([]), None)
     smallest = sends.select(pl.min_horizontal(pl.col("rtt_ns_min").min(), pl.col("rtt_ns").min())).item()
@@ -113,9 +115,9 @@ def connections(senders: pl.DataFrame, trial_start_ns: int) -> dict[int, Connect
     }
 
 
-def _at_work(rows: pl.DataFrame, turns: Sequence[Turn], trial_start_ns: int) -> pl.DataFrame:
+def _at_work(rows: pl.DataFrame, active: Sequence[ActiveInterval], trial_start_ns: int) -> pl.DataFrame:
     spans = pl.DataFrame(
-        [(number, turn.start_s, turn.stop_s) for turn in turns for number in turn.connections],
+        [(number, interval.start_s, interval.stop_s) for interval in active for number in interval.connections],
         schema={"connection": rows.schema["connection"], "start_s": pl.Float64, "stop_s": pl.Float64},
         orient="row",
     )

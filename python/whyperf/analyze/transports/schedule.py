@@ -9,8 +9,8 @@ Document = Mapping[str, Any]
 def scheduled_connections(manifest: Document, names: Sequence[str]) -> Iterator[dict[str, object]]:
     """A row of `inputs.SCHEDULE` for every connection of a trial with a schedule.
 
-    `names` are the flows'. The near ends' view is taken: each opens the connections, and numbers them in the order of
-    the flows.
+    `names` are the flows'. It is the view of the near hosts: each opens the connections, and numbers them in the order
+    of the flows.
     """
     for host in manifest.get("hosts", {}).values():
         spec = host.get("spec") or {}

@@ -79,7 +79,7 @@ class _Cell:
         slacks = list(chain.from_iterable(trial.slack for trial in self.trials))
         return Transports(
             schedule=str(self.cell.factors.get("schedule")),
-            protocol=first.turns[0].protocol,
+            protocol=first.active[0].protocol,
             bin_s=first.bin_s,
             goodput_bps=self._spread(lambda trial: trial.goodput_bps),
             stability=self._spread(lambda trial: trial.stability),
@@ -98,7 +98,7 @@ class _Cell:
             ),
             rfc6349=self._transfer_test(),
             regions=[self._region(position) for position in range(len(first.regions))],
-            flows=[self._flow(flow) for flow in range(len(first.turns))],
+            flows=[self._flow(flow) for flow in range(len(first.active))],
         )
 
     def _spread(self, value: Callable[[Indicators], float | None]) -> Spread:
@@ -138,14 +138,14 @@ class _Cell:
         )
 
     def _flow(self, flow: int) -> FlowResult:
-        turn = self.trials[0].course.turns[flow]
+        interval = self.trials[0].course.active[flow]
         return FlowResult(
             flow=flow,
-            name=turn.name,
-            protocol=turn.protocol,
-            connections=len(turn.connections),
-            start_s=turn.start_s,
-            stop_s=turn.stop_s,
+            name=interval.name,
+            protocol=interval.protocol,
+            connections=len(interval.connections),
+            start_s=interval.start_s,
+            stop_s=interval.stop_s,
             goodput_bps=self._spread(lambda trial: trial.flows[flow].goodput_bps),
             stability=self._spread(lambda trial: trial.flows[flow].stability),
             retransmitted_ratio=self._spread(lambda trial: trial.flows[flow].retransmitted_ratio),
@@ -159,10 +159,10 @@ class _Cell:
 
         return Harm(
             flow=harmed.flow,
-            protocol=self.trials[0].course.turns[harmed.flow].protocol,
+            protocol=self.trials[0].course.active[harmed.flow].protocol,
             by=harmed.by,
-            goodput_ratio=spread(lambda one: one.goodput_ratio),
-            rtt_ratio=spread(lambda one: one.rtt_ratio),
+            goodput_ratio=spread(lambda found: found.goodput_ratio),
+            rtt_ratio=spread(lambda found: found.rtt_ratio),
         )
 
     def _transfer_test(self) -> TransferTest:

@@ -13,7 +13,7 @@ from whyperf.profile.schedule import Region, regions
 LONGEST_BIN_S = 1.0
 """The averaging time of all indicators, unless the regions are short: the studies report once a second."""
 
-FEWEST_BINS = 10
+MIN_BINS = 10
 """Bins of the shortest region at least."""
 
 NS_PER_S = 1e9
@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Turn:
+class ActiveInterval:
     """A flow of the schedule: when it was at work, in s after the start of the load."""
 
     flow: int
@@ -35,12 +35,12 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class FlowCourse:
+class FlowSeries:
     """A trial over time. `edges_s` are the bins' edges (bins + 1), `bps` has shape (flows, bins), `region` names each
     bin's region by its position in `regions`.
     """
 
-    turns: tuple[Turn, ...]
+    active: tuple[ActiveInterval, ...]
     regions: tuple[Region, ...]
     edges_s: Floats
     bps: Floats
@@ -62,11 +62,11 @@ class FlowCourse:
         return float(np.diff(self.edges_s).max())
 
 
-def turns_of(schedule: pl.DataFrame) -> tuple[Turn, ...]:
+def active_intervals(schedule: pl.DataFrame) -> tuple[ActiveInterval, ...]:
     """The flows of one trial's rows of `inputs.SCHEDULE`."""
     grouped = schedule.group_by("flow").agg(pl.exclude("connection").first(), pl.col("connection").sort())
     return tuple(
-        Turn(
+        ActiveInterval(
             row["flow"],
             row["name"],
             row["protocol"],
@@ -78,30 +78,32 @@ def turns_of(schedule: pl.DataFrame) -> tuple[Turn, ...]:
     )
 
 
-def flow_course(schedule: pl.DataFrame, rows: pl.DataFrame) -> FlowCourse:
+def flow_course(schedule: pl.DataFrame, rows: pl.DataFrame) -> FlowSeries:
     """The course of one trial.
 
     `schedule` are its rows of `inputs.SCHEDULE`, `rows` the receivers' interval rows. Octets of an interval that lies
     in two bins are shared out by time.
     """
-    turns = turns_of(schedule)
+    active = active_intervals(schedule)
     start_ns = int(schedule["trial_start_ns"][0])
-    found = regions([(round(turn.start_s * NS_PER_S), round(turn.stop_s * NS_PER_S)) for turn in turns])
+    found = regions([(round(interval.start_s * NS_PER_S), round(interval.stop_s * NS_PER_S)) for interval in active])
     edges_ns, region = _bins(found)
     absolute = edges_ns + start_ns
-    bps = np.vstack([_rates(rows.filter(pl.col("connection").is_in(turn.connections)), absolute) for turn in turns])
-    return FlowCourse(turns, found, edges_ns / NS_PER_S, bps, region)
+    bps = np.vstack(
+        [_rates(rows.filter(pl.col("connection").is_in(interval.connections)), absolute) for interval in active]
+    )
+    return FlowSeries(active, found, edges_ns / NS_PER_S, bps, region)
 
 
 def _bins(found: Sequence[Region]) -> tuple[Floats, Ints]:
     """Edges in ns, and the position of each bin's region; all bins of a region are equally long."""
-    shortest = min(one.stop_ns - one.start_ns for one in found if one.flows)
-    length = min(LONGEST_BIN_S * NS_PER_S, shortest / FEWEST_BINS)
+    shortest = min(span.stop_ns - span.start_ns for span in found if span.flows)
+    length = min(LONGEST_BIN_S * NS_PER_S, shortest / MIN_BINS)
     edges = [np.array([float(found[0].start_ns)])]
     region = []
-    for position, one in enumerate(found):
-        count = max(1, round((one.stop_ns - one.start_ns) / length))
-        edges.append(np.linspace(one.start_ns, one.stop_ns, count + 1)[1:])
+    for position, span in enumerate(found):
+        count = max(1, round((span.stop_ns - span.start_ns) / length))
+        edges.append(np.linspace(span.start_ns, span.stop_ns, count + 1)[1:])
         region += [position] * count
     return np.concatenate(edges), np.array(region, dtype=np.int64)
 

@@ -1,7 +1,7 @@
 """Warnings about a result: data with advice, in one flat table.
 
-A caution is found per cell (`doubts`), or for the experiment as a whole; cautions of one code are
-told once for the experiment, with the number of cells and one example.
+A warning is raised per cell (`cell_rules`), or for the experiment as a whole. Warnings of one code are
+printed once for the experiment, with the number of cells and one example.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ from whyperf.analyze.text import count
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A code with its sentences. `text` is filled with a caution's values; `advice` says what to do,
+class WarningText:
+    """A code with its sentences. `text` is filled with a warning's values; `advice` says what to do,
     `advice_on` replaces it on a kind of testbed.
     """
 
@@ -21,57 +21,57 @@ class Kind:
     advice_on: Mapping[str, str] = field(default_factory=dict)
 
 
-KINDS: Mapping[str, Kind] = {
-    "failed_trials": Kind(
+WARNING_TEXTS: Mapping[str, WarningText] = {
+    "failed_trials": WarningText(
         "{count} failed and {have} not in the result. First reason: {reason}",
         "Remove the cause, then run the same command with --retry-failed.",
     ),
-    "void_trials": Kind(
+    "void_trials": WarningText(
         "{count} void, even when run again, and {have} not in the result. First reason: {reason}",
         "Stop other work on this host, use a host with more CPUs, or block other connections to the far host's port. "
         "Then run the same command with --retry-failed.",
     ),
-    "damaged_trials": Kind(
+    "damaged_trials": WarningText(
         "{count} cannot be read and {have} not in the result. The first is {trial}: {reason}",
         "Run the same command again: it sets such trials aside and measures them anew. Trials of another version need "
         "the whyperf that made them.",
     ),
-    "deadline_trials": Kind(
+    "deadline_trials": WarningText(
         "{count} cut at the deadline of {deadline}; the payload moved until then counts.",
         "Raise deadline_s, or lower transfer_bytes or duration_s.",
     ),
-    "unusable_trials": Kind(
+    "unusable_trials": WarningText(
         "{count} without goodput: {why}.",
         "Raise transfer_bytes so that all connections work at the same time, or use duration_s.",
     ),
-    "nothing_moved": Kind(
+    "nothing_moved": WarningText(
         "{count} of {trials} moved no payload in the measurement phase.",
         "Raise duration_s, or raise warmup_s so that the load runs before the measurement starts.",
     ),
-    "no_steady_state": Kind(
+    "no_steady_state": WarningText(
         "{count} of {trials} without a steady state. For example {trial}: {evidence}",
         "The median still counts these trials. If goodput was still growing, raise warmup_s or duration_s. If it jumps "
         "between levels, look at goodput over time: both levels may be real.",
     ),
-    "warm_up_cut": Kind(
+    "warm_up_cut": WarningText(
         "{count} of {trials} still warming up when the measurement started; up to {cut} cut off, "
         "where goodput was {early}.",
         "Raise warmup_s, so that the whole window counts.",
     ),
-    "warm_up_counts": Kind(
+    "warm_up_counts": WarningText(
         "{count} of {trials} still warming up when the measurement started, for up to {cut} with a goodput of {early}. "
         "This time counts, so that rates and latencies are of the same time.",
         "Raise warmup_s, so that rates and latencies are of the steady state.",
     ),
-    "few_trials": Kind(
+    "few_trials": WarningText(
         "{count} only: no confidence interval. With two trials, low and high are the range.",
         "Use --trials 3 or more, better 10.",
     ),
-    "wide_intervals": Kind(
+    "wide_intervals": WarningText(
         "With {count} per cell, the interval of the median covers at most {coverage} instead of 95 %.",
         "Use --trials 6 or more where small differences matter.",
     ),
-    "window_differs": Kind(
+    "window_differs": WarningText(
         "Requested window {requested}; largest advertised window {announced}.",
         "The kernel rounds windows to the segment size and adds what its buffers allow. Name the advertised window "
         "when you quote the result, or choose a smaller MSS (mss_bytes, mtu_bytes).",
@@ -82,11 +82,11 @@ KINDS: Mapping[str, Kind] = {
             "the result, or choose a smaller MSS (mss_bytes, mtu_bytes).",
         },
     ),
-    "buffer_cut": Kind(
+    "buffer_cut": WarningText(
         "The kernel of the {end} side limits the {buffer} buffer to {limit}; {requested} were requested.",
         "Raise net.core.{sysctl} there, or request less.",
     ),
-    "retransmissions": Kind(
+    "retransmissions": WarningText(
         "{ratio} of the data segments were retransmitted.",
         "The path or a host loses segments. Look at the drop counters of the devices on both sides.",
         {
@@ -95,115 +95,115 @@ KINDS: Mapping[str, Kind] = {
             "loopback": "Loopback loses nothing, so the host itself ran out of socket memory or CPU time.",
         },
     ),
-    "steal_high": Kind(
+    "steal_high": WarningText(
         "The hypervisor took {ratio} of the {role}'s CPU time.",
         "Another guest was busy. Run again at a quieter time, or compare only interleaved trials.",
     ),
-    "other_load": Kind(
+    "other_load": WarningText(
         "Other programs used at least {ratio} of the {role}'s CPU time{busiest}.",
         "Goodput and costs are those of a busy host. Stop the other work, or give each side its own CPUs "
         "(near_cpus, far_cpus).",
     ),
-    "sampler_late": Kind(
+    "sampler_late": WarningText(
         "Sampling on the {end} side stalled for up to {late}, with intervals of {interval}{busiest}.",
         "Goodput is right, and intervals have their true times, but time charts have fewer points. Free a CPU for the "
         "sampler, or raise interval_ms.",
     ),
-    "clock_uncertain": Kind(
+    "clock_uncertain": WarningText(
         "The clocks of the two sides are compared to within {uncertainty} only, {ratio} of a trial.",
         "Use longer trials, or duration_s, which needs only one clock.",
     ),
-    "cpu_ticks": Kind(
+    "cpu_ticks": WarningText(
         "CPU % is rough: only {pooled} were measured, in steps of 10 ms.",
         "Use more or longer trials. Cycles per KByte do not use these steps and are not affected.",
     ),
-    "strangers_dropped": Kind(
+    "strangers_dropped": WarningText(
         "{count} did not present the trial's token and were dropped.",
         "Another program connects to this port. The result is not affected unless that happens often.",
     ),
-    "shared_cpus": Kind(
+    "shared_cpus": WarningText(
         "Both sides run on the same CPUs; only the CPU time of the load's own threads can be separated.",
         "Give each side its own CPUs (near_cpus, far_cpus) on a machine with two or more.",
     ),
-    "less_evidence": Kind(
+    "less_evidence": WarningText(
         "The evidence level of the {end} side is {level}, not {asked}: {reason}.",
         "Goodput is not affected; the kernel's counts are missing. Run as root, or with CAP_BPF and CAP_PERFMON; "
         "whyperf doctor says what each hook needs.",
     ),
-    "missing_hooks": Kind(
+    "missing_hooks": WarningText(
         "The kernel of the {end} side lacks {hooks}.",
         "Goodput is not affected; the figures of these hooks are missing. whyperf doctor lists all hooks.",
     ),
-    "mixed_evidence": Kind(
+    "mixed_evidence": WarningText(
         "The evidence level of the {end} side differs between trials: {levels}.",
         "Evidence costs some goodput, so these trials differ for this reason, too. Run anew (--out) with the same "
         "privilege throughout, or with --evidence user.",
     ),
-    "counters_incomplete": Kind(
+    "counters_incomplete": WarningText(
         "The kernel's counts of the {end} side in {trial} are not complete: {what}.",
         "Goodput is not affected. The counts are too low by that.",
     ),
-    "failed_logs": Kind(
+    "failed_logs": WarningText(
         "{count} failed; goodput is not affected. First reason: {reason}",
         "Remove the cause and run the experiment again with --retry-failed.",
     ),
-    "no_log": Kind(
+    "no_log": WarningText(
         "The {end} side of {trial} has no segment log; its evidence level is {level}: {reason}.",
         "Run as root, or with CAP_BPF and CAP_PERFMON; whyperf doctor says what each hook needs. --retry-failed "
         "repeats such trials.",
     ),
-    "log_broken_off": Kind(
+    "log_broken_off": WarningText(
         "The segment log of the {end} side of {trial} breaks off: {reason}.",
         "Free space for temporary files there, or set TMPDIR; --retry-failed repeats such trials.",
     ),
-    "log_incomplete": Kind(
+    "log_incomplete": WarningText(
         "The segment log of the {end} side of {trial} is {state}: {what}.",
         "Counts from it are too low by that. Free a CPU for the log, or lower the rate.",
     ),
-    "failed_transactions": Kind(
+    "failed_transactions": WarningText(
         "{count} failed or timed out, {ratio} of those that ended.",
         "They count as ended transactions, with their latency. Find out what the peer or the path refused.",
     ),
-    "no_kernel_timestamps": Kind(
+    "no_kernel_timestamps": WarningText(
         "Kernel time stamps were requested, and none came.",
         "Latencies are those of the application. Leave kernel_timestamps out, or use a device whose kernel stamps "
         "segments.",
     ),
-    "few_kernel_timestamps": Kind(
+    "few_kernel_timestamps": WarningText(
         "Only {ratio} of the transactions have all kernel time stamps.",
         "Host and path times cover only these transactions. Retransmitted segments, or a device whose kernel does not "
         "stamp, leave the others without.",
     ),
-    "unstamped_datagrams": Kind(
+    "unstamped_datagrams": WarningText(
         "{count} arrived without the requested kernel time stamp.",
         "Their jitter is computed from the time of reading, so it includes the reader's delay. Leave kernel_timestamps "
         "out, or read the jitter as the reader's.",
     ),
-    "no_transactions": Kind(
+    "no_transactions": WarningText(
         "No transaction ended in the measurement phase.",
         "Raise duration_s, or find out what the transactions wait for.",
     ),
-    "rate_missed": Kind(
+    "rate_missed": WarningText(
         "The load generator started {begun} transactions/s instead of {intended}, {ratio} apart{evidence}.",
         "It could not keep its schedule. Latencies count from the intended start, so they contain its own delay. "
         "Offer less, or give it more threads or CPUs.",
     ),
-    "overloaded": Kind(
+    "overloaded": WarningText(
         "{ended} transactions/s ended instead of the intended {intended}{evidence}.",
         "The offered load is more than these connections can answer. Latency counts from the intended start, so it "
         "grows with the length of the trial. Offer less to measure latency. Use more connections to find the highest "
         "rate; give the near side more CPUs where its CPUs are full.",
     ),
-    "receiver_dropped": Kind(
+    "receiver_dropped": WarningText(
         "{count} reached the receiving socket and were dropped there because its buffer was full.",
         "The application reads too slowly; the path did not lose them. Raise receive_buffer_bytes, merge datagrams "
         "(datagram_merge), give the receiver another CPU, or offer less.",
     ),
-    "loopback_testbed": Kind(
+    "loopback_testbed": WarningText(
         "Measured over loopback: no device, no driver and no link are on the path.",
         "Run with the privilege to build namespaces for the embedded testbed, or name a host.",
     ),
-    "unfinished": Kind(
+    "unfinished": WarningText(
         "{count} of the plan without a trial yet.",
         "Run the same command again, with --out and this folder: it resumes at the first missing trial.",
     ),
@@ -212,8 +212,8 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
-class Caution:
-    """A caution with what its sentence needs, all in words."""
+class RaisedWarning:
+    """A warning with the values of its sentence, as text."""
 
     code: str
     values: Mapping[str, str] = field(default_factory=dict)
@@ -221,37 +221,37 @@ class Caution:
     @property
     def text(self) -> str:
         """The sentence."""
-        return KINDS[self.code].text.format(**self.values)
+        return WARNING_TEXTS[self.code].text.format(**self.values)
 
     @property
     def end(self) -> str:
-        """The end that it is about; empty where it is about the trial."""
+        """The side that it is about; empty where it is about the trial."""
         return self.values.get("role") or self.values.get("end") or ""
 
     def advice(self, testbed: str) -> str:
         """What to do, on this kind of testbed."""
-        kind = KINDS[self.code]
+        kind = WARNING_TEXTS[self.code]
         return kind.advice_on.get(testbed, kind.advice).format(**self.values)
 
 
-def told_once(cells: Iterable[Iterable[Caution]]) -> list[tuple[Caution, str]]:
-    """The cautions of all `cells`, one a code and end in the order of the table, each with its sentence.
+def merge_warnings(cells: Iterable[Iterable[RaisedWarning]]) -> list[tuple[RaisedWarning, str]]:
+    """The warnings of all `cells`, one for each code and side in the order of the table, each with its sentence.
 
     With several cells the sentence says how many are concerned and gives the first as an example.
     """
     lists = [list(cell) for cell in cells]
-    found: dict[tuple[str, str], list[Caution]] = {}
-    for cautions in lists:
-        firsts: dict[tuple[str, str], Caution] = {}
-        for caution in cautions:
-            firsts.setdefault((caution.code, caution.end), caution)
-        for key, caution in firsts.items():
-            found.setdefault(key, []).append(caution)
-    told = []
-    order = list(KINDS)
+    found: dict[tuple[str, str], list[RaisedWarning]] = {}
+    for raised in lists:
+        firsts: dict[tuple[str, str], RaisedWarning] = {}
+        for warning in raised:
+            firsts.setdefault((warning.code, warning.end), warning)
+        for key, warning in firsts.items():
+            found.setdefault(key, []).append(warning)
+    merged = []
+    order = list(WARNING_TEXTS)
     for key in sorted(found, key=lambda key: order.index(key[0])):
         concerned = found[key]
         first = concerned[0]
         many = f"In {len(concerned):,} of {count(len(lists), 'cell')}. For example: {first.text}"
-        told.append((first, first.text if len(lists) == 1 else many))
-    return told
+        merged.append((first, first.text if len(lists) == 1 else many))
+    return merged

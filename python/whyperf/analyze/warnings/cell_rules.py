@@ -1,12 +1,12 @@
-"""Which cautions a cell's figures give reason for."""
+"""Warnings that a cell's figures raise."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from whyperf.analyze.bootstrap import FEWEST_TRIALS
+from whyperf.analyze.bootstrap import MIN_TRIALS
 from whyperf.analyze.steady.steadiness import MATERIAL_RATIO
 from whyperf.analyze.text import bit_rate, count, octets, percent, seconds
-from whyperf.analyze.warnings.catalog import Caution
+from whyperf.analyze.warnings.catalog import RaisedWarning
 from whyperf.record import LOST
 
 Row = Mapping[str, Any]
@@ -21,7 +21,7 @@ CPU_POOL_SHORT_S = 1.0
 SAMPLER_LATE_INTERVALS = 0.5
 
 RETRANSMITTED_RATIO = {"veth": 1e-3, "loopback": 1e-3}
-"""Part of the data segments on a testbed that loses nothing; a few are reordering between CPUs."""
+"""Share of the data segments on a testbed that loses nothing; a few are reordering between CPUs."""
 RETRANSMITTED_RATIO_ON_A_PATH = 0.01
 
 UNUSABLE = {
@@ -30,35 +30,35 @@ UNUSABLE = {
 }
 
 
-def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> Iterator[Caution]:
-    """Cautions about a cell's trials, as measured: rows of `goodput.measure`, and of failed ones."""
+def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> Iterator[RaisedWarning]:
+    """Warnings about a cell's trials, as measured: rows of `goodput.measure`, and of failed ones."""
     failed = [row for row in trials if row["status"] == "failed"]
     if failed:
         have = "is" if len(failed) == 1 else "are"
         reason = _sentence(failed[0]["reason"] or "none was given")
-        yield Caution("failed_trials", {"count": count(len(failed), "trial"), "have": have, "reason": reason})
+        yield RaisedWarning("failed_trials", {"count": count(len(failed), "trial"), "have": have, "reason": reason})
     void = [row for row in trials if row["status"] == "void"]
     if void:
         have = "is" if len(void) == 1 else "are"
         reason = _sentence(void[0]["reason"] or "none was given")
-        yield Caution("void_trials", {"count": count(len(void), "trial"), "have": have, "reason": reason})
+        yield RaisedWarning("void_trials", {"count": count(len(void), "trial"), "have": have, "reason": reason})
     cut = sum(row["status"] == "deadline" for row in trials)
     if cut:
         deadline = f"{factors.get('deadline_s', 'the plan')} s"
-        yield Caution("deadline_trials", {"count": count(cut, "trial"), "deadline": deadline})
+        yield RaisedWarning("deadline_trials", {"count": count(cut, "trial"), "deadline": deadline})
     unusable = [row for row in trials if row["status"] not in LOST and row["goodput_bps"] is None]
     if unusable:
         why = UNUSABLE.get(str(unusable[0]["unusable"]), "no window")
-        yield Caution("unusable_trials", {"count": count(len(unusable), "trial"), "why": why})
+        yield RaisedWarning("unusable_trials", {"count": count(len(unusable), "trial"), "why": why})
     measured = [row for row in trials if row["goodput_bps"] is not None]
-    if 0 < len(measured) < FEWEST_TRIALS:
-        yield Caution("few_trials", {"count": count(len(measured), "trial")})
+    if 0 < len(measured) < MIN_TRIALS:
+        yield RaisedWarning("few_trials", {"count": count(len(measured), "trial")})
     idle = sum(row["goodput_bps"] == 0 for row in measured)
     if idle and has_payload:
-        yield Caution("nothing_moved", {"count": f"{idle:,}", "trials": count(len(measured), "trial")})
+        yield RaisedWarning("nothing_moved", {"count": f"{idle:,}", "trials": count(len(measured), "trial")})
     restless = [row for row in measured if row["steady"] is False]
     if restless:
-        yield Caution(
+        yield RaisedWarning(
             "no_steady_state",
             {
                 "count": f"{len(restless):,}",
@@ -72,12 +72,12 @@ def of_trials(trials: Sequence[Row], factors: Row, has_payload: bool = True) -> 
         window_ns = row["window_end_ns"] - row["window_start_ns"]
         if row["whole_life"] and row["uncertainty_ns"] > CLOCK_UNCERTAIN_RATIO * window_ns:
             ratio = percent(row["uncertainty_ns"] / window_ns)
-            yield Caution("clock_uncertain", {"uncertainty": seconds(row["uncertainty_ns"]), "ratio": ratio})
+            yield RaisedWarning("clock_uncertain", {"uncertainty": seconds(row["uncertainty_ns"]), "ratio": ratio})
             break
 
 
-def _warm_up(measured: Sequence[Row]) -> Iterator[Caution]:
-    """Trials of which a part with another rate was cut; a cut that changes nothing is not told."""
+def _warm_up(measured: Sequence[Row]) -> Iterator[RaisedWarning]:
+    """Trials of which a part with another rate was cut; a cut that changes nothing is not reported."""
     cut = [
         row
         for row in measured
@@ -90,7 +90,7 @@ def _warm_up(measured: Sequence[Row]) -> Iterator[Caution]:
         trials = f"{count(len(measured), 'trial')} {'was' if len(cut) == 1 else 'were'}"
         values = {"cut": seconds(most["cut_ns"]), "early": bit_rate(most["cut_bps"])}
         code = "warm_up_counts" if most["is_whole_phase"] else "warm_up_cut"
-        yield Caution(code, {"count": f"{len(cut):,}", "trials": trials, **values})
+        yield RaisedWarning(code, {"count": f"{len(cut):,}", "trials": trials, **values})
 
 
 def evidence(row: Row) -> str:
@@ -105,21 +105,21 @@ def evidence(row: Row) -> str:
             return f"goodput was still moving half-way through, from {levels}."
 
 
-def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: bool = True) -> Iterator[Caution]:
-    """Cautions about CPU figures: rows of `cpu.cell_cpu` by role, with the cell's notes. A kernel counts ticks, the
+def of_cpu(ends: Mapping[str, Row], notes: Sequence[Row] = (), *, counts_ticks: bool = True) -> Iterator[RaisedWarning]:
+    """Warnings about CPU figures: rows of `cpu.cell_cpu` by role, with the cell's notes. A kernel counts ticks, the
     model every picosecond.
     """
     for role, row in sorted(ends.items(), reverse=True):
         if (row["steal_ratio"] or 0) > STEAL_HIGH_RATIO:
-            yield Caution("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
+            yield RaisedWarning("steal_high", {"ratio": percent(row["steal_ratio"]), "role": role})
         other = _other_load(row)
         if other > (OTHER_LOAD_RATIO if row["pooled_s"] >= CPU_POOL_SHORT_S else OTHER_LOAD_SHORT_RATIO):
-            yield Caution("other_load", {"ratio": percent(other), "role": role, "busiest": _busiest(notes)})
+            yield RaisedWarning("other_load", {"ratio": percent(other), "role": role, "busiest": _busiest(notes)})
     if ends and not all(row["exclusive"] for row in ends.values()):
-        yield Caution("shared_cpus")
+        yield RaisedWarning("shared_cpus")
     alone = [row["pooled_s"] for row in ends.values() if row["busy_ratio"] is not None]
     if counts_ticks and alone and min(alone) < CPU_POOL_SHORT_S:
-        yield Caution("cpu_ticks", {"pooled": seconds(min(alone) * 1e9)})
+        yield RaisedWarning("cpu_ticks", {"pooled": seconds(min(alone) * 1e9)})
 
 
 def _other_load(row: Row) -> float:
@@ -133,40 +133,40 @@ def _other_load(row: Row) -> float:
     return float(busy - sum(known))
 
 
-def of_window(row: Row | None) -> Iterator[Caution]:
-    """Cautions about the window: a row of `announced.cell_windows`."""
+def of_window(row: Row | None) -> Iterator[RaisedWarning]:
+    """Warnings about the window: a row of `announced.cell_windows`."""
     if row is None or row["requested_bytes"] is None or row["announced_max"] is None:
         return
     if abs(row["announced_max"] - row["requested_bytes"]) > WINDOW_DIFFERS_RATIO * row["requested_bytes"]:
         values = {"requested": octets(row["requested_bytes"]), "announced": octets(row["announced_max"])}
-        yield Caution("window_differs", values)
+        yield RaisedWarning("window_differs", values)
 
 
-def of_retransmissions(ratio: float | None, testbed: str) -> Iterator[Caution]:
-    """Cautions about segments sent again, as a part of all data segments."""
+def of_retransmissions(ratio: float | None, testbed: str) -> Iterator[RaisedWarning]:
+    """Warnings about retransmissions, as a share of all data segments."""
     if ratio is not None and ratio > RETRANSMITTED_RATIO.get(testbed, RETRANSMITTED_RATIO_ON_A_PATH):
-        yield Caution("retransmissions", {"ratio": percent(ratio) if ratio >= 0.001 else f"{ratio * 100:.3f} %"})
+        yield RaisedWarning("retransmissions", {"ratio": percent(ratio) if ratio >= 0.001 else f"{ratio * 100:.3f} %"})
 
 
-def of_notes(notes: Sequence[Row], factors: Row) -> Iterator[Caution]:
-    """Cautions about what the agents noted: rows of `Inputs.notes` of one cell."""
+def of_notes(notes: Sequence[Row], factors: Row) -> Iterator[RaisedWarning]:
+    """Warnings about what the agents noted: rows of `Inputs.notes` of one cell."""
     cut = next((note for note in notes if note["note"] == "buffer_cut"), None)
     if cut is not None:
         sysctl = "wmem_max" if cut["text"] == "send" else "rmem_max"
         sizes = {"limit": octets(cut["limit"]), "requested": octets(cut["value"])}
-        yield Caution("buffer_cut", {"end": cut["host"], "buffer": cut["text"], "sysctl": sysctl, **sizes})
-    strangers = sum(note["value"] for note in notes if note["note"] == "strangers_dropped")
-    if strangers:
-        yield Caution("strangers_dropped", {"count": count(strangers, "connection")})
+        yield RaisedWarning("buffer_cut", {"end": cut["host"], "buffer": cut["text"], "sysctl": sysctl, **sizes})
+    dropped = sum(note["value"] for note in notes if note["note"] == "strangers_dropped")
+    if dropped:
+        yield RaisedWarning("strangers_dropped", {"count": count(dropped, "connection")})
     unstamped = sum(note["value"] for note in notes if note["note"] == "no_kernel_stamps")
     if unstamped:
-        yield Caution("unstamped_datagrams", {"count": count(unstamped, "datagram")})
+        yield RaisedWarning("unstamped_datagrams", {"count": count(unstamped, "datagram")})
     interval_ns = float(factors.get("interval_ms") or 100) * 1e6
     late = max((note for note in notes if note["note"] == "sampler_late"), key=lambda note: note["value"], default=None)
     if late is not None and late["value"] > SAMPLER_LATE_INTERVALS * interval_ns:
         times = {"late": seconds(late["value"]), "interval": seconds(interval_ns)}
         of_trial = [note for note in notes if note["trial"] == late["trial"]]
-        yield Caution("sampler_late", {"end": late["host"], **times, "busiest": _busiest(of_trial)})
+        yield RaisedWarning("sampler_late", {"end": late["host"], **times, "busiest": _busiest(of_trial)})
 
 
 def _busiest(notes: Sequence[Row]) -> str:

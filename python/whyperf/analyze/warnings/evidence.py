@@ -1,4 +1,4 @@
-"""What the evidence of an experiment is worth: the level each end reached, and whether logs are whole."""
+"""Quality of an experiment's evidence: the level that each side reached, and whether logs are complete."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which cautions the evidence gives reason for."""
+"""Warnings that the evidence raises."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,53 +8,53 @@ import polars as pl
 
 from whyperf.analyze.summary import Evidence
 from whyperf.analyze.text import count
-from whyperf.analyze.warnings.catalog import Caution
+from whyperf.analyze.warnings.catalog import RaisedWarning
 from whyperf.analyze.warnings.evidence import LEVELS, LOG, of_measured
 
 Row = Mapping[str, Any]
 
 
-def of_experiment(evidence: Evidence | None, rows: pl.DataFrame) -> Iterator[Caution]:
-    """Cautions about the trials measured for throughput: their `evidence`, and `evidence_rows`."""
+def of_experiment(evidence: Evidence | None, rows: pl.DataFrame) -> Iterator[RaisedWarning]:
+    """Warnings about the trials measured for throughput: their `evidence`, and `evidence_rows`."""
     for label, end in (evidence.ends if evidence else {}).items():
         if evidence is not None and evidence.asked not in {LOG, end.level}:
             levels = {"end": label, "level": end.level, "asked": evidence.asked}
-            yield Caution("less_evidence", levels | {"reason": _clause(end.reason)})
+            yield RaisedWarning("less_evidence", levels | {"reason": _clause(end.reason)})
         if end.missing:
             hooks = "; ".join(f"{hook.name} ({_clause(hook.reason)}), which gives {hook.gives}" for hook in end.missing)
-            yield Caution("missing_hooks", {"end": label, "hooks": hooks})
+            yield RaisedWarning("missing_hooks", {"end": label, "hooks": hooks})
     for (label,), of_end in of_measured(rows).group_by("host", maintain_order=True):
         counted = dict(of_end.group_by("got").len().iter_rows())
         if len(counted) > 1:
             parts = [f"{count(counted[got], 'trial')} with {got}" for got in LEVELS if got in counted]
-            yield Caution("mixed_evidence", {"end": str(label), "levels": " and ".join(parts)})
+            yield RaisedWarning("mixed_evidence", {"end": str(label), "levels": " and ".join(parts)})
 
 
-def of_cell(rows: Sequence[Row]) -> Iterator[Caution]:
-    """Cautions about a cell's trials: rows of `evidence_rows`."""
+def of_cell(rows: Sequence[Row]) -> Iterator[RaisedWarning]:
+    """Warnings about a cell's trials: rows of `evidence_rows`."""
     failed = [row for row in rows if row["asked"] == LOG and row["host"] is None]
     if failed:
         reason = f"{_clause(failed[0]['reason'])}."
-        yield Caution("failed_logs", {"count": count(len(failed), "log trial"), "reason": reason})
+        yield RaisedWarning("failed_logs", {"count": count(len(failed), "log trial"), "reason": reason})
     for row in rows:
         if row["host"] is not None:
             named = {"trial": str(row["trial"]), "end": str(row["host"])}
             yield from _of_log(row, named) if row["asked"] == LOG else _of_counters(row, named)
 
 
-def _of_log(row: Row, named: dict[str, str]) -> Iterator[Caution]:
+def _of_log(row: Row, named: dict[str, str]) -> Iterator[RaisedWarning]:
     if row["got"] != LOG:
-        yield Caution("no_log", named | {"level": str(row["got"]), "reason": _clause(row["why"])})
+        yield RaisedWarning("no_log", named | {"level": str(row["got"]), "reason": _clause(row["why"])})
         return
     if row["broken_off"]:
-        yield Caution("log_broken_off", named | {"reason": _clause(row["broken_off"])})
+        yield RaisedWarning("log_broken_off", named | {"reason": _clause(row["broken_off"])})
     if row["lost"] or row["lost_calls"] or row["missed"] or row["unseen"] or row["why"]:
-        yield Caution("log_incomplete", named | {"state": _state(row), "what": _what_is_missing(row)})
+        yield RaisedWarning("log_incomplete", named | {"state": _state(row), "what": _what_is_missing(row)})
 
 
-def _of_counters(row: Row, named: dict[str, str]) -> Iterator[Caution]:
+def _of_counters(row: Row, named: dict[str, str]) -> Iterator[RaisedWarning]:
     if row["got"] == row["asked"] and (row["missed"] or row["why"]):
-        yield Caution("counters_incomplete", named | {"what": _what_is_missing(row)})
+        yield RaisedWarning("counters_incomplete", named | {"what": _what_is_missing(row)})
 
 
 def _state(row: Row) -> str:

@@ -12,4 +12,4 @@ ExperimentArgument = Annotated[
         help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
     ),
 ]
-"""The experiment that a command tells of; `experiments.find_experiment` finds it."""
+"""The experiment that a command shows; `experiments.find_experiment` finds it."""

@@ -25,7 +25,7 @@ def command(  # noqa: PLR0917 - the command line
     ] = None,
     out: Annotated[Path, typer.Option(help="The calibrated host.")] = Path("calibrated.toml"),
     html: Annotated[Path | None, typer.Option("--html", help="Writes a page with all figures to this file.")] = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Only times the steps, and tells them.")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="Only times the steps and prints them.")] = False,
     rounds: Annotated[int, typer.Option(min=3, max=1000, help="How often each step is timed.")] = 15,
     trials: Annotated[int | None, typer.Option(min=1, help="Trials of every cell of the grid.")] = None,
     base: Annotated[str, typer.Option("--hosts", help="The host of the model to calibrate.")] = "linux-6.18+veth",

@@ -22,7 +22,7 @@ def command(
     *,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Make a verdict's change in a plan, measure it beside the original, and judge."),
+        typer.Option("--verify", help="Make a verdict's change, measure it in pairs with the original, and judge."),
     ] = False,
     verdict: Annotated[
         int | None,
@@ -51,12 +51,12 @@ def command(
 ) -> int:
     """Says why the rate is what it is, on what evidence, and what to change.
 
-    Of a sweep the cells are told in a line each; --cell tells one in full. --verify makes the change in a plan,
+    A sweep has one line per cell; --cell prints one in full. --verify makes the change in a plan,
     never on the host for good; stopped, the same command resumes.
     """
     from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415
-    from whyperf.cli.output.explanation import tell_explanation  # noqa: PLC0415
+    from whyperf.cli.output.explanation import print_explanation  # noqa: PLC0415
 
     found = find_experiment(experiment)
     if not verify:
@@ -64,8 +64,8 @@ def command(
             raise UsageError("--verdict chooses what --verify tries; give --verify too")
         if yes:
             raise UsageError("--yes lets --verify contact hosts; give --verify too")
-        return tell_explanation(found, trial, cell, as_json=json)
-    from whyperf.cli.workflows.verify import looks_asked, tell_verification  # noqa: PLC0415 - as above
+        return print_explanation(found, trial, cell, as_json=json)
+    from whyperf.cli.workflows.verify import looks_asked, print_verification  # noqa: PLC0415 - as above
 
     looks = looks_asked(pairs, most)
-    return tell_verification(found, trial, cell, verdict, looks, as_json=json, may_contact=yes)
+    return print_verification(found, trial, cell, verdict, looks, as_json=json, may_contact=yes)

@@ -29,10 +29,10 @@ def command(
 ) -> int:
     """Shows what went over the wire, segment by segment, and why acknowledgments left.
 
-    Prints what each end saw, and writes a page with figures that go down to single segments.
+    Prints what each host saw, and writes a page with figures that go down to single segments.
     """
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.output.flow import tell_flow  # noqa: PLC0415
+    from whyperf.cli.output.flow import print_flow  # noqa: PLC0415
 
     found = find_experiment(experiment)
-    return tell_flow(found, trial, connection, None if host is None else host.value, as_json=json, page=page)
+    return print_flow(found, trial, connection, None if host is None else host.value, as_json=json, page=page)

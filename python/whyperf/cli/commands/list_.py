@@ -17,7 +17,7 @@ EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --
 
 
 PROFILE_COLUMNS = {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"}
-WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "told": "Told in", "about": "What the application does"}
+WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "told": "Metric", "about": "What the application does"}
 SCHEDULE_COLUMNS = {"name": "Schedule", "time": "Time", "flows": "Flows", "about": "When flows are at work"}
 FACTOR_COLUMNS = {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"}
 

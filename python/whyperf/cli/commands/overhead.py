@@ -110,10 +110,10 @@ def command(  # noqa: PLR0917 - the command line
 
 def as_json(answer: Overhead) -> dict[str, object]:
     """The answer in plain types; rates in bit/s, sizes in bytes."""
-    line_bps = answer.link.rate_bps
+    link_bps = answer.link.rate_bps
     return {
         "link": answer.link.name,
-        "line_bps": line_bps,
+        "link_bps": link_bps,
         "protocol": answer.protocol.name,
         "encapsulation": answer.encapsulation.value,
         "mtu_bytes": answer.mtu_bytes,
@@ -126,7 +126,7 @@ def as_json(answer: Overhead) -> dict[str, object]:
                 "line_bytes": point.line_bytes,
                 "user_bps": point.user_bps,
                 "adapter_bps": point.adapter_bps,
-                "efficiency_ratio": point.efficiency(line_bps),
+                "efficiency_ratio": point.efficiency(link_bps),
                 "layers_bytes": {layer.name.lower(): count for layer, count in point.layers.items()},
             }
             for point in answer.points
@@ -143,7 +143,7 @@ def _one_of(option: str, text: str, known: tuple[str, ...]) -> str:
 def _encapsulation(text: str | None) -> Encapsulation | None:
     if text is None:
         return None
-    names = [one.value for one in Encapsulation]
+    names = [layer.value for layer in Encapsulation]
     if text not in names:
         raise OverheadError(f"{text} is no encapsulation that is known{suggestion(text, names)}")
     return Encapsulation(text)
@@ -194,7 +194,7 @@ def _window(protocol: Protocol, text: str | None, every: int | None, latency_us:
 def _print(answer: Overhead) -> None:
     console = Console(highlight=False, markup=False)
     console.print(setting(answer))
-    line_bps = answer.link.rate_bps
+    link_bps = answer.link.rate_bps
     has_cells = any(point.cells for point in answer.points)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for heading in ("Message", "Frames", "Cells", "On the line", "User", "Adapter", "Of line"):
@@ -202,7 +202,7 @@ def _print(answer: Overhead) -> None:
             table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
     table.add_column("", no_wrap=True)
     for point in answer.points:
-        share = point.efficiency(line_bps)
+        share = point.efficiency(link_bps)
         table.add_row(
             f"{point.message_bytes:,}",
             f"{point.frames:,}",
@@ -239,13 +239,13 @@ def _print_known(json: bool) -> None:
     links = [
         {
             "link": link.name,
-            "line_bps": link.rate_bps,
+            "link_bps": link.rate_bps,
             "about": link.about,
-            "encapsulations": [one.value for one in encapsulations(link)],
+            "encapsulations": [layer.value for layer in encapsulations(link)],
         }
         for link in LINKS
     ]
-    protocols = [{"protocol": one.name, "about": one.about} for one in PROTOCOLS]
+    protocols = [{"protocol": protocol.name, "about": protocol.about} for protocol in PROTOCOLS]
     if json:
         print_json({"links": links, "protocols": protocols})
         return
@@ -253,7 +253,7 @@ def _print_known(json: bool) -> None:
     for rows in (links, protocols):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for key in rows[0]:
-            table.add_column({"line_bps": "Line"}.get(key, key.capitalize()), no_wrap=key in {"link", "protocol"})
+            table.add_column({"link_bps": "Line"}.get(key, key.capitalize()), no_wrap=key in {"link", "protocol"})
         for row in rows:
             table.add_row(*(_text(key, value) for key, value in row.items()))
         console.print(table)
@@ -262,4 +262,4 @@ def _print_known(json: bool) -> None:
 def _text(key: str, value: object) -> str:
     if isinstance(value, list):
         return ", ".join(value)
-    return bit_rate(value) if key == "line_bps" and isinstance(value, int) else str(value)
+    return bit_rate(value) if key == "link_bps" and isinstance(value, int) else str(value)

@@ -8,7 +8,7 @@ import typer
 
 from whyperf.cli.commands import completion
 from whyperf.cli.inputs.overrides import overrides
-from whyperf.cli.output.formats import Format, telling
+from whyperf.cli.output.formats import Format, output_format
 
 NAME = "run"
 EXAMPLE = (
@@ -74,7 +74,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
     write_size: Annotated[
         str | None, typer.Option("-l", "--write-size", metavar="N", help="Bytes a send call.", rich_help_panel=PART)
     ] = None,
-    reverse: Annotated[bool, typer.Option("-R", "--reverse", help="The far end sends.", rich_help_panel=PART)] = False,
+    reverse: Annotated[bool, typer.Option("-R", "--reverse", help="The far host sends.", rich_help_panel=PART)] = False,
     congestion: Annotated[
         str | None,
         typer.Option("-C", "--congestion", metavar="NAME", help="Congestion control.", rich_help_panel=PART),
@@ -190,7 +190,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
             out=out,
             dry_run=dry_run,
             retry_failed=retry_failed,
-            telling=telling(json=json, format_=format_, interval_s=interval),
+            output=output_format(json=json, format_=format_, interval_s=interval),
             report=report,
         )
     )  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from whyperf.cli.commands.arguments import ExperimentArgument
-from whyperf.cli.output.formats import Format, telling
+from whyperf.cli.output.formats import Format, output_format
 
 NAME = "show"
 EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --json"
@@ -24,11 +24,11 @@ def command(
 ) -> int:
     """Shows what was measured, also while it is being measured."""
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
-    from whyperf.cli.output.result import tell  # noqa: PLC0415
+    from whyperf.cli.output.result import print_result  # noqa: PLC0415
 
-    return tell(
+    return print_result(
         find_experiment(experiment),
-        telling(json=json, format_=format_, interval_s=interval),
+        output_format(json=json, format_=format_, interval_s=interval),
         report=False,
         explain=False,
     )

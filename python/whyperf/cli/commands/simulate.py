@@ -7,7 +7,7 @@ import typer
 
 from whyperf.cli.commands import completion
 from whyperf.cli.inputs.overrides import overrides
-from whyperf.cli.output.formats import telling
+from whyperf.cli.output.formats import output_format
 
 NAME = "simulate"
 EXAMPLE = (
@@ -29,7 +29,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             metavar="HOST[,HOST]",
-            help="Hosts of the model: MACHINE+ADAPTER@DRIVER or the path of a TOML file; one for both ends, or the "
+            help="Hosts of the model: MACHINE+ADAPTER@DRIVER or the path of a TOML file; one for both hosts, or the "
             "writer's and the reader's.",
         ),
     ] = None,
@@ -85,6 +85,6 @@ def command(  # noqa: PLR0917 - typer fills them by name
             seed=seed,
             dry_run=dry_run,
             out=out,
-            telling=telling(json=json, format_=None, interval_s=None),
+            output=output_format(json=json, format_=None, interval_s=None),
         )
     )

@@ -47,12 +47,12 @@ def in_words_of(error: ProfileError, given: Factors, with_option: Iterable[str])
     """An error of the command line in its words: options of their own for the factors `with_option`, --set for others
     that were `given`.
     """
-    told = {name: OPTIONS[name] for name in with_option}
+    options = {name: OPTIONS[name] for name in with_option}
     problem = error.problem.replace("; it takes ", "; it takes, with --set, ") if error.key in given else error.problem
-    for name, option in told.items():
+    for name, option in options.items():
         problem = re.sub(rf"\b{name}\b", option, problem)
     if error.key in given:
-        return ProfileError(told.get(error.key, f"--set {error.key}"), "", problem)
+        return ProfileError(options.get(error.key, f"--set {error.key}"), "", problem)
     return ProfileError(error.where, error.key, problem)
 
 

@@ -37,7 +37,7 @@ def watcher_for(plan: Plan, missing: Sequence[PlannedTrial], *, as_json: bool) -
 
 
 class Watcher(AbstractContextManager["Watcher"]):
-    """Keeps the progress and tells failures; subclasses show it."""
+    """Keeps the progress and prints failures; subclasses show it."""
 
     def __init__(self, progress: Progress) -> None:
         """Shows nothing yet."""
@@ -53,7 +53,7 @@ class Watcher(AbstractContextManager["Watcher"]):
         self.show()
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
-        """An interval at one end."""
+        """An interval of one side."""
         self.progress.on_progress(host, progress)
         self.show()
 
@@ -94,15 +94,15 @@ class PlainLines(Watcher):
         now = self.progress.rate_words()
         rate = f", {now}" if now else ""
         left = duration(self.progress.seconds_left())
-        words = cell_words(self.progress.plan, running.cell)
-        say(f"trial {running.number} of {running.total}: {words or running.cell}{rate}; about {left} left")
+        cell_text = cell_words(self.progress.plan, running.cell)
+        say(f"trial {running.number} of {running.total}: {cell_text or running.cell}{rate}; about {left} left")
 
 
 class LiveLine(Watcher):
     """One line that is drawn anew: bar, trial, cell, rate, time left."""
 
     def __init__(self, progress: Progress) -> None:
-        """Draws on standard error, and only when told to: no thread of its own."""
+        """Draws on standard error, and only when asked to: no thread of its own."""
         super().__init__(progress)
         self._rich = RichProgress(
             BarColumn(bar_width=20),
@@ -151,7 +151,7 @@ class LiveLine(Watcher):
 
 
 class Intervals(Watcher):
-    """A line a second of the only trial, and of its log trial, as iperf3 has it, with both ends."""
+    """A line a second of the only trial, and of its log trial, as in iperf3, with both sides."""
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
         """Lines go to `stream`."""
@@ -168,7 +168,7 @@ class Intervals(Watcher):
         self._lines = IntervalLines(self.progress.plan.cell(cell).factors, self._print, each)
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
-        """A line when both ends have told a second."""
+        """A line when both sides have reported a second."""
         super().on_progress(host, progress)
         if self._lines is not None:
             self._lines.on_progress(host, progress)

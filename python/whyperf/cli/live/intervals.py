@@ -1,4 +1,4 @@
-"""Interval lines of a single measurement, after iperf3's, with CPU and window of both ends.
+"""Interval lines of a single measurement, after iperf3's, with CPU and window of both sides.
 
 An agent reports every sampling interval; a line sums as many as make a second, of one phase.
 """
@@ -20,7 +20,7 @@ WIDTHS = (15, 9, 12, 5, 7, 12, 8, 6)
 
 @dataclass
 class Span:
-    """Several intervals of one end in one phase."""
+    """Several intervals of one side in one phase."""
 
     phase: str
     start_ns: int
@@ -37,7 +37,7 @@ class Span:
 
 
 class IntervalLines:
-    """Puts both ends' intervals together and prints a line for each span both have told."""
+    """Joins the intervals of both sides and prints a line for each span that both have reported."""
 
     def __init__(
         self, factors: Mapping[str, Level], write: Callable[[str], None], transaction_bytes: int | None = None
@@ -59,7 +59,7 @@ class IntervalLines:
         self._lock = threading.Lock()
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
-        """Takes in an interval of one end (Progress in crates/schema/src/message.rs)."""
+        """Adds an interval of one side (Progress in crates/schema/src/message.rs)."""
         with self._lock:
             span = self._open.get(host)
             if span is not None and span.phase != progress["phase"]:
@@ -135,7 +135,7 @@ def _aligned(columns: Sequence[str]) -> str:
 
 
 def _window(sender: Span, receiver_span: Span) -> str:
-    """The window on its way from receiver to sender: what the receiver says, else what the sender saw."""
+    """The advertised window: as the receiver reports it, else as the sender saw it."""
     announced = receiver_span.last["announced_window_bytes"] or sender.last["announced_window_bytes"]
     return f"{announced:,}" if announced else "-"
 

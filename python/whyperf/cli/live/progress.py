@@ -1,4 +1,4 @@
-"""What a running experiment has told so far: trials done, rate now, time left. No output of its own."""
+"""State of a running experiment: trials done, rate now, time left. No output of its own."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ class Progress:
         self.rate_bps = 0.0
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
-        """An interval at one end; the receiver's are the rate."""
+        """An interval of one side; the receiver's are the rate."""
         running = self.running
         elapsed_ns = progress["end_mono_ns"] - progress["start_mono_ns"]
         if running is None or elapsed_ns <= 0 or host != receiver(self.plan.cell(running.cell).factors):
@@ -55,7 +55,7 @@ class Progress:
         self.rate_bps = progress["payload_bytes"] * BITS_PER_BYTE * NS_PER_S / elapsed_ns
 
     def rate_words(self) -> str:
-        """The rate now, in what the running cell is told in; empty while nothing is known."""
+        """The rate now, in the metric of the running cell; empty while nothing is known."""
         if not self.rate_bps or self.running is None:
             return ""
         each = transaction_bytes(self.plan, self.running.cell)
@@ -118,10 +118,10 @@ def duration(seconds: float) -> str:
 def cell_words(plan: Plan, cell: str) -> str:
     """The varied levels of a cell, as `--only` takes them."""
     found = plan.cell(cell)
-    sweeps = {one.sweep for one in plan.cells}
-    words = [f"sweep={found.sweep}"] if len(sweeps) > 1 else []
+    sweeps = {cell.sweep for cell in plan.cells}
+    parts = [f"sweep={found.sweep}"] if len(sweeps) > 1 else []
     return " ".join(
-        [*words, *(f"{name}={shown(found.factors[name])}" for name in plan.varied if name in found.factors)]
+        [*parts, *(f"{name}={shown(found.factors[name])}" for name in plan.varied if name in found.factors)]
     )
 
 

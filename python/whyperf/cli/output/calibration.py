@@ -19,22 +19,22 @@ PLAIN_WIDTH = 160
 def print_steps(steps: Steps) -> None:
     """What single steps take on this host."""
     table = _table("Step", "", "Median", "95 %")
-    for name, one in steps.measured.items():
+    for name, time in steps.measured.items():
         unit = "ns/byte" if name.endswith("_ns_per_byte") else "us"
-        words, _ = QUANTITIES[name]
-        row = (significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
-        table.add_row(name, words, f"{row[0]} {unit}", row[1])
+        name_text, _ = QUANTITIES[name]
+        row = (significant(time.value), f"{significant(time.low)} to {significant(time.high)}")
+        table.add_row(name, name_text, f"{row[0]} {unit}", row[1])
     _console().print(table)
 
 
 def print_calibration(calibration: Calibration, out: Path, html: Path | None) -> None:
     """The costs, the errors, and what the data do not say."""
     console = _console()
-    table = _table("Cost", "Prior", "Fitted", "Ensemble, 5 to 95 %", "Told by the data")
-    for one in calibration.found:
-        spread = f"{significant(one.low)} to {significant(one.high)}"
+    table = _table("Cost", "Prior", "Fitted", "Ensemble, 5 to 95 %", "From the data")
+    for cost in calibration.found:
+        spread = f"{significant(cost.low)} to {significant(cost.high)}"
         table.add_row(
-            one.prior.key, significant(one.prior.value), significant(one.best), spread, determined_by_data(one)
+            cost.prior.key, significant(cost.prior.value), significant(cost.best), spread, determined_by_data(cost)
         )
     console.print(table)
     console.print()

@@ -33,16 +33,16 @@ from whyperf.record import Experiment, RecordError
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
 #: Shares of a budget that are printed.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 #: Connections whose budget the terminal shows; --json has all.
-MOST_BUDGETS = 4
+MAX_BUDGETS = 4
 #: Phases of a pattern for which the terminal shows who waits for whom.
 MAX_PHASES = 4
 #: Anomalies of a sweep; --json has all.
-MOST_ANOMALIES = 12
+MAX_ANOMALIES = 12
 
 
-def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
+def print_explanation(experiment: Experiment, trial: str | None, cell: str | None, *, as_json: bool) -> int:
     """Explains and prints it; returns the code that `exit_code` says.
 
     Raises:
@@ -50,7 +50,7 @@ def tell_explanation(experiment: Experiment, trial: str | None, cell: str | None
         RecordError: the record cannot be read.
     """
     found = explained(experiment, trial, cell)
-    tell(found, as_json=as_json)
+    print_found(found, as_json=as_json)
     return exit_code(found, experiment, trial)
 
 
@@ -62,7 +62,7 @@ def explained(experiment: Experiment, trial: str | None, cell: str | None) -> Ex
         UsageError: there is no such trial or cell.
         RecordError: the record cannot be read.
     """
-    known = [one.id for one in experiment.plan.cells]
+    known = [planned.id for planned in experiment.plan.cells]
     if trial is not None:
         return with_verifications(_of_trial(experiment, trial, cell), experiment)
     if cell is not None and cell not in known:
@@ -88,7 +88,7 @@ def _keep(experiment: Experiment, found: Explanation) -> None:
         say(f"Could not save explain.json: {error}")
 
 
-def tell(found: Explanation, *, as_json: bool) -> None:
+def print_found(found: Explanation, *, as_json: bool) -> None:
     """Prints it."""
     if as_json:
         print_json(found.model_dump(mode="json"))
@@ -123,18 +123,18 @@ def exit_code(found: Explanation, experiment: Experiment, trial: str | None) -> 
 
 
 def why(experiment: Experiment, summary: Summary) -> str:
-    """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` ends with."""
+    """The strongest verdict on the fastest or only cell, in one sentence, as `whyperf run` prints at its end."""
     rates = _rates_of(summary)
     measured = {cell: rate for cell, rate in rates.items() if rate is not None}
     if not measured:
         return "no trial has a result, so there is nothing to explain"
     fastest = max(measured, key=lambda cell: measured[cell])
-    told = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
+    why = explain_experiment(experiment, cells={fastest}, rates=rates, max_logged=MAX_LOGGED_AFTER_RUN)
     of = "" if len(rates) == 1 else f"(cell {fastest}, the fastest) "
-    long = [one for one in long_logs(experiment.trials().manifests).values() if one.cell == fastest]
-    # What would be known with a log is known to whoever reads that there is one.
-    headline = told.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
-    return " ".join((f"{of}{headline}", *(not_read(one, experiment) for one in long)))
+    long = [log for log in long_logs(experiment.trials().manifests).values() if log.cell == fastest]
+    # The next sentence names the log, so the headline does not ask for one.
+    headline = why.cells[0].headline.removesuffix(WITHOUT_LOG if long else "")
+    return " ".join((f"{of}{headline}", *(not_read(evidence, experiment) for evidence in long)))
 
 
 def _summary(experiment: Experiment) -> Summary | None:
@@ -151,7 +151,7 @@ def _rates_of(summary: Summary) -> dict[str, float | None]:
 
 def _of_trial(experiment: Experiment, trial: str, cell: str | None) -> Explanation:
     trials = experiment.trials()
-    damaged = {one.trial: one.reason for one in trials.damaged}
+    damaged = {trial.trial: trial.reason for trial in trials.damaged}
     if trial not in trials.manifests and trial not in damaged:
         raise UsageError(_unknown(experiment.name, "trial", trial, sorted(trials.manifests)))
     own = trials.manifests[trial].cell if trial in trials.manifests else trial.rpartition("-")[2]
@@ -191,12 +191,12 @@ def _print(found: Explanation) -> None:
     if found.anomalies:
         console.print()
         say("Anomalies:")
-    for anomaly in found.anomalies[:MOST_ANOMALIES]:
+    for anomaly in found.anomalies[:MAX_ANOMALIES]:
         say(f"{anomaly.kind.capitalize()}: {anomaly.words}", "   ")
-        for one in anomaly.differences:
-            say(f"- {one.words}", "      ")
-    if len(found.anomalies) > MOST_ANOMALIES:
-        say(f"--json has {len(found.anomalies) - MOST_ANOMALIES} more.", "   ")
+        for difference in anomaly.differences:
+            say(f"- {difference.words}", "      ")
+    if len(found.anomalies) > MAX_ANOMALIES:
+        say(f"--json has {len(found.anomalies) - MAX_ANOMALIES} more.", "   ")
 
 
 def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
@@ -211,7 +211,7 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield "", ""
         yield f"{number}. {verdict.claim}", ""
         yield from ((line, "   ") for line in _verdict(verdict))
-    sides = [budget for budget in cell.budgets if budget.shares][: 2 * MOST_BUDGETS]
+    sides = [budget for budget in cell.budgets if budget.shares][: 2 * MAX_BUDGETS]
     if sides:
         yield "", ""
         yield "Where the time went:", ""
@@ -219,21 +219,21 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         shares = ", ".join(
             f"{uncapitalized(name_of(share.state))} {percent(share.ratio)}"
             for share in budget.shares
-            if share.ratio >= LEAST_SHARE
+            if share.ratio >= MIN_SHARE
         )
         yield f"{budget.role.capitalize()}, connection {budget.connection}: {shares}", "   "
     if len(cell.budgets) > len(sides) > 0:
         yield f"--json has {len(cell.budgets) - len(sides):,} more budgets.", "   "
-    for pattern in cell.patterns[:MOST_BUDGETS]:
+    for pattern in cell.patterns[:MAX_BUDGETS]:
         yield f"Connection {pattern.connection}: {pattern.words}", "   "
         for phase in pattern.phases[:MAX_PHASES]:
             yield f"- {phase.waits}", "   "
 
 
 def _verdict(verdict: Verdict) -> Iterator[str]:
-    for one in verdict.evidence:
-        where = " ".join(part for part in (one.host, one.table) if part)
-        yield f"- {one.words}" + (f" [{where}]" if where else "")
+    for evidence in verdict.evidence:
+        where = " ".join(part for part in (evidence.host, evidence.table) if part)
+        yield f"- {evidence.words}" + (f" [{where}]" if where else "")
     if verdict.change is not None:
         levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
         if levels:

@@ -1,4 +1,4 @@
-"""Tells the segment flow: lines or JSON on standard output, the page beside, the exit code."""
+"""Prints the segment flow as text or JSON, writes the page, and returns the exit code."""
 
 import sys
 import textwrap
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from whyperf.analyze.flow import open_trial
 from whyperf.analyze.text import percent, significant
-from whyperf.analyze.warnings.catalog import KINDS
+from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
@@ -24,37 +24,37 @@ from whyperf.report.repeat import command
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
 LABEL = 16
-#: Connections told in the terminal; the page and --json have all.
-MOST_ROWS = 20
+#: Connections printed in the terminal; the page and --json have all.
+MAX_ROWS = 20
 
 
-def tell_flow(
+def print_flow(
     experiment: Experiment, trial: str | None, connection: int | None, host: str | None, *, as_json: bool, page: bool
 ) -> int:
-    """Tells the flow of a trial; returns the exit code: 3 when a log lacks 1 % or more.
+    """Prints the flow of a trial; returns the exit code: 3 when a log lacks 1 % or more.
 
     Raises:
         UsageError: there is no such trial or connection.
         RecordError: the record cannot be read, or the page cannot be written.
     """
-    damaged = {one.trial: one.reason for one in experiment.trials().damaged}
+    damaged = {trial.trial: trial.reason for trial in experiment.trials().damaged}
     name = _find_trial(experiment, trial, damaged)
-    for one in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
-        left = "may not be told rightly" if one == name else "is left out"
-        say(f"trial {one} {left}: {damaged[one]}. {KINDS['damaged_trials'].advice}")
-    told = tell(open_trial(experiment.folder / "trials" / name), connection)
-    if connection is not None and connection not in told.numbers:
-        raise UsageError(f"{name} has no connection {connection}; it has {_numbers(told)}")
-    path = write(experiment.folder, experiment.name, told) if page and told.logs else None
+    for unreadable in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
+        left = "may be shown wrongly" if unreadable == name else "is left out"
+        say(f"trial {unreadable} {left}: {damaged[unreadable]}. {WARNING_TEXTS['damaged_trials'].advice}")
+    summary = tell(open_trial(experiment.folder / "trials" / name), connection)
+    if connection is not None and connection not in summary.numbers:
+        raise UsageError(f"{name} has no connection {connection}; it has {_numbers(summary)}")
+    path = write(experiment.folder, experiment.name, summary) if page and summary.logs else None
     if as_json:
-        print_json(flow_json(told, experiment.name, path, host))
+        print_json(flow_json(summary, experiment.name, path, host))
     else:
-        _print(experiment, told, host, path)
-    return DONE if not damaged and all(log.is_nearly_complete for log in told.logs) else DOUBTFUL
+        _print(experiment, summary, host, path)
+    return DONE if not damaged and all(log.is_nearly_complete for log in summary.logs) else DOUBTFUL
 
 
 def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
-    """The trial that is asked for; else the first whole one with a log, else the first that has a table at all."""
+    """The trial that is asked for; else the first whole side with a log, else the first that has a table at all."""
     trials = experiment.folder / "trials"
     names = sorted(path.parent.name for path in trials.glob("[!.]*/manifest.json"))
     if not names:
@@ -71,27 +71,27 @@ def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[
     return (logged or whole or kept)[0]
 
 
-def _print(experiment: Experiment, told: Told, host: str | None, path: Path | None) -> None:
+def _print(experiment: Experiment, summary: Told, host: str | None, path: Path | None) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    console.print(f"{experiment.name}, trial {told.trial.trial}")
-    console.print(headline(told), soft_wrap=True)
-    for one in told.ends:
-        if host in {None, one.end.host}:
-            console.print(f"\n{one.end.role.capitalize()} ({one.end.host} end)")
-            for label, text in end_rows(one):
+    console.print(f"{experiment.name}, trial {summary.trial.trial}")
+    console.print(headline(summary), soft_wrap=True)
+    for side in summary.ends:
+        if host in {None, side.end.host}:
+            console.print(f"\n{side.end.role.capitalize()} ({side.end.host} side)")
+            for label, text in end_rows(side):
                 for line in _lines(label, text, console.width):
                     console.print(line, soft_wrap=True)
-    table = _table(told)
+    table = _table(summary)
     if table is not None:
         console.print()
         console.print(table)
     console.print()
-    if not told.logs:
-        console.print(no_log(experiment, told), soft_wrap=True)
+    if not summary.logs:
+        console.print(no_log(experiment, summary), soft_wrap=True)
     else:
-        for doubt in doubts(told):
-            console.print(f"Warning: {doubt}", soft_wrap=True)
-        for gap in gaps(told, nearly_complete=True):
+        for warning in doubts(summary):
+            console.print(f"Warning: {warning}", soft_wrap=True)
+        for gap in gaps(summary, nearly_complete=True):
             console.print(f"Note: {gap}", soft_wrap=True)
     if path is not None:
         console.print(f"Page: {path}", soft_wrap=True)
@@ -105,29 +105,29 @@ def _lines(label: str, text: str, width: int) -> Iterator[str]:
         yield f"  {'':<{LABEL}}{part}"
 
 
-def no_log(experiment: Experiment, told: Told) -> str:
+def no_log(experiment: Experiment, summary: Told) -> str:
     """At which level evidence is there, and how to get the log."""
-    levels = sorted({one.level for one in told.ends})
-    where = "in the kernel's counters" if "counters" in levels else "in what the kernel tells everybody (TCP_INFO)"
-    text = f"There is no segment log; what is above is {where}."
-    refused = [one.end for one in told.ends if one.end.evidence.asked == "segments" and one.end.evidence.reason]
+    levels = sorted({side.level for side in summary.ends})
+    where = "in the kernel's counters" if "counters" in levels else "in TCP_INFO"
+    text = f"There is no segment log; the figures above are {where}."
+    refused = [side.end for side in summary.ends if side.end.evidence.asked == "segments" and side.end.evidence.reason]
     if refused:
-        ends = "; ".join(f"{end.host} end: {end.evidence.reason}" for end in refused)
+        ends = "; ".join(f"{end.host} side: {end.evidence.reason}" for end in refused)
         return f"{text} It was asked for, but {ends}"
     same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
-    return f"{text} The same with the log: {same} --evidence segments"
+    return f"{text} To record the log: {same} --evidence segments"
 
 
-def _table(told: Told) -> Table | None:
-    found = connections(told)
-    if found is None or told.connection is not None:
+def _table(summary: Told) -> Table | None:
+    found = connections(summary)
+    if found is None or summary.connection is not None:
         return None
-    left = len(found.rows) - MOST_ROWS
+    left = len(found.rows) - MAX_ROWS
     caption = found.note + (f" {left:,} more are on the page and in --json." if left > 0 else "")
     table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left", pad_edge=False, show_edge=False)
     for column in found.columns:
         table.add_column(column.heading, justify="right")
-    for row in found.rows[:MOST_ROWS]:
+    for row in found.rows[:MAX_ROWS]:
         table.add_row(*(_cell(value, column) for value, column in zip(row, found.columns, strict=True)))
     return table
 
@@ -140,5 +140,7 @@ def _cell(value: float | None, column: Column) -> str:
     return significant(value, 4) if column.kind == "mean" else f"{value:,.0f}"
 
 
-def _numbers(told: Told) -> str:
-    return f"{told.numbers[0]} to {told.numbers[-1]}" if len(told.numbers) > 1 else f"only {told.numbers[0]}"
+def _numbers(summary: Told) -> str:
+    return (
+        f"{summary.numbers[0]} to {summary.numbers[-1]}" if len(summary.numbers) > 1 else f"only {summary.numbers[0]}"
+    )

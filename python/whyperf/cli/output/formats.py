@@ -1,4 +1,4 @@
-"""How a result is told on standard output: `--json`, `--format`, `--interval`."""
+"""How a result is printed on standard output: `--json`, `--format`, `--interval`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,8 +17,8 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Telling:
-    """How the result is told."""
+class OutputFormat:
+    """How the result is printed."""
 
     format: Format = Format.TEXT
     #: Seconds between the lines of `uperf`.
@@ -30,7 +30,7 @@ class Telling:
         return self.format is not Format.TEXT
 
 
-def telling(*, json: bool, format_: Format | None, interval_s: float | None) -> Telling:
+def output_format(*, json: bool, format_: Format | None, interval_s: float | None) -> OutputFormat:
     """What the options say together.
 
     Raises:
@@ -40,9 +40,9 @@ def telling(*, json: bool, format_: Format | None, interval_s: float | None) -> 
         raise UsageError(f"--json and --format {format_} are two formats; drop one")
     chosen = Format.JSON if json else format_ or Format.TEXT
     if interval_s is None:
-        return Telling(chosen)
+        return OutputFormat(chosen)
     if chosen is not Format.UPERF:
         raise UsageError("--interval is the distance of lines with --format uperf; add it, or set interval_ms instead")
     if not 0.001 <= interval_s <= 86_400:
         raise UsageError(f"--interval {interval_s:g} is not from 0.001 to 86400 seconds")
-    return Telling(chosen, interval_s)
+    return OutputFormat(chosen, interval_s)

@@ -1,4 +1,4 @@
-"""Tells a result: tables or JSON on standard output, the report beside, the exit code."""
+"""Prints a result as tables or JSON, writes the report, and returns the exit code."""
 
 import sys
 
@@ -9,7 +9,7 @@ from whyperf.analyze.summary import Advice
 from whyperf.cli.exits import DONE, DOUBTFUL, FAILED, say, wants_traceback
 from whyperf.cli.exits import explain as explain_error
 from whyperf.cli.output.explanation import why
-from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.single import single_lines
 from whyperf.cli.output.tables import sweep_tables
 from whyperf.cli.output.uperf import print_trials
@@ -18,18 +18,18 @@ from whyperf.record import Experiment, RecordError
 from whyperf.report import write
 from whyperf.report.headline import headline
 
-#: Warnings after which a result is doubtful although no cell counts a trial as lost.
-DOUBTS = {"damaged_trials", "failed_logs", "nothing_moved"}
+#: Warnings after which the exit code is 3 although no cell counts a trial as lost.
+INCOMPLETE = {"damaged_trials", "failed_logs", "nothing_moved"}
 #: Width of tables where standard output is no terminal.
 PLAIN_WIDTH = 160
 
 
-def tell(experiment: Experiment, telling: Telling, *, report: bool = True, explain: bool = True) -> int:
+def print_result(experiment: Experiment, output: OutputFormat, *, report: bool = True, explain: bool = True) -> int:
     """Judges the experiment, writes its report, prints its result and why it is so; returns the exit code."""
     summary = summarize(experiment)
-    if telling.format is Format.UPERF:
-        print_trials(experiment, interval_s=telling.interval_s)
-    elif telling.format is Format.JSON:
+    if output.format is Format.UPERF:
+        print_trials(experiment, interval_s=output.interval_s)
+    elif output.format is Format.JSON:
         print_json(summary.model_dump(mode="json"))
     else:
         _print(summary)
@@ -37,16 +37,16 @@ def tell(experiment: Experiment, telling: Telling, *, report: bool = True, expla
             print(f"\nSegment flow: whyperf flow {experiment.folder}")  # noqa: T201
     if report:
         path = write(experiment, summary)
-        if telling.is_for_programs:
+        if output.is_for_programs:
             say(f"report: {path}")
         else:
             print(f"\nReport: {path}")  # noqa: T201
     if explain:
-        _say_why(experiment, summary, telling)
+        _say_why(experiment, summary, output)
     return verdict(summary)
 
 
-def _say_why(experiment: Experiment, summary: Summary, telling: Telling) -> None:
+def _say_why(experiment: Experiment, summary: Summary, output: OutputFormat) -> None:
     """One sentence on why the rate is what it is; a result is never lost because it could not be explained."""
     try:
         sentence = f"Why: {why(experiment, summary)}"
@@ -56,7 +56,7 @@ def _say_why(experiment: Experiment, summary: Summary, telling: Telling) -> None
         if wants_traceback():
             raise
         sentence = f"Why: not explained: {explain_error(error)[1]}"
-    if telling.is_for_programs:
+    if output.is_for_programs:
         say(sentence)
     else:
         print(sentence)  # noqa: T201
@@ -67,8 +67,8 @@ def verdict(summary: Summary) -> int:
     if all(cell.goodput_bps.median is None for cell in summary.cells):
         return FAILED
     lost = any(cell.failed_trials + cell.deadline_trials + cell.unusable_trials for cell in summary.cells)
-    told = {advice.code for advice in summary.warnings}
-    return DOUBTFUL if lost or told & DOUBTS else DONE
+    codes = {advice.code for advice in summary.warnings}
+    return DOUBTFUL if lost or codes & INCOMPLETE else DONE
 
 
 def _print(summary: Summary) -> None:

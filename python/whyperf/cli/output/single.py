@@ -20,14 +20,14 @@ from whyperf.analyze.transports.result import Duration, Transports
 from whyperf.report.charts.metric import per_second
 
 WIDTH = 16
-#: Connections from which on their set-up is told.
+#: From this many connections on, their set-up is printed.
 MANY_CONNECTIONS = 100
 #: Below this a percentage would read 0.0.
 SMALLEST_RATIO = 0.0005
 
 
 def single_lines(cell: CellResult) -> list[str]:
-    """What was reached, and what it cost both ends."""
+    """What was reached, and what it cost both hosts."""
     return [f"{name:<{WIDTH}}{text}" for name, text in _facts(cell)]
 
 
@@ -102,14 +102,14 @@ def _provisional(observed: Provisional, metric: str) -> str:
     return f"{rate} over {seconds(observed.seconds * 1e9)} of the measurement; not a result: the trial {how}"
 
 
-def _spread(spread: Spread, told: Callable[[float], str], trials: int) -> str:
+def _spread(spread: Spread, to_text: Callable[[float], str], trials: int) -> str:
     """A median, with its interval where there is one."""
     if spread.median is None:
         return "none: no trial has a result"
     interval = ""
     if spread.low is not None and spread.high is not None:
-        interval = f" ({told(spread.low)} to {told(spread.high)}, {count(trials, 'trial')})"
-    return told(spread.median) + interval
+        interval = f" ({to_text(spread.low)} to {to_text(spread.high)}, {count(trials, 'trial')})"
+    return to_text(spread.median) + interval
 
 
 def _transactions(cell: CellResult, found: Transactions) -> Iterator[tuple[str, str]]:
@@ -144,11 +144,11 @@ def _rtt_probe(probe: RttProbe) -> Iterator[tuple[str, str]]:
 
 
 def _executions(cell: CellResult) -> Iterator[tuple[str, str]]:
-    """The rate beside a goodput, where executions are more to a reader than calls of a stream."""
+    """The rate next to a goodput, where executions are more to a reader than calls of a stream."""
     found = cell.transactions
     if found is not None and found.counted_as is not None and found.per_s.median is not None:
-        told = partial(per_second, what=found.counted_as)
-        yield found.counted_as.capitalize(), _spread(found.per_s, told, cell.trials)
+        to_text = partial(per_second, what=found.counted_as)
+        yield found.counted_as.capitalize(), _spread(found.per_s, to_text, cell.trials)
 
 
 def _share(latency: Latency, wire: Latency | None, host: Latency | None) -> str:
@@ -168,9 +168,9 @@ def _latency(latency: Latency) -> str:
         "99.999 %": latency.p99_999_ns,
         "largest": latency.max_ns,
     }
-    told = ", ".join(f"{name} {seconds(value)}" for name, value in parts.items() if value is not None)
-    kinds = {"service": " (closed loop)", "intended": " (from the intended begin)"}
-    return told + kinds.get(latency.kind, "")
+    text = ", ".join(f"{name} {seconds(value)}" for name, value in parts.items() if value is not None)
+    kinds = {"service": " (closed loop)", "intended": " (from the intended start)"}
+    return text + kinds.get(latency.kind, "")
 
 
 def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
@@ -193,7 +193,7 @@ def _datagrams(found: Datagrams) -> Iterator[tuple[str, str]]:
 def _cpu(cpu: EndCpu) -> str:
     threads = "" if cpu.load_threads_ratio is None else f"whyperf's own threads {percent(cpu.load_threads_ratio)}"
     if cpu.busy_ratio is None:
-        why = "too short for the kernel's ticks" if cpu.exclusive else "both ends share their CPUs"
+        why = "too short for the kernel's ticks" if cpu.exclusive else "both hosts share their CPUs"
         return f"{threads}; {why}".removeprefix("; ")
     where = f"CPU {', '.join(map(str, cpu.cpus))}" if len(cpu.cpus) <= 4 else f"{len(cpu.cpus)} CPUs"
     parts = {
@@ -241,9 +241,9 @@ def scheduled_lines(result: Transports) -> Iterator[tuple[str, str]]:
         how = "" if result.rtt_source == "probe" else " (smoothed by the senders)"
         yield "Round trips", f"{seconds(result.rtt.mean_s.median * 1e9)} on average{times}{how}"
     adapting = {"recovery": result.recovery, "convergence": result.convergence, "slack": result.slack}
-    told = [f"{name} {_duration(found)}" for name, found in adapting.items() if found.count]
-    if told:
-        yield "Adapting", ", ".join(told)
+    waits = [f"{name} {_duration(found)}" for name, found in adapting.items() if found.count]
+    if waits:
+        yield "Adapting", ", ".join(waits)
     for harm in result.harm:
         if harm.goodput_ratio.median is not None:
             name = result.flows[harm.flow].name

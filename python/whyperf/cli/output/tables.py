@@ -12,7 +12,7 @@ from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
 from whyperf.report.table import cells_table
 
 #: A sweep of two factors with more cells than this is shown as a matrix of medians.
-MOST_ROWS = 24
+MAX_ROWS = 24
 #: Between two columns.
 GAP = 2
 #: Headings of the report's table that are long for a terminal.
@@ -39,7 +39,7 @@ def sweep_tables(summary: Summary, width: int) -> list[Table]:
         cells = [cell for cell in summary.cells if cell.sweep == sweep]
         layout = choose(cells)
         title = sweep if len(sweeps) > 1 else None
-        if len(cells) > MOST_ROWS and layout is not None and layout.lines is not None and not layout.panels:
+        if len(cells) > MAX_ROWS and layout is not None and layout.lines is not None and not layout.panels:
             tables.append(_matrix(cells, layout.x, layout.lines, title))
         else:
             tables.append(_rows(summary, cells, title, width))
@@ -65,7 +65,7 @@ def _rows(summary: Summary, cells: list[CellResult], title: str | None, width: i
 
 
 def _fitting(columns: list["TextColumn"], width: int) -> list["TextColumn"]:
-    """The columns that fit, the least telling left out first."""
+    """The columns that fit; the least important are left out first."""
     kept = list(columns)
     for heading in LEAVE_OUT:
         if sum(column.width + GAP for column in kept) - GAP <= width:

@@ -24,14 +24,14 @@ def print_trials(experiment: Experiment, *, interval_s: float) -> None:
 
 
 def refuse_streams(plan: Plan) -> None:
-    """uperf's layout tells of transactions, which plain streams and streams of datagrams have none of.
+    """uperf's layout shows transactions, which plain streams and streams of datagrams do not have.
 
     Raises:
         UsageError: a cell has none.
     """
     planned = [plan.workload(cell.id) for cell in plan.cells]
     if any(workload is None or workload.workload is None for workload in planned):
-        raise UsageError("--format uperf tells of transactions, and this measurement has none; run a uperf profile")
+        raise UsageError("--format uperf needs transactions, and this measurement has none; run a uperf profile")
 
 
 def _run(experiment: Experiment, manifest: Manifest) -> Run:

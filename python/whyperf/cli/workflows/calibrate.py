@@ -1,4 +1,4 @@
-"""The way of a calibration: time the steps, measure the grid, fit, judge, write, tell."""
+"""A calibration, step by step: time the steps, measure the grid, fit, judge, write, print."""
 
 import sys
 from contextlib import redirect_stdout
@@ -11,14 +11,14 @@ from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.inputs.experiments import find_experiment
 from whyperf.cli.inputs.question import understand
 from whyperf.cli.output.calibration import print_calibration, print_steps
-from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows.measure import Order, measure
 from whyperf.profile import shipped_names
 from whyperf.record import Experiment
 
 PROFILE = "calibration"
-#: Of a calibration that is kept in the record folder beside others.
+#: Of a calibration that is kept in the record folder next to others.
 RESULTS = Path("results")
 
 
@@ -49,7 +49,7 @@ def calibrate(wanted: Wanted) -> int:
     steps = time_steps(wanted.rounds)
     if wanted.steps_only:
         if wanted.as_json:
-            print_json({name: asdict(one) for name, one in steps.measured.items()})
+            print_json({name: asdict(time) for name, time in steps.measured.items()})
         else:
             print_steps(steps)
         return DONE
@@ -87,22 +87,22 @@ def as_json(calibration: Calibration) -> dict[str, object]:
     return {
         "base": calibration.base,
         "measured_on": dict(calibration.measured_on),
-        "steps": {name: asdict(one) for name, one in calibration.steps.measured.items()},
+        "steps": {name: asdict(time) for name, time in calibration.steps.measured.items()},
         "costs": [
             {
-                "key": one.prior.key,
-                "prior": one.prior.value,
-                "low": one.prior.low,
-                "high": one.prior.high,
-                "best": one.best,
-                "median": one.median,
-                "ensemble_low": one.low,
-                "ensemble_high": one.high,
-                "told": one.is_determined,
-                "traded_with": list(one.traded_with),
-                "source": one.prior.source,
+                "key": cost.prior.key,
+                "prior": cost.prior.value,
+                "low": cost.prior.low,
+                "high": cost.prior.high,
+                "best": cost.best,
+                "median": cost.median,
+                "ensemble_low": cost.low,
+                "ensemble_high": cost.high,
+                "told": cost.is_determined,
+                "traded_with": list(cost.traded_with),
+                "source": cost.prior.source,
             }
-            for one in calibration.found
+            for cost in calibration.found
         ],
         "members": len(calibration.fit.members),
         "tried": calibration.fit.tried,
@@ -113,16 +113,16 @@ def as_json(calibration: Calibration) -> dict[str, object]:
         "signs": asdict(verdict.signs),
         "points": [
             {
-                "window_bytes": one.point.place[0],
-                "write_size_bytes": one.point.place[1],
-                "held_out": one.is_held_out,
-                "measured_bps": one.point.goodput_bps,
-                "said_bps": one.said_bps,
-                "low_bps": one.low_bps,
-                "high_bps": one.high_bps,
-                "error_ratio": one.error_ratio,
+                "window_bytes": point.point.place[0],
+                "write_size_bytes": point.point.place[1],
+                "held_out": point.is_held_out,
+                "measured_bps": point.point.goodput_bps,
+                "said_bps": point.said_bps,
+                "low_bps": point.low_bps,
+                "high_bps": point.high_bps,
+                "error_ratio": point.error_ratio,
             }
-            for one in verdict.points
+            for point in verdict.points
         ],
     }
 
@@ -151,7 +151,7 @@ def _grid(wanted: Wanted) -> Experiment:
         out=folder,
         dry_run=False,
         retry_failed=False,
-        telling=Telling(format=Format.TEXT),
+        output=OutputFormat(format=Format.TEXT),
     )
     # Standard output is the calibration's.
     with redirect_stdout(sys.stderr):

@@ -1,4 +1,4 @@
-"""The way of a measurement: understand, plan, record, judge, tell."""
+"""A measurement, step by step: understand, plan, record, judge, print."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,7 +9,7 @@ from whyperf.cli.inputs.overrides import in_words_of
 from whyperf.cli.inputs.question import QUICK, understand, with_workload
 from whyperf.cli.inputs.unavailable import with_allowed_controls, without_missing
 from whyperf.cli.live import interrupts
-from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.output.uperf import refuse_streams
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import measure_missing_trials, stopped
@@ -42,7 +42,7 @@ class Order:
     out: Path | None
     dry_run: bool
     retry_failed: bool
-    telling: Telling
+    output: OutputFormat
     #: Whether the report is written.
     report: bool = True
 
@@ -58,8 +58,8 @@ def measure(order: Order) -> int:
         profile = without_missing(profile, target.hosts)
     plan = _plan(order, profile, target)
     if order.dry_run:
-        return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
-    if order.telling.format is Format.UPERF:
+        return dry_run.show(plan, as_json=order.output.format is Format.JSON)
+    if order.output.format is Format.UPERF:
         refuse_streams(plan)
     for warning in plan.warnings:
         say(warning)
@@ -70,26 +70,26 @@ def measure(order: Order) -> int:
         Experiment.create(folder, plan, profile.text, retry_failed=order.retry_failed) as experiment,
     ):
         try:
-            measure_missing_trials(experiment, target, as_json=order.telling.is_for_programs)
+            measure_missing_trials(experiment, target, as_json=order.output.is_for_programs)
         except KeyboardInterrupt:
             if plan.is_single and experiment.trials().manifests:
-                _tell(experiment, order.telling, report=False, explain=False)
+                _print(experiment, order.output, report=False, explain=False)
             raise stopped(experiment, named=order.out is not None or profile.name != QUICK) from None
         except BaseException:
             experiment.discard_if_empty()
             raise
-        return _tell(experiment, order.telling, report=order.report)
+        return _print(experiment, order.output, report=order.report)
 
 
-def _tell(experiment: Experiment, telling: Telling, *, report: bool, explain: bool = True) -> int:
+def _print(experiment: Experiment, output: OutputFormat, *, report: bool, explain: bool = True) -> int:
     # Imported here: judging needs libraries that load for a second; a mistake is answered before.
     from whyperf.cli.output import result  # noqa: PLC0415
 
-    return result.tell(experiment, telling, report=report, explain=explain)
+    return result.print_result(experiment, output, report=report, explain=explain)
 
 
 def _plan(order: Order, profile: Profile, target: Target) -> Plan:
-    """The plan; what only the options make impossible is told in their words."""
+    """The plan; what only the options make impossible is named as an option."""
 
     def planned(asked: Profile) -> Plan:
         return build(
@@ -137,7 +137,7 @@ def _target(order: Order, profile: Profile, host: str | None) -> Target:
 def _without_missing_cpus(profile: Profile) -> Profile:
     """The profile without levels that name CPUs which this host does not have, where others are left.
 
-    The near end is this host, and so is the far one on the testbed; a far host is asked when the session begins.
+    The near host is this one, and so is the far one on the testbed; a far host is asked when the session begins.
     """
     if not any({"near_cpus", "far_cpus"} & sweep.levels.keys() for sweep in profile.sweeps):
         return profile

@@ -1,4 +1,4 @@
-"""The way of a simulation: understand, plan, ask the model, record, judge, tell."""
+"""A simulation, step by step: understand, plan, ask the model, record, judge, print."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from whyperf.cli.exits import say
 from whyperf.cli.inputs.question import understand
 from whyperf.cli.live import interrupts
-from whyperf.cli.output.formats import Format, Telling
+from whyperf.cli.output.formats import Format, OutputFormat
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import simulate_missing_trials, stopped
 from whyperf.plan import MODEL, build
@@ -29,7 +29,7 @@ class Order:
     seed: int | None
     dry_run: bool
     out: Path | None
-    telling: Telling
+    output: OutputFormat
 
 
 def simulate(order: Order) -> int:
@@ -52,13 +52,13 @@ def simulate(order: Order) -> int:
     except OSError as error:
         raise RunError(f"cannot read the host {error.filename}: {error.strerror}", Fault.USAGE) from None
     if order.dry_run:
-        return dry_run.show(plan, as_json=order.telling.format is Format.JSON)
+        return dry_run.show(plan, as_json=order.output.format is Format.JSON)
     for warning in plan.warnings:
         say(warning)
     folder = order.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
         try:
-            simulate_missing_trials(experiment, as_json=order.telling.is_for_programs)
+            simulate_missing_trials(experiment, as_json=order.output.is_for_programs)
         except KeyboardInterrupt:
             raise stopped(experiment, named=True) from None
         except BaseException:
@@ -67,4 +67,4 @@ def simulate(order: Order) -> int:
         # Imported here: judging needs libraries that load for a second; a mistake is answered before.
         from whyperf.cli.output import result  # noqa: PLC0415
 
-        return result.tell(experiment, order.telling)
+        return result.print_result(experiment, order.output)

@@ -21,7 +21,7 @@ from whyperf.record import Experiment, keep_cost
 from whyperf.run import Session, Target, allowed_kind, interleaved, run_levels
 
 PROFILE = """
-about = "What watching costs: as fast as both ends can with segmentation offload, and at 1 Gbit/s."
+about = "What tracing costs: at full speed with segmentation offload, and at 1 Gbit/s."
 
 [fixed]
 duration_s = 0.7

@@ -12,7 +12,7 @@ from whyperf.simulate import Known, hosts_facts, simulate_plan
 from whyperf.simulate.request import user_profiles
 
 #: A measurement that lasts so long says so before it begins.
-WORTH_TELLING_S = 120.0
+LONG_S = 120.0
 
 Wants = Callable[[PlannedTrial, Callable[[str], None]], bool]
 """Whether a trial is wanted still; what it finds worth a line it says by the second argument."""
@@ -34,7 +34,7 @@ def measure_missing_trials(
     if not missing:
         return
     seconds = TimeLeft(experiment.plan).seconds(trial.cell for trial in missing)
-    if seconds >= WORTH_TELLING_S:
+    if seconds >= LONG_S:
         number = count(len(missing), "trial")
         say(f"{number} to make, about {duration(seconds)}; stopped at any time, the same command resumes")
     # Imported here: showing loads libraries, and a mistake is answered before.
@@ -60,7 +60,7 @@ def simulate_missing_trials(experiment: Experiment, *, as_json: bool, blocks: in
     if len(missing) < plan.trials_count:
         say(f"{experiment.folder} has {plan.trials_count - len(missing)} of {plan.trials_count} trials")
     to_make = {planned.id for planned in missing}
-    known = Known(plan, Goodputs(experiment).of, [one for one in plan.trials() if one.id not in to_make])
+    known = Known(plan, Goodputs(experiment).of, [planned for planned in plan.trials() if planned.id not in to_make])
     # Imported here, as above.
     from whyperf.cli.live.display import watcher_for  # noqa: PLC0415
 
@@ -105,8 +105,8 @@ class Goodputs:
             self._known = self._read(self._experiment.trials())
         if trial not in self._known:
             found = self._experiment.trial(trial)
-            one = Trials({}, [found]) if isinstance(found, Damaged) else Trials({trial: found}, [])
-            self._known |= {trial: None} | self._read(one)
+            trials = Trials({}, [found]) if isinstance(found, Damaged) else Trials({trial: found}, [])
+            self._known |= {trial: None} | self._read(trials)
         return self._known[trial]
 
     def wanted(self, missing: Sequence[PlannedTrial]) -> list[PlannedTrial]:

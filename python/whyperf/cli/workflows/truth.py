@@ -1,4 +1,4 @@
-"""The way of the truth experiments: plan, measure, explain, grade, tell."""
+"""The truth experiments, step by step: plan, measure, explain, grade, print."""
 
 import shlex
 import sys
@@ -18,7 +18,7 @@ from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, r
 from whyperf.truth import Catalog, load_catalog, plan_truth, roles_of
 from whyperf.truth.page import with_figures
 
-#: Nothing here waits for a number of trials that is found on the way.
+#: The number of trials is fixed: no stop rule here.
 _NO_GOODPUT = None
 
 
@@ -59,11 +59,11 @@ def find_truth(wanted: Wanted) -> int:
         except BaseException:
             experiment.discard_if_empty()
             raise
-        return _tell(experiment, catalog, wanted)
+        return _print(experiment, catalog, wanted)
 
 
-def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
-    """Explains, grades and tells; returns the exit code."""
+def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
+    """Explains, grades and prints; returns the exit code."""
     # Imported here: judging needs libraries that load for a second.
     from whyperf.analyze import summarize  # noqa: PLC0415
     from whyperf.cli.output.truth import print_grades, print_proofs  # noqa: PLC0415
@@ -88,7 +88,7 @@ def _tell(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
         text = _with_figures(wanted.page, markdown(grades, _about(experiment).values(), proofs))
         wanted.page.write_text(text, encoding="utf-8")
     bars = [*figures(grades), *figures_of_proofs(proofs)]
-    return DOUBTFUL if any(one.holds is False for one in bars) else DONE
+    return DOUBTFUL if any(bar.holds is False for bar in bars) else DONE
 
 
 def _about(experiment: Experiment) -> dict[str, str]:
@@ -101,14 +101,14 @@ def _about(experiment: Experiment) -> dict[str, str]:
     }
 
 
-def _with_figures(path: Path, told: str) -> str:
+def _with_figures(path: Path, figures: str) -> str:
     """The page with these figures in it.
 
     Raises:
-        UsageError: it cannot be read, or has no place for them; told before anything is measured.
+        UsageError: it cannot be read, or has no place for them; raised before anything is measured.
     """
     try:
-        return with_figures(path.read_text(encoding="utf-8"), told)
+        return with_figures(path.read_text(encoding="utf-8"), figures)
     except OSError as error:
         raise UsageError(
             f"--page: cannot read {path}: {(error.strerror or '').lower()}; name a file that is there"

@@ -19,7 +19,7 @@ from whyperf.truth.proving import LOOKS, Progress, Proof, claims_of, plan_provin
 def prove(
     experiment: Experiment, catalog: Catalog, grades: Sequence[Grade], explained: Explanation, *, as_json: bool
 ) -> list[Proof]:
-    """Measures what the record beside the experiment lacks of the proof, and judges.
+    """Measures what the record of the proofs lacks of the proof, and judges.
 
     Raises:
         Stopped: it was interrupted.

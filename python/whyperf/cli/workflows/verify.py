@@ -10,7 +10,7 @@ import typer
 from whyperf.analyze.text import count
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.live import interrupts
-from whyperf.cli.output.explanation import explained, tell
+from whyperf.cli.output.explanation import explained, print_found
 from whyperf.cli.workflows.trials import measure_missing_trials, simulate_missing_trials, stopped
 from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
 from whyperf.explain.predicted import gain_text
@@ -43,7 +43,7 @@ from whyperf.simulate import refuse_unknown
 KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
 
 #: Pairs at most where nobody asked for others.
-MOST_PAIRS = 16
+MAX_PAIRS = 16
 
 
 @dataclass(frozen=True)
@@ -56,22 +56,22 @@ class Attempt:
 
 
 def looks_asked(pairs: int, most: int | None) -> Looks:
-    """When to judge: after `pairs`, and where that does not decide, on the way to `most`.
+    """When to judge: after `pairs`, and where that does not decide, up to `most`.
 
     Raises:
         UsageError: numbers that do not go together.
     """
     if most is None:
-        most = max(pairs, MOST_PAIRS)
+        most = max(pairs, MAX_PAIRS)
     if most < pairs:
         raise UsageError(f"--most {most} is less than the {count(pairs, 'pair')} of --pairs; give as many or more")
     if pairs < most and most > MAX_WITH_LOOKS:
-        limit = f"--most goes to {MAX_WITH_LOOKS} where pairs are judged on the way"
+        limit = f"--most goes to {MAX_WITH_LOOKS} where pairs are judged before the end"
         raise UsageError(f"{limit}; for {most} at once give --pairs {most}")
     return Looks(pairs, most)
 
 
-def tell_verification(
+def print_verification(
     experiment: Experiment,
     trial: str | None,
     cell: str | None,
@@ -96,8 +96,8 @@ def tell_verification(
     kept = read_explanation(experiment)
     if kept is not None:
         write_explanation(experiment, with_verifications(kept, experiment))
-    cells = [one for one in with_verifications(found, experiment).cells if one.cell == tried.cell.cell]
-    tell(found.model_copy(update={"cells": cells}), as_json=as_json)
+    cells = [cell for cell in with_verifications(found, experiment).cells if cell.cell == tried.cell.cell]
+    print_found(found.model_copy(update={"cells": cells}), as_json=as_json)
     return DONE if verification.outcome == "confirmed" else DOUBTFUL
 
 
@@ -114,7 +114,7 @@ def ask_for_hosts(experiment: Experiment) -> None:
     named = " and ".join(filter(None, (", ".join(hosts[:-1]), hosts[-1])))
     what = (
         f"{experiment.folder} was not made here, or was changed since; verifying it runs the agent on {named} by ssh "
-        "and puts load on the way there"
+        "and puts load on the path to it"
     )
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{what}; give --yes if it may")
@@ -134,7 +134,7 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> At
     Raises:
         UsageError: there is none such, or no cell is named among several.
     """
-    cells = [one for one in explanation.cells if cell in {None, one.cell}]
+    cells = [found for found in explanation.cells if cell in {None, found.cell}]
     if not cells:
         raise UsageError(f"{explanation.experiment} has no explained cell{f' {cell}' if cell else ''}")
     if len(cells) > 1:
@@ -144,7 +144,7 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> At
     if not verdicts:
         raise UsageError(f"cell {cells[0].cell} has no verdict to try")
     if number is None:
-        number = next((at for at, one in enumerate(verdicts, 1) if one.change and one.change.factors), 1)
+        number = next((at for at, verdict in enumerate(verdicts, 1) if verdict.change and verdict.change.factors), 1)
     if not 1 <= number <= len(verdicts):
         raise UsageError(f"--verdict {number}: cell {cells[0].cell} has {count(len(verdicts), 'verdict')}")
     return Attempt(cells[0], number, verdicts[number - 1])
@@ -155,7 +155,7 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
 
     Raises:
         Stopped: it was interrupted.
-        UsageError: the change cannot be tried from here, and the way out.
+        UsageError: the change cannot be tried from here, and what to do.
         RunError: a host cannot be reached, or nothing works; what was measured stays.
     """
     try:
@@ -224,8 +224,8 @@ class _UntilSettled:
         self._block: int | None = None
         self._is_settled = False
 
-    def __call__(self, trial: PlannedTrial, tell: Callable[[str], None]) -> bool:
-        """As `making.Wants`."""
+    def __call__(self, trial: PlannedTrial, show: Callable[[str], None]) -> bool:
+        """As `trials.Wants`."""
         if self._is_settled or trial.block == self._block:
             return not self._is_settled
         is_first, self._block = self._block is None, trial.block
@@ -233,7 +233,7 @@ class _UntilSettled:
             found = judged(self._verification, self._verified)
             self._is_settled = found.is_settled
             if not self._is_settled and trial.block - 1 in self._looks:
-                tell(f"After {count(trial.block - 1, 'pair')}: {found.verification.words}")
+                show(f"After {count(trial.block - 1, 'pair')}: {found.verification.words}")
         return not self._is_settled
 
 

@@ -31,7 +31,7 @@ from whyperf.plan import build
 from whyperf.profile import Factors
 
 #: Beyond, a table says less than a report.
-MOST_CELLS = 400
+MAX_CELLS = 400
 
 
 def what_if(
@@ -62,7 +62,7 @@ def what_if(
         except QuestionError as error:
             raise UsageError(str(error)) from None
     if as_json:
-        print_json([_plain(one) for one in answers])
+        print_json([_plain(answer) for answer in answers])
     else:
         _print(host, answers, changed)
     return DONE
@@ -74,9 +74,9 @@ def _cells(question: str, only: Sequence[str], overrides: Factors, host: Calibra
     if named is not None:
         raise UsageError(f"{named} is no profile; the model needs no host but --hosts")
     plan = build(profile, only=tuple(only), overrides=overrides)
-    if len(plan.cells) > MOST_CELLS:
+    if len(plan.cells) > MAX_CELLS:
         raise UsageError(f"{profile.name} has {len(plan.cells):,} cells; take a part of them with --only")
-    largest = max((one for one in host.levels.get("window_bytes", ()) if isinstance(one, int)), default=4 << 20)
+    largest = max((level for level in host.levels.get("window_bytes", ()) if isinstance(level, int)), default=4 << 20)
     cells: list[Mapping[str, Any]] = []
     for cell in plan.cells:
         factors = dict(cell.factors)
@@ -88,44 +88,44 @@ def _cells(question: str, only: Sequence[str], overrides: Factors, host: Calibra
     return cells
 
 
-def _plain(one: WhatIf) -> dict[str, object]:
+def _plain(answer: WhatIf) -> dict[str, object]:
     """In plain types: rates in bit/s, the gain as a ratio less 1."""
     return {
-        "factors": dict(one.factors),
-        "changed": {name: level for name, level in one.changed.items() if one.factors.get(name) != level},
-        "before_bps": asdict(one.before_bps),
-        "after_bps": asdict(one.after_bps),
-        "gain_ratio": asdict(one.gain),
-        "sender_busy_ratio": [asdict(one.busy_before[0]), asdict(one.busy_after[0])],
-        "receiver_busy_ratio": [asdict(one.busy_before[1]), asdict(one.busy_after[1])],
-        "extrapolates": list(one.extrapolates),
+        "factors": dict(answer.factors),
+        "changed": {name: level for name, level in answer.changed.items() if answer.factors.get(name) != level},
+        "before_bps": asdict(answer.before_bps),
+        "after_bps": asdict(answer.after_bps),
+        "gain_ratio": asdict(answer.gain),
+        "sender_busy_ratio": [asdict(answer.busy_before[0]), asdict(answer.busy_after[0])],
+        "receiver_busy_ratio": [asdict(answer.busy_before[1]), asdict(answer.busy_after[1])],
+        "extrapolates": list(answer.extrapolates),
     }
 
 
 def _print(host: CalibratedHost, answers: Sequence[WhatIf], changed: Mapping[str, Any]) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    varied = [name for name in answers[0].factors if len({str(one.factors[name]) for one in answers}) > 1]
-    told = ", ".join(f"{name}={level}" for name, level in changed.items())
-    console.print(f"What if {told}, by {len(host.sets)} sets of costs that fit this host about equally well:\n")
+    varied = [name for name in answers[0].factors if len({str(answer.factors[name]) for answer in answers}) > 1]
+    changes = ", ".join(f"{name}={level}" for name, level in changed.items())
+    console.print(f"What if {changes}, by {len(host.sets)} sets of costs that fit this host about equally well:\n")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for heading in (*varied, "Gbit/s as it is", "Changed", "Gain", "Sender CPU", "Receiver CPU", ""):
         table.add_column(heading, justify="right" if heading else "left")
-    for one in answers:
+    for answer in answers:
         table.add_row(
-            *(f"{level:,}" if isinstance(level := one.factors[name], int) else str(level) for name in varied),
-            _rates(one.before_bps),
-            _rates(one.after_bps),
-            _gain(one.gain),
-            _shares(one.busy_before[0], one.busy_after[0]),
-            _shares(one.busy_before[1], one.busy_after[1]),
-            "extrapolated" if one.extrapolates else "",
+            *(f"{level:,}" if isinstance(level := answer.factors[name], int) else str(level) for name in varied),
+            _rates(answer.before_bps),
+            _rates(answer.after_bps),
+            _gain(answer.gain),
+            _shares(answer.busy_before[0], answer.busy_after[0]),
+            _shares(answer.busy_before[1], answer.busy_after[1]),
+            "extrapolated" if answer.extrapolates else "",
         )
     console.print(table)
     console.print(
         f"\nCalibrated on {host.kernel} ({host.measured_on.get('date')}); off by {percent(host.held_out_error_ratio)} "
         "in the median where no fit had looked. Ranges are those of the sets, and leave that error out."
     )
-    for reason in dict.fromkeys(reason for one in answers for reason in one.extrapolates):
+    for reason in dict.fromkeys(reason for answer in answers for reason in answer.extrapolates):
         console.print(f"Extrapolated: {reason}.")
 
 

@@ -172,7 +172,7 @@ MIN_HELD_NS = 5_000_000
 
 
 def _out_of_order(arrived: pl.DataFrame) -> float | None:
-    """Part of the data packets that came behind one of a higher number (RFC 4737 section 3.3)."""
+    """Share of the data packets that came behind one of a higher number (RFC 4737 section 3.3)."""
     if arrived.is_empty():
         return None
     reach = (pl.col("sequence") + _BYTES).cum_max().shift(1).over("connection")

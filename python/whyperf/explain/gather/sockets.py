@@ -71,7 +71,7 @@ class Sampled:
 
     @property
     def retransmitted_ratio(self) -> float | None:
-        """Part of the data segments that was sent again."""
+        """Share of the data segments that was sent again."""
         again, data = self.retransmitted_segments, self.data_segments
         return None if again is None or not data else again / data
 

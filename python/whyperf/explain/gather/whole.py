@@ -143,7 +143,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
 
 
 def shares_of(budgets: list[Budget]) -> dict[str, float]:
-    """Part of the connections' lives in each state, all of an end's budgets together."""
+    """Share of the connections' lives in each state, all of an end's budgets together."""
     life = sum(budget.life_ns for budget in budgets)
     sums: dict[str, int] = {}
     for budget in budgets:
@@ -163,7 +163,7 @@ def _spells_of(budgets: list[Budget]) -> dict[str, int]:
 
 HELD_STATES = (SenderState.RECEIVE_WINDOW_BUFFER, SenderState.SEND_BUFFER)
 MAX_HELD_RATIO = 0.3
-"""Part of the time in which a window or a send buffer holds the sender, up to which a constant rate is the path's. A
+"""Share of the time in which a window or a send buffer holds the sender, up to which a constant rate is the path's. A
 full window that leaves in a burst makes a short queue each round trip, and a constant rate as well."""
 
 

@@ -48,7 +48,7 @@ def _answers(facts: Facts) -> bool:
 
 
 def _pausing(facts: Facts) -> float:
-    """Part of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
+    """Share of the time in which the sender's application neither writes, nor computes, nor waits for an answer."""
     idle = facts.sender.ratio(S.NOT_WRITING)
     if facts.sender.calls.asleep_ratio is not None:
         return min(idle, facts.sender.calls.asleep_ratio)

@@ -126,7 +126,7 @@ def figure(code: str, table: str, end: HostFacts, **values: Value | None) -> Evi
 
 
 APPLICATION_LIMITED_RATIO = 0.5
-"""Part of the samples with too little to send from which on no loss on the path keeps the rate down."""
+"""Share of the samples with too little to send from which on no loss on the path keeps the rate down."""
 
 
 def is_on_cpu(facts: Facts) -> bool:
@@ -140,4 +140,4 @@ def clipped(value: float, low: float = 0.0, high: float = 1.0) -> float:
 
 
 LOST_BEHIND_PATH = 0.1
-"""Part of what was sent again that the receiving host had lost, from which on it is no matter of the path."""
+"""Share of what was sent again that the receiving host had lost, from which on it is no matter of the path."""

@@ -191,7 +191,7 @@ def _capacity(facts: Facts) -> Finding | None:
 
 
 WITHHELD_RATIO = 0.2
-"""Part of the time that a thread waits for a CPU, while the load does not use it, from which on the CPU is not its own.
+"""Share of the time that a thread waits for a CPU, while the load does not use it, from which on it shares the CPU.
 """
 
 

@@ -14,7 +14,7 @@ from whyperf.explain.wording.verifications import with_text
 
 #: A claim that names no figure promises this much.
 WORTH_GAIN = 1.10
-#: Part of a large claim's logarithm that is worth it.
+#: Share of a large claim's logarithm that is worth it.
 WORTH_PART = 1 / 3
 
 Outcome = Literal["confirmed", "refuted", "undecided"]

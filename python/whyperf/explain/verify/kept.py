@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from whyperf.analyze import read_inputs
-from whyperf.analyze.spread import Part
+from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
 from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
@@ -26,7 +26,7 @@ from whyperf.record.errors import as_record_error
 FILE = "verifies.json"
 
 
-class Verified(Part):
+class Verified(FrozenModel):
     """The verdict that was tried: on which cell, its cause, its change and what it predicted.
 
     `first_look` is the number of pairs after which it is judged first; None for all at once.

@@ -7,10 +7,10 @@ from whyperf.explain.model import Losses, Pattern, Phase, TurnSegment
 from whyperf.explain.wording.catalog import capitalized, render, templates
 
 STOP_AND_GO = 0.8
-"""Part of the ACKs that must leave nothing in flight for sender and receiver to work alternately."""
+"""Share of the ACKs that must leave nothing in flight for sender and receiver to work alternately."""
 
 PARALLEL = 0.3
-"""Part of the data that must be sent while other data is in flight for both to work at the same time."""
+"""Share of the data that must be sent while other data is in flight for both to work at the same time."""
 
 SILENT_RATIO = 0.2
 """Timeouts that took so much of a connection are reported first."""

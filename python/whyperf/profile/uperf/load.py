@@ -13,7 +13,7 @@ from whyperf.profile.uperf.translate import translate
 from whyperf.profile.workload import Metric, ready
 from whyperf.wire import Workload
 
-#: Part of a workload's name, as the factor `workload` takes it.
+#: Share of a workload's name, as the factor `workload` takes it.
 LONGEST_NAME = 30
 #: uperf leaves it to the scheduler where its threads run, on one machine too.
 UNPINNED: dict[str, Level] = {"near_cpus": "any", "far_cpus": "any"}

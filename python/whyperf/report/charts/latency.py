@@ -284,7 +284,7 @@ def _part(slower: float) -> str:
 
 
 def _empty_curve(unit: str) -> figures.Figure:
-    made = figures.chart("Part of the transactions that took no longer", f"Latency ({unit})", log_x=True, log_y=True)
+    made = figures.chart("Share of the transactions that took no longer", f"Latency ({unit})", log_x=True, log_y=True)
     made.xaxis.ticker = FixedTicker(ticks=list(TICKS), minor_ticks=[])
     figures.label(made, {float(tick): text for tick, text in TICKS.items()})
     made.x_range = DataRange1d(range_padding=0.02)

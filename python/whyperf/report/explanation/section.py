@@ -196,7 +196,7 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
         Column("Rate"),
         Column("Most of the sender's time", "The limit state with the largest part.", number=False),
         Column("First verdict", "The strongest; the others are in explain.json.", number=False),
-        Column("Lost", "Part of the time or rate that it takes."),
+        Column("Lost", "Share of the time or rate that it takes."),
         Column("Confidence", number=False),
         Column("Stands out", number=False),
         Column("Tried", "What came of making the change.", number=False),

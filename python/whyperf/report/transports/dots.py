@@ -15,7 +15,7 @@ from whyperf.report.charts.metric import GOODPUT
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 ID = "transports-dots"
-#: Part of the distance between two transports over which the dots of settings are spread.
+#: Share of the distance between two transports over which the dots of settings are spread.
 SPREAD = 0.35
 #: More names than this are set at an angle.
 MOST_LEVEL_NAMES = 4
@@ -61,7 +61,7 @@ def indicators(cells: ScheduledCells) -> tuple[Indicator, ...]:
         Indicator(
             "retransmitted",
             "Retransmitted",
-            "Part of the segments (%)",
+            "Share of the segments (%)",
             lambda result: result.retransmitted_ratio,
             lambda value: f"{significant(value * 100)} %",
             0.01,

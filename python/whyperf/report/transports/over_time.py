@@ -33,7 +33,7 @@ def course_group(courses: Courses, board: Switchboard) -> Group:
     options = tuple(courses)
     choices = (Choice(f"{ID}-cell", "Transport", options, options[0]),) if len(options) > 1 else ()
     trials: dict[tuple[str, ...], Indicators] = {(words,) if choices else (): trial for words, trial in courses.items()}
-    flows = min(MOST_FLOWS, max(len(trial.course.turns) for trial in trials.values()))
+    flows = min(MOST_FLOWS, max(len(trial.course.active) for trial in trials.values()))
     unit = GOODPUT.unit_for(max(float(trial.course.bps.sum(axis=0).max()) for trial in trials.values()))
     rates = figures.chart(TIME, f"Goodput ({unit.name})")
     source = board.source(choices, {key: _stacked(trial, flows, unit) for key, trial in trials.items()})
@@ -49,7 +49,7 @@ def course_group(courses: Courses, board: Switchboard) -> Group:
         chart.figure.min_border_left = LEFT
         _mark_regions(chart.figure, list(trials.values()))
     first = next(iter(trials.values())).course
-    names = [turn.name for turn in first.turns[:flows]]
+    names = [interval.name for interval in first.active[:flows]]
     keys = tuple(Key(name, CATEGORIES[flow], f"{ID}-flow-{flow}") for flow, name in enumerate(names))
     return Group("Over time", tuple(charts), _note(list(trials.values())), Legend("", keys), choices, is_stacked=True)
 
@@ -85,7 +85,7 @@ def _stacked(trial: Indicators, flows: int, unit: RateUnit) -> Columns:
     step = max(1, -(-course.region.size // MOST_POINTS))
     middles = _thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
     levels = np.zeros((flows + 1, middles.size))
-    for flow in range(min(flows, len(course.turns))):
+    for flow in range(min(flows, len(course.active))):
         levels[flow + 1] = _thinned(course.bps[flow], step)
     levels = levels.cumsum(axis=0)
     regions = course.region[::step][: middles.size]

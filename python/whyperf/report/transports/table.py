@@ -44,11 +44,11 @@ def transports_table(cells: ScheduledCells) -> StudyTable:
         (Column("Convergence (s)", "Of a flow that joins"), _duration(lambda result: result.convergence)),
         (Column("Slack (s)", "Until what a flow left is taken up"), _duration(lambda result: result.slack)),
         (
-            Column("Slack taken", "Part of what a flow left that the others gained"),
+            Column("Slack taken", "Share of what a flow left that the others gained"),
             _spread(lambda result: result.slack_ratio, percent),
         ),
         (
-            Column("Retransmitted", "Part of the data segments"),
+            Column("Retransmitted", "Share of the data segments"),
             _spread(lambda result: result.retransmitted_ratio, lambda value: f"{significant(value * 100, 2)} %"),
         ),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.read.inputs import SCHEDULE
-from whyperf.analyze.transports.time_series import FlowCourse, flow_course
+from whyperf.analyze.transports.time_series import FlowSeries, flow_course
 
 NS_PER_S = 1_000_000_000
 START_NS = 5_000 * NS_PER_S
@@ -68,7 +68,7 @@ def interval_rows(flows: Sequence[Flow], interval_s: float = 0.1) -> pl.DataFram
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def course_of(flows: Sequence[Flow]) -> FlowCourse:
+def course_of(flows: Sequence[Flow]) -> FlowSeries:
     return flow_course(schedule_rows(flows), interval_rows(flows))
 
 

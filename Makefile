@@ -65,6 +65,7 @@ bench-model: prerequisites    ## segments per second that the model simulates on
 	cargo run --release --locked -p whyperf-sim --example speed
 
 schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the structures shared with BPF, and the tables of docs/
+	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test codes
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
 	$(BIN)/python scripts/doc_tables.py

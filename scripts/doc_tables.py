@@ -34,9 +34,12 @@ def main(folder: Path = ROOT / "docs") -> None:
 
 
 def record_columns() -> str:
-    """The types of the record's columns by table and name, as the package has them."""
+    """The types of the record's columns by table and name, as the package has them; or a column's code words."""
     tables = json.loads((ROOT / "schemas" / "tables.json").read_text())["tables"]
-    types = {table["name"]: {column["name"]: column["type"] for column in table["columns"]} for table in tables}
+    types = {
+        table["name"]: {column["name"]: column.get("words", column["type"]) for column in table["columns"]}
+        for table in tables
+    }
     return json.dumps(types, indent=1) + "\n"
 
 

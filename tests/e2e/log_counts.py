@@ -7,12 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tests.e2e.logs import ACK, FIN, IS_DATA, IS_OUT, IS_PURE_ACK, SYN, Log
+from whyperf.record import code_words
 
-CONTEXTS = ("process", "net_rx", "timer", "hrtimer", "worker", "other")
-REASONS = (
-    *("delayed_timer", "read_call", "second_segment", "quick", "out_of_order"),
-    *("window_probe", "fin", "handshake", "other"),
-)
+CONTEXTS, REASONS = code_words("segments", "context"), code_words("segments", "ack_reason")
 
 DATA_OUT, DATA_IN, ACK_IN = IS_OUT & IS_DATA, ~IS_OUT & IS_DATA, ~IS_OUT & IS_PURE_ACK
 #: What a row of the log adds to a counter.

@@ -1,26 +1,14 @@
 //! `whyperf-agent`: the measuring end. Knows all other crates and holds no domain logic.
 
-mod call_file;
-mod carriers;
-mod counted;
-mod datagrams;
-mod executed;
-mod known;
-mod libraries;
-mod log_file;
-mod path_tables;
+mod commands;
+mod evidence;
 mod pipe;
-mod record;
-mod sampling;
-mod schema_files;
-mod segment_file;
+mod sampler;
 mod segment_log;
 mod serve;
 mod simulate;
-mod timed;
-mod transport_info;
+mod transports;
 mod trial;
-mod witness;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -99,28 +87,13 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
             }
             serve::serve_stdio()
         }
-        Verb::Schema { out: Some(folder) } => schema_files::write(&folder),
-        Verb::Schema { out: None } => schema_files::print(),
-        Verb::Doctor { clean: true } => print_json(&clean()?),
-        Verb::Doctor { clean: false } => print_json(&carriers::describe_host(true)),
+        Verb::Schema { out: Some(folder) } => commands::write_schemas(&folder),
+        Verb::Schema { out: None } => commands::print_schemas(),
+        Verb::Doctor { clean: true } => commands::print_json(&commands::clean()?),
+        Verb::Doctor { clean: false } => commands::print_json(&transports::describe_host(true)),
         Verb::Simulate(options) => simulate::simulate_stdio(&options),
-        Verb::Steps { rounds, mtu } => print_json(&timed::steps(rounds, mtu)?),
-        Verb::Transports => print_json(&carriers::list()),
+        Verb::Steps { rounds, mtu } => commands::print_json(&commands::steps(rounds, mtu)?),
+        Verb::Transports => commands::print_json(&transports::list()),
         Verb::GuardCongestionControl { map } => congestion::stand_guard(map).context("unregistering"),
     }
-}
-
-/// Ends agents that nobody controls, then unregisters congestion controls that nobody holds, theirs among them.
-fn clean() -> anyhow::Result<Vec<serde_json::Value>> {
-    let processes = path::leftovers::clean(&path::leftovers::leftovers());
-    let mut cleaned: Vec<_> = processes.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-    for control in congestion::leftovers::clean() {
-        cleaned.push(serde_json::to_value(control)?);
-    }
-    Ok(cleaned)
-}
-
-fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string_pretty(value).context("encoding JSON")?);
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The agent's two ends of the pipe: frames in from standard input, frames out to standard
 //! output by a thread of their own, so that a slow controller never blocks a measurement. That thread
-//! also says that the agent lives, whatever its other threads do.
+//! also says that the agent results, whatever its other threads do.
 
 use load::urgency::Urgent;
 use nix::errno::Errno;
@@ -155,24 +155,24 @@ impl Replies {
 
 /// Answers one request, again and again.
 #[derive(Clone)]
-pub struct Telling {
+pub struct ReplySink {
     replies: Replies,
     id: u64,
 }
 
-impl Telling {
+impl ReplySink {
     /// Answers the request of this identifier.
     pub fn new(replies: &Replies, id: u64) -> Self {
         Self { replies: replies.clone(), id }
     }
 
     /// As [`Replies::send`].
-    pub fn tell(&self, reply: Reply) {
+    pub fn send(&self, reply: Reply) {
         self.replies.send(self.id, reply);
     }
 
     /// As [`Replies::send_if_idle`].
-    pub fn if_idle(&self, reply: Reply) {
+    pub fn send_if_idle(&self, reply: Reply) {
         self.replies.send_if_idle(self.id, reply);
     }
 

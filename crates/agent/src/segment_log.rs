@@ -6,6 +6,9 @@ use load::running::Load;
 use nix::libc;
 use probe::evidence::{LogReader, Record};
 use probe::tcp_info::TcpInfo;
+use record::host::{counted, logs};
+use record::{Log, RecordError};
+use schema::table::{CallRow, SegmentRow};
 use schema::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,12 +20,7 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::call_file::CallFile;
-use crate::counted;
-use crate::log_file;
-use crate::record::RecordError;
-use crate::segment_file::SegmentFile;
-use crate::witness::Witness;
+use crate::evidence::{EvidenceCollector, LeftOut};
 
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -33,8 +31,8 @@ const WAIT_FULLNESS: f64 = 0.2;
 const HURRY_FULLNESS: f64 = 0.4;
 /// The flag of RFC 9293 section 3.1.
 const SYN: u8 = 2;
-/// Records taken of a CPU before the next CPU's turn.
-const TURN_RECORDS: u64 = 65_536;
+/// Records taken of a CPU before those of the next.
+const SLICE_RECORDS: u64 = 65_536;
 
 /// A log being written.
 pub struct SegmentLog {
@@ -44,13 +42,13 @@ pub struct SegmentLog {
 
 /// What is known of a connection before its log is read.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownConnection {
     number: u32,
     /// Shifts of the windows by direction: announced by this end, and by the other.
     scales: [u8; 2],
 }
 
-impl Known {
+impl KnownConnection {
     fn of(flow: &Flow) -> Self {
         let info = flow.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_fd()).ok());
         Self { number: flow.number, scales: info.map(|info| info.window_scales()).unwrap_or_default() }
@@ -80,23 +78,13 @@ pub struct Written {
     pub left_out: LeftOut,
 }
 
-/// How many records were logged and not written: those of the connection that a load of few threads has of its own
-/// beside the others.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct LeftOut {
-    /// Segments.
-    pub events_count: u64,
-    /// Calls.
-    pub calls_count: u64,
-}
-
 impl SegmentLog {
     /// Writes segments of the load's connections.
-    pub fn start(witness: &Witness, spec: &TrialSpec, load: &Load) -> Self {
+    pub fn start(evidence: &EvidenceCollector, spec: &TrialSpec, load: &Load) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let known = counted::by_port(spec, load, Known::of);
-        let (witness, spec, end) = (witness.clone(), spec.clone(), Arc::clone(&ended));
-        let writer = thread::spawn(move || write(&witness, &spec, &known, &end));
+        let known = counted::by_port(spec, load, KnownConnection::of);
+        let (evidence, spec, end) = (evidence.clone(), spec.clone(), Arc::clone(&ended));
+        let writer = thread::spawn(move || write(&evidence, &spec, &known, &end));
         Self { ended, writer }
     }
 
@@ -111,19 +99,19 @@ fn broken(reason: String) -> Written {
     Written { broken_off: Some(reason), ..Written::default() }
 }
 
-fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ended: &AtomicBool) -> Written {
+fn write(evidence: &EvidenceCollector, spec: &TrialSpec, known: &BTreeMap<u16, KnownConnection>, ended: &AtomicBool) -> Written {
     let mut urgency = Urgency::leave_to_others();
-    let written = Files::create(witness, spec).and_then(|mut files| {
+    let written = Files::create(evidence, spec).and_then(|mut files| {
         loop {
             // Looked at before the log: what comes after is still taken.
             let is_last = ended.load(Ordering::SeqCst);
             if is_last {
                 urgency.set(true);
                 // Nothing is logged any more that nobody would take.
-                witness.stop();
+                evidence.stop();
             }
-            if is_last || witness.fullness() > WAIT_FULLNESS {
-                files.drain(witness, known, &mut urgency)?;
+            if is_last || evidence.fullness() > WAIT_FULLNESS {
+                files.drain(evidence, known, &mut urgency)?;
             }
             if is_last {
                 return files.finish();
@@ -131,15 +119,15 @@ fn write(witness: &Witness, spec: &TrialSpec, known: &BTreeMap<u16, Known>, ende
             thread::sleep(LOOK);
         }
     });
-    written.unwrap_or_else(|error| broken(format!("the segment log could not be written: {}", told(&error))))
+    written.unwrap_or_else(|error| broken(format!("the segment log could not be written: {}", described(&error))))
 }
 
-/// What went wrong; of a full disk, also the way out.
-fn told(error: &RecordError) -> String {
+/// What went wrong; of a full disk, also what to do.
+fn described(error: &RecordError) -> String {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(found) = cause {
         if found.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::StorageFull) {
-            return format!("no space left in {}; free some space there, or set TMPDIR", log_file::folder().display());
+            return format!("no space left in {}; free some space there, or set TMPDIR", record::log::folder().display());
         }
         cause = found.source();
     }
@@ -147,38 +135,46 @@ fn told(error: &RecordError) -> String {
 }
 
 /// What is being written.
-struct Files {
-    segments: SegmentFile,
-    calls: Option<CallFile>,
+struct Files<'a> {
+    spec: &'a TrialSpec,
+    segments: Log<SegmentRow<'static>>,
+    calls: Option<Log<CallRow<'static>>>,
+    times_softirqs: bool,
     left_out: LeftOut,
 }
 
-impl Files {
-    fn create(witness: &Witness, spec: &TrialSpec) -> Result<Self, RecordError> {
-        let create = || CallFile::create(&spec.host, spec.role, witness.times_softirqs());
-        let calls = witness.calls().is_some().then(create).transpose()?;
-        Ok(Self { segments: SegmentFile::create(&spec.host, spec.role)?, calls, left_out: LeftOut::default() })
+impl<'a> Files<'a> {
+    fn create(evidence: &EvidenceCollector, spec: &'a TrialSpec) -> Result<Self, RecordError> {
+        let calls = evidence.calls().is_some().then(Log::create).transpose()?;
+        let times_softirqs = evidence.times_softirqs();
+        Ok(Self { spec, segments: Log::create()?, calls, times_softirqs, left_out: LeftOut::default() })
     }
 
     /// Takes all there is.
-    fn drain(&mut self, witness: &Witness, known: &BTreeMap<u16, Known>, urgency: &mut Urgency) -> Result<(), RecordError> {
+    fn drain(
+        &mut self,
+        evidence: &EvidenceCollector,
+        known: &BTreeMap<u16, KnownConnection>,
+        urgency: &mut Urgency,
+    ) -> Result<(), RecordError> {
+        let (host, role, times_softirqs) = (self.spec.host.as_str(), self.spec.role, self.times_softirqs);
         loop {
-            urgency.set(urgency.is_asked || witness.fullness() > HURRY_FULLNESS);
-            let segments = taken(witness.log(), |cpu, record| {
+            urgency.set(urgency.is_asked || evidence.fullness() > HURRY_FULLNESS);
+            let segments = taken(evidence.log(), |cpu, record| {
                 let Some(connection) = known.get(&record.port) else {
                     self.left_out.events_count += 1;
                     return Ok(());
                 };
-                self.segments.push(connection.number, cpu, &connection.completed(record))
+                self.segments.push(logs::segment(host, role, connection.number, cpu, &connection.completed(record)))
             })?;
-            let calls = taken(witness.calls(), |cpu, call| {
+            let calls = taken(evidence.calls(), |cpu, call| {
                 let (Some(connection), Some(file)) = (known.get(&call.port), &mut self.calls) else {
                     self.left_out.calls_count += 1;
                     return Ok(());
                 };
-                file.push(connection.number, cpu, call)
+                file.push(logs::call(host, role, connection.number, cpu, call, times_softirqs))
             })?;
-            if witness.fullness() == 0.0 {
+            if evidence.fullness() == 0.0 {
                 urgency.set(false);
             }
             if segments + calls == 0 {
@@ -188,19 +184,19 @@ impl Files {
     }
 
     fn finish(self) -> Result<Written, RecordError> {
-        let calls = self.calls.map(CallFile::finish).transpose()?;
+        let calls = self.calls.map(Log::finish).transpose()?;
         Ok(Written { file: Some(self.segments.finish()?), calls, broken_off: None, left_out: self.left_out })
     }
 }
 
-/// Takes a turn of each CPU's records; returns how many.
+/// Takes a slice of each CPU's records; returns how many.
 fn taken<R: Copy>(
     log: Option<MutexGuard<'_, LogReader<R>>>,
     mut take: impl FnMut(u32, &R) -> Result<(), RecordError>,
 ) -> Result<u64, RecordError> {
     let Some(log) = log else { return Ok(0) };
     let mut outcome = Ok(());
-    let count = log.drain(TURN_RECORDS, |cpu, record| {
+    let count = log.drain(SLICE_RECORDS, |cpu, record| {
         if outcome.is_ok() {
             outcome = take(cpu, record);
         }

@@ -18,11 +18,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::carriers;
-use crate::path_tables;
-use crate::pipe::{Replies, Requests, Telling, watch_for_close};
+use crate::evidence::{EvidenceCollector, LoadedPrograms};
+use crate::pipe::{Replies, ReplySink, Requests, watch_for_close};
+use crate::transports;
 use crate::trial::{self, Abort};
-use crate::witness::{Witness, Witnesses};
 
 /// How long everything may take to end after the pipe closed; only what hangs takes that long.
 const END_GRACE: Duration = Duration::from_secs(1);
@@ -37,11 +36,11 @@ const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
 enum Stage {
     Idle,
     /// The near end, before it connects.
-    Ready(Arc<TrialSpec>, Witness),
+    Ready(Arc<TrialSpec>, EvidenceCollector),
     /// Either end, while its connections open and until the start.
     Opening {
         spec: Arc<TrialSpec>,
-        witness: Witness,
+        evidence: EvidenceCollector,
         abort: Abort,
         opener: JoinHandle<Result<Opened, Refusal>>,
     },
@@ -55,7 +54,7 @@ struct Server {
     replies: Replies,
     stage: Stage,
     testbed: Option<Testbed>,
-    witnesses: Witnesses,
+    programs: LoadedPrograms,
     controls: congestion::Holder,
     /// The far end of the trial's round-trip probe.
     echo: Option<Echo>,
@@ -106,7 +105,7 @@ fn serve(input: impl Read, output: impl Write + Send + 'static, closed: &AtomicB
         replies,
         stage: Stage::Idle,
         testbed: None,
-        witnesses: Witnesses::default(),
+        programs: LoadedPrograms::default(),
         controls: congestion::Holder::default(),
         echo: None,
         echo_address: None,
@@ -148,8 +147,8 @@ impl Server {
         let reply = match request {
             Request::Hello { version } => hello(&version)?,
             Request::Clock => Reply::Clock { mono_ns: probe::clock::mono_ns(), realtime_ns: probe::clock::realtime_ns() },
-            Request::DescribeHost { with_hooks } => Reply::Host(Box::new(carriers::describe_host(with_hooks))),
-            Request::ListTransports => Reply::Transports { offers: carriers::list() },
+            Request::DescribeHost { with_hooks } => Reply::Host(Box::new(transports::describe_host(with_hooks))),
+            Request::ListTransports => Reply::Transports { offers: transports::list() },
             Request::BuildTestbed(spec) => {
                 // The old one goes first: a host has room for one set of names.
                 self.testbed = None;
@@ -202,8 +201,8 @@ impl Server {
     fn end_path(&self, id: u64) -> Result<(), Refusal> {
         let carried = self.testbed()?.end_path()?;
         self.replies.send(id, Reply::PathCarried(carried.audit().clone()));
-        let broken = |error: crate::record::RecordError| Refusal { fault: Fault::Internal, text: error.to_string() };
-        for table in path_tables::tables(carried).map_err(broken)? {
+        let broken = |error: record::RecordError| Refusal { fault: Fault::Internal, text: error.to_string() };
+        for table in record::emulated::tables(carried) {
             let name = table.name();
             self.replies.send_table(id, name, &table.finish().map_err(broken)?);
         }
@@ -221,18 +220,18 @@ impl Server {
         if let Some(workload) = &spec.workload {
             load::engine::script(&spec, workload)?;
         }
-        carriers::register(&mut self.controls, &mut spec)?;
+        transports::register(&mut self.controls, &mut spec)?;
         let spec = Arc::<TrialSpec>::from(spec);
-        let mut witness = self.witnesses.call(&spec);
-        let loan = witness.loan();
+        let mut evidence = self.programs.collector(&spec);
+        let loan = evidence.loan();
         if spec.opening == Opening::Connect {
-            self.stage = Stage::Ready(spec, witness);
+            self.stage = Stage::Ready(spec, evidence);
             return Ok(Reply::Prepared { port: None, loan, echo_port: None });
         }
         let listening = Listening::open(&spec)?;
         self.echo = Echo::beside(&spec)?;
         let port = listening.port();
-        witness.begin(port, true, &spec.own_cpus);
+        evidence.begin(port, true, &spec.own_cpus);
         let abort = Abort::default();
         self.arrivals = listening.arrivals();
         self.opening_problem = Arc::default();
@@ -242,17 +241,17 @@ impl Server {
             let _ = refusal.map(|Refusal { text, .. }| problem.set(text));
         };
         let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), tell);
-        self.stage = Stage::Opening { spec, witness, abort, opener };
+        self.stage = Stage::Opening { spec, evidence, abort, opener };
         Ok(Reply::Prepared { port: Some(port), loan, echo_port: self.echo.as_ref().map(Echo::port) })
     }
 
     fn connect(&mut self, id: u64, address: &str, port: u16, echo_port: Option<u16>) -> Result<(), Refusal> {
-        let Stage::Ready(spec, witness) = &self.stage else {
+        let Stage::Ready(spec, evidence) = &self.stage else {
             return Err(usage("connect comes after prepare, at the connecting end"));
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
-        let (spec, mut witness, abort) = (Arc::clone(spec), witness.clone(), Abort::default());
-        witness.begin(port, false, &spec.own_cpus);
+        let (spec, mut evidence, abort) = (Arc::clone(spec), evidence.clone(), Abort::default());
+        evidence.begin(port, false, &spec.own_cpus);
         // The kernel answers ICMP at no port.
         let echo_port = echo_port.or((spec.round_trip_probe_by == ProbeCarrier::Icmp).then_some(0));
         self.echo_address = echo_port.map(|port| SocketAddr::new(ip, port));
@@ -263,13 +262,13 @@ impl Server {
             None => replies.send(id, Reply::Connected { connections_count }),
             Some(Refusal { fault, text }) => replies.fail(id, fault, text),
         });
-        self.stage = Stage::Opening { spec, witness, abort, opener };
+        self.stage = Stage::Opening { spec, evidence, abort, opener };
         Ok(())
     }
 
     fn start(&mut self, id: u64, at_mono_ns: u64) -> Result<(), Refusal> {
-        let (spec, witness, abort, opener) = match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Opening { spec, witness, abort, opener } => (spec, witness, abort, opener),
+        let (spec, evidence, abort, opener) = match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Opening { spec, evidence, abort, opener } => (spec, evidence, abort, opener),
             other => {
                 self.stage = other;
                 return Err(usage("start comes after the connections are open"));
@@ -278,7 +277,7 @@ impl Server {
         let (handle, replies, echo) = (abort.clone(), self.replies.clone(), self.echo_address);
         let runner = thread::spawn(move || {
             let outcome = joined(opener).and_then(|opened| {
-                trial::run(&spec, opened, at_mono_ns, echo, &handle, &witness, &Telling::new(&replies, id)).map_err(|error| {
+                trial::run(&spec, opened, at_mono_ns, echo, &handle, &evidence, &ReplySink::new(&replies, id)).map_err(|error| {
                     let fault = if error.is::<LoadError>() { Fault::Host } else { Fault::Internal };
                     Refusal { fault, text: format!("{error:#}") }
                 })

@@ -3,7 +3,7 @@
 
 use load::connection_result::{ConnectionResult, Cut, Ended};
 use load::open::Opened;
-use load::round_trips::{Probe, RoundTrip};
+use load::round_trips::Probe;
 use load::running::{AbortHandle, Ends, Load};
 use load::urgency::Urgent;
 use probe::processes::Busy;
@@ -17,12 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workload::phases::Intervals;
 
-use crate::datagrams;
-use crate::pipe::Telling;
-use crate::record::{RecordError, TableBuilder};
-use crate::sampling::{BEGIN_LEAD_NS, Moment, Sampler};
+use crate::evidence::EvidenceCollector;
+use crate::pipe::ReplySink;
+use crate::sampler::{BEGIN_LEAD_NS, Moment, Sampler};
 use crate::segment_log::{SegmentLog, Written};
-use crate::witness::Witness;
 
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
@@ -83,7 +81,7 @@ impl Abort {
     }
 }
 
-/// Runs the load of a trial from `start_mono_ns` on and sends all there is to tell.
+/// Runs the load of a trial from `start_mono_ns` on and sends its result and its tables.
 ///
 /// # Errors
 /// The load could not start, or its record could not be written.
@@ -93,16 +91,16 @@ pub fn run(
     start_mono_ns: u64,
     echo: Option<SocketAddr>,
     abort: &Abort,
-    witness: &Witness,
-    telling: &Telling,
+    evidence: &EvidenceCollector,
+    replies: &ReplySink,
 ) -> anyhow::Result<()> {
     let strangers_count = opened.strangers_count;
     let mut load = Load::prepare(spec, opened)?;
-    let log = witness.log().is_some().then(|| SegmentLog::start(witness, spec, &load));
+    let log = evidence.log().is_some().then(|| SegmentLog::start(evidence, spec, &load));
     // The sampler, too, stays on the CPUs whose time counts as this end's; the log's writer does not.
     load::thread::pin_this_thread(&spec.pin_cpus)?;
     abort.on_running(load.abort_handle());
-    let mut sampler = Sampler::open(spec, &load, witness.watch())?;
+    let mut sampler = Sampler::open(spec, &load, evidence.watch())?;
     let urgent = Urgent::this_thread();
     let planned_mono_ns = start_mono_ns;
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
@@ -112,66 +110,57 @@ pub fn run(
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
-    drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| telling.if_idle(Reply::Progress(progress)))?;
+    drive(spec, &mut load, &mut sampler, start_mono_ns, |progress| replies.send_if_idle(Reply::Progress(progress)))?;
     drop(urgent);
     let ends = load.join();
     let round_trips = round_trips.map(Probe::finish);
     sampler.finish(&load, &ends)?;
     let Ends { results, .. } = ends;
-    let strangers_count = strangers_count + load.strangers_count() + datagrams::strangers_count(&load);
+    let strangers_count = strangers_count + load.strangers_count() + record::host::datagrams::strangers_count(&load);
     if log.is_some() {
-        close(spec, load, abort, witness);
+        close(spec, load, abort, evidence);
     }
     let Written { file, calls, broken_off, left_out } = log.map(SegmentLog::finish).unwrap_or_default();
 
-    let notes = notes(spec, strangers_count, &results, &sampler, witness);
+    let notes = notes(spec, strangers_count, &results, &sampler, evidence);
     let payload_bytes = results.iter().map(|result| result.payload_bytes).sum();
-    let evidence = witness.end(broken_off, sampler.unseen_segments_count(), left_out);
-    telling.tell(Reply::Finished(Finished { outcome: outcome(&results), payload_bytes, notes, evidence }));
+    let report = evidence.end(broken_off, sampler.unseen_segments_count(), left_out);
+    replies.send(Reply::Finished(Finished { outcome: outcome(&results), payload_bytes, notes, evidence: report }));
     for table in sampler.into_tables() {
         let name = table.name();
-        telling.table(name, &table.finish()?);
+        replies.table(name, &table.finish()?);
     }
     if let Some(round_trips) = round_trips {
-        telling.table(ROUND_TRIPS.name, &round_trips_table(&spec.host, &round_trips)?);
+        replies.table(ROUND_TRIPS.name, &record::host::round_trips(&spec.host, &round_trips).finish()?);
     }
     for (table, file) in [(&SEGMENTS, file), (&CALLS, calls)] {
         if let Some(file) = file {
-            telling.table_file(table.name, file)?;
+            replies.table_file(table.name, file)?;
         }
     }
-    telling.tell(Reply::Done);
+    replies.send(Reply::Done);
     Ok(())
 }
 
-/// The probe's requests as Parquet.
-fn round_trips_table(host: &str, round_trips: &[RoundTrip]) -> Result<Vec<u8>, RecordError> {
-    let mut rows = TableBuilder::new(&ROUND_TRIPS);
-    for (number, round_trip) in (0_u64..).zip(round_trips) {
-        rows.push(vec![host.into(), number.into(), round_trip.sent_mono_ns.into(), round_trip.rtt_ns.into()])?;
-    }
-    rows.finish()
-}
-
 /// Closes the connections while they are watched, the receiver first, so that the log holds how.
-fn close(spec: &TrialSpec, load: Load, abort: &Abort, witness: &Witness) {
+fn close(spec: &TrialSpec, load: Load, abort: &Abort, evidence: &EvidenceCollector) {
     let connections = load.flows.len();
     match spec.role {
         // Its own FIN left at the end of the payload.
-        Role::Sender => wait_for_fins(witness, connections),
+        Role::Sender => wait_for_fins(evidence, connections),
         Role::Receiver => thread::sleep(CLOSE_AFTER),
     }
     abort.let_go();
     drop(load);
-    wait_for_fins(witness, connections);
+    wait_for_fins(evidence, connections);
     thread::sleep(LAST_ACK_GRACE);
 }
 
 /// Waits until every connection has closed both ways, but not long: the other end may be gone.
-fn wait_for_fins(witness: &Witness, connections: usize) {
+fn wait_for_fins(evidence: &EvidenceCollector, connections: usize) {
     let end = Instant::now() + FIN_GRACE;
     let is_closed = || {
-        let Some(watch) = witness.watch() else { return true };
+        let Some(watch) = evidence.watch() else { return true };
         watch.connections().values().filter(|connection| connection.out.fin != 0 && connection.arrived.fin != 0).count() >= connections
     };
     while Instant::now() < end && !is_closed() {
@@ -232,7 +221,13 @@ fn outcome(results: &[ConnectionResult]) -> Outcome {
     cut.or(failed).unwrap_or(Outcome::Complete)
 }
 
-fn notes(spec: &TrialSpec, strangers_count: u64, results: &[ConnectionResult], sampler: &Sampler, witness: &Witness) -> Vec<Note> {
+fn notes(
+    spec: &TrialSpec,
+    strangers_count: u64,
+    results: &[ConnectionResult],
+    sampler: &Sampler,
+    evidence: &EvidenceCollector,
+) -> Vec<Note> {
     let mut notes = load::options::Requested::new(&spec.socket, spec.role).notes();
     if strangers_count > 0 {
         notes.push(Note::StrangersDropped { count: strangers_count });
@@ -252,7 +247,7 @@ fn notes(spec: &TrialSpec, strangers_count: u64, results: &[ConnectionResult], s
     if let Some(reason) = sampler.pmu_missing() {
         notes.push(Note::NoPmu { reason: reason.to_owned() });
     }
-    if let Some(Busy { name, pid, cpu_ns, wall_ns }) = witness.busiest_other()
+    if let Some(Busy { name, pid, cpu_ns, wall_ns }) = evidence.busiest_other()
         && cpu_ns >= wall_ns / WORTH_NOTING
     {
         notes.push(Note::BusyProcess { name, pid, cpu_ns, wall_ns });

@@ -3,24 +3,7 @@
 use crate::direction::Direction;
 use schema::path::PathSpec;
 
-/// Which direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathDirection {
-    /// From the near host to the far host.
-    Forward,
-    /// From the far host to the near host.
-    Backward,
-}
-
-impl PathDirection {
-    /// Both, in the order of the record.
-    pub const BOTH: [PathDirection; 2] = [PathDirection::Forward, PathDirection::Backward];
-
-    /// The word used in the record.
-    pub fn name(self) -> &'static str {
-        schema::table::PATH_DIRECTIONS[self as usize]
-    }
-}
+pub use schema::table::PathDirection;
 
 /// A path: two directions that know nothing of each other.
 #[derive(Debug, Clone)]

@@ -2,14 +2,14 @@
 
 use probe::evidence::{Call, NONE, Record, Watch, Watched};
 use schema::evidence::{Evidence, Loan};
+use schema::table::AckReason;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the reasons in `schema::table::ACK_REASONS`.
-const HANDSHAKE: u8 = 7;
+const HANDSHAKE: u8 = AckReason::Handshake as u8;
 /// Of a segment's flags.
 const FIN: u8 = 1;
 /// How long a busy host may take for the last segments of a connection.

@@ -5,25 +5,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Evidence, Programs};
 use crate::schedule::ScheduledFlow;
+use crate::table::words;
 use crate::workload::{DatagramStream, IoModel, Transport, Workload};
 
-/// Which way the payload goes, seen from this end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Writes payload.
-    Sender,
-    /// Reads payload.
-    Receiver,
+words! {
+    /// Which way the payload goes, seen from this end.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    Role {
+        /// Writes payload.
+        Sender = "sender",
+        /// Reads payload.
+        Receiver = "receiver",
+    }
 }
 
-impl Role {
-    /// The word used in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Sender => "sender",
-            Role::Receiver => "receiver",
-        }
+words! {
+    /// Part of a trial.
+    Phase {
+        /// Before the measurement.
+        WarmUp = "warm-up",
+        /// The measurement window.
+        Measure = "measure",
+        /// After it, still under load.
+        CoolDown = "cool-down",
     }
 }
 

@@ -8,6 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::table::words;
+
 /// What both sides do in one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -212,39 +214,26 @@ pub struct WeightedSize {
     pub weight: u32,
 }
 
-/// What carries the connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// TCP.
-    #[default]
-    Tcp,
-    /// Multipath TCP (RFC 8684).
-    Mptcp,
-    /// UDP: what is written is a datagram.
-    Udp,
-    /// Unix stream sockets, both sides on one host.
-    Unix,
-    /// UDT over UDP (draft-gg-udt-03), by the packaged library.
-    Udt,
-    /// QUIC over UDP (RFC 9000), by quinn's engine.
-    Quic,
-    /// SRT's file transmission over UDP (draft-sharabayko-srt-01), by the packaged library.
-    Srt,
-}
-
-impl Transport {
-    /// The word used in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Transport::Tcp => "tcp",
-            Transport::Mptcp => "mptcp",
-            Transport::Udp => "udp",
-            Transport::Unix => "unix",
-            Transport::Udt => "udt",
-            Transport::Quic => "quic",
-            Transport::Srt => "srt",
-        }
+words! {
+    /// What carries the connections.
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    Transport {
+        /// TCP.
+        #[default]
+        Tcp = "tcp",
+        /// Multipath TCP (RFC 8684).
+        Mptcp = "mptcp",
+        /// UDP: what is written is a datagram.
+        Udp = "udp",
+        /// Unix stream sockets, both sides on one host.
+        Unix = "unix",
+        /// UDT over UDP (draft-gg-udt-03), by the packaged library.
+        Udt = "udt",
+        /// QUIC over UDP (RFC 9000), by quinn's engine.
+        Quic = "quic",
+        /// SRT's file transmission over UDP (draft-sharabayko-srt-01), by the packaged library.
+        Srt = "srt",
     }
 }
 

@@ -2,27 +2,7 @@
 
 use schema::trial::Stop;
 
-/// Part of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// Before the measurement.
-    WarmUp,
-    /// The measurement window.
-    Measure,
-    /// After it, still under load.
-    CoolDown,
-}
-
-impl Phase {
-    /// The word used in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::WarmUp => "warm-up",
-            Phase::Measure => "measure",
-            Phase::CoolDown => "cool-down",
-        }
-    }
-}
+pub use schema::trial::Phase;
 
 /// One interval between samples, relative to the start of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 from whyperf.record.costs import keep_cost, known_cost
 from whyperf.record.errors import RecordError
 from whyperf.record.experiment import Experiment, Trials, kept_profile
-from whyperf.record.kinds import is_table, wrong_in_table
+from whyperf.record.kinds import code_words, is_table, wrong_in_table
 from whyperf.record.manifest import INTERRUPTED, LOST, RECORD_VERSION, Damaged, Manifest, busiest_process
 from whyperf.record.naming import planned_folder, quick_folder
 from whyperf.record.tables import TableRead, read_table
@@ -22,6 +22,7 @@ __all__ = [
     "TrialWriter",
     "Trials",
     "busiest_process",
+    "code_words",
     "is_table",
     "keep_cost",
     "kept_profile",

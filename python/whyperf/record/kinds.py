@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-#: Written by `make schemas`, table by table: the types of its columns by name.
+#: Written by `make schemas`, table by table: the types of its columns by name, or the code words of a column.
 COLUMNS = Path(__file__).with_name("columns.json")
 _TYPES = {
     "u32": (pl.UInt32,),
@@ -18,6 +18,12 @@ _TYPES = {
 _ROWS_OF_A_BYTE = 64
 #: A table has rows for each of at most 100,000 connections; only what counts in ns needs more than 32 bits.
 _LARGEST = 2**62
+
+
+def code_words(table: str, column: str) -> tuple[str, ...]:
+    """The words that stand in a column of text, in the order of their codes; empty where any text can stand."""
+    kind = _columns()[table][column]
+    return () if isinstance(kind, str) else tuple(kind)
 
 
 def is_table(name: str) -> bool:
@@ -37,7 +43,7 @@ def wrong_in_table(path: Path, name: str) -> str | None:
             odd = sorted(there.keys() ^ wanted.keys())[0]
             return f"has no column {odd}" if odd in wanted else f"has the column {odd[:40]!r} of another table"
         for column, kind in wanted.items():
-            if there[column] not in _TYPES[kind]:
+            if there[column] not in _TYPES[kind if isinstance(kind, str) else "text"]:
                 return f"has the column {column} in another type"
         scan = pl.scan_parquet(path)
         rows = int(scan.select(pl.len()).collect().item())
@@ -53,6 +59,6 @@ def wrong_in_table(path: Path, name: str) -> str | None:
 
 
 @cache
-def _columns() -> dict[str, dict[str, str]]:
-    columns: dict[str, dict[str, str]] = json.loads(COLUMNS.read_text())
+def _columns() -> dict[str, dict[str, str | list[str]]]:
+    columns: dict[str, dict[str, str | list[str]]] = json.loads(COLUMNS.read_text())
     return columns

@@ -12,7 +12,7 @@ use sim::profile::{HostProfile, Library, Refusal};
 use sim::time::NS;
 use std::sync::OnceLock;
 
-use super::rows::mss_bytes;
+use record::model::mss_bytes;
 
 /// A host's own part of the seed, so that both do not deviate alike.
 const SEEDS: [u64; 2] = [0x57, 0x52];
@@ -61,7 +61,7 @@ fn fits(own: &Named, other: &Named) -> bool {
 
 fn not_joined(ends: [(&HostProfile, &LinkSpec); 2]) -> String {
     let [(near, near_link), (far, far_link)] = ends;
-    let told =
+    let kinds =
         format!("hosts: the adapter of {} is for {}, that of {} for {}", near.host, near_link.named.name, far.host, far_link.named.name);
     if near_link.named == far_link.named {
         format!(
@@ -69,9 +69,9 @@ fn not_joined(ends: [(&HostProfile, &LinkSpec); 2]) -> String {
             near.host, far.host, near_link.named.name
         )
     } else if fits(&near_link.named, &far_link.named) {
-        format!("{told}; name the line between them with --link")
+        format!("{kinds}; name the line between them with --link")
     } else {
-        format!("{told}: no line joins them; choose adapters of one kind")
+        format!("{kinds}: no line joins them; choose adapters of one kind")
     }
 }
 
@@ -176,7 +176,7 @@ pub fn path(asked: &Simulation, link: &LinkSpec, profiles: &[HostProfile; 2]) ->
 }
 
 /// A host's rules and numbers for the record.
-pub fn told(profile: &HostProfile) -> ResolvedHost {
+pub fn resolved_host(profile: &HostProfile) -> ResolvedHost {
     let value = |value: &Value| match value {
         Value::Switch(switch) => (*switch).into(),
         Value::Number(number) => (*number).into(),

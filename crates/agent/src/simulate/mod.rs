@@ -2,28 +2,21 @@
 //!
 //! - [`lines`]: lines in, answers out, on all CPUs. [`trial`]: one trial.
 //! - [`hosts`]: the end systems that are asked for. [`processes`]: what runs on them.
-//! - [`recorded`]: the record's tables. [`rows`], [`executions`], [`log`], [`calls`]: what stands in them.
+//!
+//! The record's tables are written by `record::model`.
 
-mod calls;
-mod executions;
 mod hosts;
 mod lines;
-mod log;
 mod processes;
-mod recorded;
-mod rows;
 mod trial;
 
 use anyhow::Context;
+use record::model::{Folder, RunOutput};
 use schema::evidence::Evidence;
 use schema::simulation::{SimulatedEnd, SimulatedTrial, Simulation};
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::PathBuf;
-
-use self::recorded::{Folder, Rows};
-use self::rows::Seen;
-use self::trial::Ran;
 
 /// Shown by `--help`.
 pub const EXAMPLE: &str = r#"Example: echo '{"hosts": [{"host": "sparc2+sba-100@2.2.6"}, {"host": "sparc2+sba-100@2.2.6"}], "socket": {"window_bytes": 8192}, "stop": {"by": "bytes", "payload_bytes": 1048576}}' | whyperf-agent simulate"#;
@@ -45,11 +38,10 @@ pub struct Options {
     several: bool,
 }
 
-/// A line that was answered: the trial, its answer, and the rows it has in the record.
+/// A line that was answered, and what came out where the record has rows of it.
 struct Answered {
     answer: SimulatedTrial,
-    rows: Vec<Rows>,
-    logged: Option<(Simulation, Ran)>,
+    run: Option<RunOutput>,
 }
 
 /// Answers every line of standard input.
@@ -59,12 +51,10 @@ pub fn simulate_stdio(options: &Options) -> anyhow::Result<()> {
     let has_tables = folder.is_some();
     let mut output = io::stdout();
     let mut take = |mut answered: Answered| -> anyhow::Result<()> {
-        if let Some(folder) = &mut folder {
-            folder.push(&answered.answer.trial, answered.rows)?;
-            if let Some((asked, ran)) = &answered.logged {
-                calls::write(asked, &ran.outcome, folder)?;
-                let counts = log::write(asked, ran, folder)?;
-                for (end, count) in answered.answer.ends.iter_mut().zip(counts) {
+        if let (Some(folder), Some(run)) = (&mut folder, &answered.run) {
+            folder.push(run);
+            if run.asked.evidence == Evidence::Segments {
+                for (end, count) in answered.answer.ends.iter_mut().zip(folder.push_logs(run)?) {
                     end.logged_events_count = count;
                 }
             }
@@ -89,21 +79,16 @@ fn answer(line: &str, is_check: bool, has_tables: bool) -> Answered {
         };
         return Answered::without_rows(answer);
     }
-    match trial::run(&asked) {
-        Ok(ran) if has_tables => {
-            let Ran { profiles, names, outcome, samples, answer } = &ran;
-            let rows = Seen { asked: &asked, profiles, names, outcome, samples, end: answer.end }.rows();
-            let logged = asked.evidence == Evidence::Segments;
-            Answered { answer: answer.clone(), rows, logged: logged.then_some((asked, ran)) }
-        }
-        Ok(ran) => Answered::without_rows(ran.answer),
-        Err(reason) => Answered::without_rows(refused(asked.trial, reason)),
+    let trial = asked.trial.clone();
+    match trial::run(asked) {
+        Ok((answer, run)) => Answered { answer, run: has_tables.then_some(run) },
+        Err(reason) => Answered::without_rows(refused(trial, reason)),
     }
 }
 
 impl Answered {
     fn without_rows(answer: SimulatedTrial) -> Self {
-        Self { answer, rows: Vec::new(), logged: None }
+        Self { answer, run: None }
     }
 }
 
@@ -138,14 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_connections_moves_what_was_asked_and_has_its_rows() {
+    fn each_of_several_connections_moves_what_was_asked() {
         let answered = answer(&several(3, "linux-6.18+veth"), false, true);
         assert_eq!((answered.answer.end, answered.answer.payload_bytes), (SimulatedEnd::Complete, 3 << 20));
-        for rows in answered.rows.iter().filter(|rows| rows.table.name == "flows") {
-            let position = rows.table.position("connection").expect("it is there");
-            let numbers: Vec<_> = rows.of_end.iter().map(|row| row[position].clone()).collect();
-            assert_eq!(numbers, [0u32, 1, 2].map(schema::table::Value::from));
-        }
+        let outcome = answered.run.expect("the tables are asked for").outcome;
+        assert!(outcome.connections.iter().all(|end| end.len() == 3));
+        assert_eq!(outcome.connections[1].iter().map(|end| end.read_bytes).collect::<Vec<_>>(), [1 << 20; 3]);
     }
 
     fn answered(line: &str) -> SimulatedTrial {

@@ -1,30 +1,16 @@
 //! One trial on the model, from what is asked to what is answered.
 
+use record::model::RunOutput;
 use schema::evidence::Evidence;
 use schema::simulation::{ResolvedHost, SimulatedEnd, SimulatedEndSystem, SimulatedTrial, Simulation};
 use schema::trial::{Role, Stop};
 use sim::application::Application;
 use sim::end_system::EndState;
-use sim::profile::HostProfile;
 use sim::time::{NS, Ps};
 use sim::world::{self, End, Outcome, Sample, WorldSpec};
 use workload::phases::Intervals;
 
 use super::{hosts, processes};
-
-/// A trial that ran, with all that it saw.
-pub struct Ran {
-    /// The answer.
-    pub answer: SimulatedTrial,
-    /// The hosts' rules and numbers.
-    pub profiles: [HostProfile; 2],
-    /// Names of groups and transactions; empty of a stream.
-    pub names: Vec<(String, String)>,
-    /// What came out.
-    pub outcome: Outcome,
-    /// The end systems at the ends of intervals.
-    pub samples: Vec<Sample>,
-}
 
 /// Whether a trial could be run; the hosts that it would run on.
 ///
@@ -33,23 +19,23 @@ pub struct Ran {
 pub fn check(asked: &Simulation) -> Result<Vec<ResolvedHost>, String> {
     let (_, link, profiles) = hosts::end_systems(asked, processes::processes(asked)?)?;
     hosts::path(asked, &link, &profiles)?;
-    Ok(profiles.iter().map(hosts::told).collect())
+    Ok(profiles.iter().map(hosts::resolved_host).collect())
 }
 
 /// Runs a trial.
 ///
 /// # Errors
 /// What cannot be asked of the model, in a sentence.
-pub fn run(asked: &Simulation) -> Result<Ran, String> {
-    let processes = processes::processes(asked)?;
+pub fn run(asked: Simulation) -> Result<(SimulatedTrial, RunOutput), String> {
+    let processes = processes::processes(&asked)?;
     let names = match processes[0].first() {
         Some(Application::Scripted(scripted)) => {
             scripted.names().into_iter().map(|(group, name)| (group.to_owned(), name.to_owned())).collect()
         }
         _ => Vec::new(),
     };
-    let (ends, link, profiles) = hosts::end_systems(asked, processes)?;
-    let path = hosts::path(asked, &link, &profiles)?;
+    let (ends, link, profiles) = hosts::end_systems(&asked, processes)?;
+    let path = hosts::path(&asked, &link, &profiles)?;
     let phases_end = match asked.stop {
         Stop::Duration { warmup_ns, measure_ns, cooldown_ns } => Some(ps(warmup_ns.saturating_add(measure_ns).saturating_add(cooldown_ns))),
         Stop::Bytes { .. } | Stop::Workload => None,
@@ -64,9 +50,9 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         End::TimeUp => (SimulatedEnd::Deadline, None),
         End::Stuck(waits) => (SimulatedEnd::Stuck, Some(format!("nothing moves any more: {waits}"))),
     };
-    let window = Window::of(asked, &outcome, &samples);
+    let window = Window::of(&asked, &outcome, &samples);
     let duration_ns = (window.end - window.start) / NS;
-    let payload_bytes = window.payload_bytes(asked);
+    let payload_bytes = window.payload_bytes(&asked);
     let answer = SimulatedTrial {
         trial: asked.trial.clone(),
         end,
@@ -78,7 +64,7 @@ pub fn run(asked: &Simulation) -> Result<Ran, String> {
         hosts: Vec::new(),
         ends: (0..2).map(|who| window.end_system(&outcome, who)).collect(),
     };
-    Ok(Ran { answer, profiles, names, outcome, samples })
+    Ok((answer, RunOutput { asked, profiles, names, outcome, samples, end }))
 }
 
 fn ps(ns: u64) -> Ps {

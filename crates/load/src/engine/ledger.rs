@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workload::phases::Phase;
 use workload::user::Execution;
 
+pub use schema::table::LatencyKind as Kind;
+
 use crate::LoadError;
 use crate::counter::Counts;
 
@@ -89,33 +91,6 @@ impl Ledger {
     }
 }
 
-/// What a histogram counts, in the words of `schema::table::LATENCY_KINDS`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// From the intended beginning.
-    Intended,
-    /// From the beginning.
-    Service,
-    /// By the kernel's stamps.
-    Wire,
-    /// Of a connect.
-    Connect,
-    /// What the stamps leave of it.
-    Host,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Intended, Kind::Service, Kind::Wire, Kind::Connect, Kind::Host];
-
-    /// The word used in the record.
-    pub fn name(self) -> &'static str {
-        schema::table::LATENCY_KINDS[self as usize]
-    }
-}
-
-const PHASES: [Phase; 3] = [Phase::WarmUp, Phase::Measure, Phase::CoolDown];
-
 /// Latency histograms that several threads record in. One is 229 KB, and a load may have thousands of threads.
 #[derive(Debug, Clone)]
 pub struct SharedLatencies(Arc<Mutex<Latencies>>);
@@ -146,7 +121,7 @@ pub struct Latencies {
 impl Latencies {
     /// Histograms of this many transactions, none of them made.
     pub fn new(rows_count: usize, phase_ends_ns: [u64; 2]) -> Self {
-        let histograms = (0..rows_count * Kind::ALL.len() * PHASES.len()).map(|_| None).collect();
+        let histograms = (0..rows_count * Kind::ALL.len() * Phase::ALL.len()).map(|_| None).collect();
         Self { histograms, phase_ends_ns, boundaries: phase_ends_ns }
     }
 
@@ -160,7 +135,7 @@ impl Latencies {
     /// # Errors
     /// Never: the bounds are fixed.
     pub fn make_room(&mut self, row: usize, kind: Kind) -> Result<(), LoadError> {
-        for phase in PHASES {
+        for phase in Phase::ALL {
             let index = index(row, kind, phase);
             if self.histograms[index].is_none() {
                 self.histograms[index] = Some(Box::new(histogram()?));
@@ -193,7 +168,7 @@ impl Latencies {
     }
 
     fn phase(&self, instant_ns: u64) -> Phase {
-        PHASES[usize::from(instant_ns >= self.boundaries[0]) + usize::from(instant_ns >= self.boundaries[1])]
+        Phase::ALL[usize::from(instant_ns >= self.boundaries[0]) + usize::from(instant_ns >= self.boundaries[1])]
     }
 
     fn count(&mut self, row: usize, kind: Kind, phase: Phase, latency_ns: u64) {
@@ -221,8 +196,8 @@ impl Latencies {
     pub fn values(&self) -> impl Iterator<Item = (usize, Kind, Phase, [u64; 3])> {
         self.histograms.iter().enumerate().filter_map(|(index, histogram)| Some((index, histogram.as_ref()?))).flat_map(
             |(index, histogram)| {
-                let (row, rest) = (index / (Kind::ALL.len() * PHASES.len()), index % (Kind::ALL.len() * PHASES.len()));
-                let (kind, phase) = (Kind::ALL[rest / PHASES.len()], PHASES[rest % PHASES.len()]);
+                let (row, rest) = (index / (Kind::ALL.len() * Phase::ALL.len()), index % (Kind::ALL.len() * Phase::ALL.len()));
+                let (kind, phase) = (Kind::ALL[rest / Phase::ALL.len()], Phase::ALL[rest % Phase::ALL.len()]);
                 histogram.iter_recorded().map(move |value| {
                     let at = value.value_iterated_to();
                     (row, kind, phase, [histogram.lowest_equivalent(at), histogram.highest_equivalent(at), value.count_at_value()])
@@ -233,7 +208,7 @@ impl Latencies {
 }
 
 fn index(row: usize, kind: Kind, phase: Phase) -> usize {
-    (row * Kind::ALL.len() + kind as usize) * PHASES.len() + phase as usize
+    (row * Kind::ALL.len() + kind as usize) * Phase::ALL.len() + phase as usize
 }
 
 fn histogram() -> Result<Histogram<u64>, LoadError> {

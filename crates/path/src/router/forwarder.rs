@@ -161,7 +161,7 @@ impl Forwarder {
                 self.quantum_ns = QUANTUM_NS;
                 let now_ns = mono_ns();
                 let mut path = std::mem::replace(&mut self.path, Path::new(&open_path(), now_ns));
-                for way in PathDirection::BOTH {
+                for way in PathDirection::ALL {
                     path.direction(way).handle_time(now_ns);
                 }
                 self.fading = None;
@@ -187,7 +187,7 @@ impl Forwarder {
     fn take_in(&mut self) {
         let begin_ns = mono_ns();
         let ahead_ns = realtime_ahead_ns();
-        for (way, socket) in PathDirection::BOTH.into_iter().zip(&self.sockets) {
+        for (way, socket) in PathDirection::ALL.into_iter().zip(&self.sockets) {
             for _ in 0..BATCHES {
                 let (frames, arrivals, auditor) = (&mut self.frames, &mut self.arrivals, &mut self.auditor);
                 let taken = self.inbox.receive(socket, |received| {
@@ -216,7 +216,7 @@ impl Forwarder {
         }
         self.arrivals = arrivals;
         for path in self.fading.iter_mut().chain([&mut self.path]) {
-            for way in PathDirection::BOTH {
+            for way in PathDirection::ALL {
                 let direction = path.direction(way);
                 // A CPU may still hold what it stamped a moment ago, so the model lags behind where it may.
                 let lag_ns = direction.slack_ns().map_or(LONGEST_LAG_NS, |slack_ns| (slack_ns / 2).min(LONGEST_LAG_NS));
@@ -249,7 +249,7 @@ impl Forwarder {
     /// Forgets frames of which nothing is left because their last packet was lost.
     fn forget_lost(&mut self) {
         for path in self.fading.iter_mut().chain([&mut self.path]) {
-            for way in PathDirection::BOTH {
+            for way in PathDirection::ALL {
                 while let Some(loss) = path.direction(way).poll_loss() {
                     if loss.is_last {
                         self.frames.forget(u32::try_from(loss.key).unwrap_or(u32::MAX));

@@ -71,13 +71,13 @@ pub struct Record {
     pub direction: __u8,
     /// flags of the header
     pub flags: __u8,
-    /// of `enum context`, an index into `schema::table::CONTEXTS`
+    /// of `enum context`, as in `schema::table::Context`
     pub context: __u8,
     /// whether that ran in ksoftirqd
     pub ksoftirqd: __u8,
-    /// of `enum retransmission`, an index into `schema::table::RETRANSMISSIONS`, or `NONE`
+    /// of `enum retransmission`, as in `schema::table::Retransmission`, or `NONE`
     pub retransmission: __u8,
-    /// of `enum ack_reason`, an index into `schema::table::ACK_REASONS`, or `NONE`
+    /// of `enum ack_reason`, as in `schema::table::AckReason`, or `NONE`
     pub reason: __u8,
     /// whether the fields of the socket are there
     pub has_state: __u8,
@@ -110,9 +110,9 @@ pub struct Call {
     pub thread: __u32,
     /// port of the connecting end, which identifies the connection
     pub port: __u16,
-    /// of `enum call_kind`, an index into `schema::table::CALL_WORDS`
+    /// of `enum call_kind`, as in `schema::table::CallKind`
     pub kind: __u8,
-    /// of `enum outcome`, an index into `schema::table::OUTCOMES`
+    /// of `enum outcome`, as in `schema::table::CallOutcome`
     pub outcome: __u8,
     pub unused: __u32,
 }

@@ -5,9 +5,9 @@ from collections.abc import Collection
 import polars as pl
 
 from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
+from whyperf.record import code_words
 
-CALLS = ("write", "read")
-OUTCOMES = ("done", "would_block", "failed")
+CALLS, OUTCOMES = code_words("calls", "call"), code_words("calls", "outcome")
 
 SPENT = (
     *("blocked_ns", "preempted_ns", "softirq_ns"),

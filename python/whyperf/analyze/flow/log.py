@@ -9,27 +9,16 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow.relative import Raw, stream_of, unwrap
 from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
+from whyperf.record import code_words
 
-DIRECTIONS = ("out", "in")
-CONTEXTS = ("process", "net_rx", "timer", "hrtimer", "worker", "other")
-ACK_REASONS = (
-    *("delayed_timer", "read_call", "second_segment", "quick", "out_of_order"),
-    *("window_probe", "fin", "handshake", "other"),
-)
-RETRANSMISSIONS = ("timeout", "fast", "probe", "other")
+_WORDS = {column: code_words("segments", column) for column in ("direction", "context", "ack_reason", "retransmission")}
+DIRECTIONS, CONTEXTS, ACK_REASONS, RETRANSMISSIONS = _WORDS.values()
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 """Flags of the TCP header."""
 
 LOG_COLUMNS = ("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments")
 """Columns of `read_log` when none are named."""
-
-_WORDS = {
-    "direction": DIRECTIONS,
-    "context": CONTEXTS,
-    "retransmission": RETRANSMISSIONS,
-    "ack_reason": ACK_REASONS,
-}
 
 
 def scan_log(trial: FlowTrial, host: str, connections: Collection[int] | None = None) -> pl.LazyFrame | None:

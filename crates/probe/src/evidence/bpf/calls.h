@@ -156,7 +156,7 @@ static __always_inline void log_call(watched_t which, __u8 kind, int moved)
 		call->thread = task->pid;
 		call->port = port_of(which);
 		call->kind = kind;
-		call->outcome = moved >= 0 ? DONE : moved == -EAGAIN ? WOULD_BLOCK : FAILED;
+		call->outcome = moved >= 0 ? OUTCOME_DONE : moved == -EAGAIN ? OUTCOME_WOULD_BLOCK : OUTCOME_FAILED;
 		if (thread && thread->entered_ns) {
 			call->start_ns = thread->entered_ns;
 			call->asleep_ns = spent.asleep_ns - thread->at_entry.asleep_ns;

@@ -85,7 +85,7 @@ int BPF_PROG(sock_send_length, struct sock *sk, int moved)
 	if (connection)
 		count_size(connection->writes, moved);
 	if (constants.calls_mask && which)
-		log_call(which, WRITE, moved);
+		log_call(which, CALL_KIND_WRITE, moved);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ int BPF_PROG(sock_recv_length, struct sock *sk, int moved, int flags)
 		connection->reading.has_read = 1;
 	}
 	if (constants.calls_mask && which && !(flags & (MSG_PEEK | MSG_ERRQUEUE)))
-		log_call(which, READ, moved);
+		log_call(which, CALL_KIND_READ, moved);
 	return 0;
 }
 

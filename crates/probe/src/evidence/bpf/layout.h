@@ -3,58 +3,12 @@
  */
 #pragma once
 
+#include <whyperf/codes.h>
 #include <whyperf/types.h>
 
 #define PORTS 65536
 #define SIZE_CLASSES 24
 #define VECTORS 16     /* 10 in use; a power of two, so that a verifier sees the bound */
-
-enum direction {
-	OUT = 0,
-	IN = 1,
-};
-
-enum context {
-	PROCESS = 0,
-	NET_RX = 1,
-	TIMER = 2,
-	HRTIMER = 3,
-	WORKER = 4,
-	OTHER_CONTEXT = 5,
-	CONTEXTS = 6,
-};
-
-enum ack_reason {
-	DELAYED_TIMER = 0,
-	READ_CALL = 1,
-	SECOND_SEGMENT = 2,
-	QUICK = 3,
-	OUT_OF_ORDER = 4,
-	WINDOW_PROBE = 5,
-	FIN_ACK = 6,
-	HANDSHAKE = 7,
-	OTHER_REASON = 8,
-	ACK_REASONS = 9,
-};
-
-enum retransmission {
-	TIMEOUT = 0,
-	FAST = 1,
-	LOSS_PROBE = 2,
-	OTHER_RETRANSMISSION = 3,
-	RETRANSMISSIONS = 4,
-};
-
-enum call_kind {
-	WRITE = 0,
-	READ = 1,
-};
-
-enum outcome {
-	DONE = 0,
-	WOULD_BLOCK = 1,
-	FAILED = 2,
-};
 
 /* A code in `reason` and `retransmission` of a record: none. */
 #define NONE 255
@@ -101,10 +55,10 @@ struct record {
 	__u16 wire_segments;       /* segments on the wire */
 	__u8 direction;            /* of `enum direction` */
 	__u8 flags;                /* flags of the header */
-	__u8 context;              /* of `enum context`, an index into `schema::table::CONTEXTS` */
+	__u8 context;              /* of `enum context`, as in `schema::table::Context` */
 	__u8 ksoftirqd;            /* whether that ran in ksoftirqd */
-	__u8 retransmission;       /* of `enum retransmission`, an index into `schema::table::RETRANSMISSIONS`, or `NONE` */
-	__u8 reason;               /* of `enum ack_reason`, an index into `schema::table::ACK_REASONS`, or `NONE` */
+	__u8 retransmission;       /* of `enum retransmission`, as in `schema::table::Retransmission`, or `NONE` */
+	__u8 reason;               /* of `enum ack_reason`, as in `schema::table::AckReason`, or `NONE` */
 	__u8 has_state;            /* whether the fields of the socket are there */
 	__u8 unused[5];
 };
@@ -124,8 +78,8 @@ struct call {
 	__u32 moved_bytes;        /* payload */
 	__u32 thread;             /* number of the thread */
 	__u16 port;               /* port of the connecting end, which identifies the connection */
-	__u8 kind;                /* of `enum call_kind`, an index into `schema::table::CALL_WORDS` */
-	__u8 outcome;             /* of `enum outcome`, an index into `schema::table::OUTCOMES` */
+	__u8 kind;                /* of `enum call_kind`, as in `schema::table::CallKind` */
+	__u8 outcome;             /* of `enum outcome`, as in `schema::table::CallOutcome` */
 	__u32 unused;
 };
 

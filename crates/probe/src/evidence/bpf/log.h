@@ -70,7 +70,7 @@ static __always_inline void log_segment(const struct segment *segment, struct tc
 		__u32 una = tp->snd_una, next = tp->snd_nxt, written = tp->write_seq;
 		__u32 received = tp->rcv_nxt;
 
-		if (direction == OUT) {
+		if (direction == DIRECTION_OUT) {
 			if (is_before(next, segment->end))
 				next = segment->end;
 		} else if (segment->flags & ACK && is_before(una, segment->acknowledgment) &&
@@ -87,7 +87,7 @@ static __always_inline void log_segment(const struct segment *segment, struct tc
 		record->pacing_rate = ((struct sock *)tp)->sk_pacing_rate;
 		/* The window of a SYN is never scaled (RFC 7323 section 2.2). */
 		if (!(segment->flags & SYN)) {
-			if (direction == OUT)
+			if (direction == DIRECTION_OUT)
 				record->window_bytes <<= BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale);
 			else
 				record->window_bytes <<= BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);

@@ -19,18 +19,18 @@ static __always_inline __u8 context_of(const struct cpu *cpu)
 {
 	switch (cpu->running) {
 	case 0:
-		return PROCESS;
+		return CONTEXT_PROCESS;
 	case NET_RX_SOFTIRQ + 1:
-		return NET_RX;
+		return CONTEXT_NET_RX;
 	case TIMER_SOFTIRQ + 1:
-		return TIMER;
+		return CONTEXT_TIMER;
 	case HRTIMER_SOFTIRQ + 1:
-		return HRTIMER;
+		return CONTEXT_HRTIMER;
 	case TASKLET_SOFTIRQ + 1:
 	case 1: /* bottom-half workqueues of high priority run there */
-		return WORKER;
+		return CONTEXT_WORKER;
 	}
-	return OTHER_CONTEXT;
+	return CONTEXT_OTHER;
 }
 
 /* The states in which a segment below snd_nxt leaves: RFC 6298 timeout, RFC 6675 and RFC 8985
@@ -42,10 +42,10 @@ static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 contex
 	__u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 
 	if (state == TCP_CA_LOSS)
-		return TIMEOUT;
+		return RETRANSMISSION_TIMEOUT;
 	if (state == TCP_CA_RECOVERY)
-		return FAST;
-	return context == TIMER ? LOSS_PROBE : OTHER_RETRANSMISSION;
+		return RETRANSMISSION_FAST;
+	return context == CONTEXT_TIMER ? RETRANSMISSION_PROBE : RETRANSMISSION_OTHER;
 }
 
 /* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is told
@@ -63,24 +63,24 @@ static __always_inline __u8 reason_of(const struct connection *connection, struc
 	__u32 unacknowledged = segment->acknowledgment - connection->out.last_acknowledgment;
 
 	if (!tp)
-		return connection->arrived.fin ? FIN_ACK : OTHER_REASON;
+		return connection->arrived.fin ? ACK_REASON_FIN : ACK_REASON_OTHER;
 	if (is_before(segment->sequence, tp->snd_una))
-		return WINDOW_PROBE;
+		return ACK_REASON_WINDOW_PROBE;
 	if (is_first && connects)
-		return HANDSHAKE;
+		return ACK_REASON_HANDSHAKE;
 	if (connection->arrived.fin && segment->acknowledgment == connection->arrived.fin_next && unacknowledged)
-		return FIN_ACK;
-	if (context == TIMER)
-		return DELAYED_TIMER;
-	if (context == HRTIMER || tp->out_of_order_queue.rb_node)
-		return OUT_OF_ORDER;
-	if (context == PROCESS &&
+		return ACK_REASON_FIN;
+	if (context == CONTEXT_TIMER)
+		return ACK_REASON_DELAYED_TIMER;
+	if (context == CONTEXT_HRTIMER || tp->out_of_order_queue.rb_node)
+		return ACK_REASON_OUT_OF_ORDER;
+	if (context == CONTEXT_PROCESS &&
 	    !(connection->processed.in_process && connection->processed.copied_seq == tp->copied_seq) &&
 	    !(connection->reading.has_read && connection->reading.copied_seq == tp->copied_seq))
-		return READ_CALL;
+		return ACK_REASON_READ_CALL;
 	if (unacknowledged == 0)
-		return OUT_OF_ORDER;
-	return unacknowledged > icsk->icsk_ack.rcv_mss ? SECOND_SEGMENT : QUICK;
+		return ACK_REASON_OUT_OF_ORDER;
+	return unacknowledged > icsk->icsk_ack.rcv_mss ? ACK_REASON_SECOND_SEGMENT : ACK_REASON_QUICK;
 }
 
 /* NULL where the sock stands for a request, or for a connection that is gone: it is not full. */
@@ -131,8 +131,8 @@ static __always_inline void on_out(struct sk_buff *skb)
 	read_gso(&segment, skb);
 	context = context_of(cpu);
 	ksoftirqd = cpu->running && is_ksoftirqd();
-	if (context == PROCESS && task_flags() & PF_WQ_WORKER)
-		context = WORKER;
+	if (context == CONTEXT_PROCESS && task_flags() & PF_WQ_WORKER)
+		context = CONTEXT_WORKER;
 
 	/* What takes a place in the sequence leaves a second time; a probe takes none. */
 	if (segment.end != segment.sequence && tp && is_before(segment.sequence, tp->snd_nxt))
@@ -157,5 +157,5 @@ static __always_inline void on_out(struct sk_buff *skb)
 	connection->out.port = port_of(which);
 	connection->out.last_acknowledgment = segment.acknowledgment;
 	if (constants.log_mask)
-		log_segment(&segment, tp, which, bpf_ktime_get_ns(), OUT, context, ksoftirqd, retransmission, reason);
+		log_segment(&segment, tp, which, bpf_ktime_get_ns(), DIRECTION_OUT, context, ksoftirqd, retransmission, reason);
 }

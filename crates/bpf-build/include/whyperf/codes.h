@@ -1,0 +1,52 @@
+/* Generated from crates/schema by `make schemas`; a test compares the two. */
+#pragma once
+
+enum direction {
+	DIRECTION_OUT = 0,
+	DIRECTION_IN = 1,
+	DIRECTIONS = 2,
+};
+
+enum context {
+	CONTEXT_PROCESS = 0,
+	CONTEXT_NET_RX = 1,
+	CONTEXT_TIMER = 2,
+	CONTEXT_HRTIMER = 3,
+	CONTEXT_WORKER = 4,
+	CONTEXT_OTHER = 5,
+	CONTEXTS = 6,
+};
+
+enum ack_reason {
+	ACK_REASON_DELAYED_TIMER = 0,
+	ACK_REASON_READ_CALL = 1,
+	ACK_REASON_SECOND_SEGMENT = 2,
+	ACK_REASON_QUICK = 3,
+	ACK_REASON_OUT_OF_ORDER = 4,
+	ACK_REASON_WINDOW_PROBE = 5,
+	ACK_REASON_FIN = 6,
+	ACK_REASON_HANDSHAKE = 7,
+	ACK_REASON_OTHER = 8,
+	ACK_REASONS = 9,
+};
+
+enum retransmission {
+	RETRANSMISSION_TIMEOUT = 0,
+	RETRANSMISSION_FAST = 1,
+	RETRANSMISSION_PROBE = 2,
+	RETRANSMISSION_OTHER = 3,
+	RETRANSMISSIONS = 4,
+};
+
+enum call_kind {
+	CALL_KIND_WRITE = 0,
+	CALL_KIND_READ = 1,
+	CALL_KINDS = 2,
+};
+
+enum outcome {
+	OUTCOME_DONE = 0,
+	OUTCOME_WOULD_BLOCK = 1,
+	OUTCOME_FAILED = 2,
+	OUTCOMES = 3,
+};

@@ -1,0 +1,205 @@
+//! Rows of what BPF programs counted: tables counters, sizes and softirqs.
+
+use load::flow::Flow;
+use load::running::Load;
+use probe::clock::mono_ns;
+use probe::evidence::{Connection, Cpu, Sized, Watch};
+use schema::table::{AckReason, Context, CounterRow, SizeRow, Sized as SizedKind, SoftirqRow, Vector};
+use schema::trial::{Opening, TrialSpec};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::connection::Segments;
+use super::intervals::Interval;
+use crate::table::{Columns, Rows};
+
+/// What is known of each connection, by the port that tells it at both ends: the connecting end's.
+pub fn by_port<T>(spec: &TrialSpec, load: &Load, known: impl Fn(&Flow) -> T) -> BTreeMap<u16, T> {
+    let port = |flow: &Flow| {
+        let socket = flow.socket.as_ref()?;
+        let address = match spec.opening {
+            Opening::Connect => socket.local_addr(),
+            Opening::Listen => socket.peer_addr(),
+        };
+        address.ok()?.as_socket().map(|address| address.port())
+    };
+    load.flows.iter().filter_map(|flow| Some((port(flow)?, known(flow)))).collect()
+}
+
+/// Turns what programs counted since the last look into rows.
+pub struct Counted {
+    watch: Arc<Watch>,
+    spec: TrialSpec,
+    ports: BTreeMap<u16, u32>,
+    before: BTreeMap<u16, Connection>,
+    cpus_before: Vec<Cpu>,
+    counters: Rows<CounterRow<'static>>,
+    sizes: Rows<SizeRow<'static>>,
+    softirqs: Rows<SoftirqRow<'static>>,
+}
+
+impl Counted {
+    /// Counts from now.
+    pub fn open(watch: &Arc<Watch>, spec: &TrialSpec, load: &Load) -> Self {
+        Self {
+            spec: spec.clone(),
+            ports: by_port(spec, load, |flow| flow.number),
+            before: watch.connections(),
+            cpus_before: watch.cpus(),
+            counters: Rows::new(),
+            sizes: Rows::new(),
+            softirqs: Rows::new(),
+            watch: Arc::clone(watch),
+        }
+    }
+
+    /// Begins anew, unless it is late: what came before was not the load's, but of the load nothing
+    /// must be missing.
+    pub fn on_begin(&mut self, start_mono_ns: u64) {
+        let before = (self.watch.connections(), self.watch.cpus());
+        if mono_ns() < start_mono_ns {
+            (self.before, self.cpus_before) = before;
+        }
+    }
+
+    /// Rows of the connections in one interval.
+    pub fn sample_connections(&mut self, interval: Interval) {
+        let now = self.watch.connections();
+        for (port, connection) in &now {
+            // An unauthenticated peer's connection has no number.
+            let Some(&number) = self.ports.get(port) else { continue };
+            let before = self.before.get(port).copied().unwrap_or_default();
+            self.push_counters(number, interval, &before, connection);
+            self.push_sizes(number, interval, &before, connection);
+        }
+        self.before = now;
+    }
+
+    /// Rows of the CPUs in one interval.
+    pub fn sample_cpus(&mut self, interval: Interval) {
+        let now = self.watch.cpus();
+        for ((cpu, after), before) in (0u32..).zip(&now).zip(&self.cpus_before) {
+            for ((vector, after), before) in Vector::ALL.into_iter().zip(&after.vectors).zip(&before.vectors) {
+                if after.runs == before.runs {
+                    continue;
+                }
+                self.softirqs.push(SoftirqRow {
+                    host: &self.spec.host,
+                    cpu,
+                    own: self.spec.own_cpus.is_empty() || self.spec.own_cpus.contains(&cpu),
+                    interval: interval.index,
+                    phase: interval.phase,
+                    start_mono_ns: interval.start_mono_ns,
+                    end_mono_ns: interval.end_mono_ns,
+                    vector,
+                    runs_count: after.runs - before.runs,
+                    softirq_ns: after.ns - before.ns,
+                });
+            }
+        }
+        self.cpus_before = now;
+    }
+
+    /// Segments that TCP has counted and the programs have not, at least: of data, and of ACKs but two
+    /// a connection, which may be its SYN and FIN. To be asked right after TCP was.
+    pub fn unseen_segments_count(&self, segments: impl Iterator<Item = (u32, Segments)>) -> u64 {
+        let seen = self.watch.connections();
+        let by_number: BTreeMap<u32, &Connection> =
+            self.ports.iter().filter_map(|(port, number)| Some((*number, seen.get(port)?))).collect();
+        segments.filter_map(|(number, counted)| Some(unseen_of(counted, by_number.get(&number)?))).sum()
+    }
+
+    /// The tables.
+    pub fn into_columns(self) -> [Columns; 3] {
+        [self.counters.into_columns(), self.sizes.into_columns(), self.softirqs.into_columns()]
+    }
+
+    fn push_counters(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) {
+        let (out, was_out, arrived, was_in) = (&after.out, &before.out, &after.arrived, &before.arrived);
+        let since = |after: u64, before: u64| after.saturating_sub(before);
+        let by_context = |context: Context| since(out.by_context[context as usize], was_out.by_context[context as usize]);
+        let by_reason = |reason: AckReason| since(out.by_reason[reason as usize], was_out.by_reason[reason as usize]);
+        self.counters.push(CounterRow {
+            host: &self.spec.host,
+            connection: number,
+            role: self.spec.role_of(number),
+            interval: interval.index,
+            phase: interval.phase,
+            start_mono_ns: interval.start_mono_ns,
+            end_mono_ns: interval.end_mono_ns,
+            data_out_packets: since(out.data_packets, was_out.data_packets),
+            data_out_segments: since(out.data_segments, was_out.data_segments),
+            data_out_bytes: since(out.data_bytes, was_out.data_bytes),
+            retransmitted_out_packets: since(out.retransmitted_packets, was_out.retransmitted_packets),
+            acks_out_count: since(out.by_reason.iter().sum(), was_out.by_reason.iter().sum()),
+            data_in_packets: since(arrived.data_packets, was_in.data_packets),
+            data_in_segments: since(arrived.data_segments, was_in.data_segments),
+            data_in_bytes: since(arrived.data_bytes, was_in.data_bytes),
+            acks_in_count: since(arrived.acks, was_in.acks),
+            duplicate_acks_in_count: since(arrived.duplicate_acks, was_in.duplicate_acks),
+            out_of_order_in_packets: since(arrived.out_of_order_packets, was_in.out_of_order_packets),
+            process_out_packets: by_context(Context::Process),
+            net_rx_out_packets: by_context(Context::NetRx),
+            timer_out_packets: by_context(Context::Timer),
+            hrtimer_out_packets: by_context(Context::Hrtimer),
+            worker_out_packets: by_context(Context::Worker),
+            other_out_packets: by_context(Context::Other),
+            ksoftirqd_out_packets: since(out.ksoftirqd_packets, was_out.ksoftirqd_packets),
+            delayed_timer_acks_count: by_reason(AckReason::DelayedTimer),
+            read_call_acks_count: by_reason(AckReason::ReadCall),
+            second_segment_acks_count: by_reason(AckReason::SecondSegment),
+            quick_acks_count: by_reason(AckReason::Quick),
+            out_of_order_acks_count: by_reason(AckReason::OutOfOrder),
+            window_probe_acks_count: by_reason(AckReason::WindowProbe),
+            fin_acks_count: by_reason(AckReason::Fin),
+            handshake_acks_count: by_reason(AckReason::Handshake),
+            other_acks_count: by_reason(AckReason::Other),
+        });
+    }
+
+    fn push_sizes(&mut self, number: u32, interval: Interval, before: &Connection, after: &Connection) {
+        let kinds = [
+            (&after.out.sizes, &before.out.sizes),
+            (&after.arrived.sizes, &before.arrived.sizes),
+            (&after.writes, &before.writes),
+            (&after.reads, &before.reads),
+        ];
+        for (what, (after, before)) in SizedKind::ALL.into_iter().zip(kinds) {
+            for ((class, after), before) in (0u32..).zip(after).zip(before) {
+                let Sized { count, bytes } = *after;
+                if count == before.count {
+                    continue;
+                }
+                self.sizes.push(SizeRow {
+                    host: &self.spec.host,
+                    connection: number,
+                    role: self.spec.role_of(number),
+                    interval: interval.index,
+                    phase: interval.phase,
+                    what,
+                    class_bytes: class_bytes(class),
+                    sizes_count: count - before.count,
+                    sizes_bytes: bytes.saturating_sub(before.bytes),
+                });
+            }
+        }
+    }
+}
+
+/// As [`Counted::unseen_segments_count`], of one connection. TCP's counts have 32 bits.
+fn unseen_of(counted: Segments, seen: &Connection) -> u64 {
+    const SYN_AND_FIN: u32 = 2;
+    let beyond = |counted: u32, seen: u64| {
+        let difference = counted.wrapping_sub(u32::try_from(seen & u64::from(u32::MAX)).unwrap_or(0));
+        // More seen than counted is less than nothing missing.
+        if difference > u32::MAX / 2 { 0 } else { difference }
+    };
+    let data = beyond(counted.data_out, seen.out.data_segments) + beyond(counted.data_in, seen.arrived.data_segments);
+    let acks = beyond(counted.all_in.wrapping_sub(counted.data_in), seen.arrived.acks).saturating_sub(SYN_AND_FIN);
+    u64::from(data) + u64::from(acks)
+}
+
+/// Smallest size of a class (`size_class` in the probe's BPF programs).
+fn class_bytes(class: u32) -> u32 {
+    if class == 0 { 0 } else { 1 << (class - 1) }
+}

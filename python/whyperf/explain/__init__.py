@@ -1,7 +1,7 @@
 """Says where a connection's time went, why, on what evidence, and what to change.
 
 From the record to words: `states` and `causes` are the vocabulary, `model` what an explanation
-holds. A budget puts every nanosecond into one state of each end, a pattern tells the cycle that
+holds. A budget puts every nanosecond into one state of each side, a pattern describes the cycle that
 repeats, an anomaly a point of a sweep that stands out; a verdict names the cause, and a
-verification says whether changing it did what the verdict foretold.
+verification says whether changing it did what the verdict predicted.
 """

@@ -164,9 +164,9 @@ def _explained(
     connections = sorted({budget.connection for budget in budgets.budgets})[:MAX_PATTERNS]
     # Neither needs the other, and both spend their time in loops over columns that let other threads run.
     with ThreadPoolExecutor(1) as next_to_facts:
-        telling = next_to_facts.submit(patterns_of, trial, logs, connections)
+        finding_patterns = next_to_facts.submit(patterns_of, trial, logs, connections)
         facts = gather_facts(trial, logs, budgets, one_machine=same)
-        patterns = telling.result()
+        patterns = finding_patterns.result()
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)

@@ -131,5 +131,5 @@ def _with_gain(verdict: Verdict, gain: float, above: float, basis: Statement) ->
 
 def _key(cell: Cell, factors: Mapping[str, object]) -> tuple[object, ...]:
     """What is measured, without how long."""
-    told = tuple(sorted((name, repr(level)) for name, level in factors.items() if name not in TIMES))
-    return (*told, cell.workload, cell.schedule)
+    levels = tuple(sorted((name, repr(level)) for name, level in factors.items() if name not in TIMES))
+    return (*levels, cell.workload, cell.schedule)

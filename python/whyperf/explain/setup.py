@@ -22,7 +22,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known of a trial beside its evidence.
+    """What is known of a trial in addition to its evidence.
 
     Attributes:
         factors: of the cell, as the plan resolved them; one that is not there is at its default.

@@ -118,4 +118,4 @@ def name_of(state: str) -> str:
     Raises:
         KeyError: no end has such a state.
     """
-    return {one.value: name for one, name in NAMES.items()}[state]
+    return {known.value: name for known, name in NAMES.items()}[state]

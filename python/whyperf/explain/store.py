@@ -1,6 +1,6 @@
 """The record's explain.json: what was explained last. Like the report it can be made again at any time.
 
-Beside the explanation stands what it was made of: by another whyperf, or of other trials, it counts no more.
+Next to the explanation stands what it was made of: by another whyperf, or of other trials, it counts no more.
 """
 
 import hashlib

@@ -177,13 +177,13 @@ class WindowFacts:
 
     Attributes:
         announced_bytes_max: largest window the receiver announced.
-        announced_bytes_median: the middle one, of segments that arrived at the sender.
+        announced_bytes_median: the median one, of segments that arrived at the sender.
         flight_bytes_max: most bytes unacknowledged.
-        flight_bytes_median: the middle one when data left.
+        flight_bytes_median: the median when data left.
         rtt_ns_min: smallest round-trip time.
-        rtt_ns_median: middle smoothed round-trip time.
+        rtt_ns_median: median smoothed round-trip time.
         rtt_ns_high: the 95th percentile of the smoothed round-trip time.
-        cwnd_segments_median: middle congestion window.
+        cwnd_segments_median: median congestion window.
         delivered_bps_high: the 90th percentile of what all connections together got acknowledged in half a second, and
             `delivered_bps_max` the most.
         application_limited_ratio: part of the samples in which nothing waited to be sent (tcpi_notsent_bytes), or the
@@ -206,7 +206,7 @@ class WindowFacts:
 
     @property
     def rtt_growth(self) -> float | None:
-        """The middle round trip over the smallest."""
+        """The median round trip over the smallest."""
         if not self.rtt_ns_min or self.rtt_ns_median is None:
             return None
         return self.rtt_ns_median / self.rtt_ns_min
@@ -363,7 +363,7 @@ class ExchangeFacts:
         count: how many ended.
         per_s: in a second.
         calls_each: system calls of one, at the end that begins it.
-        latency_ns: the middle time from its begin to its end.
+        latency_ns: the median time from its start to its end.
     """
 
     count: int
@@ -434,7 +434,7 @@ class Facts:
         goodput_bps: what the cell's trials without the log measured, if there are any.
         link_bps: the slower of the links that the hosts' devices state, headers included; None where none states one.
         connections: how many carried payload.
-        one_machine: both ends run on the same machine, so that they can share a CPU.
+        one_machine: both sides run on the same machine, so that they can share a CPU.
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
         transport: what carried the payload; only of tcp there are windows and a time budget.
         exchanges: transactions that are answered, if the workload has any.
@@ -474,7 +474,7 @@ class Facts:
     @property
     def lost_in_receiver(self) -> int:
         """Segments sent again that had arrived at the receiving host before it asked for them: it lost them."""
-        return sum(one.losses.lost_in_receiver or 0 for one in self.patterns if one.losses is not None)
+        return sum(pattern.losses.lost_in_receiver or 0 for pattern in self.patterns if pattern.losses is not None)
 
     @property
     def lost_in_receiver_ratio(self) -> float:
@@ -490,6 +490,6 @@ class Facts:
 
     @property
     def busiest_ratio(self) -> float | None:
-        """How much of a CPU the end that wants more of it wants."""
+        """How much of a CPU the busier side would use."""
         known = [end.wanted_ratio for end in (self.sender, self.receiver) if end.wanted_ratio is not None]
         return max(known) if known else None

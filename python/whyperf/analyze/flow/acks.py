@@ -17,7 +17,7 @@ IS_PURE_ACK = (pl.col("payload_bytes") == 0) & (pl.col("flags") & ACK != 0) & _I
 
 @dataclass(frozen=True)
 class AckRatio:
-    """Data per pure ACK over time, of one end: data sent per ACK arrived, or data arrived per ACK sent.
+    """Data per pure ACK over time, of one host: data sent per ACK arrived, or data arrived per ACK sent.
 
     `intervals` is ascending: `start_ns`, `end_ns`, `segments` and `packets` of data, `acks`,
     `segments_per_ack`, `packets_per_ack` (null without an ACK). The two totals are over all of it.

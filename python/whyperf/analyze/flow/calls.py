@@ -1,10 +1,10 @@
-"""The log of calls of one end: when its threads wrote and read, and what kept them from it."""
+"""The log of calls of one host: when its threads wrote and read, and what kept them from it."""
 
 from collections.abc import Collection
 
 import polars as pl
 
-from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
+from whyperf.analyze.flow.trial import FlowTrial, reported_unreadable
 from whyperf.record import code_words
 
 CALLS, OUTCOMES = code_words("calls", "call"), code_words("calls", "outcome")
@@ -36,7 +36,7 @@ def read_calls(trial: FlowTrial, host: str, connections: Collection[int] | None 
         return None
     shift = trial.ends[host].offset_ns + trial.zero_mono_ns
     instants = [(pl.col(f"{which}_mono_ns").cast(pl.Int64) - shift).alias(f"{which}_ns") for which in ("start", "end")]
-    with told_unreadable(path):
+    with reported_unreadable(path):
         rows = pl.scan_parquet(path)
         if connections is not None:
             rows = rows.filter(pl.col("connection").is_in(list(connections)))

@@ -182,7 +182,7 @@ def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
 
 
 def _not_logged(connections: pl.DataFrame) -> str | None:
-    """How many segments are missing where payload alone does not tell: ACKs, and what was sent twice.
+    """How many segments are missing where payload alone does not show it: ACKs, and what was sent twice.
 
     A connection cut short may still be moving segments when TCP is asked for its counts.
     """

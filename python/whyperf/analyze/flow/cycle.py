@@ -12,7 +12,7 @@ COVERED_RATIO = 0.9
 """What a cycle must cover to be the pattern of the connection."""
 
 PART_RATIO = 0.05
-"""What a cycle must cover to be told at all."""
+"""What a cycle must cover to be reported at all."""
 
 PART_REPETITIONS = 8
 LONG_RATIO = 0.01
@@ -76,12 +76,12 @@ def find_payloads(payloads: Runs) -> Payloads:
     main = _main(repeats, segments)
     parts = _parts([repeat.long_ones(PART_REPETITIONS, LONG_RATIO * segments) for repeat in repeats], payloads, main)
     cycle = None if main is None else _cycle(main, payloads)
-    told = tuple(sorted((_cycle(part, payloads) for part in parts), key=lambda part: part.first_segment))
-    return Payloads(cycle, told, frequent, segments, _words(cycle, told, frequent, segments))
+    reported = tuple(sorted((_cycle(part, payloads) for part in parts), key=lambda part: part.first_segment))
+    return Payloads(cycle, reported, frequent, segments, _words(cycle, reported, frequent, segments))
 
 
 def find_cycles(payloads: Runs) -> list[Repeat]:
-    """The cycles that `find_payloads` tells, with where they repeat; the pattern of all, if there is one, is first."""
+    """The cycles of `find_payloads`, with where they repeat; the pattern of all, if there is one, is first."""
     segments = payloads.segments_count
     if segments < FEWEST_SEGMENTS:
         return []

@@ -1,4 +1,4 @@
-"""The segment log of one end, typed small and on the controller's clock."""
+"""The segment log of one host, typed small and on the controller's clock."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow.relative import Raw, stream_of, unwrap
-from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
+from whyperf.analyze.flow.trial import FlowTrial, reported_unreadable
 from whyperf.record import code_words
 
 _WORDS = {column: code_words("segments", column) for column in ("direction", "context", "ack_reason", "retransmission")}
@@ -59,20 +59,20 @@ def read_log(
     path = trial.file("segments", host)
     if path is None:
         return None
-    with told_unreadable(path):
+    with reported_unreadable(path):
         return _Reader(_scan(trial, host, path, connections), columns, where).frame()
 
 
 def _scan(trial: FlowTrial, host: str, path: Path, connections: Collection[int] | None) -> pl.LazyFrame:
     shift = trial.ends[host].offset_ns + trial.zero_mono_ns
     time = (pl.col("segment_mono_ns").cast(pl.Int64) - shift).alias("time_ns")
-    words = [pl.col(name).cast(pl.Enum(list(known))) for name, known in _WORDS.items()]
-    with told_unreadable(path):
+    enums = [pl.col(name).cast(pl.Enum(list(known))) for name, known in _WORDS.items()]
+    with reported_unreadable(path):
         log = pl.scan_parquet(path)
         names = [name for name in log.collect_schema() if name not in {"host", "role", "segment_mono_ns", *_WORDS}]
     if connections is not None:
         log = log.filter(pl.col("connection").is_in(list(connections)))
-    return log.select(time, *names, *words)
+    return log.select(time, *names, *enums)
 
 
 _NUMBERS = ("sequence", "acknowledgment")

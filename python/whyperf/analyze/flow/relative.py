@@ -55,7 +55,7 @@ def count_new(start: Ints, end: Ints) -> int:
         return 0
     before = _reach_before(start, end)
     if (start > before).any() or start.min() < start[0]:
-        # With a hole, or something before the first, the highest end so far does not tell what is new.
+        # With a hole, or something before the first, the highest end so far does not show what is new.
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
         before = _reach_before(start, end)

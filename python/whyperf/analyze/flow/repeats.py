@@ -1,6 +1,6 @@
 """Where a sequence of runs repeats itself.
 
-A sequence has period p where it equals itself p runs later. Stretches of one period are told apart
+A sequence has period p where it equals itself p runs later. Stretches of one period are separated
 by what they repeat, whatever they begin with: by the sum over one cycle of a hash of each pair of
 neighbors, which no rotation changes.
 """
@@ -23,11 +23,11 @@ MIN_RATIO = 0.05
 """Part of the segments that a cycle must cover to be found."""
 
 ENOUGH_RATIO = 0.99
-"""A cycle that covers so much ends the search: no longer one could tell more."""
+"""A cycle that covers so much ends the search: no longer one could cover more."""
 
 SAMPLES = 32
 SAMPLE_RUNS = 4096
-"""Of a long sequence so many samples, spread evenly, tell which periods are worth a look at all of it."""
+"""Of a long sequence so many samples, spread evenly, show which periods are worth a search of all of it."""
 
 PROMISING_RATIO = 0.5
 """Part of a sample that must equal itself a period later."""
@@ -103,7 +103,7 @@ def _promising(keys: Words) -> Iterator[int]:
         starts = np.linspace(0, keys.size - SAMPLE_RUNS, SAMPLES).astype(np.int64)
         samples = [keys[start : start + SAMPLE_RUNS] for start in starts]
     for period in range(2, longest + 1):
-        if len(samples) == 1 or any((one[period:] == one[:-period]).mean() >= PROMISING_RATIO for one in samples):
+        if len(samples) == 1 or any((part[period:] == part[:-period]).mean() >= PROMISING_RATIO for part in samples):
             yield period
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from whyperf.analyze.flow.log import ACK_REASONS, CONTEXTS
-from whyperf.analyze.flow.trial import FlowTrial, told_unreadable
+from whyperf.analyze.flow.trial import FlowTrial, reported_unreadable
 
 _KEYS: Mapping[str, pl.DataType] = {"connection": pl.UInt32(), "role": pl.String()}
 _SPAN: Mapping[str, pl.DataType] = {"phase": pl.String(), "start_mono_ns": pl.UInt64(), "end_mono_ns": pl.UInt64()}
@@ -73,7 +73,7 @@ _PAYLOAD_RECEIVED = (
 
 @dataclass(frozen=True)
 class Counted:
-    """Level 1 of one end: tables `counters` and `sizes`, with `start_ns`, `end_ns` after the start of the load."""
+    """Level 1 of one host: tables `counters` and `sizes`, with `start_ns`, `end_ns` after the start of the load."""
 
     counters: pl.DataFrame
     sizes: pl.DataFrame
@@ -81,7 +81,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class UserTables:
-    """Level 0 of one end: tables `flows`, `intervals`, `tcp_info`; instants as `*_ns` after the start of the load."""
+    """Level 0 of one host: tables `flows`, `intervals`, `tcp_info`; instants as `*_ns` after the start of the load."""
 
     flows: pl.DataFrame
     intervals: pl.DataFrame
@@ -107,7 +107,7 @@ def _read(trial: FlowTrial, host: str, name: str) -> pl.DataFrame:
     if path is None:
         table = pl.DataFrame(schema=dict(kinds))
     else:
-        with told_unreadable(path):
+        with reported_unreadable(path):
             there = pl.scan_parquet(path).collect_schema().names()
             columns = [
                 (pl.col(column) if column in there else pl.lit(None)).cast(kind).alias(column)

@@ -19,7 +19,7 @@ LEVELS = ("user", "counters", "segments")
 
 @dataclass(frozen=True)
 class EndEvidence:
-    """What one end says of its evidence (`EvidenceReport` in `crates/schema/src/evidence.rs`).
+    """What one host reports of its evidence (`EvidenceReport` in `crates/schema/src/evidence.rs`).
 
     `missing` are the hooks this level wants and did not find: name and reason. A record made before
     there was evidence has level "user" and nothing else.
@@ -39,7 +39,7 @@ class EndEvidence:
 
 @dataclass(frozen=True)
 class FlowEnd:
-    """One end: `host` is near or far, `role` sender or receiver, `offset_ns` its clock minus the controller's.
+    """One side: `host` is near or far, `role` sender or receiver, `offset_ns` its clock minus the controller's.
 
     `window_ns` is the measured phase as this end had it, which a late sampler shifts.
     """
@@ -182,7 +182,7 @@ def _span(path: Path, offset_ns: int) -> _Span | None:
     start, end = pl.col("start_mono_ns"), pl.col("end_mono_ns")
     measured = pl.col("phase") == "measure"
     bounds = (start.min(), start.filter(measured).min().alias("from"), end.filter(measured).max().alias("to"))
-    with told_unreadable(path):
+    with reported_unreadable(path):
         row = pl.scan_parquet(path).select(pl.col("phase"), start, end).select(bounds).collect().row(0)
     if row[0] is None:
         return None
@@ -196,7 +196,7 @@ def _first_segment(folder: Path, end: FlowEnd) -> int:
     path = folder / f"segments.{end.host}.parquet"
     if _table(path) is None:
         return 0
-    with told_unreadable(path):
+    with reported_unreadable(path):
         first = pl.scan_parquet(path).select(pl.col("segment_mono_ns").min()).collect().item()
     return 0 if first is None else int(first) - end.offset_ns
 
@@ -214,7 +214,7 @@ def _table(path: Path) -> Path | None:
 
 
 @contextmanager
-def told_unreadable(path: Path) -> Iterator[None]:
+def reported_unreadable(path: Path) -> Iterator[None]:
     """Makes a table that cannot be read a RecordError."""
     try:
         yield

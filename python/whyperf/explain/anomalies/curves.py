@@ -75,8 +75,10 @@ def _alike(cells: Sequence[CellResult], factors: Sequence[str]) -> dict[str, tup
 
 
 def _curve(sweep: str, factor: str, cells: Sequence[CellResult], others: tuple[str, ...]) -> Curve | None:
-    told = [(float(str(cell.factors[factor])), cell, spread_of(cell)) for cell in cells]
-    found = sorted(((level, cell, spread) for level, cell, spread in told if spread.median), key=lambda one: one[0])
+    measured = [(float(str(cell.factors[factor])), cell, spread_of(cell)) for cell in cells]
+    found = sorted(
+        ((level, cell, spread) for level, cell, spread in measured if spread.median), key=lambda point: point[0]
+    )
     levels = np.array([level for level, _, _ in found])
     if levels.size < FEWEST_POINTS or (np.diff(levels) <= 0).any():
         return None

@@ -143,7 +143,7 @@ def differences(own: Known, others: Sequence[Known]) -> list[Difference]:
         if weight is not None:
             found.append((weight, Difference(name, value, usual, figure)))
     found.sort(key=lambda one: -one[0])
-    return [one for _, one in found[:MAX_LISTED]]
+    return [difference for _, difference in found[:MAX_LISTED]]
 
 
 def _weight(name: str, value: float, usual: float, there: Sequence[float], figure: Figure) -> float | None:

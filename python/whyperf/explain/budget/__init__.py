@@ -1,6 +1,6 @@
 """The time budget: each nanosecond of a connection is in one state of its sender and in one of its receiver.
 
-`budgets_of` merges a trial's evidence of each end (segment log, read and write calls, tcp_info) into
+`budgets_of` merges a trial's evidence of each host (segment log, read and write calls, tcp_info) into
 spans of states and their shares. Where there is no log, the kernel's chronographs give a coarse
 budget of the sender. Instants are ns after the start of the load on the controller's clock.
 """

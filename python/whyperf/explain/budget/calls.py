@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
-from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.segment_log import Bools, Ints, slices_of
 
 _OPTIONAL = (
@@ -51,7 +51,7 @@ def read_calls_of(trial: FlowTrial, host: str, call: str) -> dict[int, Calls] | 
     if path is None:
         return None
     shift = trial.zero_mono_ns + trial.ends[host].offset_ns
-    with told_unreadable(path):
+    with reported_unreadable(path):
         found = pl.scan_parquet(path)
         there = found.collect_schema().names()
         end = pl.col("end_mono_ns").cast(pl.Int64) - shift

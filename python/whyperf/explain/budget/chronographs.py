@@ -1,7 +1,7 @@
-"""The kernel's own clocks of what limits a sender, beside the states that say the same.
+"""The kernel's own clocks of what limits a sender, compared with the states that mean the same.
 
 `tcp_get_info_chrono_stats` (net/ipv4/tcp.c) gives three sums: busy (anything unacknowledged or unsent), and of it
-limited by the receive window (`tcp_write_xmit` could not send for want of window) and by the send buffer
+limited by the receive window (`tcp_write_xmit` could not send because the window was full) and by the send buffer
 (`tcp_cwnd_validate`: all is sent, the congestion window is not full, and the application waits for room).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
-from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget.gaps import Gaps
 from whyperf.explain.model import Chronograph
 from whyperf.explain.segment_log import Bools
@@ -37,7 +37,7 @@ def read_samples(trial: FlowTrial, host: str) -> dict[int, pl.DataFrame]:
     if path is None:
         return {}
     shift = trial.zero_mono_ns + trial.ends[host].offset_ns
-    with told_unreadable(path):
+    with reported_unreadable(path):
         table = pl.scan_parquet(path)
         if not {"connection", "sample_mono_ns", *CLOCKS} <= set(table.collect_schema()):
             return {}
@@ -81,10 +81,10 @@ def is_buffer_counted(samples: pl.DataFrame | None) -> bool:
 def compared(
     samples: pl.DataFrame | None, gaps: Gaps, clocks: Mapping[str, Bools], zero_mono_ns: int
 ) -> list[Chronograph]:
-    """Each clock beside the gaps that it counts, between the first and the last of one connection's `samples`.
+    """Each clock next to the gaps that it counts, between the first and the last of one connection's `samples`.
 
     The kernel counts ticks, so what lies between two of them is nothing to it: where work is started by ticks, as on a
-    busy host, that is no matter of chance. The gaps are counted the same way; `zero_mono_ns` is the start of the load
+    busy host, that is not random. The gaps are counted the same way; `zero_mono_ns` is the start of the load
     on the end's own clock, whose multiples the ticks are (tick_setup_sched_timer, kernel/time/tick-sched.c).
     """
     if samples is None or samples.height < 2:

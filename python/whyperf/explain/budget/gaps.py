@@ -37,7 +37,7 @@ class Activity(IntEnum):
 
 MAX_BETWEEN_CALLS_NS = 10_000
 """Two calls with no sleep between them and no more than this follow each other at once: a system call's exit and
-entry and the loop around it take a tenth of it, a cold one on a slow CPU no more."""
+entry and the loop around it take 10 % of it, a cold one on a slow CPU no more."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.log import SYN
-from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.analyze.flow.trial import reported_unreadable
 from whyperf.explain.budget import receiver, sender
 from whyperf.explain.budget.calls import Calls, read_calls_of
 from whyperf.explain.budget.chronographs import compared, is_buffer_counted, read_samples, with_samples
@@ -67,7 +67,7 @@ class HostBudgets:
         """Adds the spans of one connection and their budget."""
         self.spans.append(labeled(spans, evidence.host, evidence.role, connection))
         for state, spells in longest_of(spans, connection).items():
-            both = sorted((*self.longest.get(state, ()), *spells), key=lambda one: one.from_ns - one.to_ns)
+            both = sorted((*self.longest.get(state, ()), *spells), key=lambda spell: spell.from_ns - spell.to_ns)
             self.longest[state] = tuple(both[:MAX_LONGEST])
         self.budgets.append(
             budget_of_sums(
@@ -84,7 +84,7 @@ class HostBudgets:
 
 
 def read_evidence(trial: FlowTrial, end: FlowEnd, log: SegmentLog | None) -> HostEvidence | None:
-    """The evidence of `end` besides its segment log `log`; None without that.
+    """The evidence of `end` in addition to its segment log `log`; None without that.
 
     Raises:
         RecordError: a table cannot be read.
@@ -103,7 +103,7 @@ def _options(trial: FlowTrial, host: str) -> dict[int, Options]:
     path = trial.file("flows", host)
     if path is None:
         return {}
-    with told_unreadable(path):
+    with reported_unreadable(path):
         flows = pl.scan_parquet(path)
         there = flows.collect_schema().names()
         asked = {"no_delay": pl.lit(False), "mss_bytes": pl.lit(1)}

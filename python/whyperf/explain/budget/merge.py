@@ -20,7 +20,7 @@ SPAN_COLUMNS: Mapping[str, pl.DataType] = {
 
 
 def spans_of(gaps: Gaps, state: Codes, names: Sequence[str]) -> pl.DataFrame:
-    """The spans of one connection at one end: begin_ns, end_ns, state; `names` are those of the codes in `state`."""
+    """The spans of one connection on one side: begin_ns, end_ns, state; `names` are those of the codes in `state`."""
     change = np.flatnonzero(np.concatenate(([True], state[1:] != state[:-1])))
     ends = np.concatenate((gaps.start[change[1:]], gaps.end[-1:]))
     word = pl.Series("state", [str(name) for name in names], dtype=pl.String).gather(pl.Series(state[change]))

@@ -133,7 +133,7 @@ def _sent(segments: LoggedConnection, carries: Bools, is_new: Bools) -> Ints:
 def _written(segments: LoggedConnection, sent: Ints, acked: Ints) -> Ints:
     """One past the last octet written, at each row.
 
-    Where both ends share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers (tcp_write_xmit,
+    Where both hosts share a CPU, an acknowledgment may arrive before `snd_nxt` counts what it answers (tcp_write_xmit,
     tcp_event_new_data_sent). What a row that arrived shows is therefore taken from the socket's own numbers, and no
     more than the next row that left knows of.
     """
@@ -197,7 +197,7 @@ def _flight(segments: LoggedConnection, is_new: Bools, acked: Ints, mss: int) ->
 
 
 def _is_lost(segments: LoggedConnection, carries: Bools, arrived: Arrived | None) -> Bools:
-    """Which retransmissions were for want of an octet that arrived less often than it was sent.
+    """Which retransmissions were for an octet that arrived less often than it was sent.
 
     What only came late, and was sent again too early, is no loss.
     """

@@ -22,7 +22,7 @@ class TrialBudgets:
     """The budgets of a trial.
 
     `spans` has the columns `SPAN_COLUMNS`, by host, connection and time: runs of one state, which follow each other
-    without gap or overlap through the life of each connection at each end that has a log. `longest` has the longest
+    without gap or overlap through the life of each connection on each side that has a log. `longest` has the longest
     of them by host and state. `missing` says in sentences what evidence there is none of.
     """
 
@@ -33,7 +33,7 @@ class TrialBudgets:
 
 
 def budgets_of(trial: FlowTrial, logs: SegmentLogs) -> TrialBudgets:
-    """Where the time of each connection of `trial` went, at each end.
+    """Where the time of each connection of `trial` went, on each side.
 
     Args:
         trial: whose, live or simulated.

@@ -14,7 +14,7 @@ _SPENT = ("blocked_ns", "preempted_ns", "softirq_ns", "waited_before_ns", "runna
 
 
 def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
-    """What the table `calls` tells of the end; nothing where it has none."""
+    """What the table `calls` has of the host; nothing where it has none."""
     table = read_columns(trial, "calls", end.host, _COLUMNS)
     if table is None:
         return Calls()
@@ -52,5 +52,5 @@ def calls(trial: FlowTrial, end: FlowEnd) -> Calls:
 
 def _of_the_load(rows: pl.DataFrame, trial: FlowTrial, end: FlowEnd) -> pl.DataFrame:
     """Without the calls before the load began: token and welcome."""
-    begin = trial.zero_mono_ns + end.offset_ns
-    return rows.filter(pl.col("end_mono_ns") >= begin)
+    start = trial.zero_mono_ns + end.offset_ns
+    return rows.filter(pl.col("end_mono_ns") >= start)

@@ -39,7 +39,7 @@ NEAR_RATIO = 1.02
 """Rates up to this apart are the same."""
 MIN_AT_RATE_RATIO = 0.25
 """Part of the steps that have the bottleneck's rate. A window that grows and is reduced spreads its rates over a
-third and more below the highest: 2 % of them hold a twentieth of the steps."""
+third and more below the highest: 2 % of them hold 5 % of the steps."""
 MAX_ABOVE_RATIO = 0.1
 """Part of the steps that may be faster than a bottleneck's rate: what was delivered while a sample was late."""
 MIN_BACKLOGGED_RATIO = 0.5
@@ -124,14 +124,14 @@ def _steps(trial: FlowTrial, sender: FlowEnd) -> Steps | None:
     ]
     if not series or least < MIN_RTT_NS:
         return None
-    begin, end = max(int(times[0]) for times, *_ in series), min(int(times[-1]) for times, *_ in series)
+    start, end = max(int(times[0]) for times, *_ in series), min(int(times[-1]) for times, *_ in series)
     mss = int(info["send_mss_bytes"].max() or 1)  # type: ignore[arg-type]
     moved = sum(int(counts[-1] - counts[0]) for _, counts, _ in series)
-    if end <= begin or moved <= 0:
+    if end <= start or moved <= 0:
         return None
-    enough = STEP_SEGMENTS * mss * (end - begin) / moved
+    enough = STEP_SEGMENTS * mss * (end - start) / moved
     step = max(MIN_STEP_NS, STEP_ROUND_TRIPS * trip, enough)
-    grid = np.arange(begin, end + 1, step)
+    grid = np.arange(start, end + 1, step)
     together = sum((np.interp(grid, times, counts) for times, counts, _ in series), np.zeros(grid.size))
     trips = sum((np.interp(grid, times, trips) for times, _, trips in series), np.zeros(grid.size)) / len(series)
     waits, limited = pl.col("not_sent_bytes") > 0, pl.col(_LIMITED).cast(pl.Boolean).fill_null(value=False)

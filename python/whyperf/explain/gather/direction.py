@@ -1,7 +1,7 @@
 """Which way the payload goes.
 
-A stream's ends know it. Of a workload the near end is called the sender, whatever its steps move: there the kernel's
-count of bytes tells, and the end that sends most of them is explained as the sender.
+The hosts of a stream know it. Of a workload the near side is called the sender, whatever its steps move: there the
+kernel's count of bytes decides, and the side that sends most of them is explained as the sender.
 """
 
 from dataclasses import replace

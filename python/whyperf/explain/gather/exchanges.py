@@ -17,7 +17,7 @@ _LATENCIES = ("group", "transaction", "phase", "kind", "latency_ns_low", "latenc
 
 
 def exchanges(trial: FlowTrial) -> ExchangeFacts | None:
-    """The transactions that both write and read, as the near end counted them while it measured; None without any.
+    """The transactions that both write and read, as the near side counted them while it measured; None without any.
 
     Raises:
         RecordError: a table cannot be read.
@@ -38,12 +38,12 @@ def exchanges(trial: FlowTrial) -> ExchangeFacts | None:
         count=count,
         per_s=count * 1e9 / span,
         calls_each=float(both["calls_count"].sum()) / count,
-        latency_ns=_middle_latency(trial, both),
+        latency_ns=_median_latency(trial, both),
     )
 
 
-def _middle_latency(trial: FlowTrial, of: pl.DataFrame) -> float | None:
-    """The median of their service times, to the middle of a histogram's bucket."""
+def _median_latency(trial: FlowTrial, of: pl.DataFrame) -> float | None:
+    """The median of their service times, to the center of a histogram's bucket."""
     rows = read_columns(trial, "latencies", _ASKER, _LATENCIES)
     if rows is None:
         return None

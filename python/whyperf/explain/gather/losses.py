@@ -1,6 +1,6 @@
-"""What was lost on the way, segment by segment, and what the path had before it then.
+"""What was lost on the path, segment by segment, and what the path had before it then.
 
-Both ends' logs together tell exactly which copy of a segment never arrived. A queue that runs over
+The logs of both hosts together show exactly which copy of a segment never arrived. A queue that runs over
 drops what comes when it is fullest; a link that corrupts, or a policy, drops without regard to that.
 So a lost segment is compared with the others by the backlog that a queue of the bottleneck's rate would
 have had in front of it, computed from when the sender's segments left (Lindley's recursion).
@@ -54,9 +54,9 @@ def on_wire(data: pl.DataFrame) -> Wire:
     size = -(-payload // counts)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     size_each = np.repeat(size, counts)
-    begin = np.repeat(sequence, counts) + number * size_each
-    end = np.minimum(begin + size_each, np.repeat(sequence + payload, counts))
-    return Wire(np.repeat(time, counts), begin, end - begin)
+    start = np.repeat(sequence, counts) + number * size_each
+    end = np.minimum(start + size_each, np.repeat(sequence + payload, counts))
+    return Wire(np.repeat(time, counts), start, end - start)
 
 
 def lost_copies(sent: Wire, arrived: Wire) -> Flags:

@@ -22,8 +22,8 @@ def request_cycle(sent: pl.DataFrame) -> RequestCycle:
     )
     answers = steps.filter((pl.col("before") == "out") & (pl.col("direction") == "in"))
     thinks = steps.filter((pl.col("before") == "in") & (pl.col("direction") == "out"))
-    begins = pl.when((pl.col("direction") == "out") & (pl.col("before") != "out").fill_null(value=True)).then("time_ns")
-    exchanges = steps.with_columns(begins.forward_fill().over("connection").alias("begin_ns"))
+    starts = pl.when((pl.col("direction") == "out") & (pl.col("before") != "out").fill_null(value=True)).then("time_ns")
+    exchanges = steps.with_columns(starts.forward_fill().over("connection").alias("begin_ns"))
     exchanges = exchanges.filter((pl.col("before") == "out") & (pl.col("direction") == "in"))
     return RequestCycle(
         answer_ratio=float(answers["gap_ns"].sum()) / life,

@@ -1,4 +1,4 @@
-"""What went over the wire, by the segment logs of both ends."""
+"""What went over the wire, by the segment logs of both hosts."""
 
 from dataclasses import replace
 
@@ -24,9 +24,9 @@ _TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wi
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
 MAX_CONNECTIONS = 16
-"""Connections whose losses are told segment by segment: the ones that sent most."""
+"""Connections whose losses are found segment by segment: the ones that sent most."""
 MAX_EXAMPLES = 3
-"""Losses that are told one by one, with their place: the largest."""
+"""Losses that are listed one by one, with their place: the largest."""
 
 
 _OUT, _IN = pl.col("direction") == "out", pl.col("direction") == "in"
@@ -113,8 +113,8 @@ def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame)
     rate = None if facts.bottleneck.bps is None else facts.bottleneck.bps / 8e9
     wires = {}
     for connection in most["connection"].to_list()[:MAX_CONNECTIONS]:
-        one = pl.col("connection") == connection
-        wires[connection] = (on_wire(data.filter(one)), on_wire(arrived.filter(one)))
+        is_own = pl.col("connection") == connection
+        wires[connection] = (on_wire(data.filter(is_own)), on_wire(arrived.filter(is_own)))
     found = losses(wires, rate)
     runs, sent, lost = found.runs, found.sent, found.lost
     ranks = [run.rank for run in runs if run.rank is not None]
@@ -152,13 +152,13 @@ def _held(taken: pl.DataFrame) -> tuple[float | None, float | None]:
         "time_ns", "connection", _BYTES, (_IN & _HAS_DATA).alias("comes"), (pl.col("ack_reason") == "delayed_timer")
     )
     data = pl.when("comes").then(pl.col("time_ns"))
-    turns = rows.with_columns(
+    waits = rows.with_columns(
         data.forward_fill().over("connection").alias("before_ns"),
         data.backward_fill().over("connection").alias("after_ns"),
         pl.when("comes").then(pl.col("payload_bytes")).backward_fill().over("connection").alias("released_bytes"),
     ).filter(pl.col("ack_reason").fill_null(value=False))
     waited, then = pl.col("time_ns") - pl.col("before_ns"), pl.col("after_ns") - pl.col("time_ns")
-    letting = turns.filter((waited >= MIN_HELD_NS) & (then * 4 <= waited))
+    letting = waits.filter((waited >= MIN_HELD_NS) & (then * 4 <= waited))
     spans = rows.group_by("connection").agg(pl.col("time_ns").max() - pl.col("time_ns").min())
     life = int(spans["time_ns"].sum())
     if life <= 0:

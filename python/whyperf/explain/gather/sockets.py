@@ -125,7 +125,7 @@ def pacing(rows: pl.DataFrame) -> Pacing:
 
 def _delivered(trial: FlowTrial, sender: FlowEnd) -> tuple[float | None, float | None]:
     """What was acknowledged to all connections together in steps of half a second, in bit/s: the 90th percentile, and
-    the most; None of a trial that is too short to have a tenth of its steps.
+    the most; None of a trial that is too short to have 10 % of its steps.
     """
     info = read_columns(trial, "tcp_info", sender.host, ("sample_mono_ns", "connection", "bytes_acked"))
     if info is None:

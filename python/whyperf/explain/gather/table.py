@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
-from whyperf.analyze.flow.trial import told_unreadable
+from whyperf.analyze.flow.trial import reported_unreadable
 
 
 def read_columns(trial: FlowTrial, table: str, host: str, columns: Sequence[str]) -> pl.DataFrame | None:
@@ -19,7 +19,7 @@ def read_columns(trial: FlowTrial, table: str, host: str, columns: Sequence[str]
     path = trial.file(table, host)
     if path is None:
         return None
-    with told_unreadable(path):
+    with reported_unreadable(path):
         there = pl.scan_parquet(path).collect_schema().names()
         known = [pl.col(name) if name in there else pl.lit(None).alias(name) for name in columns]
         return pl.scan_parquet(path).select(known).collect()

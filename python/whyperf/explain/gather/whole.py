@@ -24,13 +24,13 @@ from whyperf.record import RECORD_VERSION
 
 
 def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, one_machine: bool = False) -> Facts:
-    """What `trial` tells, from the best evidence that there is; what there is none of stands in `missing`.
+    """What `trial` shows, from the best evidence that there is; what there is none of stands in `missing`.
 
     Args:
         trial: whose.
         logs: its segment logs.
         budgets: where its time went.
-        one_machine: both ends run on the same machine.
+        one_machine: both sides run on the same machine.
 
     Raises:
         RecordError: a table cannot be read.

@@ -89,13 +89,13 @@ def _rotated(packets: Packets, rows: Ints) -> Ints:
 def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Cycles:
     """What leaves between two acknowledgments, where that is mostly the same number of packets; else each packet."""
     rows = np.concatenate([np.arange(start, stop) for start, stop in inner])
-    begins = np.flatnonzero(packets.follows_ack[rows])
-    lengths = np.diff(begins)
+    starts_at = np.flatnonzero(packets.follows_ack[rows])
+    lengths = np.diff(starts_at)
     if lengths.size:
         often = np.bincount(np.minimum(lengths, MAX_PLACES + 1))
         length = int(often.argmax())
         if 1 < length <= MAX_PLACES and often[length] >= BURST_RATIO * lengths.size:
-            starts = begins[:-1][lengths == length]
+            starts = starts_at[:-1][lengths == length]
             made: Ints = rows[starts[:, None] + np.arange(length)]
             return Cycles(made)
     return Cycles(rows[:, None])
@@ -127,12 +127,12 @@ def _place(packets: Packets, rows: Ints) -> TurnSegment:
     released, held = RELEASES[most // len(HOLDS)], HOLDS[most % len(HOLDS)]
     reasons = packets.reason[own]
     known = reasons[reasons >= 0]
-    tells_reason = released in {"ack", "woken"} and known.size
+    has_reason = released in {"ack", "woken"} and known.size
     return TurnSegment(
         payload_bytes=int(np.median(packets.payload[rows])),
         released_by=released,  # type: ignore[arg-type]  # a word of RELEASES
         held_by=held,  # type: ignore[arg-type]  # a word of HOLDS
-        ack_reason=ACK_REASONS[int(np.bincount(known).argmax())] if tells_reason else "",
+        ack_reason=ACK_REASONS[int(np.bincount(known).argmax())] if has_reason else "",
         ratio=own.size / rows.size,
         wait_ns=int(np.median(packets.gap_ns[rows])),
     )

@@ -13,7 +13,7 @@ from whyperf.analyze.flow.trial import FlowEnd, FlowTrial
 
 @dataclass(frozen=True)
 class Fact:
-    """A quantity of one end: `value` is None when no level knows it, and so is `level` ("segments",
+    """A quantity of one host: `value` is None when no level knows it, and so is `level` ("segments",
     "counters" or "user").
     """
 
@@ -25,7 +25,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class FlowFacts:
-    """All quantities of both ends, and of which connection (None: all together)."""
+    """All quantities of both hosts, and of which connection (None: all together)."""
 
     connection: int | None
     facts: tuple[Fact, ...]

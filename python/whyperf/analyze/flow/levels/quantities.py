@@ -8,7 +8,7 @@ from whyperf.analyze.flow.steps import quotient
 from whyperf.analyze.flow.trial import LEVELS
 
 Values = Mapping[str, float | None]
-"""What one level knows of one end, by quantity."""
+"""What one level has of one host, by quantity."""
 
 BEST_FIRST = tuple(reversed(LEVELS))
 COUNTED_FIRST = ("counters", "segments", "user")
@@ -83,7 +83,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("write_size_bytes_mean", "bytes", "average send call"),
     Quantity("read_size_bytes_mean", "bytes", "average receive call"),
 )
-"""All quantities, in the order they are told."""
+"""All quantities, in the order they are printed."""
 
 
 def with_quotients(values: Values) -> dict[str, float | None]:

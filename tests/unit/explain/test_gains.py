@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from whyperf.explain.rules import gain
-from whyperf.explain.rules.cold import COLD_NS, MOST_COLDER, WAKE_NS, cold_ns, warm_ns
+from whyperf.explain.rules.cold import COLD_NS, MAX_COLDER, WAKE_NS, cold_ns, warm_ns
 from whyperf.explain.trial_facts import (
     BottleneckRate,
     Calls,
@@ -129,7 +129,7 @@ def test_without_a_wait_within_it_a_cycle_is_its_answer_and_what_comes_after() -
 def test_a_sleep_costs_more_the_longer_it_is_and_at_most_so_much() -> None:
     assert cold_ns(0) == WAKE_NS
     assert cold_ns(1e6) < cold_ns(5e6) < cold_ns(1e12) == pytest.approx(WAKE_NS + COLD_NS)
-    assert warm_ns(10e3, 1e9) == pytest.approx(10e3 / MOST_COLDER)
+    assert warm_ns(10e3, 1e9) == pytest.approx(10e3 / MAX_COLDER)
 
 
 def test_larger_calls_cost_their_bytes() -> None:

@@ -34,17 +34,16 @@ READER_STATES = (S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW, S.RECEIVE_WINDOW_BUFFER
 
 def _exchanges(facts: Facts) -> ExchangeFacts | None:
     """Transactions of few calls, each with its answer; of many writes for one, these may be collected."""
-    told = facts.exchanges
-    return told if told is not None and told.calls_each < 2 * MIN_WRITES_PER_ANSWER else None
+    exchanges = facts.exchanges
+    return exchanges if exchanges is not None and exchanges.calls_each < 2 * MIN_WRITES_PER_ANSWER else None
 
 
 def _answers(facts: Facts) -> bool:
     """Whether the sender gets answers, and waits for them: by the log, and without one as the application counts."""
     if facts.level != "segments":
         return facts.exchanges is not None
-    told = facts.segments
-    turns = told.cycle.waiting_ratio
-    return (told.data_back_packets or 0) >= MIN_ANSWERS and turns >= 0.1
+    segments = facts.segments
+    return (segments.data_back_packets or 0) >= MIN_ANSWERS and segments.cycle.waiting_ratio >= 0.1
 
 
 def _pausing(facts: Facts) -> float:

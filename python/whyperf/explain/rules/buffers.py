@@ -122,9 +122,7 @@ def nagle_delayed_ack(facts: Facts) -> Finding | None:
 
 def _kept(facts: Facts) -> float:
     """What part of an exchange is left without the wait: from what left last to the answer, and on to the next."""
-    told = facts.segments
-    turns = told.cycle.waiting_ratio
-    return turns or max(1e-3, 1 - _held(facts))
+    return facts.segments.cycle.waiting_ratio or max(1e-3, 1 - _held(facts))
 
 
 def _held(facts: Facts) -> float:

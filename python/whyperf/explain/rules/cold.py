@@ -14,7 +14,7 @@ COLD_NS = 90_000.0
 """More than that for one after a sleep that leaves nothing in the caches."""
 COLD_AFTER_NS = 4_000_000.0
 """The time in which all but 1/e of the caches is lost."""
-MOST_COLDER = 5.0
+MAX_COLDER = 5.0
 """How many times as much cold work costs at most."""
 CORE_BPS = 32e9
 """What a CPU usually moves in large packets when it does nothing else: 25 to 38 Gbit/s on that host, 42 on another (Cai
@@ -28,4 +28,4 @@ def cold_ns(slept_ns: float) -> float:
 
 def warm_ns(work_ns: float, slept_ns: float) -> float:
     """What a piece of work that takes `work_ns` after such a sleep would take without it."""
-    return max(work_ns - cold_ns(slept_ns), work_ns / MOST_COLDER)
+    return max(work_ns - cold_ns(slept_ns), work_ns / MAX_COLDER)

@@ -57,8 +57,8 @@ def is_host_wide(command: str) -> bool:
 
 
 def _numbers(value: object) -> tuple[int, ...]:
-    words = str(value).split() if value is not None else []
-    return tuple(int(word) for word in words) if all(word.isdecimal() for word in words) else ()
+    numbers = str(value).split() if value is not None else []
+    return tuple(int(word) for word in numbers) if all(word.isdecimal() for word in numbers) else ()
 
 
 def _quoted(numbers: Sequence[int]) -> str:

@@ -85,20 +85,20 @@ def _scattered(facts: Facts) -> float:
 class _Whose:
     """Whether random loss, and whether a queue, surely caused some of the losses."""
 
-    chance: bool
+    random: bool
     queue: bool
 
     @property
     def is_open(self) -> bool:
         """Whether all of them may be either's."""
-        return not self.chance and not self.queue
+        return not self.random and not self.queue
 
 
 def _whose(facts: Facts) -> _Whose:
     segments = facts.segments
     if segments.losses.random_low is None or segments.losses.random_high is None:
-        return _Whose(chance=True, queue=False)
-    return _Whose(chance=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
+        return _Whose(random=True, queue=False)
+    return _Whose(random=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
 
 
 def _use(facts: Facts) -> float | None:
@@ -171,9 +171,9 @@ def small_queue(facts: Facts) -> Finding | None:
     if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
         return None
     whose = _whose(facts)
-    if whose.chance and not whose.queue:
+    if whose.random and not whose.queue:
         return None
-    lost = _unused(facts) * (1 - _scattered(facts) if whose.chance else 1.0)
+    lost = _unused(facts) * (1 - _scattered(facts) if whose.random else 1.0)
     certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
     return Finding(
         Cause.SMALL_QUEUE,
@@ -245,7 +245,7 @@ def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
     if not _has_losses(facts) or wait < 0.1 or each is None or likelihood is None:
         return None
     whose = _whose(facts)
-    if (whose.queue and not whose.chance) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (
+    if (whose.queue and not whose.random) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (
         not bursts and likelihood > CLEAR_LIKELIHOOD_LOG10
     ):  # fmt: skip
         return None

@@ -87,7 +87,7 @@ def difference_text(found: Difference) -> str:
 
 def evidence_of(found: Difference, neighbors: str) -> Evidence:
     """The row of evidence."""
-    words = render(
+    text = render(
         "anomaly",
         "compared",
         {"difference": difference_text(found), "neighbors": neighbors, "usual": _value(found, found.usual)},
@@ -96,7 +96,7 @@ def evidence_of(found: Difference, neighbors: str) -> Evidence:
     return Evidence(
         code=found.name,
         values={f"value{unit}": found.value, f"usual{unit}": found.usual, "neighbors": neighbors},
-        words=words,
+        words=text,
         table=found.figure.table,
         value=found.value,
         unit=found.figure.unit,

@@ -35,8 +35,8 @@ def with_text(pattern: Pattern, otherwise: str, life_ns: int) -> Pattern:
         )
         for phase in pattern.phases
     ]
-    words = pattern_text(described, otherwise, pattern.losses, life_ns)
-    return pattern.model_copy(update={"phases": described, "words": words})
+    text = pattern_text(described, otherwise, pattern.losses, life_ns)
+    return pattern.model_copy(update={"phases": described, "words": text})
 
 
 def size_text(octets: int) -> str:

@@ -11,8 +11,8 @@ MAX_PLACES = 16
 """Places of a cycle that are drawn."""
 MAX_PATTERNS = 4
 """Connections whose pattern is drawn."""
-LEAST_WIDTH = 2.2
-MOST_WIDTH = 11.0
+MIN_WIDTH = 2.2
+MAX_WIDTH = 11.0
 """Widths of a payload's box in em: the smallest and the largest payload of the cycle."""
 
 
@@ -72,16 +72,15 @@ def _strip(pattern: Pattern, budgets: Sequence[Budget], *, several: bool) -> Str
 
 
 def _life(pattern: Pattern, budgets: Sequence[Budget]) -> tuple[int, int]:
-    own = [one for one in budgets if one.connection == pattern.connection]
-    begins = [*(one.begin_ns for one in own), *(phase.begin_ns for phase in pattern.phases)]
-    ends = [*(one.end_ns for one in own), *(phase.end_ns for phase in pattern.phases)]
-    return min(begins, default=0), max(ends, default=1)
+    own = [budget for budget in budgets if budget.connection == pattern.connection]
+    spans = [(part.begin_ns, part.end_ns) for part in own] + [(part.begin_ns, part.end_ns) for part in pattern.phases]
+    return min((first for first, _ in spans), default=0), max((last for _, last in spans), default=1)
 
 
 def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
     length = max(1, end - begin)
-    turn = phase.turn or [TurnSegment(payload_bytes=size, times=times) for size, times in phase.payloads]
-    largest = max((one.payload_bytes for one in turn), default=1)
+    cycle = phase.turn or [TurnSegment(payload_bytes=size, times=times) for size, times in phase.payloads]
+    largest = max((place.payload_bytes for place in cycle), default=1)
     cycles = count(phase.turns, "cycle") if phase.turns else ""
     if cycles and phase.turn_ns:
         cycles += f" of {seconds(phase.turn_ns)}"
@@ -92,28 +91,28 @@ def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
         time=f"{seconds(phase.begin_ns)} to {seconds(phase.end_ns)}, {percent(phase.ratio)} of the connection",
         words=phase.words,
         changed_by=phase.changed_by,
-        places=tuple(_place(one, largest) for one in turn[:MAX_PLACES]),
-        more_places=max(0, len(turn) - MAX_PLACES),
+        places=tuple(_place(place, largest) for place in cycle[:MAX_PLACES]),
+        more_places=max(0, len(cycle) - MAX_PLACES),
         turns=cycles,
         facts=tuple(_facts(phase)),
     )
 
 
-def _place(one: TurnSegment, largest: int) -> Place:
-    share = (one.payload_bytes / largest) ** 0.5 if largest else 0
-    released = render("released", one.released_by, {})
-    if released and 0 < one.ratio < 0.995:
-        released += f" in {percent(one.ratio)} of the cycles"
-    if one.ack_reason and one.released_by in {"ack", "woken"}:
-        released += f" (ACK: {one.ack_reason.replace('_', ' ')})"
+def _place(place: TurnSegment, largest: int) -> Place:
+    share = (place.payload_bytes / largest) ** 0.5 if largest else 0
+    released = render("released", place.released_by, {})
+    if released and 0 < place.ratio < 0.995:
+        released += f" in {percent(place.ratio)} of the cycles"
+    if place.ack_reason and place.released_by in {"ack", "woken"}:
+        released += f" (ACK: {place.ack_reason.replace('_', ' ')})"
     return Place(
-        payload=f"{one.payload_bytes:,}",
-        times=f"× {one.times}" if one.times > 1 else "",
-        width=f"{LEAST_WIDTH + (MOST_WIDTH - LEAST_WIDTH) * share:.1f}",
-        wait=f"{seconds(one.wait_ns)} later" if one.wait_ns else "",
-        held=render("held", one.held_by, {}) if one.held_by else "",
+        payload=f"{place.payload_bytes:,}",
+        times=f"× {place.times}" if place.times > 1 else "",
+        width=f"{MIN_WIDTH + (MAX_WIDTH - MIN_WIDTH) * share:.1f}",
+        wait=f"{seconds(place.wait_ns)} later" if place.wait_ns else "",
+        held=render("held", place.held_by, {}) if place.held_by else "",
         released=released,
-        by_ack=one.released_by in {"ack", "woken"},
+        by_ack=place.released_by in {"ack", "woken"},
     )
 
 

@@ -30,7 +30,7 @@ _BAD_CLICK: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="whyperf",
-    help="Says how fast a pair of hosts moves data, and what it costs them.",
+    help="Measures how fast two hosts move data, explains what limits the rate, and proves it.",
     epilog="Example: whyperf run window-sweep --only window_bytes=4096,8192 --trials 3",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -9,7 +9,8 @@ from whyperf.cli.commands import completion
 ExperimentArgument = Annotated[
     str | None,
     typer.Argument(
-        help="Its folder, or its name in results/; the latest without.", autocompletion=completion.experiments
+        help="Result folder, or its name in results/. Default: the latest result.",
+        autocompletion=completion.experiments,
     ),
 ]
 """The experiment that a command shows; `experiments.find_experiment` finds it."""

@@ -19,21 +19,23 @@ def command(  # noqa: PLR0917 - the command line
         str | None,
         typer.Argument(
             metavar="RESULT|PROFILE",
-            help="A result over windows and write sizes that is there already, or a profile to measure one with; "
-            "the profile calibration without.",
+            help="An existing result that varies window and write size, or a profile to measure one with. "
+            "Default: profile calibration.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The calibrated host.")] = Path("calibrated.toml"),
-    html: Annotated[Path | None, typer.Option("--html", help="Writes a page with all figures to this file.")] = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Only times the steps and prints them.")] = False,
-    rounds: Annotated[int, typer.Option(min=3, max=1000, help="How often each step is timed.")] = 15,
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials of every cell of the grid.")] = None,
-    base: Annotated[str, typer.Option("--hosts", help="The host of the model to calibrate.")] = "linux-6.18+veth",
-    generations: Annotated[int, typer.Option(min=1, max=1000, help="How long the fit searches.")] = GENERATIONS,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search, and of what is held out.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    out: Annotated[Path, typer.Option(help="File for the calibrated host.")] = Path("calibrated.toml"),
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with all figures to this file.")] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="Only time the steps and print them.")] = False,
+    rounds: Annotated[int, typer.Option(min=3, max=1000, help="Number of times that each step is timed.")] = 15,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials per cell of the grid.")] = None,
+    base: Annotated[str, typer.Option("--hosts", help="Host of the model to start from.")] = "linux-6.18+veth",
+    generations: Annotated[
+        int, typer.Option(min=1, max=1000, help="Generations of the search for the best fit.")
+    ] = GENERATIONS,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search and of the held-out points.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Times single steps and a grid of windows and write sizes here, and fits the costs of the model to them."""
+    """Fits the costs of the model to this host: times single steps, and measures a grid of windows and write sizes."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.workflows.calibrate import Wanted, calibrate  # noqa: PLC0415
 

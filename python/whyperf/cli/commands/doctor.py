@@ -19,15 +19,19 @@ USUAL_PAIRS = 15
 
 
 def command(
-    host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
+    host: Annotated[str | None, typer.Argument(help="A host as for ssh. Default: this host.")] = None,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what killed runs left on this host.")] = False,
     probe_cost: Annotated[
-        bool, typer.Option("--probe-cost", help="Measure what the evidence costs on this host, in interleaved pairs.")
+        bool,
+        typer.Option(
+            "--probe-cost",
+            help="Measure the tracing overhead of each evidence level on this host, in interleaved pairs.",
+        ),
     ] = False,
     pairs: Annotated[int | None, typer.Option(min=1, max=333, help=f"Pairs of --probe-cost ({USUAL_PAIRS}).")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Says what a host is and allows, and what is lost without it."""
+    """Checks what a host provides and allows, and says what whyperf cannot do without it."""
     from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.exits import UsageError  # noqa: PLC0415
 

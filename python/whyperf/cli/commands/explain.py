@@ -16,43 +16,51 @@ EXAMPLE = (
 def command(
     experiment: ExperimentArgument = None,
     trial: Annotated[
-        str | None, typer.Argument(help="One trial, such as log01-c0001; of each cell the best without.")
+        str | None,
+        typer.Argument(help="One trial, such as log01-c0001. Default: the trial with the most evidence of each cell."),
     ] = None,
-    cell: Annotated[str | None, typer.Option(help="One cell, such as c0003.")] = None,
+    cell: Annotated[str | None, typer.Option(help="Explain only this cell, such as c0003, in full.")] = None,
     *,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Make a verdict's change, measure it in pairs with the original, and judge."),
+        typer.Option(
+            "--verify",
+            help="Test a verdict: measure its change in pairs with the original, and confirm or refute the cause.",
+        ),
     ] = False,
     verdict: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Which verdict to verify; the first that a plan can change without.", show_default=False
+            min=1,
+            help="Number of the verdict to verify. Default: the first whose change a plan can make.",
+            show_default=False,
         ),
     ] = None,
     pairs: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Pairs of trials to verify with at first; fewer than 6 decide nothing."),
+        typer.Option(min=1, max=1000, help="Pairs of trials to verify with at first; fewer than 6 cannot decide."),
     ] = 6,
     most: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1000,
-            help="Pairs at most, where the first do not decide: 16, or --pairs if more.",
+            help="Maximum number of pairs, if the first ones do not decide. Default: 16, or --pairs if larger.",
             show_default=False,
         ),
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="With --verify: contact the hosts of a result made elsewhere without asking."),
+        typer.Option(
+            "--yes", help="With --verify: do not ask before contacting the hosts of a result that was made elsewhere."
+        ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="The same as JSON, with budgets and all evidence.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON, with all budgets and evidence.")] = False,
 ) -> int:
-    """Says why the rate is what it is, on what evidence, and what to change.
+    """Explains what limits the rate, with evidence, and what to change.
 
-    A sweep has one line per cell; --cell prints one in full. --verify makes the change in a plan,
-    never on the host for good; stopped, the same command resumes.
+    A sweep has one line per cell; --cell prints one in full. --verify changes a setting for its own trials only,
+    never permanently. An interrupted --verify resumes when started again.
     """
     from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415

@@ -12,7 +12,7 @@ EXAMPLE = "Examples: whyperf flow · whyperf flow results/window-sweep-4f69ee lo
 
 
 class Host(StrEnum):
-    """An end, by where it is."""
+    """A host, by its side."""
 
     NEAR = "near"
     FAR = "far"
@@ -20,14 +20,16 @@ class Host(StrEnum):
 
 def command(
     experiment: ExperimentArgument = None,
-    trial: Annotated[str | None, typer.Argument(help="A trial; the first with a log without.")] = None,
-    connection: Annotated[int | None, typer.Option(min=0, help="One connection, by its number.")] = None,
-    host: Annotated[Host | None, typer.Option(help="What this end saw only.")] = None,
+    trial: Annotated[
+        str | None, typer.Argument(help="A trial, such as log01-c0001. Default: the first with a log.")
+    ] = None,
+    connection: Annotated[int | None, typer.Option(min=0, help="Number of one connection.")] = None,
+    host: Annotated[Host | None, typer.Option(help="Only the log of this host.")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="Write the page with the figures.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write the HTML page.")] = True,
 ) -> int:
-    """Shows what went over the wire, segment by segment, and why acknowledgments left.
+    """Shows the segment flow: what was sent and acknowledged, when, and why.
 
     Prints what each host saw, and writes a page with figures that go down to single segments.
     """

@@ -23,16 +23,16 @@ FACTOR_COLUMNS = {"name": "Factor", "default": "Default", "levels": "Levels", "h
 
 
 def command(
-    factors: Annotated[bool, typer.Option("--factors", help="The factors instead: what a profile may set.")] = False,
+    factors: Annotated[bool, typer.Option("--factors", help="List the factors: what a profile can set.")] = False,
     workloads: Annotated[
-        bool, typer.Option("--workloads", help="The workloads instead: what an application may do.")
+        bool, typer.Option("--workloads", help="List the workloads: what an application does.")
     ] = False,
     schedules: Annotated[
-        bool, typer.Option("--schedules", help="The schedules instead: when flows may start and stop.")
+        bool, typer.Option("--schedules", help="List the schedules: when flows start and stop.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Lists the shipped profiles, what they ask, how large they are, how long they take; and the workloads."""
+    """Lists the shipped profiles with their size and duration, and the workloads, schedules or factors."""
     if factors:
         rows, columns = _factors(), FACTOR_COLUMNS
     elif workloads:

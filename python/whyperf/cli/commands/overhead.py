@@ -41,17 +41,19 @@ _BAR_WIDTH = 12
 
 
 def command(  # noqa: PLR0917 - the command line
-    link: Annotated[
-        str | None, typer.Argument(help="The link; without it, what links and protocols there are.")
+    link: Annotated[str | None, typer.Argument(help="The link. Default: list all links and protocols.")] = None,
+    protocol: Annotated[str, typer.Option("--protocol", "-p", help="Protocol that carries the messages.")] = "tcp",
+    encapsulation: Annotated[
+        str | None, typer.Option("--encapsulation", help="Encapsulation between protocol and link.")
     ] = None,
-    protocol: Annotated[str, typer.Option("--protocol", "-p", help="What carries the messages.")] = "tcp",
-    encapsulation: Annotated[str | None, typer.Option("--encapsulation", help="What stands between both.")] = None,
     mtu: Annotated[
-        int | None, typer.Option("--mtu", help="Largest packet in bytes; the link's usual one without.")
+        int | None, typer.Option("--mtu", help="Largest packet in bytes. Default: the usual one of the link.")
     ] = None,
-    sizes: Annotated[str | None, typer.Option("--sizes", help="Message sizes, as 64,1K,8192; a range without.")] = None,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", help="Message sizes, such as 64,1K,8192. Default: a range.")
+    ] = None,
     aal: Annotated[str, typer.Option("--aal", help="ATM adaptation layer: 5 or 3/4.")] = "5",
-    vlan: Annotated[int, typer.Option("--vlan", min=0, max=2, help="VLAN tags of a frame.")] = 0,
+    vlan: Annotated[int, typer.Option("--vlan", min=0, max=2, help="VLAN tags per frame.")] = 0,
     ip: Annotated[int, typer.Option("--ip", min=4, max=6, help="IP version: 4 or 6.")] = 4,
     tcp_options: Annotated[int, typer.Option("--tcp-options", help="Bytes of options in each segment.")] = 12,
     window: Annotated[
@@ -60,20 +62,22 @@ def command(  # noqa: PLR0917 - the command line
             "--window",
             "--maxout",
             "--burst",
-            help="What may be under way: bytes (tcp), frames (netbios maxout), packets (ncp-burst).",
+            help="Window: bytes in flight (tcp), frames (netbios maxout), packets (ncp-burst).",
         ),
     ] = None,
     every: Annotated[
         int | None, typer.Option("--every", "--maxin", min=1, help="Frames between two acknowledgments.")
     ] = None,
     latency_us: Annotated[
-        float, typer.Option("--latency-us", min=0, help="From host to host one way, hosts included.")
+        float, typer.Option("--latency-us", min=0, help="One-way latency in microseconds, hosts included.")
     ] = 0.0,
-    frame_us: Annotated[float, typer.Option("--frame-us", min=0, help="What a host needs for a frame.")] = 0.0,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help="Writes a page with the curve to this file.")] = None,
+    frame_us: Annotated[
+        float, typer.Option("--frame-us", min=0, help="Processing time of a host per frame, in microseconds.")
+    ] = 0.0,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with the curve to this file.")] = None,
 ) -> int:
-    """Computes what a link leaves for messages: user-level and adapter-level rate, and where every byte goes."""
+    """Computes the maximum goodput of a link from headers, cells, gaps and windows."""
     if link is None:
         _print_known(json)
         return DONE

@@ -12,9 +12,9 @@ EXAMPLE = "Example: whyperf report results/window-sweep-4f69ee"
 
 def command(
     experiment: ExperimentArgument = None,
-    json: Annotated[bool, typer.Option("--json", help="The report's path as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the path of the report as JSON.")] = False,
 ) -> int:
-    """Writes the report, one HTML page that needs no network, and prints its path."""
+    """Writes the report again (one HTML page without external files) and prints its path."""
     import json as json_format  # noqa: PLC0415
 
     from whyperf.analyze import summarize  # noqa: PLC0415 - keeps help and completion quick

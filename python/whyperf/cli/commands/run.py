@@ -18,7 +18,7 @@ EXAMPLE = (
 
 
 class Testbed(StrEnum):
-    """Where to measure when no host is named."""
+    """Where to measure when no host is given."""
 
     AUTO = "auto"
     VETH = "veth"
@@ -26,7 +26,7 @@ class Testbed(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How closely the kernel is watched."""
+    """Evidence level."""
 
     USER = "user"
     COUNTERS = "counters"
@@ -34,7 +34,7 @@ class Evidence(StrEnum):
 
 
 PART = "What to measure"
-PLAN = "How often, and which part"
+PLAN = "Trials and evidence"
 
 
 def command(  # noqa: PLR0917 - typer fills them by name
@@ -42,8 +42,8 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Argument(
             metavar="PROFILE|WORKLOAD|HOST",
-            help="A shipped profile or workload (see whyperf list), a TOML file, a profile of uperf (.xml), or a host "
-            "as for ssh. Nothing: profile quick.",
+            help="A host as for ssh, a shipped profile or workload (whyperf list), a TOML file, or a uperf profile "
+            "(.xml). Default: profile quick on this machine.",
             autocompletion=completion.profiles,
         ),
     ] = None,
@@ -58,21 +58,25 @@ def command(  # noqa: PLR0917 - typer fills them by name
         ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option("-t", "--time", metavar="S", help="Seconds to measure.", rich_help_panel=PART)
+        str | None, typer.Option("-t", "--time", metavar="S", help="Duration in seconds.", rich_help_panel=PART)
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("-n", "--bytes", metavar="N", help="Bytes a connection, instead of a time.", rich_help_panel=PART),
+        typer.Option(
+            "-n", "--bytes", metavar="N", help="Bytes per connection, instead of a duration.", rich_help_panel=PART
+        ),
     ] = None,
     connections: Annotated[
-        str | None, typer.Option("-P", "--connections", metavar="N", help="Connections.", rich_help_panel=PART)
+        str | None, typer.Option("-P", "--connections", metavar="N", help="Parallel connections.", rich_help_panel=PART)
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option("-w", "--window", metavar="N", help="Window in bytes, as 65536 or 64K.", rich_help_panel=PART),
+        typer.Option(
+            "-w", "--window", metavar="N", help="Window in bytes, such as 65536 or 64K.", rich_help_panel=PART
+        ),
     ] = None,
     write_size: Annotated[
-        str | None, typer.Option("-l", "--write-size", metavar="N", help="Bytes a send call.", rich_help_panel=PART)
+        str | None, typer.Option("-l", "--write-size", metavar="N", help="Bytes per send call.", rich_help_panel=PART)
     ] = None,
     reverse: Annotated[bool, typer.Option("-R", "--reverse", help="The far host sends.", rich_help_panel=PART)] = False,
     congestion: Annotated[
@@ -86,7 +90,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "--set",
             metavar="FACTOR=LEVEL",
-            help="Sets any factor (whyperf list --factors); repeatable.",
+            help="Set any factor (whyperf list --factors). Repeatable.",
             autocompletion=completion.assignments,
             rich_help_panel=PART,
         ),
@@ -96,7 +100,7 @@ def command(  # noqa: PLR0917 - typer fills them by name
         typer.Option(
             "--only",
             metavar="FACTOR=LEVEL,…",
-            help="Only cells with these levels, or sweep=NAME; repeatable.",
+            help="Measure only cells with these levels, or sweep=NAME. Repeatable.",
             autocompletion=completion.assignments,
             rich_help_panel=PLAN,
         ),
@@ -105,58 +109,64 @@ def command(  # noqa: PLR0917 - typer fills them by name
         bool,
         typer.Option(
             "--leave-out-missing",
-            help="Leaves out congestion controls and transports that a host does not have, instead of refusing.",
+            help="Leave out congestion controls and transports that a host lacks, instead of refusing.",
             rich_help_panel=PLAN,
         ),
     ] = False,
-    trials: Annotated[int | None, typer.Option(help="Trials of every cell.", rich_help_panel=PLAN)] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per cell.", rich_help_panel=PLAN)] = None,
     evidence: Annotated[
         Evidence | None,
         typer.Option(
-            help="How closely the kernel is watched: user, counters, or segments, which logs every segment in trials "
-            "of its own. As the profile says; counters where allowed.",
+            help="Evidence level: user (TCP_INFO), counters (BPF), or segments (also logs every segment, in separate "
+            "trials). Default: as in the profile, usually counters where the host allows them.",
             rich_help_panel=PLAN,
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the random order.", rich_help_panel=PLAN)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random order of trials.", rich_help_panel=PLAN)] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, do nothing.", rich_help_panel=PLAN)
+        bool, typer.Option("--dry-run", help="Print the plan and measure nothing.", rich_help_panel=PLAN)
     ] = False,
     retry_failed: Annotated[
         bool,
         typer.Option(
-            "--retry-failed", help="Measure failed trials, and those without their log, again.", rich_help_panel=PLAN
+            "--retry-failed", help="Measure failed trials again, and those whose log is missing.", rich_help_panel=PLAN
         ),
     ] = False,
     host: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The far host, as for ssh, for a profile that is named.")
+        str | None,
+        typer.Option(metavar="HOST", help="The far host, as for ssh, when the argument names a profile or workload."),
     ] = None,
-    address: Annotated[str | None, typer.Option(help="Its numeric address for data, if not what ssh uses.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Its port for data; 0: any.")] = 0,
+    address: Annotated[
+        str | None, typer.Option(help="Numeric address of the far host for data. Default: the address that ssh uses.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the far host for data; 0: any free port.")] = 0,
     near: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="HOST,…",
-            help="Hosts that load the far one together, each with all connections; local: this one.",
+            help="Client hosts that generate load at the same time, each with all connections (local = this host).",
         ),
     ] = None,
-    testbed: Annotated[Testbed, typer.Option(help="Where to measure without a host.")] = Testbed.AUTO,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
+    testbed: Annotated[
+        Testbed,
+        typer.Option(help="Where to measure when no host is given: two namespaces joined by a veth pair, or loopback."),
+    ] = Testbed.AUTO,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result.")] = None,
     report: Annotated[
         bool,
-        typer.Option("--report/--no-report", help="Write the report; whyperf report writes it later."),
+        typer.Option("--report/--no-report", help="Write the HTML report. `whyperf report` writes it later."),
     ] = True,
-    json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", help="text, json, or uperf: the lines that programs around uperf read."),
+        typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
         float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
 ) -> int:
-    """Measures and reports; started again after an interruption, it resumes."""
+    """Measures, explains and reports. The same command resumes an interrupted run."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.workflows.measure import Order, measure  # noqa: PLC0415
 

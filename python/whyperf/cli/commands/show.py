@@ -13,16 +13,16 @@ EXAMPLE = "Examples: whyperf show · whyperf show results/window-sweep-4f69ee --
 
 def command(
     experiment: ExperimentArgument = None,
-    json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", help="text, json, or uperf: the lines that programs around uperf read."),
+        typer.Option("--format", help="Output format; uperf prints the lines of uperf, for programs that parse them."),
     ] = None,
     interval: Annotated[
         float | None, typer.Option("-i", "--interval", metavar="S", help="Seconds between lines of --format uperf.")
     ] = None,
 ) -> int:
-    """Shows what was measured, also while it is being measured."""
+    """Prints a result, finished or still running."""
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.output.result import print_result  # noqa: PLC0415
 

@@ -29,44 +29,49 @@ def command(  # noqa: PLR0917 - typer fills them by name
         str | None,
         typer.Option(
             metavar="HOST[,HOST]",
-            help="Hosts of the model: MACHINE+ADAPTER@DRIVER or the path of a TOML file; one for both hosts, or the "
-            "writer's and the reader's.",
+            help="Hosts of the model: MACHINE+ADAPTER@DRIVER or a TOML file. One for both hosts, or first the sender, "
+            "then the receiver.",
         ),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(help="Link between them, such as ethernet-1G; what their adapters are made for.")
+        str | None,
+        typer.Option(help="Link between the hosts, such as ethernet-1G. Default: the link of their adapters."),
     ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="FACTOR=LEVEL",
-            help="Sets any factor (whyperf list --factors); repeatable.",
+            help="Set any factor (whyperf list --factors). Repeatable.",
             autocompletion=completion.assignments,
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="FACTOR=LEVEL,…", help="Only cells with these levels, or sweep=NAME."),
+        typer.Option(
+            "--only", metavar="FACTOR=LEVEL,…", help="Simulate only cells with these levels, or sweep=NAME. Repeatable."
+        ),
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials of every cell.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per cell.")] = None,
     log: Annotated[
-        bool, typer.Option("--log", help="Log every segment in a trial of its own of each cell, for whyperf flow.")
+        bool, typer.Option("--log", help="Log every segment, in one separate trial per cell, for whyperf flow.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order, of timers' phases and of deviations.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the order, of the phases of timers and of random deviations.")
+    ] = None,
     change: Annotated[
         str | None,
         typer.Option(
             "--what-if",
             metavar="CHANGE,…",
-            help="What a change would bring on a calibrated host (whyperf calibrate), such as window=256k,offload=off.",
+            help="Predict the effect of a change on a calibrated host, such as window=256k,offload=off.",
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, do nothing.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and simulate nothing.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
-    """Simulates and reports; started again after an interruption, it resumes."""
+    """Simulates an experiment on the model and reports. The same command resumes an interrupted run."""
     if change is not None:
         from whyperf.cli.workflows.what_if import what_if  # noqa: PLC0415 - as below
 

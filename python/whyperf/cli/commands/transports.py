@@ -21,10 +21,10 @@ _KINDS = {
 
 
 def command(
-    host: Annotated[str | None, typer.Argument(help="A host as for ssh; this one without.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    host: Annotated[str | None, typer.Argument(help="A host as for ssh. Default: this host.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Lists what can carry connections: congestion controls and transports, their source and state."""
+    """Lists the congestion controls and transports of a host, their source and state."""
     from whyperf import run as running  # noqa: PLC0415 - keeps help and completion quick
 
     offers = running.list_offers(host)

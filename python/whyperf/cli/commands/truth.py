@@ -15,23 +15,27 @@ EXAMPLE = (
 def command(  # noqa: PLR0917 - the command line
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="CAUSE|NAME", help="Only experiments of this cause or name; repeatable."),
+        typer.Option("--only", metavar="CAUSE|NAME", help="Only experiments of this cause or name. Repeatable."),
     ] = None,
-    short: Annotated[bool, typer.Option("--short", help="One dose each of the plainest ones: a minute.")] = False,
-    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of every cell that is compared.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="One level each of a few experiments: about a minute.")
+    ] = False,
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials per cell that is compared.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order of trials.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result.")] = None,
     page: Annotated[
-        Path | None, typer.Option("--page", metavar="FILE", help="Writes the figures into this Markdown file.")
+        Path | None, typer.Option("--page", metavar="FILE", help="Write the figures into this Markdown file.")
     ] = None,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Try the verdicts of some doses, and wrong changes: a quarter of an hour more."),
+        typer.Option(
+            "--verify", help="Also verify some verdicts, and changes that are wrong on purpose: about 15 minutes more."
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, do nothing.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and measure nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
-    """Puts causes there on purpose, explains what came of it, and counts how often that was right."""
+    """Injects known bottlenecks and measures how often the diagnosis is correct."""
     # Imported here, so that help and completion stay quick.
     from whyperf.cli.workflows.truth import Wanted, find_truth  # noqa: PLC0415
 

@@ -32,7 +32,9 @@ def _experiments() -> dict[str, tuple[list[made.Trial], str]]:
     windows = [4096, 8192, 16384, 24576, 32768, 40960, 52428]
     restless = made.Trial(block=3, rate_bps=9e9, duration_s=4, course=lambda seconds: 1.0 if seconds < 3 else 0.5)
     repeated = [*made.blocks_of(made.Trial(rate_bps=9e9, duration_s=4, connections=2), [9e9, 8.8e9]), restless]
-    broken = made.Trial(block=4, status="failed", reason="the far end closed connection 3", connections=2, duration_s=4)
+    broken = made.Trial(
+        block=4, status="failed", reason="the far side closed connection 3", connections=2, duration_s=4
+    )
     shared = [
         made.Trial(cell=f"c{number:04d}", duration_s=1, exclusive=False, factors={"congestion_control": name})
         for number, name in enumerate(("cubic", "reno", "bbr"), 1)

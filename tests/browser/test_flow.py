@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen, watched
+from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Observation, Scheme, watched
 from tests.unit.report.flow.flow_results import experiment
 from tests.unit.report.flow.flow_tracks import about, track
 from whyperf.analyze import summarize
@@ -21,8 +21,8 @@ from whyperf.report.flow import drawing, levels, tiles
 from whyperf.report.flow.about import Steps
 from whyperf.report.flow.connections import Column, Connections
 from whyperf.report.flow.drawing import draw
-from whyperf.report.flow.page import End, render
-from whyperf.report.flow.page import Page as Words
+from whyperf.report.flow.page import HostFacts, render
+from whyperf.report.flow.page import Page as FlowPage
 from whyperf.report.flow.terms import ACK_REASON_NAMES, CONTEXT_NAMES, RETRANSMISSION_NAMES
 from whyperf.report.flow.track import Track
 
@@ -32,7 +32,7 @@ ROWS = 6000
 
 ROWS_IN_VIEW = """async ([start, end]) => {
   const { view } = whyperfFlow;
-  view.start = start; view.end = end; view.request();
+  view.start = start; view.end = end; view.requestDraw();
   await view.settled();
   const found = [];
   for (const [rows, from, to] of view.columns.points) for (let i = from; i < to; i += 1) {
@@ -46,12 +46,13 @@ ROWS_IN_VIEW = """async ([start, end]) => {
 
 COLUMNS_IN_VIEW = """async ([start, end]) => {
   const { view } = whyperfFlow;
-  view.start = start; view.end = end; view.request();
+  view.start = start; view.end = end; view.requestDraw();
   await view.settled();
-  const { width, rows, again, unacked, announced, sent, arrived, exact } = view.columns;
-  const plain = (one) => ({ last: [...one.last], high: [...one.high], low: [...one.low].map((v) => v < 1e9 ? v : -1) });
+  const { width, rows, again, unacked, advertised, sent, arrived, exact } = view.columns;
+  const lowest = (low) => [...low].map((v) => v < 1e9 ? v : -1);
+  const plain = ({ last, high, low }) => ({ last: [...last], high: [...high], low: lowest(low) });
   return { width, exact, rows: [...rows], again: [...again], sent: [...sent], arrived: [...arrived],
-           unacked: plain(unacked), announced: plain(announced) };
+           unacked: plain(unacked), advertised: plain(advertised) };
 }"""
 """What is in each pixel column between two instants."""
 
@@ -85,15 +86,15 @@ def written(folder: Path, where: Where, rows: int = ROWS) -> Made:
         if where == "beside":
             patch.setattr(drawing, "INLINE_ROWS", 100)
             patch.setattr(drawing, "FIRST_BYTES", 20_000)
-        drawn = draw(((one, about(one)) for one in tracks), 4 * rows, folder / "flow-log01-c0001")
+        drawn = draw(((logged, about(logged)) for logged in tracks), 4 * rows, folder / "flow-log01-c0001")
         table = Connections(
             (Column("Connection", "count", "connection"), Column("Payload bytes", "count", "payload_bytes")),
             [[0, 100], [7, 50], [9, None]],
             "As the sender saw them.",
         )
-        ends = [End("Sender (near end)", [("Log", "complete, 6,000 rows")])]
-        words = Words("made", "log01-c0001", "2 connections.", ends, Steps(10**9, 5 * 10**9), connections=table)
-        text = render(words, drawn)
+        hosts = [HostFacts("Sender (near side)", [("Log", "complete, 6,000 rows")])]
+        content = FlowPage("made", "log01-c0001", "2 connections.", hosts, Steps(10**9, 5 * 10**9), connections=table)
+        text = render(content, drawn)
     path = folder / "flow-log01-c0001.html"
     path.write_text(text)
     assert (drawn.outside is not None) == (where == "beside")
@@ -108,26 +109,28 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[Where, Made]:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light") -> Iterator[tuple[Page, Seen]]:
+def opened(
+    browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light"
+) -> Iterator[tuple[Page, Observation]]:
     """The page, drawn, and what was seen so far."""
     with watched(browser, file, width, scheme) as (page, seen):
         page.wait_for_selector("html[data-flow-ready=true]", state="attached")
         yield page, seen
 
 
-def inside(one: Track, start: int, end: int) -> slice:
+def inside(logged: Track, start: int, end: int) -> slice:
     """The rows between two instants."""
-    first, stop = np.searchsorted(one.time_ns, (start, end))
+    first, stop = np.searchsorted(logged.time_ns, (start, end))
     return slice(int(first), int(stop))
 
 
-def bursts(one: Track, most: int = 300) -> Iterator[tuple[int, int]]:
+def bursts(logged: Track, most: int = 300) -> Iterator[tuple[int, int]]:
     """Spans that hold all rows of a track between them, `most` or so each and no long gap in any."""
-    cuts = np.flatnonzero(np.diff(one.time_ns) > 1e6) + 1
-    for rows in np.split(np.arange(len(one)), np.unique(np.concatenate([cuts, np.arange(0, len(one), most)]))):
+    cuts = np.flatnonzero(np.diff(logged.time_ns) > 1e6) + 1
+    for rows in np.split(np.arange(len(logged)), np.unique(np.concatenate([cuts, np.arange(0, len(logged), most)]))):
         if len(rows):
-            later = one.time_ns[rows[-1] + 1] if rows[-1] + 1 < len(one) else one.time_ns[-1] + 1
-            yield int(one.time_ns[rows[0]]), int(min(later, one.time_ns[rows[-1]] + 1000))
+            later = logged.time_ns[rows[-1] + 1] if rows[-1] + 1 < len(logged) else logged.time_ns[-1] + 1
+            yield int(logged.time_ns[rows[0]]), int(min(later, logged.time_ns[rows[-1]] + 1000))
 
 
 @pytest.mark.parametrize("where", ["inside", "beside"])
@@ -136,42 +139,42 @@ def test_close_up_every_row_is_there_as_it_was_logged(
     browser: Browser, made: dict[Where, Made], where: Where, number: int
 ) -> None:
     path, tracks = made[where]
-    one = tracks[number]
+    logged = tracks[number]
     with opened(browser, path) as (page, seen):
-        page.select_option("#flow-end", one.host)
+        page.select_option("#flow-end", logged.host)
         seen_rows = 0
-        for start, end in bursts(one):
+        for start, end in bursts(logged):
             got = page.evaluate(ROWS_IN_VIEW, [start, end])
-            rows = inside(one, start, end)
+            rows = inside(logged, start, end)
             seen_rows += rows.stop - rows.start
             assert got["exact"]
             assert len(got["rows"]) == got["inView"] == rows.stop - rows.start
             expected = {
-                "time": one.time_ns,
-                "out": one.out.astype(int),
-                "payload": one.payload_bytes,
-                "window": one.window_bytes,
-                "unacked": one.unacked_bytes,
-                "announced": one.announced_bytes,
-                "gso": one.gso_size_bytes,
-                "wire": one.wire_segments,
-                "cwnd": one.cwnd_segments,
-                "flags": one.flags,
-                "context": one.context_code,
-                "reason": one.reason_code,
+                "time": logged.time_ns,
+                "out": logged.out.astype(int),
+                "payload": logged.payload_bytes,
+                "window": logged.window_bytes,
+                "unacked": logged.unacked_bytes,
+                "advertised": logged.advertised_bytes,
+                "gso": logged.gso_size_bytes,
+                "wire": logged.wire_segments,
+                "cwnd": logged.cwnd_segments,
+                "flags": logged.flags,
+                "context": logged.context_code,
+                "reason": logged.reason_code,
             }
             for name, values in expected.items():
                 assert [row[name] for row in got["rows"]] == values[rows].tolist(), name
-            for name, values in (("sequence", one.sequence), ("ack", one.acknowledgment)):
+            for name, values in (("sequence", logged.sequence), ("ack", logged.acknowledgment)):
                 assert [int(row[name]) % 2**32 for row in got["rows"]] == values[rows].tolist(), name
         assert seen_rows == ROWS
         assert max(row["sequence"] for row in got["rows"]) > 2**32, "numbers go on beyond 4 GiB"
         assert seen.complaints == []
 
 
-def expected_columns(one: Track, start: int, end: int, width: int) -> list[npt.NDArray[np.intp]]:
+def expected_columns(logged: Track, start: int, end: int, width: int) -> list[npt.NDArray[np.intp]]:
     """The rows of each column, and of one more on each side."""
-    column = np.floor((one.time_ns - start) * (width / (end - start))).astype(int)
+    column = np.floor((logged.time_ns - start) * (width / (end - start))).astype(int)
     return [np.flatnonzero(column == number) for number in range(-1, width + 1)]
 
 
@@ -180,20 +183,20 @@ def expected_columns(one: Track, start: int, end: int, width: int) -> list[npt.N
 def test_from_afar_no_extreme_is_lost(browser: Browser, made: dict[Where, Made], where: Where, part: float) -> None:
     """What is drawn in a column is in the log within one column of it, and the other way round."""
     path, tracks = made[where]
-    one = tracks[2]
-    first, last = int(one.time_ns[0]), int(one.time_ns[-1])
-    middle, length = (first + last) // 2, int((last - first) * part * 1.004)
-    start, end = middle - length // 2, middle + length // 2
+    logged = tracks[2]
+    first, last = int(logged.time_ns[0]), int(logged.time_ns[-1])
+    center, length = (first + last) // 2, int((last - first) * part * 1.004)
+    start, end = center - length // 2, center + length // 2
     with opened(browser, path) as (page, seen):
-        page.select_option("#flow-connection", str(one.connection))
+        page.select_option("#flow-connection", str(logged.connection))
         got = page.evaluate(COLUMNS_IN_VIEW, [start, end])
-        truth = expected_columns(one, start, end, got["width"])
+        truth = expected_columns(logged, start, end, got["width"])
         assert not got["exact"]
         # A bin at an edge belongs where its center is.
         assert sum(got["rows"]) == pytest.approx(sum(map(len, truth[1:-1])), abs=8)
         around = [np.concatenate(truth[x : x + 3]) for x in range(got["width"])]
         truth = truth[1:-1]
-        for name, values in (("unacked", one.unacked_bytes), ("announced", one.announced_bytes)):
+        for name, values in (("unacked", logged.unacked_bytes), ("advertised", logged.advertised_bytes)):
             for x in range(got["width"]):
                 low, high = got[name]["low"][x], got[name]["high"][x]
                 if got["rows"][x]:
@@ -206,11 +209,11 @@ def test_from_afar_no_extreme_is_lost(browser: Browser, made: dict[Where, Made],
                     ]
                     assert min(at for at, _ in drawn) <= values[truth[x]].min()
                     assert max(at for _, at in drawn) >= values[truth[x]].max()
-        sizes = sorted(set(one.payload_bytes.tolist()) - {0})
-        for name, side in (("sent", one.out), ("arrived", ~one.out)):
+        sizes = sorted(set(logged.payload_bytes.tolist()) - {0})
+        for name, side in (("sent", logged.out), ("arrived", ~logged.out)):
             for bit, size in enumerate(sizes):
                 shown = {x for x in range(got["width"]) if got[name][2 * x] >> bit & 1}
-                there = {x for x, rows in enumerate(truth) if (side[rows] & (one.payload_bytes[rows] == size)).any()}
+                there = {x for x, rows in enumerate(truth) if (side[rows] & (logged.payload_bytes[rows] == size)).any()}
                 assert all({x - 1, x, x + 1} & there for x in shown)
                 assert all({x - 1, x, x + 1} & shown for x in there)
         assert seen.complaints == []
@@ -250,16 +253,16 @@ def test_a_page_without_its_folder_says_so(browser: Browser, made: dict[Where, M
         page.evaluate(ROWS_IN_VIEW, [int(tracks[0].time_ns[1000]), int(tracks[0].time_ns[1100])])
         failure = page.locator(".flow-failure")
         assert "flow-log01-c0001/" in failure.inner_text()
-        assert "must lie beside this page" in failure.inner_text()
+        assert "must be next to this page" in failure.inner_text()
 
 
 def test_a_point_shows_all_that_is_known(browser: Browser, made: dict[Where, Made]) -> None:
-    one = made["inside"].tracks[0]
-    row = int(np.flatnonzero((one.reason_code >= 16) & (one.payload_bytes == 65160))[0])
-    start, end = int(one.time_ns[row]) - 40_000, int(one.time_ns[row]) + 40_000
+    logged = made["inside"].tracks[0]
+    row = int(np.flatnonzero((logged.reason_code >= 16) & (logged.payload_bytes == 65160))[0])
+    start, end = int(logged.time_ns[row]) - 40_000, int(logged.time_ns[row]) + 40_000
     place = """([time, value]) => {
       const { view } = whyperfFlow;
-      const panel = view.panels.find((one) => one.figure === "size");
+      const panel = view.panels.find(({ figure }) => figure === "size");
       return [view.left + view.x(time) / view.ratio, panel.y(value) / view.ratio];
     }"""
     with opened(browser, made["inside"].path) as (page, seen):
@@ -268,29 +271,29 @@ def test_a_point_shows_all_that_is_known(browser: Browser, made: dict[Where, Mad
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
         assert box is not None
-        x, y = page.evaluate(place, [int(one.time_ns[row]), 65160])
+        x, y = page.evaluate(place, [int(logged.time_ns[row]), 65160])
         page.mouse.move(box["x"] + x - 2, box["y"] + y)
         page.mouse.move(box["x"] + x, box["y"] + y)
         tip = page.locator(".flow-tip").inner_text()
-        assert "sent again" in tip
+        assert "sent, retransmission" in tip
         assert "65,160 bytes in 45 segments of 1,448" in tip
-        assert CONTEXT_NAMES[int(one.context_code[row]) & 15] in tip
-        assert RETRANSMISSION_NAMES[int(one.reason_code[row]) >> 4] in tip
-        assert f"{int(one.unacked_bytes[row]):,} bytes" in tip
+        assert CONTEXT_NAMES[int(logged.context_code[row]) & 15] in tip
+        assert RETRANSMISSION_NAMES[int(logged.reason_code[row]) >> 4] in tip
+        assert f"{int(logged.unacked_bytes[row]):,} bytes" in tip
         assert seen.complaints == []
 
 
 def test_the_list_shows_the_rows_in_view(browser: Browser, made: dict[Where, Made]) -> None:
-    one = made["inside"].tracks[0]
-    start, end = int(one.time_ns[200]), int(one.time_ns[260])
-    rows = inside(one, start, end)
+    logged = made["inside"].tracks[0]
+    start, end = int(logged.time_ns[200]), int(logged.time_ns[260])
+    rows = inside(logged, start, end)
     with opened(browser, made["inside"].path) as (page, _):
         page.locator(".flow-list summary").click()
         assert page.locator(".flow-list tbody tr").count() == 0
         page.evaluate(ROWS_IN_VIEW, [start, end])
         lines = page.locator(".flow-list tbody tr")
         assert lines.count() == rows.stop - rows.start
-        reasons = {ACK_REASON_NAMES[code & 15] for code in one.reason_code[rows].tolist() if code < 16} - {""}
+        reasons = {ACK_REASON_NAMES[code & 15] for code in logged.reason_code[rows].tolist() if code < 16} - {""}
         text = page.locator(".flow-list tbody").inner_text()
         assert all(reason in text for reason in reasons)
 
@@ -332,26 +335,26 @@ def test_keys_wheel_and_drag_change_the_range(browser: Browser, made: dict[Where
 
 
 def test_retransmissions_can_be_jumped_to(browser: Browser, made: dict[Where, Made]) -> None:
-    one = made["inside"].tracks[0]
-    again = one.time_ns[one.reason_code >= 16]
-    middle = "() => (whyperfFlow.view.start + whyperfFlow.view.end) / 2"
+    logged = made["inside"].tracks[0]
+    again = logged.time_ns[logged.reason_code >= 16]
+    center = "() => (whyperfFlow.view.start + whyperfFlow.view.end) / 2"
     with opened(browser, made["inside"].path) as (page, _):
-        before = page.evaluate(middle)
+        before = page.evaluate(center)
         page.locator("[data-do=after]").click()
-        assert page.evaluate(middle) == pytest.approx(int(again[again > before][0]), abs=1000)
+        assert page.evaluate(center) == pytest.approx(int(again[again > before][0]), abs=1000)
         page.locator("[data-do=after]").click()
-        second = page.evaluate(middle)
+        second = page.evaluate(center)
         page.locator("[data-do=before]").click()
-        assert page.evaluate(middle) < second
+        assert page.evaluate(center) < second
 
 
-def test_connections_and_ends_are_picked(browser: Browser, made: dict[Where, Made]) -> None:
+def test_connections_and_hosts_are_selected(browser: Browser, made: dict[Where, Made]) -> None:
     shown = "() => [whyperfFlow.view.track.about.connection, whyperfFlow.view.track.about.host]"
     with opened(browser, made["beside"].path) as (page, seen):
         assert page.evaluate(shown) == [0, "near"]
         page.select_option("#flow-end", "far")
         assert page.evaluate(shown) == [0, "far"]
-        assert page.get_by_text("Bytes arrived and not yet acknowledged").is_visible()
+        assert page.get_by_text("Bytes received and not yet acknowledged").is_visible()
         page.select_option("#flow-connection", "7")
         assert page.evaluate(shown) == [7, "far"]
         page.locator(".flow-connections .pick", has_text="0").click()
@@ -364,9 +367,9 @@ def test_connections_and_ends_are_picked(browser: Browser, made: dict[Where, Mad
 
 
 def test_values_can_be_fitted_and_lines_hidden(browser: Browser, made: dict[Where, Made]) -> None:
-    one = made["inside"].tracks[0]
+    logged = made["inside"].tracks[0]
     foot = """() => {
-      const panel = whyperfFlow.view.panels.find((one) => one.figure === "both");
+      const panel = whyperfFlow.view.panels.find(({ figure }) => figure === "both");
       return [panel.y(0), panel.bottom, panel.y(100000)];
     }"""
     with opened(browser, made["inside"].path) as (page, _):
@@ -375,8 +378,8 @@ def test_values_can_be_fitted_and_lines_hidden(browser: Browser, made: dict[Wher
         page.locator("button[data-line=unacked]").click()
         page.evaluate("whyperfFlow.view.settled()")
         assert page.evaluate(foot)[2] != before
-        row = int(np.argmax(one.announced_bytes))
-        page.evaluate(ROWS_IN_VIEW, [int(one.time_ns[row]), int(one.time_ns[row + 1])])
+        row = int(np.argmax(logged.advertised_bytes))
+        page.evaluate(ROWS_IN_VIEW, [int(logged.time_ns[row]), int(logged.time_ns[row + 1])])
         assert page.evaluate(foot)[0] == bottom
         page.locator("[data-fit]").click()
         page.evaluate("whyperfFlow.view.settled()")
@@ -393,8 +396,8 @@ def test_the_theme_button_repaints(browser: Browser, made: dict[Where, Made]) ->
 
 
 def test_the_report_has_the_figures_too(browser: Browser, tmp_path: Path) -> None:
-    one = experiment(tmp_path / "made", connections=2)
-    path = write_report(one, summarize(one))
+    measured = experiment(tmp_path / "made", connections=2)
+    path = write_report(measured, summarize(measured))
     for width in (WIDE, NARROW):
         with opened(browser, path, width) as (page, seen):
             page.wait_for_selector("html[data-ready=true]", state="attached")
@@ -412,11 +415,11 @@ def test_the_report_has_the_figures_too(browser: Browser, tmp_path: Path) -> Non
 ZOOM_IN = """async () => {
   const { view } = whyperfFlow;
   const { start, end } = view.whole;
-  const middle = start + (end - start) * 0.43;
+  const center = start + (end - start) * 0.43;
   const took = [];
   for (let length = end - start; length > 30000; length /= 2.5) {
     const begun = performance.now();
-    view.show(middle - length / 2, middle + length / 2);
+    view.show(center - length / 2, center + length / 2);
     await view.settled();
     took.push(performance.now() - begun);
   }
@@ -428,12 +431,12 @@ ZOOM_IN = """async () => {
 @pytest.mark.alone
 def test_a_long_log_is_fluid(browser: Browser, tmp_path: Path) -> None:
     """First draw within 2 s, a zoom within 100 ms; the machine may be busy, so the better of three is taken."""
-    one = track(1_000_000, gaps=False)
+    logged = track(1_000_000, gaps=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawing, "INLINE_ROWS", 1000)
-        drawn = draw([(one, about(one))], len(one), tmp_path / "flow")
+        drawn = draw([(logged, about(logged))], len(logged), tmp_path / "flow")
     path = tmp_path / "flow.html"
-    path.write_text(render(Words("made", "log01-c0001", "A million rows.", [], Steps(10**9, 10**9)), drawn))
+    path.write_text(render(FlowPage("made", "log01-c0001", "A million rows.", [], Steps(10**9, 10**9)), drawn))
     assert path.stat().st_size < 5_000_000
     ready, zooms = [], []
     for _ in range(3):
@@ -451,15 +454,17 @@ def test_a_long_log_is_fluid(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_data_cannot_become_markup(browser: Browser, tmp_path: Path) -> None:
-    one = track(100)
+    logged = track(100)
     evil = {
-        **about(one),
+        **about(logged),
         "shares": {"sizes": [["</script><script>window.evil = 1</script>", 1.0, 3]], "contexts": [], "reasons": []},
     }
-    drawn = draw([(one, evil)], 100, tmp_path / "flow")
-    ends = [End("<script>window.evil = 1</script>", [("<b>", "</dd><script>window.evil = 1</script>")])]
+    drawn = draw([(logged, evil)], 100, tmp_path / "flow")
+    hosts = [HostFacts("<script>window.evil = 1</script>", [("<b>", "</dd><script>window.evil = 1</script>")])]
     path = tmp_path / "flow.html"
-    path.write_text(render(Words("<i>", "log01-c0001", "<script>window.evil = 1</script>", ends, Steps(1, 1)), drawn))
+    path.write_text(
+        render(FlowPage("<i>", "log01-c0001", "<script>window.evil = 1</script>", hosts, Steps(1, 1)), drawn)
+    )
     with opened(browser, path) as (page, seen):
         assert page.evaluate("window.evil") is None
         assert "</script>" in page.locator(".flow-shares").inner_text()

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Scheme, Seen, watched
+from tests.browser.watched import DRAWN, NARROW, OVERFLOW, WIDE, Observation, Scheme, watched
 
 KINDS = ("sweep", "quick", "repeated", "shared", "buffers", "rr-ack", "latency-load", "exchange", "transports")
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light") -> Iterator[tuple[Page, Seen]]:
+def opened(
+    browser: Browser, file: Path, width: int = WIDE, scheme: Scheme = "light"
+) -> Iterator[tuple[Page, Observation]]:
     """The page, ready, and what was seen so far."""
     with watched(browser, file, width, scheme) as (page, seen):
         page.wait_for_selector("html[data-ready=true]", state="attached")

@@ -35,15 +35,15 @@ DRAWN = """() => [...document.querySelectorAll(".chart")].map((place) => {
 
 OVERFLOW = """() => ({
   page: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  outside: [...document.querySelectorAll("main *")].filter((one) => {
-    if (one.closest(".scroll, .command, svg")) return false;
-    return one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
-  }).map((one) => one.tagName + "." + one.className),
+  outside: [...document.querySelectorAll("main *")].filter((element) => {
+    if (element.closest(".scroll, .command, svg")) return false;
+    return element.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+  }).map((element) => element.tagName + "." + element.className),
 })"""
 
 
 @dataclass
-class Seen:
+class Observation:
     """What a browser did while a page was open."""
 
     complaints: list[str] = field(default_factory=list)
@@ -51,11 +51,11 @@ class Seen:
 
 
 @contextmanager
-def watched(browser: Browser, file: Path, width: int, scheme: Scheme) -> Iterator[tuple[Page, Seen]]:
+def watched(browser: Browser, file: Path, width: int, scheme: Scheme) -> Iterator[tuple[Page, Observation]]:
     """The page as it loads, and what was seen so far."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    seen = Seen()
+    seen = Observation()
     page.on(
         "console",
         lambda message: seen.complaints.append(message.text) if message.type in {"error", "warning"} else None,

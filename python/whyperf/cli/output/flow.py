@@ -1,4 +1,4 @@
-"""Prints the segment flow as text or JSON, writes the page, and returns the exit code."""
+"""Prints the segment flow as text or JSON, writes its page, and returns the exit code."""
 
 import sys
 import textwrap
@@ -16,15 +16,15 @@ from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.streams import print_json
 from whyperf.record import Experiment
-from whyperf.report.flow import Told, doubts, flow_json, gaps, headline, tell, write
+from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
 from whyperf.report.flow.connections import Column, connections
-from whyperf.report.flow.rows import end_rows
+from whyperf.report.flow.rows import host_rows
 from whyperf.report.repeat import command
 
 #: Width where standard output is no terminal.
 PLAIN_WIDTH = 120
 LABEL = 16
-#: Connections printed in the terminal; the page and --json have all.
+#: The terminal lists at most this many connections; the page and --json have all.
 MAX_ROWS = 20
 
 
@@ -37,12 +37,12 @@ def print_flow(
         UsageError: there is no such trial or connection.
         RecordError: the record cannot be read, or the page cannot be written.
     """
-    damaged = {trial.trial: trial.reason for trial in experiment.trials().damaged}
+    damaged = {broken.trial: broken.reason for broken in experiment.trials().damaged}
     name = _find_trial(experiment, trial, damaged)
-    for unreadable in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
-        left = "may be shown wrongly" if unreadable == name else "is left out"
-        say(f"trial {unreadable} {left}: {damaged[unreadable]}. {WARNING_TEXTS['damaged_trials'].advice}")
-    summary = tell(open_trial(experiment.folder / "trials" / name), connection)
+    for broken in sorted(damaged.keys() & {name, trial or _find_trial(experiment, None, {})}):
+        effect = "may be shown incorrectly" if broken == name else "is left out"
+        say(f"trial {broken} {effect}: {damaged[broken]}. {WARNING_TEXTS['damaged_trials'].advice}")
+    summary = summarize_flow(open_trial(experiment.folder / "trials" / name), connection)
     if connection is not None and connection not in summary.numbers:
         raise UsageError(f"{name} has no connection {connection}; it has {_numbers(summary)}")
     path = write(experiment.folder, experiment.name, summary) if page and summary.logs else None
@@ -54,7 +54,7 @@ def print_flow(
 
 
 def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[str]) -> str:
-    """The trial that is asked for; else the first whole side with a log, else the first that has a table at all."""
+    """The requested trial; otherwise the first complete one with a log, otherwise the first one with a table."""
     trials = experiment.folder / "trials"
     names = sorted(path.parent.name for path in trials.glob("[!.]*/manifest.json"))
     if not names:
@@ -71,14 +71,14 @@ def _find_trial(experiment: Experiment, wanted: str | None, damaged: Collection[
     return (logged or whole or kept)[0]
 
 
-def _print(experiment: Experiment, summary: Told, host: str | None, path: Path | None) -> None:
+def _print(experiment: Experiment, summary: FlowSummary, host: str | None, path: Path | None) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     console.print(f"{experiment.name}, trial {summary.trial.trial}")
     console.print(headline(summary), soft_wrap=True)
-    for side in summary.ends:
-        if host in {None, side.end.host}:
-            console.print(f"\n{side.end.role.capitalize()} ({side.end.host} side)")
-            for label, text in end_rows(side):
+    for flow in summary.hosts:
+        if host in {None, flow.end.host}:
+            console.print(f"\n{flow.end.role.capitalize()} ({flow.end.host} side)")
+            for label, text in host_rows(flow):
                 for line in _lines(label, text, console.width):
                     console.print(line, soft_wrap=True)
     table = _table(summary)
@@ -89,7 +89,7 @@ def _print(experiment: Experiment, summary: Told, host: str | None, path: Path |
     if not summary.logs:
         console.print(no_log(experiment, summary), soft_wrap=True)
     else:
-        for warning in doubts(summary):
+        for warning in warnings(summary):
             console.print(f"Warning: {warning}", soft_wrap=True)
         for gap in gaps(summary, nearly_complete=True):
             console.print(f"Note: {gap}", soft_wrap=True)
@@ -98,27 +98,28 @@ def _print(experiment: Experiment, summary: Told, host: str | None, path: Path |
 
 
 def _lines(label: str, text: str, width: int) -> Iterator[str]:
-    """A label and its text, broken between words and hanging."""
+    """A label and its text, wrapped between words and indented."""
     parts = textwrap.wrap(text, max(30, width - LABEL - 2)) or [""]
     yield f"  {label:<{LABEL}}{parts[0]}"
     for part in parts[1:]:
         yield f"  {'':<{LABEL}}{part}"
 
 
-def no_log(experiment: Experiment, summary: Told) -> str:
-    """At which level evidence is there, and how to get the log."""
-    levels = sorted({side.level for side in summary.ends})
-    where = "in the kernel's counters" if "counters" in levels else "in TCP_INFO"
-    text = f"There is no segment log; the figures above are {where}."
-    refused = [side.end for side in summary.ends if side.end.evidence.asked == "segments" and side.end.evidence.reason]
+def no_log(experiment: Experiment, summary: FlowSummary) -> str:
+    """The evidence level of the values, and how to get the log."""
+    levels = {flow.level for flow in summary.hosts}
+    source = "BPF counters" if "counters" in levels else "TCP_INFO and the calls"
+    text = f"There is no segment log; the values above are from {source}."
+    ends = [flow.end for flow in summary.hosts]
+    refused = [end for end in ends if end.evidence.asked == "segments" and end.evidence.reason]
     if refused:
-        ends = "; ".join(f"{end.host} side: {end.evidence.reason}" for end in refused)
-        return f"{text} It was asked for, but {ends}"
+        reasons = "; ".join(f"{end.host} side: {end.evidence.reason}" for end in refused)
+        return f"{text} It was requested, but {reasons}"
     same = command(experiment.plan.model_copy(update={"evidence": None}), str(experiment.folder))
-    return f"{text} To record the log: {same} --evidence segments"
+    return f"{text} To measure with the log: {same} --evidence segments"
 
 
-def _table(summary: Told) -> Table | None:
+def _table(summary: FlowSummary) -> Table | None:
     found = connections(summary)
     if found is None or summary.connection is not None:
         return None
@@ -140,7 +141,7 @@ def _cell(value: float | None, column: Column) -> str:
     return significant(value, 4) if column.kind == "mean" else f"{value:,.0f}"
 
 
-def _numbers(summary: Told) -> str:
+def _numbers(summary: FlowSummary) -> str:
     return (
         f"{summary.numbers[0]} to {summary.numbers[-1]}" if len(summary.numbers) > 1 else f"only {summary.numbers[0]}"
     )

@@ -1,6 +1,6 @@
-"""Tells the segment flow of a trial: in plain values, in lines, and as a page that goes down to single segments."""
+"""The segment flow of a trial: as values, as lines of text, and as a page with every single segment."""
 
-from whyperf.report.flow.summary import Told, flow_json, tell
-from whyperf.report.flow.write import doubts, gaps, headline, write
+from whyperf.report.flow.summary import FlowSummary, flow_json, summarize_flow
+from whyperf.report.flow.write import gaps, headline, warnings, write
 
-__all__ = ["Told", "doubts", "flow_json", "gaps", "headline", "tell", "write"]
+__all__ = ["FlowSummary", "flow_json", "gaps", "headline", "summarize_flow", "warnings", "write"]

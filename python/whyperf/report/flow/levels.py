@@ -1,13 +1,13 @@
-"""What is drawn where single rows are narrower than a pixel.
+"""Bins, which are drawn where single rows are narrower than a pixel.
 
 U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation", PVLDB 7(10), 2014: of
 all points in a pixel column only the first, last, lowest and highest matter to a line. Here lines
-are steps, which run from the last value before a column to the first in it, and that lies between
-the lowest and the highest: the last, lowest and highest are enough.
+are steps: a step runs from the last value before a column to the first one in it, which lies between
+the lowest and the highest. So the last, lowest and highest are enough.
 
-There are two levels. The top one has bins over the whole track. Below it every tile has bins of its
-own over its own time, so that a burst of a million rows in a quiet hour gets as many as it needs.
-Empty bins are left out. `tile.js` reads what is packed here.
+There are two levels. The top level has bins over the whole track. Below it every tile has its own
+bins over its own time, so that a burst of a million rows in a quiet hour gets enough of them.
+Empty bins are left out. `tile.js` reads the packed bins.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whyperf.report.flow.packs import planes
-from whyperf.report.flow.terms import AGAIN
+from whyperf.report.flow.terms import RETRANSMITTED
 from whyperf.report.flow.track import Counts, Track
 
 TOP_BINS = 4096
@@ -35,7 +35,7 @@ Masks = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which of up to 64 kinds a payload is: exact sizes where there are no more, else equal classes.
+    """The kinds of payload, at max_size 64: exact sizes if there are no more, otherwise classes of equal width.
 
     `bounds` are the smallest and largest size of each kind; `bits` has the bit of every size.
     """
@@ -46,18 +46,18 @@ class Sizes:
 
 def sizes(track: Track) -> Sizes:
     """The kinds of payload on `track`."""
-    most = int(track.payload_bytes.max(initial=0))
-    seen = np.zeros(most + 1, np.bool_)
+    max_size = int(track.payload_bytes.max(initial=0))
+    seen = np.zeros(max_size + 1, np.bool_)
     seen[track.payload_bytes] = True
     seen[0] = False
     found = np.flatnonzero(seen)
-    kinds = np.zeros(most + 1, np.uint64)
+    kinds = np.zeros(max_size + 1, np.uint64)
     if len(found) <= MASK_BITS:
         kinds[found] = np.uint64(1) << np.arange(len(found), dtype=np.uint64)
         return Sizes(tuple((int(size), int(size)) for size in found), kinds)
-    classes = found * MASK_BITS // (most + 1)
+    classes = found * MASK_BITS // (max_size + 1)
     kinds[found] = np.uint64(1) << classes.astype(np.uint64)
-    edges = [-(-kind * (most + 1) // MASK_BITS) for kind in range(MASK_BITS + 1)]
+    edges = [-(-kind * (max_size + 1) // MASK_BITS) for kind in range(MASK_BITS + 1)]
     bounds = [(low, after - 1) for low, after in pairwise(edges)]
     return Sizes(tuple(bounds), kinds)
 
@@ -67,9 +67,9 @@ def top(track: Track, kinds: Sizes) -> bytes:
     return _packed([_bins(track, slice(0, len(track)), TOP_BINS)], track, kinds)
 
 
-def group(track: Track, kinds: Sizes, rows: list[slice]) -> bytes:
-    """The bins of some tiles that follow each other."""
-    return _packed([_bins(track, one, TILE_BINS) for one in rows], track, kinds)
+def group(track: Track, kinds: Sizes, tiles: list[slice]) -> bytes:
+    """The bins of some consecutive tiles."""
+    return _packed([_bins(track, rows, TILE_BINS) for rows in tiles], track, kinds)
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,13 @@ def _packed(parts: list[_Bins], track: Track, kinds: Sizes) -> bytes:
     rows = slice(first, stop)
     lengths = np.diff(starts, append=stop - first).astype(np.uint32)
     packed = [*planes(numbers, 2), *planes(lengths, 4)]
-    packed += planes(np.add.reduceat((track.reason_code[rows] >= AGAIN).view(np.uint8), starts, dtype=np.uint32), 4)
-    for values in (track.unacked_bytes[rows], track.announced_bytes[rows]):
+    packed += planes(
+        np.add.reduceat((track.reason_code[rows] >= RETRANSMITTED).view(np.uint8), starts, dtype=np.uint32), 4
+    )
+    for values in (track.unacked_bytes[rows], track.advertised_bytes[rows]):
         packed += _steps(values, starts, lengths)
-    sent, arrived = _masks(track, kinds, first, starts, lengths)
-    packed += [*planes(sent, 8), *planes(arrived, 8)]
+    sent, received = _masks(track, kinds, first, starts, lengths)
+    packed += [*planes(sent, 8), *planes(received, 8)]
     return b"".join((counts.tobytes(), *packed))
 
 
@@ -116,8 +118,8 @@ def _steps(values: Counts, starts: npt.NDArray[np.intp], lengths: Counts) -> lis
 def _masks(
     track: Track, kinds: Sizes, first: int, starts: npt.NDArray[np.intp], lengths: Counts
 ) -> tuple[Masks, Masks]:
-    """Which kinds of payload each bin has, sent and arrived; made of some bins at a time to need little memory."""
-    sent, arrived = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
+    """The kinds of payload in each bin, sent and received; some bins at a time, to save memory."""
+    sent, received = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
     ends = starts + lengths
     bins = 0
     while bins < len(starts):
@@ -126,6 +128,6 @@ def _masks(
         masks, out = kinds.bits[track.payload_bytes[rows]], track.out[rows]
         within = starts[bins:stop] - starts[bins]
         sent[bins:stop] = np.bitwise_or.reduceat(masks * out, within)
-        arrived[bins:stop] = np.bitwise_or.reduceat(masks * ~out, within)
+        received[bins:stop] = np.bitwise_or.reduceat(masks * ~out, within)
         bins = stop
-    return sent, arrived
+    return sent, received

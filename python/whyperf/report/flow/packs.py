@@ -1,7 +1,7 @@
 """Blocks of data as text, for the page itself or for scripts in a folder next to it.
 
-A page opened from a disk may load scripts and nothing else, so what is loaded on demand is a script
-that hands its blocks over as text.
+A page that is opened from a disk may load only scripts. So each block that is loaded on demand is in a script, which
+passes it on as text.
 """
 
 import binascii
@@ -26,7 +26,7 @@ AHEAD = 8
 
 
 class Name(NamedTuple):
-    """A block's name: the number of its track, what it holds, and which of these it is.
+    """The name of a block: the number of its track, the kind of its content, and its number.
 
     `t`: bins of the whole track. `m`: bins of a group of tiles. `r`: rows of a tile.
     """
@@ -36,17 +36,17 @@ class Name(NamedTuple):
     part: int
 
     def __str__(self) -> str:
-        """As the page's script spells it."""
+        """The name as the script of the page writes it."""
         return f"{self.track}{self.kind}{self.part}"
 
     @property
     def file(self) -> str:
-        """The script of its own that a tile of a long track has."""
+        """The script file of a tile of a long track."""
         return f"{self.track}-{self.part}"
 
 
 def pack_all(contents: Iterable[tuple[Name, bytes]]) -> Iterator[tuple[Name, str]]:
-    """Packs blocks on threads, a few ahead; they come out in their order."""
+    """Packs blocks on threads, a few ahead, and yields them in their order."""
     waiting: deque[tuple[Name, Future[str]]] = deque()
     with ThreadPoolExecutor(THREADS) as threads:
         for name, content in contents:
@@ -59,53 +59,53 @@ def pack_all(contents: Iterable[tuple[Name, bytes]]) -> Iterator[tuple[Name, str
 
 
 def _pack(content: bytes) -> str:
-    # Planes of bytes are runs and noise: looking for runs alone is faster than level 1 and packs like level 6.
+    # Byte planes are runs and noise: Z_RLE is faster than level 1 and packs like level 6.
     packer = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_RLE)
     packed = packer.compress(content) + packer.flush()
     return binascii.b2a_base64(packed, newline=False).decode("ascii")
 
 
 class Folder:
-    """The folder beside a page, written beside its place and put there when it is whole."""
+    """The folder next to a page: written under a temporary name and renamed when it is complete."""
 
     def __init__(self, path: Path) -> None:
-        """Begins it."""
+        """Creates the temporary folder."""
         self._path = path
-        self._beside = partial_name(path)
-        self._beside.mkdir(folder_mode(path.parent))
+        self._partial = partial_name(path)
+        self._partial.mkdir(folder_mode(path.parent))
 
     def write(self, file: str, blocks: Mapping[Name, str]) -> None:
         """Writes a script with some blocks."""
         named = {str(name): text for name, text in blocks.items()}
         content = f"whyperfFlow.take({json.dumps(named, separators=(',', ':'))})"
-        path = self._beside / f"{file}.js"
-        path.touch(file_mode(self._beside), exist_ok=False)
+        path = self._partial / f"{file}.js"
+        path.touch(file_mode(self._partial), exist_ok=False)
         path.write_bytes(content.encode("ascii"))
 
     def commit(self) -> None:
-        """Takes the place of what was there before."""
+        """Replaces the previous folder."""
         remove(self._path)
-        self._beside.rename(self._path)
+        self._partial.rename(self._path)
 
     def discard(self) -> None:
-        """Leaves nothing behind."""
-        remove(self._beside)
+        """Removes the temporary folder."""
+        remove(self._partial)
 
 
 @contextmanager
 def folder(path: Path) -> Iterator[Folder]:
-    """A folder that is there as a whole at the end, or as it was before.
+    """A folder that is complete at the end, or unchanged after an error.
 
     Raises:
         RecordError: it cannot be written.
     """
     with as_record_error("write", path):
-        made = Folder(path)
+        new = Folder(path)
         try:
-            yield made
-            made.commit()
+            yield new
+            new.commit()
         except BaseException:
-            made.discard()
+            new.discard()
             raise
 
 
@@ -113,12 +113,12 @@ CONSTANT, WHOLE = b"\0", b"\1"
 
 
 def planes(values: npt.NDArray[Any], width: int) -> list[bytes]:
-    """`width` planes of little-endian integers; the bytes above must not matter."""
+    """The lower `width` byte planes of little-endian integers."""
     values = np.ascontiguousarray(values)
     spread = values.view(np.uint8).reshape(len(values), values.dtype.itemsize)
     parts: list[bytes] = []
     for index in range(width):
         plane = spread[:, index].tobytes()
-        one = plane[:1] or b"\0"
-        parts += [CONSTANT, one] if plane.count(one) == len(plane) else [WHOLE, plane]
+        first = plane[:1] or b"\0"
+        parts += [CONSTANT, first] if plane.count(first) == len(plane) else [WHOLE, plane]
     return parts

@@ -1,4 +1,4 @@
-"""Puts the page of a trial's segment flow together."""
+"""Renders the page of the segment flow of a trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from markupsafe import Markup
 from whyperf import __version__
 from whyperf.report.assets import asset as report_asset
 from whyperf.report.assets import together
-from whyperf.report.flow.about import Steps, step_words
+from whyperf.report.flow.about import Steps, step_text
 from whyperf.report.flow.connections import Connections
 from whyperf.report.flow.drawing import Drawing
 from whyperf.report.flow.viewer import Viewer, asset, blocks_json, data, scripts
 
 
 @dataclass(frozen=True)
-class End:
-    """One end: a heading, and facts by name."""
+class HostFacts:
+    """One host: a heading, and facts by name."""
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -25,27 +25,27 @@ class End:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on the page besides the figures."""
+    """The texts and tables of the page."""
 
     experiment: str
     trial: str
     headline: str
-    ends: Sequence[End]
+    hosts: Sequence[HostFacts]
     steps: Steps
     notes: Sequence[str] = ()
-    doubts: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     connections: Connections | None = None
     terms: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
 
 def render(page: Page, drawing: Drawing) -> str:
-    """The page as text."""
+    """The page as HTML."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, loader=jinja2.FunctionLoader(asset)
     )
     environment.filters["together"] = together
     drawn = list(dict.fromkeys(about["connection"] for about in drawing.tracks))
-    ends = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
+    hosts = list(dict.fromkeys((about["host"], about["role"]) for about in drawing.tracks))
     table = page.connections
     known: dict[str, object] | None = (
         {"connections": table.rows, "columns": [column.kind for column in table.columns], "drawn": drawn}
@@ -56,7 +56,7 @@ def render(page: Page, drawing: Drawing) -> str:
     return environment.get_template("page.html.j2").render(
         **vars(page),
         version=__version__,
-        viewer=Viewer(drawn, ends, step_words(page.steps.ack_ns), step_words(page.steps.super_ns)),
+        viewer=Viewer(drawn, hosts, step_text(page.steps.ack_ns), step_text(page.steps.super_ns)),
         css=Markup(report_asset("page.css") + asset("flow.css")),
         js=scripts("theme", "page"),
         outside=outside,

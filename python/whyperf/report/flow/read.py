@@ -1,7 +1,7 @@
-"""Makes tracks of a trial's log.
+"""Reads the log of a trial into tracks.
 
-Columns are read one by one and put in order at once: ten million rows take about half a gigabyte,
-where a frame and its sorted copy would take three times that.
+Columns are read and sorted one by one: ten million rows take about half a gigabyte, whereas a frame and its sorted copy
+take three times that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ import numpy.typing as npt
 import polars as pl
 
 from whyperf.analyze.flow import FlowTrial, scan_log
-from whyperf.report.flow.terms import AGAIN, KSOFTIRQD
+from whyperf.report.flow.terms import KSOFTIRQD, RETRANSMITTED
 from whyperf.report.flow.track import Codes, Counts, Sides, Track, held, outstanding
 
 SYN, ACK = 2, 16
 UNKNOWN = 2**32 - 1
-"""A congestion window nobody knows."""
+"""An unknown congestion window."""
 Order = npt.NDArray[np.intp] | None
 
 
 def read_tracks(trial: FlowTrial, host: str, connections: Sequence[int]) -> Iterator[Track]:
-    """The tracks of these connections at one end, one after another; those without a row are left out.
+    """Yields the tracks of these connections at one host; connections without a row are left out.
 
     Raises:
         RecordError: the log cannot be read.
@@ -40,7 +40,7 @@ def read_tracks(trial: FlowTrial, host: str, connections: Sequence[int]) -> Iter
 
 
 def _ordered(log: pl.LazyFrame) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[int, slice]]]:
-    """All columns by connection and time, and where each connection's rows are."""
+    """All columns, sorted by connection and time, and the rows of each connection."""
     connection = _column(log, pl.col("connection"), None)
     time = _column(log, pl.col("time_ns"), None)
     order = _order(connection, time)
@@ -57,7 +57,7 @@ def _ordered(log: pl.LazyFrame) -> tuple[dict[str, npt.NDArray[Any]], list[tuple
 
 
 def _order(connection: npt.NDArray[Any], time: npt.NDArray[Any]) -> Order:
-    """How rows must be picked to be in order; None when they are."""
+    """The indices that sort the rows; None where they are sorted."""
     if bool((connection == connection[:1]).all()):
         return None if bool((time[1:] >= time[:-1]).all()) else np.argsort(time, kind="stable")
     return np.lexsort((time, connection))
@@ -84,7 +84,7 @@ _EXPRESSIONS: dict[str, pl.Expr] = {
     "flags": _number("flags", pl.UInt8),
     "context_code": pl.col("context").to_physical().cast(pl.UInt8) + pl.col("ksoftirqd").cast(pl.UInt8) * KSOFTIRQD,
     "reason_code": (pl.col("ack_reason").to_physical().cast(pl.UInt8) + 1).fill_null(0)
-    + (pl.col("retransmission").to_physical().cast(pl.UInt8) + 1).fill_null(0) * AGAIN,
+    + (pl.col("retransmission").to_physical().cast(pl.UInt8) + 1).fill_null(0) * RETRANSMITTED,
     "unacked_bytes": _number("unacked_bytes").fill_null(UNKNOWN),
 }
 
@@ -99,14 +99,14 @@ def _track(host: str, role: str, connection: int, columns: dict[str, npt.NDArray
         if sends
         else outstanding(~out, columns["sequence"], columns["payload_bytes"], columns["acknowledgment"])
     )
-    announced = held(columns["window_bytes"], ~out if sends else out)
+    advertised = held(columns["window_bytes"], ~out if sends else out)
     return Track(
-        host=host, role=role, connection=connection, unacked_bytes=unacked, announced_bytes=announced, **columns
+        host=host, role=role, connection=connection, unacked_bytes=unacked, advertised_bytes=advertised, **columns
     )
 
 
 def _make_relative(columns: dict[str, npt.NDArray[Any]], out: Sides) -> None:
-    """Numbers from the connection's first octet in each direction, which is 1; the handshake's own is 0. In place."""
+    """Makes the numbers relative, in place: in each direction the first byte of the connection is 1, its SYN is 0."""
     flags: Codes = columns["flags"]
     sequence, acknowledgment = columns["sequence"], columns["acknowledgment"]
     first = {side: _initial(sequence, flags, out == side) for side in (True, False)}
@@ -119,7 +119,7 @@ def _make_relative(columns: dict[str, npt.NDArray[Any]], out: Sides) -> None:
 
 
 def _initial(sequence: Counts, flags: Codes, side: Sides) -> np.uint32:
-    """The initial sequence number of a direction: that of its SYN, or what makes the first octet 1."""
+    """The initial sequence number of a direction: that of its SYN, or the one that makes the first byte 1."""
     syn = np.flatnonzero(side & ((flags & SYN) != 0))[:1]
     if len(syn):
         return np.uint32(sequence[syn[0]])

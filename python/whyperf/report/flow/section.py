@@ -1,4 +1,4 @@
-"""The segment flow in the report of an experiment: a line a log trial, and figures where there is one cell."""
+"""The segment flow in the report of an experiment: a row per log trial, and figures where there is one cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from whyperf.analyze.text import factor_title, level_text, percent, significant
 from whyperf.explain.experiment import long_logs
 from whyperf.record import Experiment, Manifest, RecordError
 from whyperf.report.charts.layout import varied_axes
-from whyperf.report.flow.about import step_words
-from whyperf.report.flow.glance import Glance, glances, of_told
-from whyperf.report.flow.rows import LEAST_RATIO, mean_words
-from whyperf.report.flow.summary import Told, tell
+from whyperf.report.flow.about import step_text
+from whyperf.report.flow.rows import MIN_RATIO, mean_text
+from whyperf.report.flow.summary import FlowSummary, summarize_flow
+from whyperf.report.flow.trial_rows import TrialRow, row_of_summary, trial_rows
 from whyperf.report.flow.viewer import Viewer, blocks_json, data, scripts
 from whyperf.report.flow.write import page_path, steps_of, write_drawn
 from whyperf.report.table import Column, Entry, Table
 
-MOST_TRIALS = 500
-"""Log trials told in the table; it takes some 50 ms each to read them."""
+MAX_TRIALS = 500
+"""The table lists at most this many log trials; reading takes about 50 ms each."""
 
-FIGURE_BYTES = 2_000_000
-"""Blocks of data that the report holds; its charts take as much."""
+MAX_FIGURE_BYTES = 2_000_000
+"""Bytes of blocks in the report; its charts take as much."""
 
-MOST_PAYLOADS = 3
+MAX_PAYLOADS = 3
 
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """The viewer with its data, and the page that goes further."""
+    """The viewer with its data, and the page with every segment."""
 
     viewer: Viewer
     data: str
@@ -41,23 +41,22 @@ class FlowFigures:
 
 @dataclass(frozen=True)
 class FlowSection:
-    """The section: a table of log trials, a remark, figures of one."""
+    """The section: a table of log trials, a note, and the figures of one trial."""
 
     table: Table
     note: str
     figures: FlowFigures | None
-    #: What the sender's payloads repeat as, in words, by cell.
+    #: The repeated payloads of the sender as text, by cell.
     payloads: Mapping[str, str]
-    #: Which of them waited for an ACK, in words, by cell.
+    #: The payloads that waited for an ACK as text, by cell.
     released: Mapping[str, str]
 
 
 def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None:
-    """The section for the experiment's log trials; None when there are none.
+    """The section for the log trials of the experiment; None when there are none.
 
-    Where the experiment has one cell, the page of its first log trial is written too, unless the log is long.
-
-    What cannot be read, or a page that cannot be written, is told in the section.
+    If the experiment has one cell, the page of its first log trial is written too, unless the log is long.
+    The section says which logs could not be read and which page could not be written.
     """
     trials = experiment.folder / "trials"
     logs = experiment.trials().logs
@@ -65,138 +64,146 @@ def flow_section(experiment: Experiment, summary: Summary) -> FlowSection | None
     if not names:
         return None
     figures: FlowFigures | None = None
-    known: list[Glance] = []
+    known: list[TrialRow] = []
     notes = [_note(experiment, len(names))]
     long = long_logs(logs)
     short = [name for name in names if name not in long]
     if len(summary.cells) == 1 and short[:1] == names[:1]:
         try:
-            first = tell(open_trial(trials / names[0]))
-            figures, known = _figures(experiment, first), [of_told(first)]
+            first = summarize_flow(open_trial(trials / names[0]))
+            figures, known = _figures(experiment, first), [row_of_summary(first)]
         except RecordError as error:
-            notes.append(f"The figures are left out: {error}")
-    told = known + glances(trials / name for name in short[len(known) : MOST_TRIALS])
-    told += [_too_long(long[name]) for name in names[:MOST_TRIALS] if name in long]
+            notes.append(f"No figures: {error}")
+    rows = known + trial_rows(trials / name for name in short[len(known) : MAX_TRIALS])
+    rows += [_too_long(long[name]) for name in names[:MAX_TRIALS] if name in long]
     pages = {name for name in names if page_path(experiment.folder, name).exists()}
     cells = {cell.id: cell for cell in summary.cells}
-    payloads = {one.cell: pattern_words(one.pattern) for one in told if one.pattern is not None}
-    released = {one.cell: _waited(one).text for one in told}
-    return FlowSection(_table(told, cells, pages), " ".join(notes), figures, payloads, released)
+    payloads = {row.cell: pattern_text(row.pattern) for row in rows if row.pattern is not None}
+    released = {row.cell: _waited(row).text for row in rows}
+    return FlowSection(_table(rows, cells, pages), " ".join(notes), figures, payloads, released)
 
 
-def _too_long(log: Manifest) -> Glance:
-    doubt = f"Not looked at here, because it has {log.logged_count:,} segments; the command above draws it."
-    return Glance(log.trial, log.cell, doubt)
+def _too_long(log: Manifest) -> TrialRow:
+    warning = f"Not analyzed in this report: the log has {log.logged_count:,} segments. The command above draws it."
+    return TrialRow(log.trial, log.cell, warning)
 
 
-def _figures(experiment: Experiment, told: Told) -> FlowFigures:
-    path, drawing = write_drawn(experiment.folder, experiment.name, told)
-    blocks, whole = drawing.lone_blocks(FIGURE_BYTES)
+def _figures(experiment: Experiment, flow: FlowSummary) -> FlowFigures:
+    path, drawing = write_drawn(experiment.folder, experiment.name, flow)
+    blocks, whole = drawing.lone_blocks(MAX_FIGURE_BYTES)
     held = {block.track for block in blocks}
     tracks = [track for number, track in enumerate(drawing.tracks) if number in held]
-    steps = steps_of(told.trial)
+    steps = steps_of(flow.trial)
     viewer = Viewer(
         connections=list(dict.fromkeys(track["connection"] for track in tracks)),
-        ends=list(dict.fromkeys((track["host"], track["role"]) for track in tracks)),
-        ack_step=step_words(steps.ack_ns),
-        super_step=step_words(steps.super_ns),
-        closer="" if whole else "This report holds the overview. Every single segment is on the page",
+        hosts=list(dict.fromkeys((track["host"], track["role"]) for track in tracks)),
+        ack_step=step_text(steps.ack_ns),
+        super_step=step_text(steps.super_ns),
+        closer="" if whole else "This report has the overview. The page with every single segment:",
         closer_page=path.name,
     )
     content = data(drawing.tracks, "", None, overview_only=not whole)
-    return FlowFigures(viewer, content, blocks_json(blocks), scripts("page"), told.trial.trial, path.name)
+    return FlowFigures(viewer, content, blocks_json(blocks), scripts("page"), flow.trial.trial, path.name)
 
 
 def _note(experiment: Experiment, trials: int) -> str:
-    more = f" The first {MOST_TRIALS:,} of {trials:,} are listed." if trials > MOST_TRIALS else ""
+    more = f" The first {MAX_TRIALS:,} of {trials:,} are listed." if trials > MAX_TRIALS else ""
     return (
-        "Trials that carried the segment log; no throughput is taken from them. Each over its whole life, as the "
-        f"sender saw it; reasons of ACKs are the receiver's.{more} A trial's figures, down to single segments: "
+        "Trials with a segment log; their throughput is not used. Each row covers a whole trial as the sender "
+        f"recorded it; ACK reasons are from the receiver.{more} To draw a trial down to single segments: "
         f"`whyperf flow {experiment.folder} TRIAL`."
     )
 
 
-def _table(told: Sequence[Glance], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
-    axes = varied_axes([cells[one.cell] for one in told if one.cell in cells])
-    columns: list[tuple[Column, Callable[[Glance], Entry]]] = [
-        (Column("Log trial", number=False), lambda one: Entry(one.trial, one.trial, link=_link(one.trial, pages)))
+def _table(rows: Sequence[TrialRow], cells: Mapping[str, CellResult], pages: set[str]) -> Table:
+    axes = varied_axes([cells[row.cell] for row in rows if row.cell in cells])
+    columns: list[tuple[Column, Callable[[TrialRow], Entry]]] = [
+        (Column("Log trial", number=False), lambda row: Entry(row.trial, row.trial, link=_link(row.trial, pages)))
     ]
     columns += [(Column(factor_title(axis.factor), number=axis.numeric), _factor(axis.factor, cells)) for axis in axes]
     columns += [
-        (Column("Log", "Whether every segment is in it.", number=False), _log),
-        (Column("Payload sequence", "What the sender's payloads repeat as.", number=False), _pattern),
+        (Column("Log", "Whether the log has every segment.", number=False), _log),
+        (Column("Payload sequence", "The repeated payloads of the sender.", number=False), _pattern),
         (
             Column(
                 "Waited for an ACK",
-                "Payloads, and the part of each that left in receive processing when an ACK arrived: at least so many "
-                "had waited. An ACK that meets a busy socket is taken in by the process.",
+                "Payload sizes, and the share of each that receive processing sent when an ACK arrived. This is a "
+                "lower limit: if the socket is busy, the process handles the ACK.",
                 number=False,
             ),
             _waited,
         ),
-        (Column("Segments"), lambda one: _number(one.segments, f"{one.segments or 0:,}")),
-        (Column("Average super-segment (bytes)", "What left TCP at once."), lambda one: _mean(one.packet_bytes_mean)),
-        (Column("Segments per ACK"), lambda one: _number(one.segments_per_ack, significant(one.segments_per_ack or 0))),
+        (Column("Segments"), lambda row: _number(row.segments, f"{row.segments or 0:,}")),
+        (Column("Average super-segment (bytes)", "Payload per packet sent."), lambda row: _mean(row.packet_bytes_mean)),
+        (Column("Segments per ACK"), lambda row: _number(row.segments_per_ack, significant(row.segments_per_ack or 0))),
         (
-            Column("Sent from", "The context that sent most, and its part.", number=False),
-            lambda one: _most(one.context),
+            Column("Send context", "The most frequent send context, and its share.", number=False),
+            lambda row: _share(row.context),
         ),
-        (Column("ACKs because", "The commonest reason, and its part.", number=False), lambda one: _most(one.reason)),
-        (Column("Sent again", "Packets."), lambda one: _number(one.again, f"{one.again or 0:,}")),
+        (
+            Column("ACK reason", "The most frequent reason, and its share.", number=False),
+            lambda row: _share(row.reason),
+        ),
+        (
+            Column("Retransmitted", "Retransmitted packets."),
+            lambda row: _number(row.retransmitted, f"{row.retransmitted or 0:,}"),
+        ),
     ]
-    return Table(tuple(column for column, _ in columns), tuple(tuple(make(one) for _, make in columns) for one in told))
+    return Table(
+        tuple(column for column, _ in columns), tuple(tuple(entry(row) for _, entry in columns) for row in rows)
+    )
 
 
 def _link(trial: str, pages: set[str]) -> str:
     return page_path(Path(), trial).name if trial in pages else ""
 
 
-def _factor(factor: str, cells: Mapping[str, CellResult]) -> Callable[[Glance], Entry]:
-    def entry(one: Glance) -> Entry:
-        level = cells[one.cell].factors.get(factor) if one.cell in cells else None
+def _factor(factor: str, cells: Mapping[str, CellResult]) -> Callable[[TrialRow], Entry]:
+    def entry(row: TrialRow) -> Entry:
+        level = cells[row.cell].factors.get(factor) if row.cell in cells else None
         return Entry("" if level is None else level_text(level), "" if level is None else str(level))
 
     return entry
 
 
-def _log(one: Glance) -> Entry:
-    return Entry("not complete", "1", one.doubt) if one.doubt else Entry("complete", "0")
+def _log(row: TrialRow) -> Entry:
+    return Entry("not complete", "1", row.warning) if row.warning else Entry("complete", "0")
 
 
-def _pattern(one: Glance) -> Entry:
-    found = one.pattern
-    return Entry("") if found is None else Entry(_unbroken(pattern_words(found)), pattern_words(found), found.words)
+def _pattern(row: TrialRow) -> Entry:
+    found = row.pattern
+    return Entry("") if found is None else Entry(_unbroken(pattern_text(found)), pattern_text(found), found.words)
 
 
-def _waited(one: Glance) -> Entry:
-    """The frequent payloads with the part of each that an ACK released; rare ones say nothing."""
-    most = max((waited.sent for waited in one.waited), default=0)
-    told = [waited for waited in one.waited if waited.sent >= LEAST_RATIO * most]
-    text = "; ".join(f"{waited.payload_bytes} ({percent(waited.ratio)})" for waited in told[:MOST_PAYLOADS])
+def _waited(row: TrialRow) -> Entry:
+    """The frequent payloads with the share of each that an ACK released; rare ones are left out."""
+    most_sent = max((waited.sent for waited in row.waited), default=0)
+    frequent = [waited for waited in row.waited if waited.sent >= MIN_RATIO * most_sent]
+    text = "; ".join(f"{waited.payload_bytes} ({percent(waited.ratio)})" for waited in frequent[:MAX_PAYLOADS])
     return Entry(_unbroken(text), text)
 
 
-def pattern_words(found: Payloads) -> str:
-    """The payloads of a connection in a few words: its cycle, or its most frequent ones."""
+def pattern_text(found: Payloads) -> str:
+    """The payloads of a connection in short: its cycle, or its most frequent sizes."""
     if found.cycle is not None:
         return f"{found.cycle.words} ({percent(found.cycle.segments_ratio)})"
     return "; ".join(
-        f"{size} ({percent(ratio)})" for size, ratio in found.frequent[:MOST_PAYLOADS] if ratio >= LEAST_RATIO
+        f"{size} ({percent(ratio)})" for size, ratio in found.frequent[:MAX_PAYLOADS] if ratio >= MIN_RATIO
     )
 
 
 def _mean(value: float | None) -> Entry:
-    return _number(value, "" if value is None else mean_words(value))
+    return _number(value, "" if value is None else mean_text(value))
 
 
 def _number(value: float | None, text: str) -> Entry:
     return Entry("") if value is None else Entry(text, str(value))
 
 
-def _most(share: tuple[str, float] | None) -> Entry:
+def _share(share: tuple[str, float] | None) -> Entry:
     return Entry("") if share is None else Entry(_unbroken(f"{share[0]} {percent(share[1])}"), share[0])
 
 
 def _unbroken(text: str) -> str:
-    """Keeps a number and its percent sign in one line."""
+    """Keeps a number and its percent sign on one line."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -33,11 +33,11 @@ ROLES = ("sender", "receiver")
 
 
 @dataclass(frozen=True)
-class EndTold:
-    """What one end saw of a trial, over its whole life.
+class HostFlow:
+    """The segment flow that one host recorded in a trial, over its whole duration.
 
-    `log` is None without a log. `payloads` is the pattern of what it sent, of one connection, and
-    `sizes` the wire segments or, from counters, the packets that it sent; None where nobody knows.
+    `log` is None without a log. `payloads` is the pattern of the sent payloads of one connection. `sizes` counts the
+    sent wire segments or, from counters, the sent packets. Both are None where they are not known.
     """
 
     end: FlowEnd
@@ -48,25 +48,25 @@ class EndTold:
     sizes: SizeHistogram | None
 
     def value(self, name: str) -> float | None:
-        """The value of a fact; None when no level knows it."""
+        """The value of a fact; None when no level has it."""
         return self.facts[name].value
 
     @property
     def level(self) -> str:
-        """The level of most of what is told of this end."""
+        """The evidence level of most facts of this host."""
         return self.facts["data_segments"].level or "user"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is told of a trial: of all connections together, or of `connection`; the sender first.
+class FlowSummary:
+    """The segment flow of a trial: of all connections together, or of `connection`; the sender first.
 
-    `connections` is the overview from the sender, or from the receiver where that is all there is.
+    `connections` is the overview from the sender, or from the receiver where only that has one.
     """
 
     trial: FlowTrial
     connection: int | None
-    ends: Sequence[EndTold]
+    hosts: Sequence[HostFlow]
     connections: pl.DataFrame
 
     @property
@@ -76,12 +76,12 @@ class Told:
 
     @property
     def logs(self) -> list[Completeness]:
-        """What is known of each log there is."""
-        return [end.log for end in self.ends if end.log is not None]
+        """How complete each log is."""
+        return [host.log for host in self.hosts if host.log is not None]
 
 
-def tell(trial: FlowTrial, connection: int | None = None) -> Told:
-    """Everything that is told of `trial`, or of one of its connections.
+def summarize_flow(trial: FlowTrial, connection: int | None = None) -> FlowSummary:
+    """Summarizes `trial`, or one of its connections.
 
     Raises:
         RecordError: a table cannot be read.
@@ -91,18 +91,18 @@ def tell(trial: FlowTrial, connection: int | None = None) -> Told:
     lone = int(table["connection"][0]) if table.height == 1 else connection
     count = 1 if connection is not None else table.height
     with ThreadPoolExecutor(len(ROLES)) as threads:
-        told = list(threads.map(lambda end: _end(trial, end, connection, lone, count), ends))
-    # Some hundred MB of columns would wait in reference cycles while the next are read.
+        hosts = list(threads.map(lambda end: _host_flow(trial, end, connection, lone, count), ends))
+    # Otherwise some hundred MB of columns stay in reference cycles while the next are read.
     gc.collect()
-    return Told(trial, connection, told, table)
+    return FlowSummary(trial, connection, hosts, table)
 
 
-def _end(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | None, count: int) -> EndTold:
+def _host_flow(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | None, count: int) -> HostFlow:
     log = completeness(trial, end.host)
     alone = replace(trial, ends={end.host: end})
     facts = flow_facts(alone, connection, whole_life=True, completenesses={end.host: log}).facts
-    # One after another: each holds a few hundred MB of a long log, and the other end has a thread of its own.
-    return EndTold(
+    # One after another: each holds a few hundred MB of a long log, and the other host has its own thread.
+    return HostFlow(
         end=end,
         log=log,
         connections_count=count,
@@ -113,7 +113,7 @@ def _end(trial: FlowTrial, end: FlowEnd, connection: int | None, lone: int | Non
 
 
 def payloads_of(trial: FlowTrial, host: str, connection: int) -> Payloads | None:
-    """The pattern of what an end sent; None when that is not known or nothing."""
+    """The pattern of the payloads that a host sent; None when it is not known or the host sent none."""
     sent = (pl.col("direction") == "out") & (pl.col("payload_bytes") > 0)
     log = read_log(trial, host, [connection], PAYLOAD_COLUMNS, where=sent)
     return None if log is None or log.is_empty() else find_payloads(payload_sequence(log))
@@ -136,36 +136,36 @@ OVERVIEW = (
 )
 
 
-def flow_json(told: Told, experiment: str, page: Path | None, host: str | None = None) -> dict[str, Any]:
-    """Everything that is told, of both ends or of the one at `host`. What nobody knows is null."""
+def flow_json(summary: FlowSummary, experiment: str, page: Path | None, host: str | None = None) -> dict[str, Any]:
+    """The summary of both hosts, or of `host`, as JSON. Unknown values are null."""
     return {
         "experiment": experiment,
-        "trial": told.trial.trial,
-        "cell": told.trial.cell,
-        "connection": told.connection,
-        "complete": bool(told.logs) and all(log.complete for log in told.logs),
+        "trial": summary.trial.trial,
+        "cell": summary.trial.cell,
+        "connection": summary.connection,
+        "complete": bool(summary.logs) and all(log.complete for log in summary.logs),
         "page": None if page is None else str(page),
-        "ends": {one.end.role: _end_json(one) for one in told.ends if host in {None, one.end.host}},
-        "connections": told.connections.select(OVERVIEW).to_dicts(),
+        "ends": {flow.end.role: _host_json(flow) for flow in summary.hosts if host in {None, flow.end.host}},
+        "connections": summary.connections.select(OVERVIEW).to_dicts(),
     }
 
 
-def _end_json(told: EndTold) -> dict[str, Any]:
-    evidence = asdict(told.end.evidence)
-    evidence["missing"] = [{"name": name, "reason": reason} for name, reason in told.end.evidence.missing]
-    log = told.log
+def _host_json(flow: HostFlow) -> dict[str, Any]:
+    evidence = asdict(flow.end.evidence)
+    evidence["missing"] = [{"name": name, "reason": reason} for name, reason in flow.end.evidence.missing]
+    log = flow.log
     return {
-        "host": told.end.host,
+        "host": flow.end.host,
         "evidence": evidence,
         "log": None
         if log is None
         else {"complete": log.complete, "complete_ratio": log.ratio, "reason": log.reason, "rows": log.rows_count},
         "facts": {
             name: {"value": fact.value, "unit": fact.quantity.unit, "level": fact.level, "words": fact.quantity.words}
-            for name, fact in told.facts.items()
+            for name, fact in flow.facts.items()
         },
-        "payloads": None if told.payloads is None else asdict(told.payloads),
+        "payloads": None if flow.payloads is None else asdict(flow.payloads),
         "sizes": None
-        if told.sizes is None
-        else {"of": told.sizes.of, "level": told.sizes.level, "rows": told.sizes.sizes.to_dicts()},
+        if flow.sizes is None
+        else {"of": flow.sizes.of, "level": flow.sizes.level, "rows": flow.sizes.sizes.to_dicts()},
     }

@@ -1,11 +1,12 @@
-"""Tiles: runs of rows, packed so that a page can hold or load every point of a log.
+"""Tiles: ranges of rows, packed so that a page can hold or load every point of a log.
 
-What can be foretold is stored as the difference to it, and differences that are mostly 0 cost next
-to nothing: a sequence number is foretold to follow the payload before it in its direction, an
-acknowledgment, a window, a size to be as the one before, outstanding bytes to be those between what was
-sent and what was acknowledged. Rows of a tile are split by direction for that, those out first.
+Values are stored as differences from a prediction. The differences are mostly 0, which packs well. The predictions are:
 
-`tile.js` undoes all of this; a change here needs the same change there.
+- a sequence number follows the payload before it in its direction;
+- an acknowledgment, a window and a size equal the one before;
+- unacknowledged bytes are the sent bytes less the acknowledged ones.
+
+For that, the rows of a tile are split by direction, outgoing rows first. `tile.js` is the inverse: change both.
 """
 
 import struct
@@ -19,26 +20,26 @@ from whyperf.report.flow.packs import planes
 from whyperf.report.flow.track import Counts, Times, Track
 
 ROWS = 32768
-"""Rows of a tile: about 200 KB packed, some 10 ms to load."""
+"""Rows of a tile: about 200 KB packed, about 10 ms to load."""
 
 HEADER = struct.Struct("<II11d")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A run of rows: when, the drawn values before its first row, and its bytes."""
+    """A range of rows: its times, the drawn values before its first row, and its bytes."""
 
     rows: int
     start_ns: int
     end_ns: int
     unacked_before: int
-    announced_before: int
+    advertised_before: int
     content: bytes
 
 
 @dataclass
-class _Side:
-    """Where one direction stands: last sequence number and payload, last acknowledgment, last window."""
+class _Direction:
+    """The state of one direction: last sequence number, payload, acknowledgment and window."""
 
     sequence: int = 0
     payload: int = 0
@@ -48,10 +49,10 @@ class _Side:
 
 @dataclass
 class _State:
-    """Where a track stands between two tiles: both directions, highest byte of payload, highest acknowledged."""
+    """The state of a track between two tiles: both directions, highest payload byte, highest acknowledged byte."""
 
-    out: _Side
-    into: _Side
+    out: _Direction
+    into: _Direction
     end: int = 0
     acked: int = 0
 
@@ -62,21 +63,21 @@ class _State:
 
 def tiles(track: Track) -> Iterator[Tile]:
     """All tiles of `track` in order; each costs about 2 ms."""
-    state = _State(_Side(), _Side())
-    unacked = announced = 0
-    for rows in stretches(len(track)):
+    state = _State(_Direction(), _Direction())
+    unacked = advertised = 0
+    for rows in row_ranges(len(track)):
         start_ns, end_ns = int(track.time_ns[rows.start]), int(track.time_ns[rows.stop - 1])
-        yield Tile(rows.stop - rows.start, start_ns, end_ns, unacked, announced, _content(track, rows, state))
-        unacked, announced = int(track.unacked_bytes[rows.stop - 1]), int(track.announced_bytes[rows.stop - 1])
+        yield Tile(rows.stop - rows.start, start_ns, end_ns, unacked, advertised, _content(track, rows, state))
+        unacked, advertised = int(track.unacked_bytes[rows.stop - 1]), int(track.advertised_bytes[rows.stop - 1])
 
 
-def stretches(rows: int) -> list[slice]:
-    """Which rows each tile of a track has."""
+def row_ranges(rows: int) -> list[slice]:
+    """The rows of each tile of a track."""
     return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
 def _content(track: Track, rows: slice, state: _State) -> bytes:
-    """Packs some rows and moves `state` behind them."""
+    """Packs some rows and advances `state` past them."""
     out = track.out[rows]
     out_rows, in_rows = np.flatnonzero(out), np.flatnonzero(~out)
     header = state.header(len(out), len(out_rows), int(track.time_ns[rows.start]))
@@ -90,14 +91,14 @@ def _content(track: Track, rows: slice, state: _State) -> bytes:
     ):
         payload = track.payload_bytes[rows][picked]
         follows = np.concatenate(([side.payload], payload))[: len(picked)].astype(np.int64)
-        surprise = _steps(track.sequence[rows][picked], side.sequence, follows)
+        unpredicted = _steps(track.sequence[rows][picked], side.sequence, follows)
         acks = _steps(track.acknowledgment[rows][picked], side.acknowledgment)
         windows.append(_steps(track.window_bytes[rows][picked], side.window))
-        sequences.append(surprise)
+        sequences.append(unpredicted)
         acknowledgments.append(acks)
         if not len(picked):
             continue
-        sequence = side.sequence + np.cumsum(surprise + follows)
+        sequence = side.sequence + np.cumsum(unpredicted + follows)
         acknowledged = side.acknowledgment + np.cumsum(acks, dtype=np.int64)
         if is_data:
             ends[picked] = sequence + payload
@@ -107,7 +108,7 @@ def _content(track: Track, rows: slice, state: _State) -> bytes:
         side.acknowledgment, side.window = int(acknowledged[-1]), int(track.window_bytes[rows][picked[-1]])
     ends, acked = np.maximum.accumulate(ends), np.maximum.accumulate(acked)
     state.end, state.acked = int(ends[-1]), int(acked[-1])
-    unforeseen = (track.unacked_bytes[rows] - (ends - acked)).astype(np.int32)
+    unpredicted_bytes = (track.unacked_bytes[rows] - (ends - acked)).astype(np.int32)
     split = np.concatenate((out_rows, in_rows))
     packed = [
         *planes(time_steps, 6),
@@ -115,7 +116,7 @@ def _content(track: Track, rows: slice, state: _State) -> bytes:
         *planes(track.context_code[rows], 1),
         *planes(track.reason_code[rows], 1),
         *planes(track.flags[rows], 1),
-        *planes(unforeseen, 4),
+        *planes(unpredicted_bytes, 4),
         *planes(_steps(track.cwnd_segments[rows], 0), 4),
         *planes(np.concatenate(sequences), 4),
         *planes(np.concatenate(acknowledgments), 4),
@@ -128,7 +129,7 @@ def _content(track: Track, rows: slice, state: _State) -> bytes:
 
 
 def _steps(values: Counts, before: int, follows: Times | None = None) -> npt.NDArray[np.int32]:
-    """Differences between successive values modulo 2^32, less `follows` where that is expected."""
+    """Differences between successive values modulo 2^32, less the predicted `follows`."""
     if not len(values):
         return np.empty(0, np.int32)
     steps = np.diff(values, prepend=np.uint32(before % 2**32))

@@ -1,4 +1,4 @@
-"""One host's log of one connection, as arrays that are drawn."""
+"""The log of one connection at one host, as arrays that are drawn."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ Sides = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Track:
-    """The rows of one connection at one end, in the order of time; every array has one entry a row.
+    """The rows of one connection at one host, in the order of time; every array has one entry per row.
 
-    `time_ns` counts from the origin that all tracks of a page share. `sequence` and `acknowledgment`
-    count from the connection's first byte in their direction, modulo 2^32; a row without an
+    `time_ns` counts from an origin that all tracks of a page share. `sequence` and `acknowledgment`
+    count from the first byte of the connection in their direction, modulo 2^32. A row without an
     acknowledgment repeats the last one of its direction.
 
-    `unacked_bytes` and `announced_bytes` are what is drawn: a value holds from its row to the next.
-    On the sender they are its own outstanding bytes and the window the peer announced; on the
-    receiver, bytes that arrived and were not yet acknowledged, and the window it announced itself.
+    `unacked_bytes` and `advertised_bytes` are drawn as steps: a value holds from its row to the next.
+    On the sender they are its own unacknowledged bytes and the window that the peer advertised. On the
+    receiver they are the bytes that it received and did not acknowledge yet, and the window it advertised.
     """
 
     host: str
@@ -40,20 +40,20 @@ class Track:
     wire_segments: Shorts
     cwnd_segments: Counts
     flags: Codes
-    #: Context, and 16 when it was ksoftirqd; see `codes.py`.
+    #: Context, plus 16 in ksoftirqd; see `terms.py`.
     context_code: Codes
-    #: Reason of an ACK, and 16 times the kind of a retransmission; see `codes.py`.
+    #: Reason of an ACK, plus 16 times the kind of a retransmission; see `terms.py`.
     reason_code: Codes
     unacked_bytes: Counts
-    announced_bytes: Counts
+    advertised_bytes: Counts
 
     def __len__(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return len(self.time_ns)
 
     @property
     def data_is_out(self) -> bool:
-        """Whether the payload whose bytes are outstanding leaves this end."""
+        """Whether this host sends the payload whose unacknowledged bytes are drawn."""
         return self.role == "sender"
 
 
@@ -61,7 +61,7 @@ RUN = 1 << 20
 
 
 def held(values: npt.NDArray[Any], known: Sides) -> Counts:
-    """`values` where they are known, else the last known one before; 0 before the first."""
+    """`values` where they are known, otherwise the last known value before; 0 before the first."""
     made = np.empty(len(values), np.uint32)
     before = np.uint32(0)
     for rows in _runs(len(values)):
@@ -73,16 +73,16 @@ def held(values: npt.NDArray[Any], known: Sides) -> Counts:
 
 
 def outstanding(data: Sides, sequence: Counts, payload_bytes: Counts, acknowledgment: Counts) -> Counts:
-    """Bytes of payload seen in rows of `data` and not acknowledged by the rows of the other direction."""
+    """Payload bytes in rows of `data` that the rows of the other direction did not acknowledge."""
     made = np.empty(len(data), np.uint32)
     last_sequence = last_acknowledgment = end = acked = 0
     for rows in _runs(len(data)):
-        one = data[rows]
-        ends, acks = np.full(len(one), end, np.int64), np.full(len(one), acked, np.int64)
-        sequences = _unwrapped(sequence[rows][one], last_sequence)
-        acknowledgments = _unwrapped(acknowledgment[rows][~one], last_acknowledgment)
-        ends[one] = sequences + payload_bytes[rows][one]
-        acks[~one] = acknowledgments
+        is_data = data[rows]
+        ends, acks = np.full(len(is_data), end, np.int64), np.full(len(is_data), acked, np.int64)
+        sequences = _unwrapped(sequence[rows][is_data], last_sequence)
+        acknowledgments = _unwrapped(acknowledgment[rows][~is_data], last_acknowledgment)
+        ends[is_data] = sequences + payload_bytes[rows][is_data]
+        acks[~is_data] = acknowledgments
         np.maximum.accumulate(ends, out=ends)
         np.maximum.accumulate(acks, out=acks)
         made[rows] = np.maximum(ends - acks, 0)
@@ -93,7 +93,7 @@ def outstanding(data: Sides, sequence: Counts, payload_bytes: Counts, acknowledg
 
 
 def _unwrapped(values: Counts, before: int) -> npt.NDArray[np.int64]:
-    """Numbers modulo 2^32 as what they are, `before` being the one before them."""
+    """Numbers modulo 2^32 as full numbers; `before` is the one before them."""
     if not len(values):
         return np.empty(0, np.int64)
     steps = np.diff(values, prepend=np.uint32(before % 2**32)).view(np.int32)

@@ -1,4 +1,4 @@
-"""The viewer: the part of a page that draws a trial's tracks and lets a reader zoom."""
+"""The viewer: the part of a page that draws the tracks of a trial and can zoom."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,33 +12,33 @@ from whyperf.report.flow.drawing import About, Blocks
 
 SCRIPTS = (
     *("store", "tile", "axis", "columns", "draw", "figures"),
-    *("words", "view", "tip", "pointer", "shares", "viewer", "connections"),
+    *("row_text", "view", "tip", "pointer", "shares", "viewer", "connections"),
 )
-"""The viewer's scripts in their order; they share one scope."""
+"""The scripts of the viewer in their order; they share one scope."""
 
 SHARES = (
     (
         "sizes",
         "Segment sizes",
-        "Packets of each payload that left this end, a super-segment counting as one.",
-        "Nothing with payload left this end.",
+        "Packets that this host sent, by payload size. A super-segment is one packet.",
+        "This host sent no payload.",
     ),
     (
         "contexts",
-        "Who made the kernel send",
-        "Packets with payload by the context they left TCP in.",
-        "Nothing with payload left this end.",
+        "Send context",
+        "Packets with payload, by the context in which the kernel sent them.",
+        "This host sent no payload.",
     ),
-    ("reasons", "Why acknowledgments were sent", "Pure ACKs of this end by reason.", "This end sent no pure ACK."),
+    ("reasons", "ACK reasons", "Pure ACKs that this host sent, by reason.", "This host sent no pure ACK."),
 )
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """What the template of the viewer shows; `closer` says what page has single segments if this has not."""
+    """The data of the viewer template; `closer` names the page with single segments if this page lacks them."""
 
     connections: Sequence[int]
-    ends: Sequence[tuple[str, str]]
+    hosts: Sequence[tuple[str, str]]
     ack_step: str
     super_step: str
     closer: str = ""
@@ -47,14 +47,14 @@ class Viewer:
 
 
 def scripts(*more: str) -> str:
-    """The scripts in one scope of their own; `more` come last."""
+    """The scripts in one scope; `more` come last."""
     return "\n".join(['"use strict";', "(() => {", *map(_script, (*SCRIPTS, *more)), "})();"])
 
 
 def data(
     tracks: Sequence[About], folder: str, connections: Mapping[str, Any] | None, *, overview_only: bool = False
 ) -> str:
-    """What the scripts must know, as JSON that may stand in a script element."""
+    """The data of the scripts, as JSON that is safe inside a script element."""
     document = {
         "folder": folder,
         "overviewOnly": overview_only,
@@ -71,7 +71,7 @@ def data(
 
 
 def blocks_json(blocks: Blocks) -> str:
-    """Blocks as JSON: base64 needs no escape."""
+    """Blocks as JSON; base64 needs no escape."""
     return json.dumps({str(name): text for name, text in blocks.items()}, separators=(",", ":"))
 
 

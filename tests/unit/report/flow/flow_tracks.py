@@ -1,4 +1,4 @@
-"""Tracks made up for tests: rows with everything that is awkward, and the about that a page wants."""
+"""Tracks made up for tests: rows with everything that is awkward, and the about that a page shows."""
 
 import numpy as np
 
@@ -53,13 +53,13 @@ def track(rows: int, *, role: str = "sender", connection: int = 0, seed: int = 1
         context_code=(rng.integers(0, 6, rows) + 16 * (rng.random(rows) < 0.1)).astype(np.uint8),
         reason_code=(np.where(out & (payload == 0), rng.integers(1, 10, rows), 0) + kinds).astype(np.uint8),
         unacked_bytes=unacked,
-        announced_bytes=held(window, ~data),
+        advertised_bytes=held(window, ~data),
     )
 
 
-def about(one: Track) -> About:
+def about(logged: Track) -> About:
     """What a page is to know in addition to the rows."""
-    again = one.time_ns[one.reason_code >= 16]
+    again = logged.time_ns[logged.reason_code >= 16]
     strip = {"start": 0, "step": SECOND, "values": [2.0, None, 1.5]}
     return {
         "ackRatio": strip,

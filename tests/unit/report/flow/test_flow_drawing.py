@@ -15,7 +15,7 @@ LONG = 100_000
 
 def drawn(path: Path, *rows: int) -> Drawing:
     tracks = [track(count, connection=number) for number, count in enumerate(rows)]
-    return draw(((one, about(one)) for one in tracks), sum(rows), path)
+    return draw(((logged, about(logged)) for logged in tracks), sum(rows), path)
 
 
 def taken(folder: Path) -> set[str]:
@@ -34,7 +34,7 @@ def test_a_short_log_is_in_the_page(tmp_path: Path) -> None:
     assert made.outside is None
     assert not (tmp_path / "flow").exists()
     assert {str(name) for name in made.first_blocks()} == {"0r0", "1t0", "1m0", "1r0", "1r1", "1r2", "1r3"}
-    assert [sum(tile[2] for tile in one["tiles"]) for one in made.tracks] == [500, LONG]
+    assert [sum(tile[2] for tile in data["tiles"]) for data in made.tracks] == [500, LONG]
 
 
 @pytest.mark.parametrize("early", [True, False])

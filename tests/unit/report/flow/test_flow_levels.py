@@ -10,7 +10,7 @@ import pytest
 from tests.unit.report.flow.flow_tracks import track
 from whyperf.report.flow import levels
 from whyperf.report.flow.packs import Name, pack_all, planes
-from whyperf.report.flow.tiles import stretches
+from whyperf.report.flow.tiles import row_ranges
 
 
 def unplaned(content: bytes, rows: int, width: int) -> npt.NDArray[np.int64]:
@@ -51,20 +51,20 @@ def test_few_sizes_are_reported_exactly_and_many_in_classes() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 300, 5000])
 def test_bins_hold_every_row_once_with_last_lowest_and_highest(rows: int) -> None:
-    one = track(rows)
-    content = levels.top(one, levels.sizes(one))
+    logged = track(rows)
+    content = levels.top(logged, levels.sizes(logged))
     parts, bins = np.frombuffer(content[:8], np.uint32)
     assert parts == 1
     numbers = unplaned(content[8:], bins, 2)
-    width = -(-(int(one.time_ns[-1]) - int(one.time_ns[0]) + 1) // levels.TOP_BINS)
-    expected = (one.time_ns - one.time_ns[0]) // width
+    width = -(-(int(logged.time_ns[-1]) - int(logged.time_ns[0]) + 1) // levels.TOP_BINS)
+    expected = (logged.time_ns - logged.time_ns[0]) // width
     assert numbers.tolist() == sorted(set(expected.tolist()))
     content = content[8 + _length(content[8:], bins, 2) :]
     lengths = unplaned(content, bins, 4)
     assert lengths.sum() == rows
     content = content[_length(content, bins, 4) :]
     again = unplaned(content, bins, 4)
-    assert again.sum() == (one.reason_code >= 16).sum()
+    assert again.sum() == (logged.reason_code >= 16).sum()
     content = content[_length(content, bins, 4) :]
     read = []
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_bins_hold_every_row_once_with_last_lowest_and_highest(rows: int) -> Non
         content = content[_length(content, bins, 4) :]
     last, low, high = read[0], read[0] - read[1], read[0] + read[2]
     for index, number in enumerate(numbers):
-        values = one.unacked_bytes[expected == number]
+        values = logged.unacked_bytes[expected == number]
         assert (last[index], low[index] % 2**32, high[index] % 2**32) == (values[-1], values.min(), values.max())
 
 
@@ -85,10 +85,10 @@ def _length(content: bytes, rows: int, width: int) -> int:
 
 
 def test_tiles_cover_all_rows() -> None:
-    parts = stretches(70_000)
+    parts = row_ranges(70_000)
     assert [part.start for part in parts] == [0, 32768, 65536]
     assert parts[-1].stop == 70_000
-    assert stretches(0) == []
+    assert row_ranges(0) == []
 
 
 def test_blocks_come_out_in_order_and_whole() -> None:

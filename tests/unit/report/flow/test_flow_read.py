@@ -24,7 +24,7 @@ TRACE = """
 """The fourth line is logged before the fifth, but happened after it."""
 
 
-def one(trial: FlowTrial, host: str, connection: int = 0) -> Track:
+def track_of(trial: FlowTrial, host: str, connection: int = 0) -> Track:
     (track,) = read_tracks(trial, host, [connection])
     return track
 
@@ -38,7 +38,7 @@ def test_a_log_is_put_in_order_and_reported_in_codes(tmp_path: Path) -> None:
     trial = traces.write(
         tmp_path / "log01-c0001", traces.trace(traces.OPENING + TRACE.lstrip()).with_columns(cwnd_segments=10)
     )
-    track = one(trial, "near")
+    track = track_of(trial, "near")
     assert len(track) == 13
     assert (track.time_ns[-6:] / traces.MS).tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.6]
     assert track.sequence[:4].tolist() == [0, 0, 1, 1]
@@ -46,7 +46,7 @@ def test_a_log_is_put_in_order_and_reported_in_codes(tmp_path: Path) -> None:
     assert track.acknowledgment[-6:].tolist() == [41, 1489, 41, 1489, 41, 41]
     assert track.acknowledgment[0] == 0
     assert track.unacked_bytes[-6:].tolist() == [1448, 0, 2896, 2896, 2896, 2896]
-    assert track.announced_bytes[-6:].tolist() == [65536, 4096, 4096, 2048, 2048, 2048]
+    assert track.advertised_bytes[-6:].tolist() == [65536, 4096, 4096, 2048, 2048, 2048]
     assert track.wire_segments[-6:].tolist() == [1, 1, 2, 1, 1, 1]
     assert track.context_code[-6:].tolist() == [0, 0, 1 + 16, 0, 2, 0]
     assert track.reason_code[-6:].tolist() == [0, 0, 0, 0, 2 * 16, 2]
@@ -71,7 +71,7 @@ def test_it_is_what_the_analysis_reads(tmp_path: Path, host: str, connections: i
         assert track.unacked_bytes[places][last].tolist() == series.unacked.value[last].tolist()
         places = np.searchsorted(track.time_ns, series.window.time_ns, side="right") - 1
         last = np.append(series.window.time_ns[1:] != series.window.time_ns[:-1], True)
-        assert track.announced_bytes[places][last].tolist() == series.window.value[last].tolist()
+        assert track.advertised_bytes[places][last].tolist() == series.window.value[last].tolist()
 
 
 def test_the_analysis_reads_a_track_as_it_reads_the_log(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_analysis_reads_a_track_as_it_reads_the_log(tmp_path: Path) -> None:
     columns = ["time_ns", "payload_bytes", "flags", "direction", "context", "ksoftirqd", "ack_reason", "retransmission"]
     log = read_log(trial, "far", columns=columns)
     assert log is not None
-    made = frame(one(trial, "far")).select(columns)
+    made = frame(track_of(trial, "far")).select(columns)
     assert made.equals(log.cast(dict(made.schema)))  # type: ignore[arg-type]
 
 

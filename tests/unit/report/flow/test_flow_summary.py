@@ -1,4 +1,4 @@
-"""The summary of a trial, in lines, as JSON and in the report."""
+"""The segment flow of a trial as lines, as JSON and in the report."""
 
 import json
 import re
@@ -10,51 +10,51 @@ from tests.unit.report.flow.flow_results import ROWS, change_evidence, drop_rows
 from whyperf.analyze import summarize
 from whyperf.analyze.flow import open_trial
 from whyperf.report import write as write_report
-from whyperf.report.flow import Told, doubts, flow_json, gaps, headline, tell, write
-from whyperf.report.flow.about import SECOND_NS, step_ns, step_words
+from whyperf.report.flow import FlowSummary, flow_json, gaps, headline, summarize_flow, warnings, write
+from whyperf.report.flow.about import SECOND_NS, step_ns, step_text
 from whyperf.report.flow.connections import connections
-from whyperf.report.flow.rows import end_rows
+from whyperf.report.flow.rows import host_rows
 
 
-def summary(folder: Path, connection: int | None = None) -> Told:
-    return tell(open_trial(folder), connection)
+def summary(folder: Path, connection: int | None = None) -> FlowSummary:
+    return summarize_flow(open_trial(folder), connection)
 
 
 def test_both_sides_are_reported(tmp_path: Path) -> None:
     found = summary(experiment(tmp_path / "made").folder / "trials" / "log01-c0001")
     assert headline(found).startswith("1 connection, ")
-    sender, receiver = (dict(end_rows(one)) for one in found.ends)
+    sender, receiver = (dict(host_rows(flow)) for flow in found.hosts)
     assert sender["Log"].startswith("complete, ")
-    assert "1,448 bytes a segment" in sender["Average"]
+    assert "1,448 bytes per segment" in sender["Average"]
     assert sender["Most frequent"].startswith("1,448 bytes (")
     assert "1448" in sender["Sequence"]
-    assert "receive processing (an ACK arrived) 8" in sender["Sent from"]
+    assert "receive processing (an ACK arrived) 8" in sender["Send context"]
     assert "second full segment" in receiver["ACK reasons"]
-    assert "Sent from" not in receiver
+    assert "Send context" not in receiver
     assert not any("[" in text for text in sender.values() if text), "everything comes from the log"
-    assert doubts(found) == []
+    assert warnings(found) == []
 
 
-def test_a_log_that_does_not_add_up_is_doubted(tmp_path: Path) -> None:
+def test_a_log_that_does_not_add_up_has_a_warning(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
     drop_rows(folder, "near", 60)
     found = summary(folder)
-    assert re.match(r"\d\d\.\d % complete", dict(end_rows(found.ends[0]))["Log"])
-    assert len(doubts(found)) == 1
-    assert "near end" in doubts(found)[0]
+    assert re.match(r"\d\d\.\d % complete", dict(host_rows(found.hosts[0]))["Log"])
+    assert len(warnings(found)) == 1
+    assert "near side" in warnings(found)[0]
     assert flow_json(found, "made", None)["complete"] is False
 
 
-def test_a_lost_event_is_doubted(tmp_path: Path) -> None:
+def test_a_lost_event_is_reported(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made").folder / "trials" / "log01-c0001"
     change_evidence(folder, "far", lost_events_count=[{"cpu": 1, "count": 3}], logged_events_count=ROWS + 3)
     found = summary(folder)
-    assert doubts(found) == []
+    assert warnings(found) == []
     (gap,) = gaps(found, nearly_complete=True)
-    assert gap.startswith("The log of the far end is 99.9 % complete. 3 events")
+    assert gap.startswith("The log of the far side is 99.9 % complete. 3 events")
     change_evidence(folder, "far", broken_off="No space left on device.")
-    (doubt,) = doubts(summary(folder))
-    assert doubt.startswith("The log of the far end is not complete. The log breaks off")
+    (warning,) = warnings(summary(folder))
+    assert warning.startswith("The log of the far side is not complete. The log breaks off")
 
 
 def test_several_connections_have_an_overview(tmp_path: Path) -> None:
@@ -65,24 +65,24 @@ def test_several_connections_have_an_overview(tmp_path: Path) -> None:
     assert [row[0] for row in table.rows] == [0, 1, 2]
     shares = [row[names.index("share")] for row in table.rows]
     assert sum(share for share in shares if share is not None) == pytest.approx(1)
-    assert "Sequence" not in dict(end_rows(found.ends[0]))
+    assert "Sequence" not in dict(host_rows(found.hosts[0]))
 
 
-def test_one_of_several_can_be_asked_for(tmp_path: Path) -> None:
+def test_a_single_connection_can_be_requested(tmp_path: Path) -> None:
     folder = experiment(tmp_path / "made", connections=3).folder / "trials" / "log01-c0001"
-    every, one = summary(folder), summary(folder, 1)
-    assert headline(one).startswith("Connection 1 of 3, ")
-    assert "Sequence" in dict(end_rows(one.ends[0]))
-    assert (one.ends[0].value("data_segments") or 0) < (every.ends[0].value("data_segments") or 0)
+    every, single = summary(folder), summary(folder, 1)
+    assert headline(single).startswith("Connection 1 of 3, ")
+    assert "Sequence" in dict(host_rows(single.hosts[0]))
+    assert (single.hosts[0].value("data_segments") or 0) < (every.hosts[0].value("data_segments") or 0)
 
 
 def test_without_a_log_the_level_is_reported(tmp_path: Path) -> None:
     found = summary(experiment(tmp_path / "made").folder / "trials" / "001-c0001")
     assert headline(found) == "1 connection, without a segment log."
-    rows = dict(end_rows(found.ends[0]))
-    assert rows["Log"] == "none was asked for"
+    rows = dict(host_rows(found.hosts[0]))
+    assert rows["Log"] == "none requested"
     assert rows["Sent"].endswith("[user]")
-    assert len(doubts(found)) == 2
+    assert len(warnings(found)) == 2
 
 
 def test_json_has_everything_and_is_json(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_json_has_everything_and_is_json(tmp_path: Path) -> None:
     assert json.loads(json.dumps(flow_json(found, "made", None, "far")))["ends"].keys() == {"receiver"}
 
 
-def test_the_page_is_written_whole(tmp_path: Path) -> None:
+def test_the_page_is_written_completely(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made", connections=2)
     path = write(made.folder, made.name, summary(made.folder / "trials" / "log01-c0001"))
     assert path == made.folder / "flow-log01-c0001.html"
@@ -117,7 +117,7 @@ def test_the_report_shows_log_trials_and_draws_one(tmp_path: Path) -> None:
     assert (made.folder / "flow-log01-c0001.html").exists()
 
 
-def test_a_sweep_has_a_line_each(tmp_path: Path) -> None:
+def test_each_cell_of_a_sweep_has_a_row(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made", cells=3)
     drop_rows(made.folder / "trials" / "log01-c0002", "near", 5)
     text = write_report(made, summarize(made)).read_text()
@@ -127,11 +127,11 @@ def test_a_sweep_has_a_line_each(tmp_path: Path) -> None:
     assert not list(made.folder.glob("flow-*"))
 
 
-def test_a_log_that_cannot_be_read_does_not_cost_the_report(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read_does_not_stop_the_report(tmp_path: Path) -> None:
     made = experiment(tmp_path / "made")
     (made.folder / "trials" / "log01-c0001" / "segments.far.parquet").write_bytes(b"PAR1, but no more")
     text = write_report(made, summarize(made)).read_text()
-    assert "The figures are left out: the table" in text
+    assert "No figures: the table" in text
     assert ">not complete<" in text
     assert "segments.far.parquet" in text
 
@@ -146,5 +146,5 @@ def test_a_report_without_a_log_has_no_such_section(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(100, "second"), (20, "second"), (10, "500 ms"), (0.001, "50 µs"), (1e-9, "1 ns")]
 )
-def test_a_strip_has_steps_enough(seconds: float, expected: str) -> None:
-    assert step_words(step_ns(int(seconds * SECOND_NS), SECOND_NS)) == expected
+def test_a_chart_has_enough_steps(seconds: float, expected: str) -> None:
+    assert step_text(step_ns(int(seconds * SECOND_NS), SECOND_NS)) == expected

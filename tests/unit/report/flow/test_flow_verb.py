@@ -1,4 +1,4 @@
-"""`whyperf flow`: what it prints, what it writes, how it ends."""
+"""`whyperf flow`: its output, its page and its exit code."""
 
 import json
 import re
@@ -16,26 +16,26 @@ def test_it_reports_the_first_log_trial_and_names_the_page(tmp_path: Path, capsy
     assert main(["flow", str(folder)]) == DONE
     out = capsys.readouterr().out
     assert out.startswith("made, trial log01-c0001\n")
-    assert "\nSender (near end)\n  Log             complete, " in out
-    assert "\nReceiver (far end)\n" in out
+    assert "\nSender (near side)\n  Log             complete, " in out
+    assert "\nReceiver (far side)\n" in out
     assert out.rstrip().endswith(f"Page: {folder}/flow-log01-c0001.html")
     assert (folder / "flow-log01-c0001.html").exists()
     assert max(map(len, out.splitlines()[2:-1])) <= 120
 
 
-def test_a_trial_an_end_and_a_connection_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trial_a_host_and_a_connection_can_be_requested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = experiment(tmp_path / "made", cells=2, connections=3).folder
-    words = ["flow", str(folder), "log01-c0002", "--connection", "2", "--host", "far", "--no-page"]
-    assert main(words) == DONE
+    arguments = ["flow", str(folder), "log01-c0002", "--connection", "2", "--host", "far", "--no-page"]
+    assert main(arguments) == DONE
     out = capsys.readouterr().out
     assert "trial log01-c0002" in out
-    assert "Connection 2 of 3, logged at 2 ends." in out
+    assert "Connection 2 of 3, logged at 2 hosts." in out
     assert "Sender" not in out
     assert "Payload bytes" not in out
     assert not list(folder.glob("flow-*"))
 
 
-def test_many_connections_are_reported_in_a_table_that_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_many_connections_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = experiment(tmp_path / "made", connections=22, rows=4000).folder
     assert main(["flow", str(folder), "--no-page"]) == DONE
     out = capsys.readouterr().out
@@ -55,11 +55,11 @@ def test_an_incomplete_log_ends_with_a_warning(tmp_path: Path, capsys: pytest.Ca
     drop_rows(folder / "trials" / "log01-c0001", "far", 9)
     assert main(["flow", str(folder), "--no-page"]) == DONE
     out = capsys.readouterr().out
-    assert re.search(r"Note: The log of the far end is 99\.\d % complete\.", out)
+    assert re.search(r"Note: The log of the far side is 99\.\d % complete\.", out)
     assert "Warning" not in out
     drop_rows(folder / "trials" / "log01-c0001", "far", 60)
     assert main(["flow", str(folder), "--no-page"]) == DOUBTFUL
-    assert re.search(r"Warning: The log of the far end is 9[78]\.\d % complete\.", capsys.readouterr().out)
+    assert re.search(r"Warning: The log of the far side is 9[78]\.\d % complete\.", capsys.readouterr().out)
 
 
 def test_without_a_log_it_says_what_there_is_and_how_to_get_one(
@@ -68,26 +68,26 @@ def test_without_a_log_it_says_what_there_is_and_how_to_get_one(
     folder = experiment(tmp_path / "made").folder
     assert main(["flow", str(folder), "001-c0001"]) == DONE
     out = capsys.readouterr().out
-    assert "There is no segment log; what is above is in what the kernel tells everybody (TCP_INFO)." in out
-    assert "The same with the log: whyperf run " in out
+    assert "There is no segment log; the values above are from TCP_INFO and the calls." in out
+    assert "To measure with the log: whyperf run " in out
     assert out.rstrip().endswith(" --evidence segments")
     assert "Page:" not in out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["log01-c0002"], "has no trial log01-c0002; did you mean log01-c0001?"),
         (["log01-c0001", "--connection", "4"], "log01-c0001 has no connection 4; it has only 0"),
         (["log01-c0001", "--host", "middle"], "middle"),
     ],
 )
-def test_what_is_not_there_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+def test_a_missing_trial_connection_or_host_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     folder = experiment(tmp_path / "made").folder
-    assert main(["flow", str(folder), *words]) == USAGE
-    assert said in capsys.readouterr().err
+    assert main(["flow", str(folder), *arguments]) == USAGE
+    assert message in capsys.readouterr().err
 
 
 def test_a_log_of_another_version_is_left_out_and_reported_first(
@@ -101,4 +101,4 @@ def test_a_log_of_another_version_is_left_out_and_reported_first(
     assert "trial log01-c0001 is left out: its record is of version 99" in printed.err
     assert printed.out.startswith("made, trial log01-c0002\n")
     assert main(["flow", str(folder), "log01-c0001", "--no-page"]) == DOUBTFUL
-    assert "trial log01-c0001 may not be told rightly" in capsys.readouterr().err
+    assert "trial log01-c0001 may be shown incorrectly" in capsys.readouterr().err

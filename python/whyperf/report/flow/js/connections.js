@@ -1,4 +1,4 @@
-// The table of all connections: sorts by any column, and picks the connection that is clicked.
+// The table of all connections: sorts by any column, and shows the connection that is clicked.
 
 const FIRST_ROWS = 50;
 
@@ -39,8 +39,8 @@ function connectionsTable(table, viewer) {
     const down = head.getAttribute("aria-sort") === "ascending";
     for (const other of heads) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    rows.sort((one, other) => {
-      const [a, b] = [one[column], other[column]];
+    rows.sort((left, right) => {
+      const [a, b] = [left[column], right[column]];
       if (a === null || b === null) return (a === null) - (b === null);
       return down ? b - a : a - b;
     });

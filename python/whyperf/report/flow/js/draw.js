@@ -1,4 +1,4 @@
-// Draws into canvases. Everything is in device pixels, so that a column of data is a column of the screen.
+// Draws on canvases. All positions are in device pixels, so that a column of data is a column of the screen.
 
 class Panel {
   constructor(place, height) {
@@ -8,11 +8,11 @@ class Panel {
     this.canvas.style.height = `${height}px`;
     place.append(this.canvas);
     this.context = this.canvas.getContext("2d");
-    this.shown = null; // what the last drawing put where, for the pointer
+    this.shown = null; // positions of the last drawing, for the pointer
   }
 
-  // Fits the canvas to its place and wipes it; `left` is where the data begins.
-  begin(style, left) {
+  // Fits the canvas to its place and clears it; `left` is the left edge of the data.
+  resize(style, left) {
     const ratio = devicePixelRatio || 1;
     const [width, height] = [Math.round(this.place.clientWidth * ratio), Math.round(this.height * ratio)];
     if (this.canvas.width !== width || this.canvas.height !== height) {
@@ -28,9 +28,9 @@ class Panel {
     this.style = style;
   }
 
-  // The value axis with its lines, from 0 or, where it is to fit, from about the least.
-  values(least, most, binary, { rows = 3, fit = false } = {}) {
-    const { bottom, top, ticks, write } = valueTicks(least, most, binary, rows, fit);
+  // The value axis with its grid lines: from 0 or, if `fit` is set, from about the lowest value.
+  drawValueAxis(lowest, highest, binary, { rows = 3, fit = false } = {}) {
+    const { bottom, top, ticks, write } = valueTicks(lowest, highest, binary, rows, fit);
     const { context: c, style } = this;
     this.y = (value) => this.bottom - ((value - bottom) / (top - bottom)) * (this.bottom - this.top);
     c.font = `${Math.round(11.5 * this.ratio)}px ${style.font}`;
@@ -45,13 +45,13 @@ class Panel {
     }
   }
 
-  times(ticks, x) {
+  drawTimeGrid(ticks, x) {
     this.context.fillStyle = this.style.grid;
     for (const { at } of ticks) this.context.fillRect(this.left + Math.round(x(at)), this.top, 1, this.bottom - this.top);
   }
 
-  // A line of steps: it holds its value from one row to the next.
-  steps(columns, series, color, until) {
+  // A step line: a value holds until the next row.
+  drawSteps(columns, series, color, until) {
     const { context: c, thick } = this;
     const half = thick >> 1;
     const end = Math.min(columns.width, until);
@@ -74,8 +74,8 @@ class Panel {
     if (value !== null && end > from) c.fillRect(this.left + from, Math.round(this.y(value)) - half, end - from, thick);
   }
 
-  // Payloads by kind: a mark in every column that has one; equal neighbors are one mark.
-  kinds(columns, masks, bounds, color) {
+  // Payload sizes: a mark in every column with a payload of that size; neighboring columns share a mark.
+  drawSizes(columns, masks, bounds, color) {
     const { context: c } = this;
     c.fillStyle = color;
     bounds.forEach(([low, high], bit) => {
@@ -94,8 +94,8 @@ class Panel {
     });
   }
 
-  // Bars of equal steps of time, from `start` on.
-  bars(strip, x, color, width) {
+  // Bars of equal time steps, from `strip.start` on.
+  drawBars(strip, x, color, width) {
     const { context: c } = this;
     c.fillStyle = color;
     strip.values.forEach((value, index) => {
@@ -109,8 +109,8 @@ class Panel {
     });
   }
 
-  // Where something was sent again: ticks along the foot.
-  marks(columns, color) {
+  // Retransmissions: ticks at the bottom.
+  drawRetransmissions(columns, color) {
     const { context: c, ratio } = this;
     c.fillStyle = color;
     for (let x = 0; x < columns.width; x += 1) {
@@ -118,7 +118,7 @@ class Panel {
     }
   }
 
-  note(text) {
+  drawNote(text) {
     const { context: c } = this;
     c.font = `${Math.round(12.5 * this.ratio)}px ${this.style.font}`;
     c.textAlign = "center";
@@ -127,8 +127,8 @@ class Panel {
     c.fillText(text, (this.left + this.right) / 2, (this.top + this.bottom) / 2);
   }
 
-  // A disc or a ring at each row in view.
-  point(x, y, size, color, ring) {
+  // A disc, or a ring, for a row in view.
+  drawPoint(x, y, size, color, ring) {
     const { context: c } = this;
     c.beginPath();
     c.arc(this.left + x, y, size, 0, 7);
@@ -145,11 +145,11 @@ class Panel {
 // The lowest and the highest value in view.
 function extent(columns, ...series) {
   let [low, high] = [Infinity, 0];
-  for (const one of series) {
-    if (one.before !== null) [low, high] = [Math.min(low, one.before), Math.max(high, one.before)];
+  for (const line of series) {
+    if (line.before !== null) [low, high] = [Math.min(low, line.before), Math.max(high, line.before)];
     for (let x = 0; x < columns.width; x += 1) {
-      if (one.high[x] > high) high = one.high[x];
-      if (one.low[x] < low) low = one.low[x];
+      if (line.high[x] > high) high = line.high[x];
+      if (line.low[x] < low) low = line.low[x];
     }
   }
   return [Math.min(low, high), Math.max(1, high)];

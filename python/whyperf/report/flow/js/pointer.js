@@ -1,6 +1,6 @@
-// Mouse, fingers and keys.
+// Mouse, touch and keyboard input.
 
-function listen(view, plot) {
+function addInput(view, plot) {
   const cross = plot.querySelector(".flow-cross");
   const chosen = plot.querySelector(".flow-select");
   const fingers = new Map();
@@ -18,7 +18,7 @@ function listen(view, plot) {
   }, { passive: false });
 
   plot.addEventListener("pointerdown", (event) => {
-    // A button in a caption keeps its click.
+    // Buttons in a caption handle their own clicks.
     if (event.button || event.target.tagName !== "CANVAS") return;
     plot.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, local(event));
@@ -32,33 +32,33 @@ function listen(view, plot) {
       return;
     }
     if (from !== null) {
-      const [left, right] = [from, inside(x)].sort((one, other) => one - other);
+      const [left, right] = [from, inside(x)].sort((left, right) => left - right);
       chosen.hidden = right - left < 4;
       chosen.style.left = `${left}px`;
       chosen.style.width = `${right - left}px`;
     }
     cross.hidden = x < view.left;
     cross.style.left = `${x}px`;
-    point(view, plot, event, x);
+    showTip(view, plot, event, x);
   });
 
-  // One finger moves, two spread.
+  // One finger moves the view, two fingers zoom.
   function drag(id, x) {
     const before = [...fingers.values()];
     fingers.set(id, x);
     const now = [...fingers.values()];
     if (now.length === 1) view.pan((before[0] - now[0]) / (plot.clientWidth - view.left));
     else if (now.length === 2) {
-      const [was, is] = [before, now].map(([one, other]) => Math.max(20, Math.abs(one - other)));
+      const [was, is] = [before, now].map(([first, second]) => Math.max(20, Math.abs(first - second)));
       view.zoom(was / is, view.timeAt((now[0] + now[1]) / 2));
     }
   }
 
   function stop(event) {
     if (from !== null && event.type === "pointerup" && !chosen.hidden) {
-      const [start, end] = [from, inside(local(event))].sort((one, other) => one - other).map(view.timeAt);
+      const [start, end] = [from, inside(local(event))].sort((left, right) => left - right).map(view.timeAt);
       view.show(start, end);
-    } else if (event.type === "pointerup" && event.pointerType === "touch" && fingers.size === 1) point(view, plot, event, local(event));
+    } else if (event.type === "pointerup" && event.pointerType === "touch" && fingers.size === 1) showTip(view, plot, event, local(event));
     fingers.delete(event.pointerId);
     from = null;
     chosen.hidden = true;

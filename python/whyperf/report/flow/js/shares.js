@@ -1,4 +1,4 @@
-// Shares of a whole as bars: segment sizes, contexts, reasons of acknowledgments.
+// Shares as bars: segment sizes, send contexts, ACK reasons.
 
 function showShares(place, about) {
   for (const card of place.querySelectorAll("[data-shares]")) {

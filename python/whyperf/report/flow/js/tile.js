@@ -1,4 +1,4 @@
-// Reads what tiles.py and levels.py packed.
+// Unpacks tiles (tiles.py) and bins (levels.py).
 
 class Reader {
   constructor(buffer) {
@@ -52,11 +52,11 @@ class Reader {
     return new Int32Array(this.u32s(count).buffer);
   }
 
-  // 48 bits, which a double holds exactly.
+  // 48-bit integers, which a double represents exactly.
   u48s(count) {
     const low = this.u32s(count);
     const high = this.u16s(count);
-    return Float64Array.from(low, (one, i) => one + high[i] * 2 ** 32);
+    return Float64Array.from(low, (value, i) => value + high[i] * 2 ** 32);
   }
 }
 
@@ -74,19 +74,19 @@ function readTile(buffer, dataIsOut) {
   const context = reader.u8s(n);
   const reason = reader.u8s(n);
   const flags = reader.u8s(n);
-  const unforeseen = reader.i32s(n);
+  const unpredicted = reader.i32s(n);
   const cwnd = reader.u32s(n);
   const [sequences, acks, windows] = [reader.i32s(n), reader.i32s(n), reader.i32s(n)];
   const [payloads, gsos, wires] = [reader.u32s(n), reader.u16s(n), reader.u16s(n)];
   const made = {
     n, time, out, context, reason, flags, cwnd,
     sequence: new Float64Array(n), ack: new Float64Array(n), payload: new Uint32Array(n), window: new Uint32Array(n),
-    gso: new Uint32Array(n), wire: new Uint32Array(n), unacked: new Uint32Array(n), announced: new Uint32Array(n),
+    gso: new Uint32Array(n), wire: new Uint32Array(n), unacked: new Uint32Array(n), advertised: new Uint32Array(n),
   };
   const next = [0, outs];
   let now = start;
   let packets = 0;
-  let announced = sides[dataIsOut ? 1 : 0].window;
+  let advertised = sides[dataIsOut ? 1 : 0].window;
   for (let i = 0; i < n; i += 1) {
     const inward = 1 - out[i];
     const from = next[inward]++;
@@ -100,7 +100,7 @@ function readTile(buffer, dataIsOut) {
     if ((inward === 0) === dataIsOut) end = Math.max(end, side.sequence + side.payload);
     else {
       acked = Math.max(acked, side.ack);
-      announced = side.window;
+      advertised = side.window;
     }
     time[i] = now;
     cwnd[i] = packets;
@@ -110,17 +110,17 @@ function readTile(buffer, dataIsOut) {
     made.window[i] = side.window;
     made.gso[i] = gsos[from];
     made.wire[i] = wires[from];
-    made.unacked[i] = end - acked + unforeseen[i];
-    made.announced[i] = announced;
+    made.unacked[i] = end - acked + unpredicted[i];
+    made.advertised[i] = advertised;
   }
   return made;
 }
 
-// Bins of one or more stretches; `spans` are their first and last instants, `count` the bins of each, empty ones included.
+// Bins of one or more time ranges; `spans` are their first and last times, `count` the bins of each, including empty ones.
 function readBins(buffer, spans, count) {
   const reader = new Reader(buffer);
   const lengths = Array.from({ length: reader.u32() }, () => reader.u32());
-  const n = lengths.reduce((sum, one) => sum + one, 0);
+  const n = lengths.reduce((sum, length) => sum + length, 0);
   const number = reader.u16s(n);
   const rows = reader.u32s(n);
   const again = reader.u32s(n);
@@ -134,20 +134,20 @@ function readBins(buffer, spans, count) {
     }
     return { last, low, high };
   };
-  const [unacked, announced] = [steps(), steps()];
+  const [unacked, advertised] = [steps(), steps()];
   const mask = () => {
     const both = new Uint32Array(2 * n);
     for (let byte = 0; byte < 8; byte += 1) reader.plane(new Uint8Array(both.buffer), byte, 8, n);
     return both;
   };
   const [sent, arrived] = [mask(), mask()];
-  const stretches = [];
+  const ranges = [];
   let first = 0;
   lengths.forEach((length, index) => {
     const [start, end] = spans[index];
     const width = Math.ceil((end - start + 1) / count);
-    stretches.push({ first, stop: first + length, start, width });
+    ranges.push({ first, stop: first + length, start, width });
     first += length;
   });
-  return { number, rows, again, unacked, announced, sent, arrived, stretches };
+  return { number, rows, again, unacked, advertised, sent, arrived, ranges };
 }

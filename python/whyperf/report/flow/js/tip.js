@@ -1,6 +1,6 @@
-// What the pointer is on, told beside it.
+// The tooltip: the values of the row or pixel column under the pointer.
 
-const REACH = 14; // pixels
+const MAX_DISTANCE = 14; // pixels
 
 const tip = {
   place: null,
@@ -26,55 +26,55 @@ const tip = {
   },
 };
 
-function point(view, plot, event, cssX) {
+function showTip(view, plot, event, cssX) {
   const { columns } = view;
   const x = Math.floor((cssX - view.left) * view.ratio);
   if (!columns || x < 0 || x >= columns.width) {
     tip.hide();
     return;
   }
-  const panel = view.panels.find((one) => one.canvas === event.target || one.canvas === document.elementFromPoint(event.clientX, event.clientY));
-  const near = columns.points.length ? nearest(view, panel, event, x) : null;
-  if (near) tip.show(plot, event, [["", near.kind], ...rowDetails(near.rows, near.i, view.track.about.role)]);
-  else if (columns.rows[x]) tip.show(plot, event, columnFacts(view, x));
+  const panel = view.panels.find(({ canvas }) => canvas === event.target || canvas === document.elementFromPoint(event.clientX, event.clientY));
+  const nearest = columns.points.length ? nearestRow(view, panel, event, x) : null;
+  if (nearest) tip.show(plot, event, [["", nearest.kind], ...rowDetails(nearest.rows, nearest.i, view.track.about.role)]);
+  else if (columns.rows[x]) tip.show(plot, event, columnTexts(view, x));
   else tip.hide();
 }
 
-function nearest(view, panel, event, x) {
+function nearestRow(view, panel, event, x) {
   let best = null;
-  let least = (REACH * view.ratio) ** 2;
-  const value = { size: "payload", window: "announced" }[panel?.figure] ?? "unacked";
+  let minimum = (MAX_DISTANCE * view.ratio) ** 2;
+  const value = { size: "payload", window: "advertised" }[panel?.figure] ?? "unacked";
   const y = panel?.y ? (event.clientY - panel.canvas.getBoundingClientRect().top) * view.ratio : null;
-  eachPoint(view.columns, (rows, i) => {
+  forEachRow(view.columns, (rows, i) => {
     const dx = view.x(rows.time[i]) - x;
-    if (dx * dx > least) return;
+    if (dx * dx > minimum) return;
     const dy = y === null ? 0 : (panel.y(rows[value][i]) - y) / 4;
-    const far = dx * dx + dy * dy;
-    if (far < least || (!best && dx * dx < least)) {
+    const distance = dx * dx + dy * dy;
+    if (distance < minimum || (!best && dx * dx < minimum)) {
       best = { rows, i };
-      least = Math.min(least, far);
+      minimum = Math.min(minimum, distance);
     }
   });
-  if (best) best.kind = rowFacts(best.rows, best.i).kind;
+  if (best) best.kind = rowTexts(best.rows, best.i).kind;
   return best;
 }
 
 const range = (series, x) => (series.low[x] === series.high[x] ? bytes(series.low[x]) : `${count(series.low[x])} to ${bytes(series.high[x])}`);
 
-function columnFacts(view, x) {
+function columnTexts(view, x) {
   const { columns } = view;
   const length = (view.end - view.start) / columns.width;
   const facts = [
     ["Time", instant(view.start + (x + 0.5) * length)],
     ["In this pixel", `${count(columns.rows[x])} rows in ${span(length)}`],
-    [view.track.about.role === "sender" ? "Unacknowledged" : "Arrived, not acknowledged", range(columns.unacked, x)],
-    ["Window announced", range(columns.announced, x)],
+    [view.track.about.role === "sender" ? "Unacknowledged" : "Received, not acknowledged", range(columns.unacked, x)],
+    ["Advertised window", range(columns.advertised, x)],
   ];
-  for (const [label, masks] of [["Sent", columns.sent], ["Arrived", columns.arrived]]) {
+  for (const [label, masks] of [["Sent", columns.sent], ["Received", columns.arrived]]) {
     const kinds = view.track.about.sizes.filter((_, bit) => masks[2 * x + (bit >> 5)] & (1 << (bit & 31)));
-    const words = kinds.slice(0, 6).map(([low, high]) => (low === high ? count(low) : `${count(low)}–${count(high)}`));
-    if (words.length) facts.push([label, `${words.join(", ")}${kinds.length > 6 ? ", …" : ""} bytes`]);
+    const sizes = kinds.slice(0, 6).map(([low, high]) => (low === high ? count(low) : `${count(low)}–${count(high)}`));
+    if (sizes.length) facts.push([label, `${sizes.join(", ")}${kinds.length > 6 ? ", …" : ""} bytes`]);
   }
-  if (columns.again[x]) facts.push(["Sent again", count(columns.again[x])]);
+  if (columns.again[x]) facts.push(["Retransmitted", count(columns.again[x])]);
   return facts;
 }

@@ -1,6 +1,6 @@
-// The range of time in view, shared by all figures, and the drawing of it.
+// The time range in view, which all figures share, and its drawing.
 
-const LEAST_SPAN = 200; // ns
+const MIN_SPAN = 200; // ns
 
 class View {
   constructor(place) {
@@ -12,28 +12,28 @@ class View {
     this.listeners = [];
     this.map = new Panel(place.querySelector(".flow-map"), 44);
     this.ruler = new Panel(place.querySelector(".flow-ruler"), 22);
-    this.panels = [...place.querySelectorAll(".flow-panel")].map((one) => {
-      const panel = new Panel(one, +one.dataset.height);
-      panel.figure = one.dataset.figure;
+    this.panels = [...place.querySelectorAll(".flow-panel")].map((element) => {
+      const panel = new Panel(element, +element.dataset.height);
+      panel.figure = element.dataset.figure;
       return panel;
     });
     this.style = readStyle();
-    const again = () => {
+    const restyle = () => {
       this.style = readStyle();
-      this.request();
+      this.requestDraw();
     };
-    new ResizeObserver(() => this.request()).observe(place);
-    new MutationObserver(again).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    new ResizeObserver(() => this.requestDraw()).observe(place);
+    new MutationObserver(restyle).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
   }
 
-  // The whole of what the connection's ends saw, with a little air.
+  // The time range of the whole track, with a small margin.
   get whole() {
-    const air = Math.max(100, (this.track.end - this.track.start) * 0.004);
-    return { start: this.track.start - air, end: this.track.end + air };
+    const margin = Math.max(100, (this.track.end - this.track.start) * 0.004);
+    return { start: this.track.start - margin, end: this.track.end + margin };
   }
 
-  pick(track) {
+  showTrack(track) {
     const before = this.track;
     this.track = track;
     const { start, end } = this.whole;
@@ -43,12 +43,12 @@ class View {
 
   show(start, end) {
     const whole = this.whole;
-    const length = Math.min(Math.max(end - start, LEAST_SPAN), whole.end - whole.start);
-    const middle = (start + end) / 2;
-    this.start = Math.min(Math.max(middle - length / 2, whole.start), whole.end - length);
+    const length = Math.min(Math.max(end - start, MIN_SPAN), whole.end - whole.start);
+    const center = (start + end) / 2;
+    this.start = Math.min(Math.max(center - length / 2, whole.start), whole.end - length);
     this.end = this.start + length;
     this.isWhole = length >= (whole.end - whole.start) * 0.999;
-    this.request();
+    this.requestDraw();
   }
 
   zoom(factor, around = (this.start + this.end) / 2) {
@@ -60,11 +60,11 @@ class View {
     this.show(this.start + by, this.end + by);
   }
 
-  request() {
-    if (this.asked || !this.track) return;
-    this.asked = true;
+  requestDraw() {
+    if (this.drawRequested || !this.track) return;
+    this.drawRequested = true;
     requestAnimationFrame(() => {
-      this.asked = false;
+      this.drawRequested = false;
       this.draw();
     });
   }
@@ -75,32 +75,32 @@ class View {
   timeAt = (cssX) => this.start + ((cssX - this.left) * this.ratio) / this.scale;
 
   draw() {
-    const begun = performance.now();
+    const began = performance.now();
     this.ratio = devicePixelRatio || 1;
     this.left = this.place.clientWidth < 560 ? 54 : 64;
-    for (const panel of [this.map, this.ruler, ...this.panels]) panel.begin(this.style, this.left);
+    for (const panel of [this.map, this.ruler, ...this.panels]) panel.resize(this.style, this.left);
     this.width = this.map.right - this.map.left;
     if (this.width < 10) return;
     this.scale = this.width / (this.end - this.start);
     this.until = Math.max(0, Math.ceil(this.x(this.track.end)) + 1);
     Object.assign(this, timeTicks(this.start, this.end, this.width / this.ratio / 96));
-    const changed = () => this.request();
+    const changed = () => this.requestDraw();
     this.columns = this.track.columns(this.start, this.end, this.width, changed);
     const whole = this.whole;
     const map = this.isWhole ? this.columns : this.track.columns(whole.start, whole.end, this.width, changed);
-    drawMap(this.map, map, this, whole);
-    drawRuler(this.ruler, this);
+    drawOverview(this.map, map, this, whole);
+    drawTimeAxis(this.ruler, this);
     for (const panel of this.panels) FIGURES[panel.figure](panel, this.columns, this);
-    this.drawnIn = performance.now() - begun;
+    this.drawnIn = performance.now() - began;
     for (const listener of this.listeners) listener();
   }
 
-  // Waits until nothing of the view is missing; for tests and for who scripts the page.
+  // Waits until everything in view is loaded and drawn; for tests and other scripts.
   async settled() {
     do {
       await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
       if (this.columns?.missing.length) await Promise.all(this.columns.missing);
-    } while (this.asked || this.columns?.missing.length);
+    } while (this.drawRequested || this.columns?.missing.length);
   }
 }
 

@@ -105,7 +105,7 @@ pub fn run(
     let planned_mono_ns = start_mono_ns;
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
-    load.begin(start_mono_ns)?;
+    load.start(start_mono_ns)?;
     let round_trips = Probe::beside(spec, echo, start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;

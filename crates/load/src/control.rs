@@ -47,7 +47,7 @@ const LAST_SLEEP_NS: u64 = 20_000_000;
 
 impl Control {
     /// Lets the load begin at an instant of CLOCK_MONOTONIC.
-    pub fn begin(&self, start_mono_ns: u64) {
+    pub fn start(&self, start_mono_ns: u64) {
         *self.start_mono_ns.lock().unwrap_or_else(PoisonError::into_inner) = Some(start_mono_ns);
         self.changed.notify_all();
     }

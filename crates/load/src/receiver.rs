@@ -12,7 +12,7 @@ use crate::transport::StreamTransport;
 /// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
 pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8]) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
-    let read = transport.begin(Role::Receiver, buffer).and_then(|()| read_all(task, transport, buffer, &mut result));
+    let read = transport.start(Role::Receiver, buffer).and_then(|()| read_all(task, transport, buffer, &mut result));
     let ended = read.and_then(|()| confirm(task, transport, &result));
     if ended.is_err() {
         // The sender waits for a count that will not come.

@@ -106,7 +106,7 @@ impl AbortHandle {
 }
 
 impl Load {
-    /// Makes the threads, which wait for [`Load::begin`].
+    /// Makes the threads, which wait for [`Load::start`].
     ///
     /// # Errors
     /// A thread cannot be made, or not pinned as asked; the workload makes no sense.
@@ -193,12 +193,12 @@ impl Load {
     ///
     /// # Errors
     /// The thread that agrees with the other host cannot be made.
-    pub fn begin(&mut self, start_mono_ns: u64) -> Result<(), LoadError> {
+    pub fn start(&mut self, start_mono_ns: u64) -> Result<(), LoadError> {
         if let Some(conductor) = self.conductor.take() {
             let conducting = thread::Builder::new().name("conductor".to_owned()).spawn(move || conductor.conduct());
             conducting.map_err(|error| LoadError::host("making the load's threads", error, ""))?;
         }
-        self.control.begin(start_mono_ns);
+        self.control.start(start_mono_ns);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, sourc
         await_due(task, transport, task.begin_mono_ns.saturating_add(start_ns));
     }
     result.first_call_mono_ns = Some(mono_ns());
-    let written = transport.begin(Role::Sender, source).and_then(|()| {
+    let written = transport.start(Role::Sender, source).and_then(|()| {
         write_all(task, transport, source, &mut result)?;
         result.zero_copy = transport.let_go()?;
         Ok(())

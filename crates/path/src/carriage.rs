@@ -91,10 +91,10 @@ impl Carriage {
     ///
     /// # Errors
     /// It cannot.
-    pub fn begin(&self, at_mono_ns: u64) -> Result<(), PathError> {
+    pub fn start_path(&self, at_mono_ns: u64) -> Result<(), PathError> {
         match self {
-            Self::Router(middle) => middle.router().begin(at_mono_ns).map_err(|error| PathError::system("begin the path", error)),
-            Self::Netem(netem) => netem.begin(at_mono_ns),
+            Self::Router(middle) => middle.router().start_path(at_mono_ns).map_err(|error| PathError::system("begin the path", error)),
+            Self::Netem(netem) => netem.start_path(at_mono_ns),
         }
     }
 

@@ -82,7 +82,7 @@ impl Testbed {
     /// The testbed has no path.
     pub fn begin_path(&self, at_mono_ns: u64) -> Result<(), PathError> {
         self.dropped_before_packets.store(self.dropped_packets()?, Ordering::Relaxed);
-        self.carriage()?.begin(at_mono_ns)
+        self.carriage()?.start_path(at_mono_ns)
     }
 
     /// Lets everything pass at once again, and reports what the path did.

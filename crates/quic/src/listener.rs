@@ -61,7 +61,7 @@ impl Listener {
                 connection.feed(&meta, &bytes[..count]);
             } else if !self.identity.is_known(&bytes[..count]) {
                 self.strangers_count += 1;
-            } else if let Some(connection) = self.begin(local, peer, &bytes[..count])? {
+            } else if let Some(connection) = self.start(local, peer, &bytes[..count])? {
                 connections.push(connection);
             } else {
                 self.strangers_count += 1;
@@ -71,7 +71,7 @@ impl Listener {
     }
 
     /// A connection, if that is how the first packet of one looks.
-    fn begin(&self, local: SocketAddr, peer: SocketAddr, bytes: &[u8]) -> io::Result<Option<QuicConnection>> {
+    fn start(&self, local: SocketAddr, peer: SocketAddr, bytes: &[u8]) -> io::Result<Option<QuicConnection>> {
         let mut server = ServerConfig::with_crypto(Arc::new(self.identity.server()?));
         server.migration(false);
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), Some(Arc::new(server.clone())), true, None);

@@ -81,12 +81,12 @@ impl Link {
         let full = segment.bytes.div_ceil(frames);
         let last = segment.bytes - full * (frames - 1).min(segment.bytes / full.max(1));
         let units = u64::from(frames - 1) * self.units(full) + self.units(last);
-        let begin = at.max(self.free_at);
-        self.free_at = (begin + self.clock.of(units)).max(at + pace);
+        let start = at.max(self.free_at);
+        self.free_at = (start + self.clock.of(units)).max(at + pace);
         if self.loss.is_possible() {
-            self.split(&segment, full, begin, arrivals);
+            self.split(&segment, full, start, arrivals);
         } else {
-            let first = begin + self.clock.whole(self.spec.framing.units_before_first(units));
+            let first = start + self.clock.whole(self.spec.framing.units_before_first(units));
             arrivals.push_back(self.arrival(first.min(self.free_at), self.free_at, segment));
         }
         self.free_at
@@ -101,7 +101,7 @@ impl Link {
     }
 
     /// Frame by frame: what lies between two lost frames of a super-segment arrives as one.
-    fn split(&mut self, segment: &Segment, full: u32, begin: Ps, arrivals: &mut VecDeque<Arrival>) {
+    fn split(&mut self, segment: &Segment, full: u32, start: Ps, arrivals: &mut VecDeque<Arrival>) {
         let frames = segment.wire_segments_count.max(1);
         let (mut from, mut count) = (0, 0);
         for number in 0..=frames {
@@ -113,11 +113,11 @@ impl Link {
             if count > 0 {
                 // Of the whole time, as much as its share of the payload, or of the frames where there is none.
                 let upto = if is_over { segment.bytes } else { (full * u32::from(number)).min(segment.bytes) };
-                let taken = u64::from(number) * (self.free_at - begin) / u64::from(frames);
+                let taken = u64::from(number) * (self.free_at - start) / u64::from(frames);
                 let part =
                     Segment { sequence: segment.sequence + u64::from(from), bytes: upto - from, wire_segments_count: count, ..*segment };
-                let last = begin + taken;
-                let first = last.saturating_sub(u64::from(count) * (self.free_at - begin) / u64::from(frames));
+                let last = start + taken;
+                let first = last.saturating_sub(u64::from(count) * (self.free_at - start) / u64::from(frames));
                 let waits = self.clock.whole(self.spec.framing.units_before_first(self.units(upto - from)));
                 arrivals.push_back(self.arrival((first + waits).min(last), last, part));
             }

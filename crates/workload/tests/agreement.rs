@@ -125,7 +125,7 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
             end.is_over = false;
             end.executions.push(0);
             let begin_ns = end.now_ns;
-            end.user.begin(&end.script, round, begin_ns, &ending);
+            end.user.start(&end.script, round, begin_ns, &ending);
         }
         let mut idle = 0;
         while !(ends[0].is_over && ends[1].is_over) {

@@ -29,7 +29,7 @@ fn execute(letters: &str, outstanding_count: u32, arrivals: Arrivals, until_ns: 
     let near = Script::near(&Workload { name: "any".to_owned(), seed: 1, groups: vec![group] }).expect("a valid workload");
     let mut ends = [near.clone(), near.mirror()].map(|script| (VirtualUser::new(&script, 0), script));
     for (user, script) in &mut ends {
-        user.begin(script, 0, 0, &Ending::default());
+        user.start(script, 0, 0, &Ending::default());
     }
     // When each byte arrives at the near host and at the far host.
     let mut arriving: [VecDeque<u64>; 2] = Default::default();

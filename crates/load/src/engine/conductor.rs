@@ -222,7 +222,7 @@ impl Conductor {
             }
             Frame::Total(total) => standing.sums.entry(total.user).or_default().1 = Some(total),
             Frame::Reached { round } => standing.there_reached |= round == u64::from(standing.round),
-            Frame::Begin { round } => self.begin(standing, u32::try_from(round).unwrap_or(u32::MAX)),
+            Frame::Begin { round } => self.start(standing, u32::try_from(round).unwrap_or(u32::MAX)),
         }
     }
 
@@ -239,11 +239,11 @@ impl Conductor {
         } else if self.opening == Opening::Connect {
             let round = standing.round + 1;
             standing.unsent.extend(Frame::Begin { round: u64::from(round) }.encode());
-            self.begin(standing, round);
+            self.start(standing, round);
         }
     }
 
-    fn begin(&self, standing: &mut Standing, round: u32) {
+    fn start(&self, standing: &mut Standing, round: u32) {
         standing.round = round;
         standing.threads_reached = 0;
         (standing.here_reached, standing.there_reached) = (false, false);

@@ -14,7 +14,7 @@ impl Worker {
             match order {
                 Order::Begin { round, at_mono_ns } => {
                     self.now_ns = mono_ns();
-                    self.begin(round, at_mono_ns, ending);
+                    self.start(round, at_mono_ns, ending);
                 }
                 Order::Limit { user, executions_count } => {
                     if let Some(index) = self.slot_of(user) {

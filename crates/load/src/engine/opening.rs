@@ -116,7 +116,7 @@ impl Worker {
                 socket.bind(&source)?;
             }
         }
-        open::begin(socket, address)
+        open::start(socket, address)
     }
 
     /// Sends the preamble, and payload behind it, as the first bytes of a connection. Returns how much

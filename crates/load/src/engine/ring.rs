@@ -105,7 +105,7 @@ impl Ring {
     ///
     /// # Errors
     /// The kernel takes no more.
-    pub fn begin(
+    pub fn start(
         &mut self,
         (slot, direction): (usize, Direction),
         (descriptor, link): (RawFd, usize),
@@ -139,7 +139,7 @@ impl Ring {
     /// Calls back what is under way of a user; says whether anything is.
     ///
     /// # Errors
-    /// As of [`Ring::begin`].
+    /// As of [`Ring::start`].
     pub fn cancel(&mut self, slot: usize) -> io::Result<bool> {
         let mut is_any = false;
         for direction in [Direction::Send, Direction::Receive] {

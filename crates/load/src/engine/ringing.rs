@@ -18,7 +18,7 @@ impl Worker {
         };
         self.slots[index].user.on_blocked(direction);
         match &mut self.events.ring {
-            Some(ring) if !ring.is_up(index, direction) => ring.begin((index, direction), (descriptor, link), bytes, flags),
+            Some(ring) if !ring.is_up(index, direction) => ring.start((index, direction), (descriptor, link), bytes, flags),
             _ => Ok(()),
         }
     }

@@ -30,7 +30,7 @@ impl Worker {
         let ending = self.plan.ending.from(start_ns);
         self.tally.latencies.lock().on_start(start_ns);
         self.now_ns = mono_ns();
-        self.begin(0, start_ns, &ending);
+        self.start(0, start_ns, &ending);
         let enabled = self.events.ring.as_ref().map_or(Ok(()), Ring::enable);
         let ended = enabled.and_then(|()| self.work(&ending));
         let cut = self.shared.control.cut();
@@ -75,7 +75,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn begin(&mut self, round: u32, at_ns: u64, ending: &Ending) {
+    pub(super) fn start(&mut self, round: u32, at_ns: u64, ending: &Ending) {
         self.round = round;
         let rows = self.plan.script.groups.iter().filter_map(|group| group.transactions.get(round as usize));
         for transaction in rows {
@@ -97,7 +97,7 @@ impl Worker {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if !slot.has_failed {
-                slot.user.begin(&self.plan.script, round, at_ns, ending);
+                slot.user.start(&self.plan.script, round, at_ns, ending);
                 slot.is_running = true;
                 slot.begun_before = 0;
                 self.running_count += 1;

@@ -212,7 +212,7 @@ mod tests {
         wire.on_open(0, descriptor);
         let mut bytes = [0; 200];
         let mut execution = |near: &mut TcpStream| {
-            let begin = Instant::now();
+            let start = Instant::now();
             for _ in 0..exchanges {
                 near.write_all(&bytes[..100]).expect("sends");
                 wire.on_sent(0, 0, descriptor, 100);
@@ -227,7 +227,7 @@ mod tests {
                 }
             }
             let wire_ns = wire.take_ns(0, descriptor);
-            (wire_ns, u64::try_from(begin.elapsed().as_nanos()).expect("short"))
+            (wire_ns, u64::try_from(start.elapsed().as_nanos()).expect("short"))
         };
         // The kernel begins to stamp arrivals a little later than it is asked to.
         let end = Instant::now() + Duration::from_secs(20);

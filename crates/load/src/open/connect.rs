@@ -63,7 +63,7 @@ pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) ->
 ///
 /// # Errors
 /// As connect(2); a queue that is full (`EAGAIN`) is one.
-pub(crate) fn begin(socket: &Socket, address: &SockAddr) -> io::Result<()> {
+pub(crate) fn start(socket: &Socket, address: &SockAddr) -> io::Result<()> {
     match socket.connect(address) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         outcome => outcome,
@@ -166,7 +166,7 @@ impl<'a> Calling<'a> {
             // 9293 section 3.6), and thousands of them leave the next trial no row of free ports.
             socket.set_reuse_address(true)?;
         }
-        match begin(&socket, &address) {
+        match start(&socket, &address) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -28,7 +28,7 @@ use std::thread;
 use std::time::Duration;
 use workload::datagrams::HEADER_BYTES;
 
-pub(crate) use connect::begin;
+pub(crate) use connect::start;
 pub use connect::connect_all;
 pub use listen::Listening;
 pub use place::Place;

@@ -199,7 +199,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, a
             return Err(calling.unreachable(late));
         }
         while calling.flows.len() < numbers.len() && calling.flows.len() - calling.open_count < UNDER_WAY {
-            calling.begin(numbers[calling.flows.len()])?;
+            calling.start(numbers[calling.flows.len()])?;
         }
         for event in wait(&calling.caller.epoll, &mut events, TICK)? {
             calling.hear(usize::try_from(event.data()).unwrap_or(usize::MAX))?;
@@ -236,7 +236,7 @@ impl<'a> Calling<'a> {
         Ok(Self { caller: Caller::new(spec, place)?, flows: Vec::new(), oldest: 0, open_count: 0 })
     }
 
-    fn begin(&mut self, number: u32) -> Result<(), LoadError> {
+    fn start(&mut self, number: u32) -> Result<(), LoadError> {
         let socket = options::prepare(self.caller.place.domain(), Transport::Udp, &self.caller.spec.socket, self.caller.spec.role)?;
         let address = self.caller.place.address_of(number).map_err(|error| self.unreachable(error))?;
         socket.connect(&address).map_err(|error| self.unreachable(error))?;

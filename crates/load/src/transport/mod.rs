@@ -21,7 +21,7 @@ use crate::zero_copy::ZeroCopy;
 /// by [`io::ErrorKind::Interrupted`], so that its thread can look whether the load is over.
 pub(crate) trait StreamTransport {
     /// Gets ready to carry; the sender's payload is always the front of `source`.
-    fn begin(&mut self, role: Role, source: &[u8]) -> io::Result<()>;
+    fn start(&mut self, role: Role, source: &[u8]) -> io::Result<()>;
 
     /// Sends up to all of `payload`; returns how much was taken.
     fn write(&mut self, payload: &[u8]) -> io::Result<usize>;

@@ -50,7 +50,7 @@ impl QuicTransport {
 }
 
 impl StreamTransport for QuicTransport {
-    fn begin(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
+    fn start(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
         Ok(())
     }
 

@@ -55,7 +55,7 @@ impl SocketTransport {
 }
 
 impl StreamTransport for SocketTransport {
-    fn begin(&mut self, role: Role, source: &[u8]) -> io::Result<()> {
+    fn start(&mut self, role: Role, source: &[u8]) -> io::Result<()> {
         if role == Role::Sender {
             self.outlet = Some(Stream::new(&self.spec, source)?);
         }

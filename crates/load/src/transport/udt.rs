@@ -115,7 +115,7 @@ impl UdtTransport {
 }
 
 impl StreamTransport for UdtTransport {
-    fn begin(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
+    fn start(&mut self, _role: Role, _source: &[u8]) -> io::Result<()> {
         Ok(())
     }
 

@@ -116,7 +116,7 @@ impl Netem {
     ///
     /// # Errors
     /// No path is carried, or the thread cannot be started.
-    pub fn begin(&self, at_mono_ns: u64) -> Result<(), PathError> {
+    pub fn start_path(&self, at_mono_ns: u64) -> Result<(), PathError> {
         let mut state = self.state();
         let Some((spec, plan, budget_ns)) = state.asked.clone() else {
             return Err(PathError::Path { sentence: "no path is carried that could begin; carry one first".to_owned() });

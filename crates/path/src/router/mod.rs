@@ -77,7 +77,7 @@ impl Router {
     ///
     /// # Errors
     /// The router's thread is gone.
-    pub fn begin(&self, at_mono_ns: u64) -> io::Result<()> {
+    pub fn start_path(&self, at_mono_ns: u64) -> io::Result<()> {
         self.order(|done| Order::Begin(at_mono_ns, done))
     }
 

@@ -64,7 +64,7 @@ impl Scripted {
         let script = Script::near(workload).map_err(Refusal::Script)?;
         let script = if is_near { script } else { script.mirror() };
         let mut user = VirtualUser::new(&script, user);
-        user.begin(&script, 0, 0, &ending);
+        user.start(&script, 0, 0, &ending);
         Ok(Self { script, user, ending, round: 0, direction: Direction::Send, now_ns: 0, executed: Vec::new(), is_over: false })
     }
 
@@ -91,7 +91,7 @@ impl Scripted {
                 Action::Limit { .. } => {}
                 Action::Barrier if (self.round as usize) + 1 < self.script.rounds_count() => {
                     self.round += 1;
-                    self.user.begin(&self.script, self.round, self.now_ns, &self.ending);
+                    self.user.start(&self.script, self.round, self.now_ns, &self.ending);
                 }
                 _ => {
                     self.is_over = true;

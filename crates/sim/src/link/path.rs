@@ -142,11 +142,11 @@ impl OneDirection {
         let Some(run) = run else { return };
         let whole = self.inside[slot(run.key)];
         let each = self.each(&whole);
-        let begin = (u32::from(run.first) * each).min(whole.bytes);
-        let end = if run.first + run.count >= whole.wire_segments_count { whole.bytes } else { begin + u32::from(run.count) * each };
+        let start = (u32::from(run.first) * each).min(whole.bytes);
+        let end = if run.first + run.count >= whole.wire_segments_count { whole.bytes } else { start + u32::from(run.count) * each };
         let mut segment = whole;
-        segment.sequence += u64::from(begin);
-        segment.bytes = end - begin;
+        segment.sequence += u64::from(start);
+        segment.bytes = end - start;
         segment.wire_segments_count = run.count;
         segment.flags.is_push &= end == whole.bytes;
         let at = run.due_ns * NS;

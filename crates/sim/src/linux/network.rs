@@ -42,7 +42,7 @@ impl Acting<'_> {
         let each = if self.shared.spec.adapter.has_segmentation { buffer.bytes } else { self.own.sender.mss };
         let window = self.own.receiver.announce();
         self.own.receiver.acks.on_data_sent(now);
-        let mut sequence = buffer.begin;
+        let mut sequence = buffer.start;
         while sequence < buffer.end() {
             let bytes = each.min(u32::try_from(buffer.end() - sequence).unwrap_or(each));
             let is_last = sequence + u64::from(bytes) == buffer.end();

@@ -257,24 +257,24 @@ impl Receiver {
 
     /// Keeps what lies beyond a hole (`tcp_data_queue_ofo`), merged with what it touches.
     fn keep_beyond(&mut self, segment: &Segment) {
-        let (mut begin, mut end) = (segment.sequence, segment.end());
-        let memory = |begin: u64, end: u64| OVERHEAD_BYTES + (end - begin);
-        let first = self.beyond.partition_point(|&(_, other_end)| other_end < begin);
+        let (mut start, mut end) = (segment.sequence, segment.end());
+        let memory = |start: u64, end: u64| OVERHEAD_BYTES + (end - start);
+        let first = self.beyond.partition_point(|&(_, other_end)| other_end < start);
         let after = self.beyond.partition_point(|&(other_begin, _)| other_begin <= end);
         for &(other_begin, other_end) in &self.beyond[first..after] {
             self.memory -= memory(other_begin, other_end);
-            (begin, end) = (begin.min(other_begin), end.max(other_end));
+            (start, end) = (start.min(other_begin), end.max(other_end));
         }
-        self.beyond.splice(first..after, [(begin, end)]);
-        self.memory += memory(begin, end);
-        self.newest = begin;
+        self.beyond.splice(first..after, [(start, end)]);
+        self.memory += memory(start, end);
+        self.newest = start;
     }
 
     /// What lay beyond a hole that is filled can be read (`tcp_ofo_queue`).
     fn join(&mut self) {
-        while let Some(&(begin, end)) = self.beyond.first().filter(|&&(begin, _)| begin <= self.expected) {
+        while let Some(&(start, end)) = self.beyond.first().filter(|&&(start, _)| start <= self.expected) {
             self.beyond.remove(0);
-            self.memory -= OVERHEAD_BYTES + (end - begin);
+            self.memory -= OVERHEAD_BYTES + (end - start);
             if end > self.expected {
                 self.queue(u32::try_from(end - self.expected).unwrap_or(u32::MAX));
             }
@@ -284,14 +284,14 @@ impl Receiver {
     /// Blocks for an acknowledgment, the newest first (RFC 2018 4).
     pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
-        let block = |&(begin, end): &(u64, u64)| Block {
-            after_bytes: u32::try_from(begin - self.expected).unwrap_or(u32::MAX),
-            bytes: u32::try_from(end - begin).unwrap_or(u32::MAX),
+        let block = |&(start, end): &(u64, u64)| Block {
+            after_bytes: u32::try_from(start - self.expected).unwrap_or(u32::MAX),
+            bytes: u32::try_from(end - start).unwrap_or(u32::MAX),
         };
-        if let Some(newest) = self.beyond.iter().find(|&&(begin, _)| begin == self.newest) {
+        if let Some(newest) = self.beyond.iter().find(|&&(start, _)| start == self.newest) {
             sack.push(block(newest));
         }
-        for other in self.beyond.iter().rev().filter(|&&(begin, _)| begin != self.newest).take(SACK_BLOCKS) {
+        for other in self.beyond.iter().rev().filter(|&&(start, _)| start != self.newest).take(SACK_BLOCKS) {
             sack.push(block(other));
         }
         sack

@@ -182,7 +182,7 @@ impl Sender {
             self.segments.again -= if buffer.is_again_out { count } else { 0 };
             if !buffer.was_again_out && !buffer.is_sacked {
                 // A hole that was filled by what left first is reordering (`tcp_check_sack_reordering`).
-                self.recovery.has_reordering |= buffer.begin < self.recovery.highest_sacked;
+                self.recovery.has_reordering |= buffer.start < self.recovery.highest_sacked;
                 sample.get_or_insert(now - buffer.sent_at);
             }
             freed.buffers += u32::from(left == 0);
@@ -198,18 +198,18 @@ impl Sender {
         let mut delivered = 0;
         let before = self.recovery.highest_sacked;
         for block in segment.sack.blocks() {
-            let begin = segment.acknowledgment + u64::from(block.after_bytes);
-            let end = begin + u64::from(block.bytes);
+            let start = segment.acknowledgment + u64::from(block.after_bytes);
+            let end = start + u64::from(block.bytes);
             let mut index = 0;
             while index < self.queue.sent_count() {
                 let Some(&mut buffer) = self.queue.sent_mut(index) else { break };
-                if buffer.begin >= end {
+                if buffer.start >= end {
                     break;
                 }
-                if buffer.end() > begin && !buffer.is_sacked {
-                    if buffer.begin < begin {
-                        self.cut(index, &buffer, u32::try_from(begin - buffer.begin).unwrap_or(u32::MAX));
-                    } else if buffer.end() <= end || self.cut(index, &buffer, u32::try_from(end - buffer.begin).unwrap_or(u32::MAX)) {
+                if buffer.end() > start && !buffer.is_sacked {
+                    if buffer.start < start {
+                        self.cut(index, &buffer, u32::try_from(start - buffer.start).unwrap_or(u32::MAX));
+                    } else if buffer.end() <= end || self.cut(index, &buffer, u32::try_from(end - buffer.start).unwrap_or(u32::MAX)) {
                         delivered += self.mark_sacked(now, index, before);
                     }
                 }

@@ -214,10 +214,10 @@ impl Sender {
     /// How much of the first unsent buffer may leave.
     fn sendable(&mut self, now: Ps, head: &Buffer, quota: u32, most: u32, push: Push) -> Option<u32> {
         if push == Push::Probe {
-            let window = u32::try_from(self.window_end.saturating_sub(head.begin)).unwrap_or(u32::MAX);
+            let window = u32::try_from(self.window_end.saturating_sub(head.start)).unwrap_or(u32::MAX);
             return Some(head.bytes.min(self.mss).min(window)).filter(|&bytes| bytes > 0);
         }
-        if head.begin + u64::from(head.bytes.min(self.mss)) > self.window_end {
+        if head.start + u64::from(head.bytes.min(self.mss)) > self.window_end {
             return None;
         }
         let is_last = self.queue.is_head_last();
@@ -226,7 +226,7 @@ impl Sender {
         if head.bytes <= self.mss {
             return (head.bytes == self.mss || !holds_partial).then_some(head.bytes);
         }
-        let window = self.window_end - head.begin;
+        let window = self.window_end - head.start;
         if push != Push::One && self.defers(now, head, most, window) {
             return None;
         }
@@ -268,7 +268,7 @@ impl Sender {
         let sent = self.queue.send_head(now, bytes).unwrap_or_default();
         self.next = sent.end();
         let count = self.count(sent.bytes);
-        self.begin(now);
+        self.start(now);
         self.segments.out += count;
         self.pacing.on_sent(now, sent.bytes, count, self.pacing_rate());
         if !sent.bytes.is_multiple_of(self.mss) {
@@ -284,7 +284,7 @@ impl Sender {
     }
 
     /// Something leaves (`tcp_event_data_sent`).
-    fn begin(&mut self, now: Ps) {
+    fn start(&mut self, now: Ps) {
         if self.segments.in_flight() == 0 {
             self.congestion.on_begun(now, now - self.last_sent_at);
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buffer {
     /// Number of its first byte.
-    pub begin: u64,
+    pub start: u64,
     /// Payload in bytes.
     pub bytes: u32,
     /// When it last left.
@@ -28,7 +28,7 @@ pub struct Buffer {
 impl Buffer {
     /// Number of the first byte behind it.
     pub fn end(&self) -> u64 {
-        self.begin + u64::from(self.bytes)
+        self.start + u64::from(self.bytes)
     }
 }
 
@@ -59,7 +59,7 @@ impl WriteQueue {
     pub fn append(&mut self, bytes: u32, is_new: bool) {
         if is_new || self.tail().is_none() {
             self.memory += OVERHEAD_BYTES;
-            self.buffers.push_back(Buffer { begin: self.end, ..Buffer::default() });
+            self.buffers.push_back(Buffer { start: self.end, ..Buffer::default() });
         }
         if let Some(tail) = self.buffers.back_mut() {
             tail.bytes += bytes;
@@ -92,7 +92,7 @@ impl WriteQueue {
         let (Some(mut head), Some(mut next)) = (head, next) else { return };
         let bytes = most.saturating_sub(head.bytes).min(next.bytes);
         head.bytes += bytes;
-        next.begin += u64::from(bytes);
+        next.start += u64::from(bytes);
         next.bytes -= bytes;
         if next.bytes == 0 {
             head.is_push |= next.is_push;
@@ -110,7 +110,7 @@ impl WriteQueue {
         if bytes == 0 || bytes >= buffer.bytes {
             return;
         }
-        let rest = Buffer { begin: buffer.begin + u64::from(bytes), bytes: buffer.bytes - bytes, ..*buffer };
+        let rest = Buffer { start: buffer.start + u64::from(bytes), bytes: buffer.bytes - bytes, ..*buffer };
         buffer.bytes = bytes;
         buffer.is_push = false;
         self.memory += OVERHEAD_BYTES;
@@ -153,10 +153,10 @@ impl WriteQueue {
             self.buffers.pop_front();
             return Some((freed, 0));
         }
-        if oldest.begin < una {
-            let part = u32::try_from(una - oldest.begin).unwrap_or(u32::MAX);
+        if oldest.start < una {
+            let part = u32::try_from(una - oldest.start).unwrap_or(u32::MAX);
             let freed = Buffer { bytes: part, ..*oldest };
-            oldest.begin = una;
+            oldest.start = una;
             oldest.bytes -= part;
             self.memory -= u64::from(part);
             return Some((freed, oldest.bytes));
@@ -192,7 +192,7 @@ mod tests {
         let mut queue = WriteQueue::default();
         queue.append(5000, true);
         assert_eq!(queue.send_head(1, 4344).map(|sent| sent.bytes), Some(4344));
-        assert_eq!(queue.head().map(|head| (head.begin, head.bytes)), Some((4344, 656)));
+        assert_eq!(queue.head().map(|head| (head.start, head.bytes)), Some((4344, 656)));
         assert!(queue.is_head_last());
         assert_eq!(queue.sent_count(), 1);
     }

@@ -173,13 +173,13 @@ impl Recovery {
     /// How many bytes from `expected` on are there with this segment: it may begin before, and may fill a
     /// hole in front of what was kept. Nothing is taken beyond `edge`, which was announced (Stevens 28.2).
     pub(super) fn take_in(&mut self, rules: &TcpRules, expected: u64, edge: u64, segment: &Segment) -> u32 {
-        let (begin, end) = (segment.sequence.max(expected), segment.end().min(edge));
-        if end <= expected || (begin > expected && !rules.keeps_out_of_order) {
+        let (start, end) = (segment.sequence.max(expected), segment.end().min(edge));
+        if end <= expected || (start > expected && !rules.keeps_out_of_order) {
             return 0;
         }
-        if begin > expected {
-            let place = self.kept.partition_point(|&(first, _)| first < begin);
-            self.kept.insert(place, (begin, end));
+        if start > expected {
+            let place = self.kept.partition_point(|&(first, _)| first < start);
+            self.kept.insert(place, (start, end));
             return 0;
         }
         let mut last_in_order = end;

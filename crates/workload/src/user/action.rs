@@ -74,7 +74,7 @@ pub enum Action {
         /// How many.
         executions_count: u64,
     },
-    /// The transaction is over; the next begins with [`VirtualUser::begin`].
+    /// The transaction is over; the next begins with [`VirtualUser::start`].
     Barrier,
     /// Failed; there is nothing more.
     Over,

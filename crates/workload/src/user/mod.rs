@@ -178,7 +178,7 @@ impl VirtualUser {
     }
 
     /// Begins the transaction of this number in its group, at `begin_ns`.
-    pub fn begin(&mut self, script: &Script, round: u32, begin_ns: u64, ending: &Ending) {
+    pub fn start(&mut self, script: &Script, round: u32, begin_ns: u64, ending: &Ending) {
         if self.standing == Standing::Failed {
             return;
         }

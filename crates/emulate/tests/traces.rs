@@ -143,7 +143,7 @@ fn a_script_hits_what_it_names_within_super_segments() {
 }
 
 #[test]
-fn a_script_counts_from_the_instant_it_is_told() {
+fn a_script_counts_from_the_instant_it_is_carried_out() {
     let loss = LossSpec::Scripted { segments: vec![1] };
     let mut direction = Path::new(&path(1, DirectionSpec { loss, ..DirectionSpec::default() }), START_NS).forward;
     direction.count_from(START_NS + 10 * US);

@@ -99,8 +99,8 @@ impl Testbed {
     /// Packets that the devices of the testbed dropped since it stands: none of them is the path's
     /// doing.
     fn dropped_packets(&self) -> Result<u64, PathError> {
-        let of_middle = self.middle.as_ref().map_or(Ok(0), Carriage::dropped_packets)?;
-        self.pair.ends().into_iter().try_fold(of_middle, |sum, (end, netns)| {
+        let of_path_namespace = self.middle.as_ref().map_or(Ok(0), Carriage::dropped_packets)?;
+        self.pair.ends().into_iter().try_fold(of_path_namespace, |sum, (end, netns)| {
             let dropped = netns.run(|| link::read(end.device).map(|link| link.dropped_packets))?;
             Ok(sum + dropped)
         })

@@ -76,7 +76,7 @@ fn a_cpu_that_is_not_online_is_refused_by_name() {
 }
 
 #[test]
-fn without_privilege_the_way_out_is_named() {
+fn without_privilege_the_remedy_is_named() {
     if let Some(_guard) = when_privileged() {
         // The other case, as a user without capabilities, in a process of its own.
         let binary = std::env::current_exe().expect("path");

@@ -81,8 +81,8 @@ pub(crate) fn read_schedstat(file: &File) -> Option<(u64, u64)> {
     let mut text = [0; 128];
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?;
-    let mut words = text.split_ascii_whitespace().map(str::parse);
-    Some((words.next()?.ok()?, words.next()?.ok()?))
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_come_to_the_same_certificate_and_others_to_another() {
+    fn both_hosts_come_to_the_same_certificate_and_others_to_another() {
         let (near, far) = (Identity::of(b"one").expect("made"), Identity::of(b"one").expect("made"));
         assert_eq!(near.certificate, far.certificate);
         assert_ne!(near.certificate, Identity::of(b"two").expect("made").certificate);

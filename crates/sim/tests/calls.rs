@@ -54,7 +54,7 @@ fn the_side_that_is_faster_sleeps() {
 }
 
 #[test]
-fn sockets_are_told_of_as_segments_left_and_came() {
+fn sockets_are_described_as_segments_left_and_came() {
     let outcome = transfer("linux-6.18+veth", 65536, true);
     assert!(outcome.log.entries.iter().any(|entry| entry.at_sender.unsent_bytes > 0));
     let came = outcome.log.entries.iter().filter(|entry| entry.arrives <= outcome.duration);

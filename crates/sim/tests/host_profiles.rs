@@ -106,7 +106,7 @@ fn a_host_of_a_users_own_is_one_that_exists_with_other_values() {
 }
 
 #[test]
-fn a_users_host_that_is_not_whole_is_told_what_to_write() {
+fn a_users_host_that_is_not_whole_is_refused_with_what_to_write() {
     let whole = "part = 'host'\nbase = 'sparc2+sba-100@2.2.6'\nabout = 'mine'\n[values]\n";
     for (text, words) in [
         (format!("{whole}copy_in_us = 30"), "write copy_in_us = { value = 30, source = "),

@@ -105,7 +105,7 @@ fn nothing_is_lost_for_good_whatever_the_path_does() {
 }
 
 #[test]
-fn what_is_only_reordered_takes_no_window_where_time_stamps_tell() {
+fn what_is_only_reordered_takes_no_window_with_time_stamps() {
     let reordering = || DirectionSpec {
         delay_ns: DELAY_NS,
         reorder_per_billion: 2_000_000,

@@ -29,7 +29,7 @@ fn process(workload: &Workload, is_near: bool) -> Application {
 }
 
 #[test]
-fn an_exchange_is_calls_at_both_ends() {
+fn an_exchange_is_calls_on_both_hosts() {
     let workload = exchange(2, 5_000);
     let (mut near, mut far) = (process(&workload, true), process(&workload, false));
     for start in [0, 100 * US] {

@@ -12,7 +12,7 @@ const ENDLESS: u64 = u64::MAX;
 
 /// What is asked of a run, beside its hosts.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Request {
     connections: usize,
     buffers: Buffers,
     line: Option<&'static str>,
@@ -21,7 +21,7 @@ struct Asked {
     seed: u64,
 }
 
-const STREAMS: Asked = Asked {
+const STREAMS: Request = Request {
     connections: 2,
     buffers: Buffers { send_bytes: None, receive_bytes: None, window_bytes: None, pacing_rate: None },
     line: None,
@@ -31,7 +31,7 @@ const STREAMS: Asked = Asked {
 };
 
 /// Streams from one host to another of its kind with other rules than usual; the readers of `silent` never read.
-fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Asked, silent: &[usize]) -> Outcome {
+fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Request, silent: &[usize]) -> Outcome {
     let mut profile = Library::shipped().and_then(|library| library.resolve(host)).expect("shipped");
     for (key, value) in rules {
         profile.set(key, value.clone()).expect("the key is there");
@@ -45,7 +45,7 @@ fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Asked, silent: &[u
     run(&WorldSpec { link: between, until: Some(asked.until), is_logged: asked.is_logged }, [writer, reader])
 }
 
-fn streams(host: &str, rules: &[(&str, Value)], asked: Asked) -> Outcome {
+fn streams(host: &str, rules: &[(&str, Value)], asked: Request) -> Outcome {
     streams_beside(host, rules, asked, &[])
 }
 
@@ -63,9 +63,9 @@ const LINUX: &str = "linux-6.18+veth";
 
 #[test]
 fn connections_of_one_processor_share_it_alike_and_have_no_more_than_one_alone() {
-    let alone = streams(LINUX, &[], Asked { connections: 1, ..STREAMS });
+    let alone = streams(LINUX, &[], Request { connections: 1, ..STREAMS });
     for connections in [2, 4, 16] {
-        let together = streams(LINUX, &[], Asked { connections, until: 400 * MS, ..STREAMS });
+        let together = streams(LINUX, &[], Request { connections, until: 400 * MS, ..STREAMS });
         let rate = |outcome: &Outcome| outcome.goodput_bps(1);
         assert!(fairness(&read(&together)) > 0.95, "{connections}: {:?}", read(&together));
         assert!(rate(&together) < 1.1 * rate(&alone), "{connections}: {} and {}", rate(&together), rate(&alone));
@@ -81,9 +81,9 @@ fn two_processors_carry_more_of_what_one_was_too_slow_for() {
 
 #[test]
 fn a_slow_line_is_shared_and_full() {
-    let asked = Asked { line: Some("ethernet-1G"), until: 2_000 * MS, ..STREAMS };
-    let alone = streams("linux-6.18+nic", &[], Asked { connections: 1, ..asked });
-    let together = streams("linux-6.18+nic", &[], Asked { connections: 4, ..asked });
+    let asked = Request { line: Some("ethernet-1G"), until: 2_000 * MS, ..STREAMS };
+    let alone = streams("linux-6.18+nic", &[], Request { connections: 1, ..asked });
+    let together = streams("linux-6.18+nic", &[], Request { connections: 4, ..asked });
     let ratio = together.goodput_bps(1) / alone.goodput_bps(1);
     assert!((0.98..1.02).contains(&ratio), "{ratio}");
     assert!(fairness(&read(&together)) > 0.9, "{:?}", read(&together));
@@ -95,13 +95,13 @@ fn a_reader_that_does_not_read_stops_its_own_connection_alone() {
     let [stopped, other] = [0, 1].map(|number: usize| outcome.connections[1][number]);
     assert_eq!(stopped.read_bytes, 0);
     assert!(outcome.connections[0][0].send_window_bytes < 1448, "its window is shut");
-    let alone = streams(LINUX, &[], Asked { connections: 1, ..STREAMS });
+    let alone = streams(LINUX, &[], Request { connections: 1, ..STREAMS });
     assert!(other.read_bytes as f64 > 0.9 * alone.states[1].read_bytes as f64);
 }
 
 #[test]
 fn every_connection_has_its_own_numbers_in_the_log() {
-    let outcome = streams(LINUX, &[], Asked { connections: 3, until: 20 * MS, is_logged: true, ..STREAMS });
+    let outcome = streams(LINUX, &[], Request { connections: 3, until: 20 * MS, is_logged: true, ..STREAMS });
     for number in 0..3u16 {
         let sent =
             outcome.log.entries.iter().filter(|entry| entry.from == 0 && entry.segment.connection == number && entry.segment.bytes > 0);
@@ -120,7 +120,7 @@ fn every_connection_has_its_own_numbers_in_the_log() {
 #[test]
 fn without_slices_one_process_keeps_the_processor_from_the_other() {
     let of = |slice_us: f64| {
-        let outcome = streams(LINUX, &[("slice_us", Value::Number(slice_us))], Asked { until: 20 * MS, is_logged: true, ..STREAMS });
+        let outcome = streams(LINUX, &[("slice_us", Value::Number(slice_us))], Request { until: 20 * MS, is_logged: true, ..STREAMS });
         outcome.calls[0].iter().flatten().map(|call| call.inside.runnable).max().unwrap_or(0)
     };
     assert!(of(10_000.0) > 3 * of(1_000.0), "{} and {}", of(10_000.0), of(1_000.0));
@@ -128,7 +128,7 @@ fn without_slices_one_process_keeps_the_processor_from_the_other() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let of = |seed| streams(LINUX, &[], Asked { connections: 5, seed, ..STREAMS });
+    let of = |seed| streams(LINUX, &[], Request { connections: 5, seed, ..STREAMS });
     assert_eq!(of(7).connections, of(7).connections);
     assert_ne!(of(7).connections, of(8).connections);
 }

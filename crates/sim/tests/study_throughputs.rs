@@ -109,7 +109,7 @@ fn the_older_driver_loses_cells_at_the_largest_window_and_collapses() {
 }
 
 #[test]
-fn writes_of_half_the_window_let_both_ends_work() {
+fn writes_of_half_the_window_let_both_hosts_work() {
     for set in 0..sets() {
         let pair = Pair::of_set(NEW, set);
         // Before a timer has changed the flow of whole windows.
@@ -153,7 +153,7 @@ fn small_windows_of_the_adapter_with_dma_peak_at_multiples_of_4096() {
 }
 
 #[test]
-fn reads_of_8192_lift_both_ends_of_the_curve_of_32_kilobytes() {
+fn reads_of_8192_lift_the_whole_curve_of_32_kilobytes() {
     for set in 0..sets() {
         let pair = Pair::of_set(NEW, set);
         let alike = |call: u32| pair.rate(Transfer { bytes: MEGABYTES, ..of(32768, call) }, 3);

@@ -88,7 +88,7 @@ mod tests {
     use crate::Socket;
 
     #[test]
-    fn what_is_missing_is_named_with_the_way_out() {
+    fn what_is_missing_is_named_with_the_remedy() {
         for library in [Library::Udt, Library::Srt] {
             let sentence = library.missing();
             assert!(sentence.contains(library.package()) && sentence.contains("make clean setup-run"), "{sentence}");

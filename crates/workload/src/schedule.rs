@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn every_connection_has_the_turn_of_its_flow(counts in prop::collection::vec(1u32..5, 1..6)) {
+        fn every_connection_has_the_interval_of_its_flow(counts in prop::collection::vec(1u32..5, 1..6)) {
             let flows: Vec<_> = (0u64..).zip(&counts).map(|(number, count)| (number, number + 1, *count)).collect();
             let spec = spec(&flows);
             prop_assert_eq!(check(&spec), Ok(()));

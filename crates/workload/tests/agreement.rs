@@ -237,7 +237,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn both_ends_count_the_same_when_time_is_up(
+    fn both_sides_count_the_same_when_time_is_up(
         workload in workload(),
         draws in prop::collection::vec(any::<u8>(), 1..50),
         until_ns in 1u64..30_000,
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn both_ends_stop_at_the_same_byte(
+    fn both_sides_stop_at_the_same_byte(
         steps in prop::collection::vec(data_step(0), 1..4),
         outstanding_count in 1u32..5,
         payload_bytes in 1u64..50_000,

@@ -63,7 +63,7 @@ void BPF_PROG(fast_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 			tp->snd_cwnd = cwnd;
 		/* Slow start is only for what follows a timeout. */
 		if (!fast->is_starting)
-			tp->snd_ssthresh = smaller_of(tp->snd_ssthresh, larger_of(cwnd, LEAST_WINDOW));
+			tp->snd_ssthresh = smaller_of(tp->snd_ssthresh, larger_of(cwnd, MIN_WINDOW));
 	}
 	if (!fast->is_starting)
 		acked = after_slow_start(tp, acked);

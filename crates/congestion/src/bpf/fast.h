@@ -56,7 +56,7 @@ static inline __u32 fast_window(__u32 cwnd, __u32 rtt_us_least, __u32 rtt_us, __
 {
 	__u64 aim = ((__u64)cwnd + (__u64)cwnd * rtt_us_least / rtt_us + alpha) / 2;
 
-	return larger_of(smaller_of(aim, 2 * cwnd), LEAST_WINDOW);
+	return larger_of(smaller_of(aim, 2 * cwnd), MIN_WINDOW);
 }
 
 /* Segments of the window that wait in queues. */

@@ -50,7 +50,7 @@ void BPF_PROG(hslp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		tp->snd_cwnd = tp->snd_ssthresh;
 		break;
 	case HSLP_YIELD:
-		tp->snd_ssthresh = LEAST_WINDOW;
+		tp->snd_ssthresh = MIN_WINDOW;
 		tp->snd_cwnd = 1;
 		break;
 	}

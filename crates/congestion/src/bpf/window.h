@@ -10,7 +10,7 @@
 /* A segment, in 128ths. */
 #define SEGMENT 128
 /* RFC 5681 section 3.1 equation 4: the least that remains after a loss. */
-#define LEAST_WINDOW 2
+#define MIN_WINDOW 2
 #define US_PER_S 1000000
 
 static inline __u32 smaller_of(__u32 one, __u32 other)
@@ -42,5 +42,5 @@ static inline __u32 grown(__u32 cwnd, __u32 gain, __u32 acked, __u32 *credit)
 /* What is kept of a window of which `kept` of `of` parts remain. */
 static inline __u32 reduced(__u32 cwnd, __u32 kept, __u32 of)
 {
-	return larger_of((__u64)cwnd * kept / of, LEAST_WINDOW);
+	return larger_of((__u64)cwnd * kept / of, MIN_WINDOW);
 }

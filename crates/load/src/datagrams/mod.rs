@@ -46,7 +46,7 @@ pub struct Counts {
 
 /// What a flow counted at an instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct CountsSnapshot {
     /// Datagrams the kernel took.
     pub sent_count: u64,
     /// What arrived; at the sender nothing but the payload sent.
@@ -57,9 +57,9 @@ pub struct Seen {
 
 impl Counts {
     /// Reads all.
-    pub fn read(&self) -> Seen {
+    pub fn read(&self) -> CountsSnapshot {
         let number = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        Seen {
+        CountsSnapshot {
             sent_count: number(&self.sent_count),
             arrived: Arrived {
                 received_count: number(&self.received_count),

@@ -28,8 +28,8 @@ use std::thread;
 use std::time::Duration;
 use workload::datagrams::HEADER_BYTES;
 
-pub(crate) use connect::start;
 pub use connect::connect_all;
+pub(crate) use connect::start;
 pub use listen::Listening;
 pub use place::Place;
 pub use quic::OpenedQuic;
@@ -205,7 +205,7 @@ fn is_over_quic(spec: &TrialSpec) -> bool {
 /// at the number of the place's first port.
 fn address_of_library(spec: &TrialSpec, place: &Place, library: Transport) -> Result<SocketAddr, LoadError> {
     let before = LIBRARIES.iter().take_while(|other| **other != library).filter(|other| is_over(spec, **other)).count();
-    place.udp_beside(u16::try_from(before).unwrap_or(u16::MAX)).ok_or_else(|| {
+    place.udp_neighbor(u16::try_from(before).unwrap_or(u16::MAX)).ok_or_else(|| {
         let name = library.name();
         LoadError::Usage(format!("{name} goes over UDP, and has no port at {place}; choose another port, or 0 to let the kernel choose"))
     })

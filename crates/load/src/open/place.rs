@@ -125,7 +125,7 @@ impl Place {
     }
 
     /// The address of a UDP port of its own, so many behind the first; none where there are no ports.
-    pub(super) fn udp_beside(&self, behind: u16) -> Option<SocketAddr> {
+    pub(super) fn udp_neighbor(&self, behind: u16) -> Option<SocketAddr> {
         match self {
             Self::Ports { ip, first, .. } => Some(SocketAddr::new(*ip, last_port(*first, behind.checked_add(1)?)?)),
             Self::File(_) | Self::Held { .. } => None,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_tells_tokens_apart_and_fits_a_socket() {
+    fn the_file_differs_by_token_and_fits_a_socket() {
         let (a, b) = (file_of(&"5a".repeat(32)), file_of(&"5b".repeat(32)));
         assert_ne!(a, b);
         assert!(Place::File(a).address_of(0).is_ok());

@@ -17,7 +17,7 @@ use path::{Carried, Testbed, build};
 use reference::Reference;
 use schema::path::{DirectionSpec, PathImplementation, PathSpec};
 use schema::testbed::TestbedSpec;
-use tap::{Seen, Tap};
+use tap::{Observation, Tap};
 
 const MS: u64 = 1_000_000;
 /// Each way.
@@ -103,7 +103,7 @@ fn testbed(rate_bps: u64) -> Testbed {
     testbed
 }
 
-fn watch(tap: &Tap, is_over: &AtomicBool) -> Vec<Seen> {
+fn watch(tap: &Tap, is_over: &AtomicBool) -> Vec<Observation> {
     let mut seen = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
         tap.drain(&mut seen);

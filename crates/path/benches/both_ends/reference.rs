@@ -1,7 +1,7 @@
 //! What the path should have done with what was sent, reckoned anew: a queue without end, one
 //! server, a delay. It shares nothing with the model, and knows nothing of loss.
 
-use crate::tap::Seen;
+use crate::tap::Observation;
 
 /// Payload of a full packet.
 const MSS_BYTES: u32 = 1448;
@@ -25,7 +25,7 @@ pub struct Reference {
 
 impl Reference {
     /// Of the frames of one connection, in the order in which they were sent.
-    pub fn new(sent: &[Seen], rate_bps: u64, delay_ns: u64) -> Self {
+    pub fn new(sent: &[Observation], rate_bps: u64, delay_ns: u64) -> Self {
         let (mut dues, mut again_count) = (Vec::new(), 0);
         let (mut free_ps, mut next_offset) = (0, 0);
         for (frame, offset) in with_offsets(sent) {
@@ -43,7 +43,7 @@ impl Reference {
     }
 
     /// By how much each packet came too late, in ns; too early is negative.
-    pub fn errors_ns(&self, came: &[Seen]) -> Vec<i64> {
+    pub fn errors_ns(&self, came: &[Observation]) -> Vec<i64> {
         let mut errors = Vec::with_capacity(self.dues.len());
         for (frame, offset) in with_offsets(came) {
             let end = offset + u64::from(frame.payload_bytes);
@@ -57,7 +57,7 @@ impl Reference {
 
 /// Frames with the offsets of their payload in the stream, of which the first is at 0. Sequence numbers wrap
 /// (RFC 9293 section 3.4).
-fn with_offsets(frames: &[Seen]) -> impl Iterator<Item = (&Seen, u64)> {
+fn with_offsets(frames: &[Observation]) -> impl Iterator<Item = (&Observation, u64)> {
     let first = frames.first().map_or(0, |frame| frame.sequence);
     frames.iter().scan((first, 0_u64), |(sequence, offset), frame| {
         let step = frame.sequence.wrapping_sub(*sequence).cast_signed();

@@ -22,7 +22,7 @@ const ETHERNET_BYTES: usize = 14;
 
 /// A segment of TCP with payload, as large as it crossed the device.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct Observation {
     /// The kernel's stamp on `CLOCK_REALTIME`, in ns.
     pub realtime_ns: u64,
     /// Its first sequence number.
@@ -56,11 +56,11 @@ impl Tap {
     }
 
     /// Takes what has passed so far.
-    pub fn drain(&self, seen: &mut Vec<Seen>) {
+    pub fn drain(&self, seen: &mut Vec<Observation>) {
         let mut head = [0; 128];
         while let Ok(length) = recv(self.socket.as_raw_fd(), &mut head, MsgFlags::MSG_TRUNC) {
             if let Some(segment) = segment(&head[..length.min(128)]) {
-                seen.push(Seen { realtime_ns: stamp_ns(&self.socket), ..segment });
+                seen.push(Observation { realtime_ns: stamp_ns(&self.socket), ..segment });
             }
         }
     }
@@ -75,7 +75,7 @@ fn stamp_ns(socket: &OwnedFd) -> u64 {
 }
 
 /// A segment of TCP over IPv4 with payload, not yet stamped.
-fn segment(head: &[u8]) -> Option<Seen> {
+fn segment(head: &[u8]) -> Option<Observation> {
     let word = |at: usize| Some(u32::from(u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?])));
     if word(12)? != 0x0800 || *head.get(23)? != 6 {
         return None;
@@ -85,5 +85,5 @@ fn segment(head: &[u8]) -> Option<Seen> {
     let tcp_bytes = usize::from(head.get(tcp_at + 12)? >> 4) * 4;
     let header_bytes = u32::try_from(tcp_at + tcp_bytes).ok()?;
     let payload_bytes = (word(16)? + 14).checked_sub(header_bytes).filter(|&bytes| bytes > 0)?;
-    Some(Seen { realtime_ns: 0, sequence: word(tcp_at + 4)? << 16 | word(tcp_at + 6)?, header_bytes, payload_bytes })
+    Some(Observation { realtime_ns: 0, sequence: word(tcp_at + 4)? << 16 | word(tcp_at + 6)?, header_bytes, payload_bytes })
 }

@@ -101,7 +101,7 @@ struct Watched {
 }
 
 /// Counts of the places of both directions.
-type Seen = [[Counts; 3]; 2];
+type Observation = [[Counts; 3]; 2];
 
 impl Watched {
     fn run(&self, at_mono_ns: u64, interval_ns: u64, budget_ns: u64) -> io::Result<Counted> {
@@ -150,8 +150,8 @@ impl Watched {
         !matches!(self.stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout))
     }
 
-    fn see(&self) -> io::Result<Seen> {
-        let mut seen = Seen::default();
+    fn see(&self) -> io::Result<Observation> {
+        let mut seen = Observation::default();
         for ((way, places), seen) in self.plan.0.iter().zip(self.places.iter()).zip(&mut seen) {
             for (number, place) in places.iter().enumerate() {
                 if way.at(number).is_some() {

@@ -41,10 +41,10 @@ pub fn parse(text: &str, tick_ns: u64) -> BTreeMap<u32, CpuTimes> {
 }
 
 fn parse_line(line: &str, tick_ns: u64) -> Option<(u32, CpuTimes)> {
-    let mut words = line.split_ascii_whitespace();
+    let mut fields = line.split_ascii_whitespace();
     // The first line, "cpu", sums all CPUs and has no number.
-    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
-    let mut next = || words.next().and_then(|word| word.parse::<u64>().ok()).map_or(0, |ticks| ticks * tick_ns);
+    let cpu = fields.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let mut next = || fields.next().and_then(|word| word.parse::<u64>().ok()).map_or(0, |ticks| ticks * tick_ns);
     let (user, nice, system, idle, iowait, irq, softirq, steal) = (next(), next(), next(), next(), next(), next(), next(), next());
     let times =
         CpuTimes { user_ns: user + nice, system_ns: system, irq_ns: irq, softirq_ns: softirq, steal_ns: steal, idle_ns: idle + iowait };
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_cpus_are_told_from_the_sum() {
+    fn lines_of_cpus_are_not_the_sum() {
         let text = "cpu  30 0 3 9 0 0 0 0 0 0\ncpu0 10 1 2 3 4 5 6 7 0 0\ncpu3 20 0 0 0 0 0 0 0 0 0\nintr 5\n";
         let times = parse(text, 10);
         assert_eq!(times.keys().copied().collect::<Vec<_>>(), [0, 3]);

@@ -1,6 +1,6 @@
 //! Rows of what flows of datagrams counted.
 
-use load::datagrams::{Seen, kernel_drops};
+use load::datagrams::{CountsSnapshot, kernel_drops};
 use load::running::Load;
 use probe::clock::mono_ns;
 use schema::table::DatagramRow;
@@ -12,7 +12,7 @@ use crate::table::Rows;
 pub struct Datagrams {
     host: String,
     role: Role,
-    before: Vec<(u64, Seen)>,
+    before: Vec<(u64, CountsSnapshot)>,
     /// Its table.
     pub rows: Rows<DatagramRow<'static>>,
 }
@@ -21,7 +21,7 @@ impl Datagrams {
     /// Counts from now; `None` where there are no datagrams.
     pub fn open(spec: &TrialSpec, load: &Load) -> Option<Self> {
         spec.datagrams.as_ref()?;
-        let before = vec![(mono_ns(), Seen::default()); load.flows.len()];
+        let before = vec![(mono_ns(), CountsSnapshot::default()); load.flows.len()];
         Some(Self { host: spec.host.clone(), role: spec.role, before, rows: Rows::new() })
     }
 
@@ -39,7 +39,7 @@ impl Datagrams {
             let (start_mono_ns, was) = std::mem::replace(before, now);
             let is = now.1;
             let is_receiver = self.role == Role::Receiver;
-            let since = |count: fn(&Seen) -> u64| count(&is).saturating_sub(count(&was));
+            let since = |count: fn(&CountsSnapshot) -> u64| count(&is).saturating_sub(count(&was));
             self.rows.push(DatagramRow {
                 host: &self.host,
                 connection: flow.number,

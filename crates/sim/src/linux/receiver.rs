@@ -342,7 +342,7 @@ impl Receiver {
             return false;
         }
         let selected = self.select();
-        window::is_worth_telling(current, self.clamp, selected)
+        window::is_worth_announcing(current, self.clamp, selected)
     }
 }
 
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_told_with_blocks_and_filled_at_once() {
+    fn a_hole_is_reported_with_blocks_and_filled_at_once() {
         let mut receiver = receiver(Some(65_536));
         for number in 0..30 {
             arrive(&mut receiver, number * MS, number * u64::from(MSS), MSS);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_tells_of_the_window_when_it_has_doubled() {
+    fn a_read_announces_the_window_when_it_has_doubled() {
         // tcp_cleanup_rbuf: not while more than half of the largest window is left, and then at twice what is left.
         let mut shown = Vec::new();
         for unread_segments in [10, 30, 40] {

@@ -109,7 +109,7 @@ impl Shared {
             return self.cpus[cpu].go_on(Level::Protocol, cost, work);
         }
         let cpu = self.process_cpu(work.0);
-        if self.is_turn_over(cpu, &work) {
+        if self.is_slice_over(cpu, &work) {
             self.slices[cpu].owner = None;
             let switch = self.rng.around(self.spec.costs.switch);
             self.cpus[cpu].submit(self.now, Level::Process, cost + switch, work);
@@ -119,14 +119,14 @@ impl Shared {
     }
 
     /// Whether a process that begins a call has had its slice, and others wait. One whose turn begins is taken note of.
-    fn is_turn_over(&mut self, cpu: usize, (connection, task): &(u16, Task)) -> bool {
+    fn is_slice_over(&mut self, cpu: usize, (connection, task): &(u16, Task)) -> bool {
         let slice = &mut self.slices[cpu];
         if slice.owner != Some(*connection) {
             *slice = TimeSlice { owner: Some(*connection), since: self.now };
             return false;
         }
-        let begins = matches!(task, Task::WriteCall(_) | Task::ReadCall(_) | Task::Polled(_));
-        begins && self.now - slice.since >= self.spec.scheduling.slice && self.cpus[cpu].is_waiting(Level::Process)
+        let starts_call = matches!(task, Task::WriteCall(_) | Task::ReadCall(_) | Task::Polled(_));
+        starts_call && self.now - slice.since >= self.spec.scheduling.slice && self.cpus[cpu].is_waiting(Level::Process)
     }
 
     /// A process sleeps: the next one's turn begins with its first step.

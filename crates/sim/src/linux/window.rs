@@ -58,7 +58,7 @@ pub fn announce(selected: u64, current: u64, scale: u32) -> u64 {
 
 /// Whether a read has freed so much that it is told at once: twice what is left of the announced window
 /// (`tcp_cleanup_rbuf`, tcp.c).
-pub fn is_worth_telling(current: u64, clamp: u64, selected: u64) -> bool {
+pub fn is_worth_announcing(current: u64, clamp: u64, selected: u64) -> bool {
     2 * current <= clamp && selected > 0 && selected >= 2 * current
 }
 
@@ -102,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn it_never_shrinks_and_is_told_when_it_doubles() {
+    fn it_never_shrinks_and_is_announced_when_it_doubles() {
         assert_eq!(announce(1000, 5000, 0), 5000);
         assert_eq!(announce(9000, 5000, 0), 9000);
         assert_eq!(announce(1 << 20, 0, 0), 65535);
-        assert!(is_worth_telling(10_000, 65_536, 20_000));
-        assert!(!is_worth_telling(10_000, 65_536, 19_999));
-        assert!(!is_worth_telling(40_000, 65_536, 80_000));
+        assert!(is_worth_announcing(10_000, 65_536, 20_000));
+        assert!(!is_worth_announcing(10_000, 65_536, 19_999));
+        assert!(!is_worth_announcing(40_000, 65_536, 80_000));
     }
 
     #[test]

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_nearly_shut_is_told_of_when_it_opens() {
+    fn a_window_that_was_nearly_shut_is_announced_when_it_opens() {
         let mut receiver = receiver();
         for number in 0..16 {
             receiver.on_data(number * SEGMENT, MSS);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_lets_as_much_pass_as_waits_for_an_answer_is_not_told_of() {
+    fn a_window_that_lets_as_much_pass_as_waits_for_an_answer_is_not_announced() {
         let mut receiver = receiver();
         for number in 0..4 {
             if receiver.on_data(number * SEGMENT, MSS) == Answer::Now {

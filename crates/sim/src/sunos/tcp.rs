@@ -145,7 +145,8 @@ impl Tcp {
         let sendable = buffers.send_bytes.min(window).saturating_sub(sent);
         let is_more = sendable > u64::from(self.mss);
         let bytes = u32::try_from(sendable.min(u64::from(self.mss))).unwrap_or(self.mss);
-        if !self.is_worth_sending(is_idle, is_forced, bytes, sent, buffers) && !self.is_window_worth_telling(buffers) && !self.is_ack_due {
+        if !self.is_worth_sending(is_idle, is_forced, bytes, sent, buffers) && !self.is_window_worth_announcing(buffers) && !self.is_ack_due
+        {
             return None;
         }
         let window = self.window(buffers);
@@ -178,7 +179,7 @@ impl Tcp {
     }
 
     /// The edge would move by two segments or by 35 % of the buffer, against the highest edge announced.
-    fn is_window_worth_telling(&self, buffers: Buffers) -> bool {
+    fn is_window_worth_announcing(&self, buffers: Buffers) -> bool {
         let open = buffers.receive_limit.saturating_sub(buffers.receive_bytes);
         let moves = (self.expected + open).saturating_sub(self.announced_edge);
         let (percent, segments) = (u64::from(self.rules.update_percent), u64::from(self.rules.update_segments));
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_tells_of_35_percent_or_of_two_segments_of_an_empty_buffer() {
+    fn a_read_announces_35_percent_or_of_two_segments_of_an_empty_buffer() {
         assert_eq!(shown(6000, 2501), None);
         assert_eq!(shown(6000, 2500), Some(7500));
         // Two segments suffice only where nothing is left to read.

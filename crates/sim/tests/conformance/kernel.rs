@@ -1,6 +1,6 @@
 //! The scenario in the kernel: two sockets over the loopback device of a network namespace that ends with its thread.
 
-use super::{Scenario, Seen};
+use super::{Observation, Scenario};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, socket};
 use socket2::{SockFilter, SockRef};
@@ -33,7 +33,7 @@ const STALLED: Duration = Duration::from_millis(20);
 const ATTEMPTS: usize = 10;
 
 /// Every segment as it left, in a try that the host did not hold up.
-pub fn segments(scenario: &Scenario) -> Vec<Seen> {
+pub fn segments(scenario: &Scenario) -> Vec<Observation> {
     let play = || {
         let scenario = *scenario;
         thread::spawn(move || in_namespace(&scenario)).join().expect("the scenario ends")
@@ -41,7 +41,7 @@ pub fn segments(scenario: &Scenario) -> Vec<Seen> {
     (0..ATTEMPTS).map(|_| play()).find(|(longest, _)| *longest < STALLED).expect("a try that the host does not hold up").1
 }
 
-fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Seen>) {
+fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Observation>) {
     unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
     assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip of iproute2").success());
     let tap = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_NONBLOCK, SockProtocol::EthAll).expect("a packet socket");
@@ -104,7 +104,7 @@ fn serve(scenario: &Scenario, mut stream: TcpStream, deaf: &Sender<()>, is_writt
 }
 
 /// What was seen of TCP to and from the far host's port, without handshake and end.
-fn read_tap(tap: &OwnedFd, far_port: u16) -> Vec<Seen> {
+fn read_tap(tap: &OwnedFd, far_port: u16) -> Vec<Observation> {
     let mut packet = [0; 2048];
     let mut seen = Vec::new();
     // First numbers of the near and the far host's bytes, from their SYN.
@@ -125,7 +125,7 @@ fn read_tap(tap: &OwnedFd, far_port: u16) -> Vec<Seen> {
         if flags & FIN != 0 {
             continue;
         }
-        seen.push(Seen {
+        seen.push(Observation {
             is_near,
             sequence: u64::from(number.wrapping_sub(first[usize::from(!is_near)])),
             bytes: u32::from(half(2)) - 20 - 4 * u32::from(packet[32] >> 4),

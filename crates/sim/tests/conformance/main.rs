@@ -30,7 +30,7 @@ impl Scenario {
 
 /// A segment as it left, behind the handshake; numbers begin at 0 in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     /// The near host sent it.
     pub is_near: bool,
     /// Number of its first byte.
@@ -42,7 +42,7 @@ pub struct Seen {
 }
 
 /// A world in which a scenario can be played: its name and its segments.
-type World = (&'static str, fn(&Scenario) -> Vec<Seen>);
+type World = (&'static str, fn(&Scenario) -> Vec<Observation>);
 
 fn worlds() -> Vec<World> {
     let mut worlds: Vec<World> = vec![("model", model::segments)];
@@ -57,7 +57,7 @@ fn scenario(no_delay: bool) -> Scenario {
 }
 
 /// Payloads of the burst; a busy host may answer so late that a probe sends the last one again, which is left out.
-fn burst(scenario: &Scenario, seen: &[Seen]) -> Vec<u32> {
+fn burst(scenario: &Scenario, seen: &[Observation]) -> Vec<u32> {
     let mut next = scenario.burst_from();
     let mut payloads = Vec::new();
     for one in seen.iter().filter(|one| one.is_near && one.bytes > 0) {
@@ -70,7 +70,7 @@ fn burst(scenario: &Scenario, seen: &[Seen]) -> Vec<u32> {
 }
 
 /// The most small segments of the burst that were under way together.
-fn together(scenario: &Scenario, seen: &[Seen]) -> usize {
+fn together(scenario: &Scenario, seen: &[Observation]) -> usize {
     let (mut under_way, mut most) = (Vec::new(), 0);
     for one in seen {
         if one.is_near && one.bytes > 0 && one.sequence >= scenario.burst_from() {
@@ -84,7 +84,7 @@ fn together(scenario: &Scenario, seen: &[Seen]) -> usize {
 }
 
 /// Whether the far host acknowledged the burst's first message alone, without data.
-fn is_first_acknowledged_alone(scenario: &Scenario, seen: &[Seen]) -> bool {
+fn is_first_acknowledged_alone(scenario: &Scenario, seen: &[Observation]) -> bool {
     let first = scenario.burst_from() + u64::from(scenario.message_bytes);
     seen.iter().any(|one| !one.is_near && one.bytes == 0 && one.acknowledgment == first)
 }

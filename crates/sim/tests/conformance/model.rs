@@ -1,6 +1,6 @@
 //! The scenario on the model: two hosts with Linux, joined by a veth pair.
 
-use super::{Scenario, Seen};
+use super::{Observation, Scenario};
 use schema::workload::{Arrivals, Group, Operation, Repeat, Size, Step, Transaction, Workload};
 use sim::application::{Application, Scripted};
 use sim::link::LinkSpec;
@@ -38,17 +38,17 @@ fn workload(scenario: &Scenario) -> Workload {
 }
 
 /// Every segment as it left.
-pub fn segments(scenario: &Scenario) -> Vec<Seen> {
+pub fn segments(scenario: &Scenario) -> Vec<Observation> {
     let clean = play(scenario, Losses::NONE);
     if !scenario.is_first_lost {
         return clean;
     }
-    let near: Vec<&Seen> = clean.iter().filter(|one| one.is_near).collect();
+    let near: Vec<&Observation> = clean.iter().filter(|one| one.is_near).collect();
     let first = near.iter().position(|one| one.bytes > 0 && one.sequence == scenario.burst_from()).expect("the burst leaves");
     play(scenario, Losses { scripted: [first as u64 + 1, 0, 0, 0, 0, 0, 0, 0], ..Losses::NONE })
 }
 
-fn play(scenario: &Scenario, losses: Losses) -> Vec<Seen> {
+fn play(scenario: &Scenario, losses: Losses) -> Vec<Observation> {
     let workload = workload(scenario);
     let mut profile = Library::shipped().expect("the shipped parts").resolve("linux-6.18+veth").expect("a shipped host");
     if scenario.no_delay {
@@ -62,7 +62,7 @@ fn play(scenario: &Scenario, losses: Losses) -> Vec<Seen> {
     let link = LinkSpec { losses: [losses, Losses::NONE], ..link };
     let outcome = run(&WorldSpec { link, until: None, is_logged: true }, [near, far]);
     assert_eq!(outcome.end, End::Complete);
-    let seen = |entry: &sim::log::Entry| Seen {
+    let seen = |entry: &sim::log::Entry| Observation {
         is_near: entry.from == 0,
         sequence: entry.segment.sequence,
         bytes: entry.segment.bytes,

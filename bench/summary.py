@@ -87,7 +87,7 @@ def _compare(ours: list[Sample], theirs: list[Sample], seed: int) -> Comparison 
         return None
 
     def ratio(figure: Callable[[Sample], float]) -> Ratio:
-        return ratio_of_pairs([figure(one) for one, _ in pairs], [figure(two) for _, two in pairs], seed)
+        return ratio_of_pairs([figure(ours) for ours, _ in pairs], [figure(two) for _, two in pairs], seed)
 
     return Comparison(
         rate=ratio(lambda sample: sample.rate),

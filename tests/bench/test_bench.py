@@ -56,7 +56,7 @@ def test_loads_are_chosen_by_name() -> None:
 
 def test_the_tools_of_a_pair_stand_side_by_side() -> None:
     order = runs(CELLS, TOOLS, pairs=2, seed=1)
-    changes = sum((one.pair, one.cell) != (other.pair, other.cell) for one, other in pairwise(order))
+    changes = sum((run.pair, run.cell) != (other.pair, other.cell) for run, other in pairwise(order))
     assert changes == 2 * len(CELLS) - 1
 
 

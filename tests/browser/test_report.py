@@ -50,7 +50,7 @@ def test_the_theme_button_repaints_page_and_charts(browser: Browser, pages: dict
         light = page.evaluate(colors)
         page.click("#theme")
         dark = page.evaluate(colors)
-        assert all(one != other for one, other in zip(light, dark, strict=True))
+        assert all(first != other for first, other in zip(light, dark, strict=True))
         page.click("#theme")
         assert page.evaluate(colors) == light
         assert seen.complaints == []

@@ -48,11 +48,11 @@ def test_a_host_is_calibrated(
     asked = "simulate grid.toml --hosts host.toml --only write_size_bytes=8192 --json --what-if"
     assert main([*asked.split(), "window=64k"]) == 0
     answers = json.loads(capsys.readouterr().out)
-    assert [one["factors"]["window_bytes"] for one in answers] == [32_768, 262_144]
-    for one in answers:
-        assert one["changed"] == {"window_bytes": 65_536}
-        assert one["extrapolates"] == []
-        assert one["gain_ratio"]["low"] <= one["gain_ratio"]["median"] <= one["gain_ratio"]["high"]
+    assert [answer["factors"]["window_bytes"] for answer in answers] == [32_768, 262_144]
+    for answer in answers:
+        assert answer["changed"] == {"window_bytes": 65_536}
+        assert answer["extrapolates"] == []
+        assert answer["gain_ratio"]["low"] <= answer["gain_ratio"]["median"] <= answer["gain_ratio"]["high"]
     assert answers[0]["gain_ratio"]["median"] > 0
     assert main([*asked.split(), "offload=off,window=4M"]) == 0
     reasons = json.loads(capsys.readouterr().out)[0]["extrapolates"]
@@ -60,7 +60,7 @@ def test_a_host_is_calibrated(
     assert any("outside of the grid" in reason for reason in reasons)
     assert main([*asked.split(), "rtt=2"]) == 0
     far = json.loads(capsys.readouterr().out)
-    assert [one["changed"] for one in far] == [{"path_rtt_ms": 2.0}] * 2
+    assert [cost["changed"] for cost in far] == [{"path_rtt_ms": 2.0}] * 2
     for change, said in (("connections=4", "one connection"), ("congestion=bbr", "reno and cubic")):
         assert main([*asked.split(), change]) == 2
         assert said in capsys.readouterr().err

@@ -89,9 +89,9 @@ def many_rows(result: Path) -> None:
     for path in result.glob("trials/*/*.parquet"):
         if path.name.startswith(("segments.near", "intervals.near", "flows.far")):
             pl.select(payload_bytes=pl.repeat(1, 10**7, dtype=pl.UInt8).cast(pl.UInt64)).write_parquet(path)
-            one = path.read_bytes()
-            assert len(one) < 80_000
-            path.write_bytes(one)
+            content = path.read_bytes()
+            assert len(content) < 80_000
+            path.write_bytes(content)
     declared_rows(result, 10**9)
 
 

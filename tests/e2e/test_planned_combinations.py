@@ -106,8 +106,8 @@ def failures(cells: Iterable[dict[str, Level]], folder: Path) -> tuple[int, list
         manifests = experiment.trials().manifests.values()
     sweeps = {cell.id: int(cell.sweep.removeprefix("s")) for cell in plan.cells}
     # Few bytes in each transaction may not be through when the load is cut.
-    failed = [one for one in manifests if one.status in LOST]
-    return len(manifests), [f"{accepted[sweeps[one.cell]]}: {one.reason}" for one in failed]
+    failed = [manifest for manifest in manifests if manifest.status in LOST]
+    return len(manifests), [f"{accepted[sweeps[manifest.cell]]}: {manifest.reason}" for manifest in failed]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -99,7 +99,7 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
     host = json.loads((folder / "result" / "hosts" / "near.json").read_text())
     assert host["parameters"][HOSTS]["system"] == "sunos-4.1"
     assert host["parameters"][HOSTS]["values"]["mss_bytes"]["value"] == 9148
-    assert all(one["source"] for one in host["parameters"][HOSTS]["values"].values())
+    assert all(parameter["source"] for parameter in host["parameters"][HOSTS]["values"].values())
 
 
 def test_a_log_that_the_end_of_time_cuts_has_no_gap(folder: Path) -> None:

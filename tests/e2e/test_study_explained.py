@@ -139,33 +139,41 @@ def test_the_old_driver_loses_in_the_receiver_above_40_kb(explained: Found) -> N
     assert losses["kinds"]["timeout"] > losses["kinds"].get("fast", 0)
     assert "it lost them" in cell["patterns"][0]["words"]
     assert cell["verdicts"][0]["cause"] == "receiver_loss"
-    drops = [one for one in explained["anomalies"] if one["sweep"] == "old-driver" and one["kind"] == "drop"]
-    assert [(one["level"], one["cause"]) for one in drops] == [(52428, "receiver_loss")]
+    drops = [
+        anomaly for anomaly in explained["anomalies"] if anomaly["sweep"] == "old-driver" and anomaly["kind"] == "drop"
+    ]
+    assert [(drop["level"], drop["cause"]) for drop in drops] == [(52428, "receiver_loss")]
 
 
 def test_the_drop_and_the_peak_of_the_8_kb_window_are_found_with_their_causes(explained: Found) -> None:
-    found = {(one["kind"], one["level"]): one for one in explained["anomalies"] if one["sweep"] == "writes"}
+    found = {
+        (anomaly["kind"], anomaly["level"]): anomaly
+        for anomaly in explained["anomalies"]
+        if anomaly["sweep"] == "writes"
+    }
     assert set(found) <= {("peak", 6144), ("drop", 7168), ("peak", 8192)}
     peak = found["peak", 8192]
     assert peak["cause"] == "write_window_mismatch"
-    assert any(one["code"] == "small_waits" for one in peak["differences"])
+    assert any(difference["code"] == "small_waits" for difference in peak["differences"])
     drop = found["drop", 7168]
     assert drop["ratio"] < 0.9
 
 
 def test_small_windows_peak_at_multiples_of_4096_with_the_dma_adapter(explained: Found) -> None:
-    found = {(one["kind"], one["level"]) for one in explained["anomalies"] if one["sweep"] == "dma"}
+    found = {(anomaly["kind"], anomaly["level"]) for anomaly in explained["anomalies"] if anomaly["sweep"] == "dma"}
     # Behind 8192 the sweep ends, so that this peak is reported as the fall behind it.
     assert {("peak", 4096), ("drop", 8704)} <= found
 
 
 def test_windows_above_24_kb_bring_little_on_sparc2(explained: Found) -> None:
-    found = [one for one in explained["anomalies"] if one["sweep"] == "windows"]
-    assert [(one["kind"], one["level"]) for one in found if one["kind"] in {"plateau", "knee"}] == [("plateau", 24576)]
-    assert [one for one in found if one["kind"] in {"peak", "drop"}] == []
+    found = [anomaly for anomaly in explained["anomalies"] if anomaly["sweep"] == "windows"]
+    assert [(anomaly["kind"], anomaly["level"]) for anomaly in found if anomaly["kind"] in {"plateau", "knee"}] == [
+        ("plateau", 24576)
+    ]
+    assert [anomaly for anomaly in found if anomaly["kind"] in {"peak", "drop"}] == []
 
 
 def test_what_loses_most_is_reported_first(explained: Found) -> None:
-    lost = [one["lost_rate"] for one in explained["anomalies"] if one["lost_rate"] is not None]
+    lost = [anomaly["lost_rate"] for anomaly in explained["anomalies"] if anomaly["lost_rate"] is not None]
     assert lost == sorted(lost, reverse=True)
     assert explained["anomalies"][0]["cause"] == "receiver_loss"

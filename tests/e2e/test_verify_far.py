@@ -67,8 +67,8 @@ def test_a_verdict_on_a_far_host_is_tried_there_and_a_kill_leaves_nothing(
         done = far.command(*words)
         assert done.status == 0, done.err
         assert set(made) < set(trials(far))
-        verdicts = [one for cell in json.loads(done.out)["cells"] for one in cell["verdicts"]]
-        (tried,) = [one for one in verdicts if one["verification"] is not None]
+        verdicts = [verdict for cell in json.loads(done.out)["cells"] for verdict in cell["verdicts"]]
+        (tried,) = [verdict for verdict in verdicts if verdict["verification"] is not None]
         assert tried["cause"] == "pacing_rate"
         assert tried["verification"]["outcome"] == "confirmed", tried["verification"]["words"]
         assert tried["verification"]["pairs"] >= 6

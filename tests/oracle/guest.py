@@ -43,9 +43,9 @@ def build(bottleneck: list[str], delay_ms: float, *, ecn: bool) -> None:
     for name in ("near", "left", "right", "far"):
         run(f"ip netns add {name}")
         run(f"ip -n {name} link set lo up")
-    for number, (one, other) in enumerate(HOPS):
-        run(f"ip link add to-{other} netns {one} type veth peer name to-{one} netns {other}")
-        for name, peer, host in ((one, other, 1), (other, one, 2)):
+    for number, (first, other) in enumerate(HOPS):
+        run(f"ip link add to-{other} netns {first} type veth peer name to-{first} netns {other}")
+        for name, peer, host in ((first, other, 1), (other, first, 2)):
             run(f"ip -n {name} addr add 10.{number}.0.{host}/24 dev to-{peer}")
             run(f"ip netns exec {name} ethtool -K to-{peer} tso off gso off gro off")
             run(f"ip -n {name} link set to-{peer} up")

@@ -56,9 +56,9 @@ class Crowd:
         """Everybody goes."""
         self._over.set()
         self._thread.join()
-        for one in self._sockets:
-            if one is not None:
-                one.close()
+        for peer in self._sockets:
+            if peer is not None:
+                peer.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
 
     def _stand(self) -> None:

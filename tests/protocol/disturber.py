@@ -95,8 +95,8 @@ def _pass_datagrams(
                     downstream.sendto(upstream.recv(65536), near)
                     continue
                 datagram, near = downstream.recvfrom(65536)
-                for one in disturb(datagram):
-                    sequence = sequence_of(one)
+                for piece in disturb(datagram):
+                    sequence = sequence_of(piece)
                     if sequence is not None:
                         passed.sequences.append(sequence)
-                    upstream.send(one)
+                    upstream.send(piece)

@@ -16,7 +16,7 @@ def connected_to(pid: int, port: int) -> Iterator[socket.socket]:
     """The one socket of a process that is connected to a port, here too until the block ends."""
     pidfd = os.pidfd_open(pid)
     try:
-        found = [one for one in _sockets(pid, pidfd) if _peer_port(one) == port]
+        found = [socket for socket in _sockets(pid, pidfd) if _peer_port(socket) == port]
         assert len(found) == 1, found
         with found[0] as taken:
             yield taken
@@ -35,9 +35,9 @@ def _sockets(pid: int, pidfd: int) -> Iterator[socket.socket]:
         yield socket.socket(fileno=descriptor)
 
 
-def _peer_port(one: socket.socket) -> int | None:
+def _peer_port(connection: socket.socket) -> int | None:
     try:
-        name = one.getpeername()
+        name = connection.getpeername()
     except OSError:
         return None
     return name[1] if isinstance(name, tuple) else None

@@ -29,7 +29,7 @@ def running(talk: StartTalk) -> tuple[Talk, Talk, int]:
     """Both sides during a trial, and the listening port."""
     far, near = talk().hello(), talk().hello()
     offers = far.ask("list_transports")["offers"]
-    refused = [one["reason"] for one in offers if one["registered_as"] == WANTED and one["state"] == "refused"]
+    refused = [offer["reason"] for offer in offers if offer["registered_as"] == WANTED and offer["state"] == "refused"]
     if refused:
         pytest.skip(f"needs a kernel that takes TCP struct_ops of BPF (Linux 6.1); this one: {refused[0]}")
     asked = forever(socket={"congestion_control": WANTED})
@@ -50,8 +50,8 @@ def test_ss_names_the_control_of_the_connection(running: tuple[Talk, Talk, int])
     with connected_to(near.process.pid, port) as sender:
         own_port = sender.getsockname()[1]
     assert f" {WANTED} " in shown_by_ss(own_port)
-    listed = [one for one in near.ask("list_transports")["offers"] if one["registered_as"] == WANTED]
-    assert [one["state"] for one in listed] == ["loaded"]
+    listed = [offer for offer in near.ask("list_transports")["offers"] if offer["registered_as"] == WANTED]
+    assert [offer["state"] for offer in listed] == ["loaded"]
     assert f"process {far.process.pid}" in listed[0]["reason"]
 
 

@@ -116,7 +116,7 @@ def end_of(finished: Body, tables: dict[str, bytes]) -> End:
 
 def specs(load: Body, stop: Body, **changes: Any) -> tuple[Body, Body]:
     """What far and near are asked."""
-    count = sum(one["strands_count"] for one in load["groups"])
+    count = sum(group["strands_count"] for group in load["groups"])
     common: Body = {"workload": load, "stop": stop, "connections_count": count, "io_model": "epoll"} | changes
     return trial(**common), trial("connect", "sender", **common)
 

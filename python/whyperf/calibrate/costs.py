@@ -80,8 +80,8 @@ def priors(measured: Mapping[str, Measured]) -> list[Prior]:
 def profile(base: str, known: Sequence[Prior]) -> str:
     """A host of the model as TOML: `base` with these costs at their priors, plausible within their own bounds."""
     lines = [
-        f'{one.key} = {{ value = {one.value!r}, low = {one.low!r}, high = {one.high!r}, source = "prior" }}'
-        for one in known
+        f'{prior.key} = {{ value = {prior.value!r}, low = {prior.low!r}, high = {prior.high!r}, source = "prior" }}'
+        for prior in known
     ]
     return "\n".join(['part = "host"', f'base = "{base}"', 'about = "being calibrated"', "[values]", *lines, ""])
 

@@ -81,31 +81,33 @@ def fit(
     """
     from scipy import optimize, stats  # noqa: PLC0415 - takes a second to load
 
-    low, high, middle = (np.log([getattr(prior, name) for prior in priors]) for name in ("low", "high", "value"))
+    low, high, center = (np.log([getattr(prior, name) for prior in priors]) for name in ("low", "high", "value"))
     tried: list[tuple[NDArray[np.float64], float]] = []
     generation = 0
 
     def losses(sets: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of a population, shape (costs, sets)."""
         nonlocal generation
-        all_costs = [_costs(priors, one) for one in sets.T]
+        all_costs = [_costs(priors, column) for column in sets.T]
         answers = ask([(costs, point) for costs in all_costs for point in points])
         result = np.empty(len(all_costs))
-        for number, one in enumerate(sets.T):
+        for number, column in enumerate(sets.T):
             mine = answers[number * len(points) : (number + 1) * len(points)]
-            result[number] = _loss(points, mine) + PRIOR_WEIGHT * float(np.mean(((one - middle) / (high - low)) ** 2))
-            tried.append((one.copy(), float(result[number])))
+            result[number] = _loss(points, mine) + PRIOR_WEIGHT * float(
+                np.mean(((column - center) / (high - low)) ** 2)
+            )
+            tried.append((column.copy(), float(result[number])))
         on_generation(generation, min(loss for _, loss in tried))
         generation += 1
         return result
 
     # Around the priors, wider than they are sure: everything that is plausible has a share of the population.
     spread = stats.qmc.LatinHypercube(len(priors), rng=np.random.default_rng(seed)).random(population - 1)
-    first = middle + stats.norm.ppf(np.clip(spread, 0.02, 0.98)) * (high - low) / 6
+    first = center + stats.norm.ppf(np.clip(spread, 0.02, 0.98)) * (high - low) / 6
     optimize.differential_evolution(
         losses,  # type: ignore[arg-type]  # the stubs do not know vectorized=True
         bounds=optimize.Bounds(low, high),
-        init=np.clip(np.vstack([middle, first]), low, high),
+        init=np.clip(np.vstack([center, first]), low, high),
         maxiter=generations,
         mutation=(0.4, 0.9),
         recombination=0.8,
@@ -151,9 +153,9 @@ def _ensemble(
     """The best set, then of those that are nearly as good the ones farthest from all that are kept already."""
     best = min(loss for _, loss in tried)
     ordered = sorted(tried, key=lambda one: one[1])
-    near = [one for one in ordered if one[1] <= best * (1 + NEAR_BEST)] or ordered[:1]
+    near = [candidate for candidate in ordered if candidate[1] <= best * (1 + NEAR_BEST)] or ordered[:1]
     if len(near) < members:
-        near = [one for one in ordered[:members] if one[1] <= best * (1 + STILL_KEPT)]
+        near = [candidate for candidate in ordered[:members] if candidate[1] <= best * (1 + STILL_KEPT)]
     places = np.array([place for place, _ in near])
     kept = [0]
     distance = np.linalg.norm(places - places[0], axis=1)

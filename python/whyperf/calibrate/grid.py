@@ -84,7 +84,8 @@ def held_out(points: Sequence[Point], seed: int) -> list[bool]:
     windows, sizes = (sorted({point.place[axis] for point in points}) for axis in (0, 1))
     color = int(np.random.default_rng(seed).integers(2))
     return [
-        (windows.index(window) + sizes.index(size) + color) % 2 == 0 for window, size in (one.place for one in points)
+        (windows.index(window) + sizes.index(size) + color) % 2 == 0
+        for window, size in (point.place for point in points)
     ]
 
 

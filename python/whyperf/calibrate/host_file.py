@@ -59,7 +59,7 @@ def write_host(
         f"about = {_toml(about)}",
         "",
         "[values]",
-        *(f"{one.prior.key} = {_entry(one, where)}" for one in found),
+        *(f"{cost.prior.key} = {_entry(cost, where)}" for cost in found),
         "",
         "# What follows is the calibration's own: where it holds, and the ensemble that answers what-if.",
         "[calibration.measured_on]",
@@ -79,10 +79,10 @@ def write_host(
         *(f"{name} = {_toml(levels[0])}" for name, levels in _levels(points).items() if len(levels) == 1),
         "",
         "[calibration.sets]",
-        f"names = {_toml([one.prior.key for one in found])}",
+        f"names = {_toml([cost.prior.key for cost in found])}",
         f"losses = {_toml([round(member.loss, 5) for member in fit.members])}",
         "values = [",
-        *(f"  {_toml([_short(member.costs[one.prior.key]) for one in found])}," for member in fit.members),
+        *(f"  {_toml([_short(member.costs[cost.prior.key]) for cost in found])}," for member in fit.members),
         "]",
     ]
     partial = path.with_name(f".{path.name}.partial")

@@ -74,7 +74,7 @@ def judge(points: Sequence[Point], is_held_out: Sequence[bool], said_bps: Sequen
         Judged(point, out, float(np.median(said)), float(np.min(said)), float(np.max(said)))
         for point, out, said in zip(points, is_held_out, said_bps, strict=True)
     )
-    held, fitted = ([one for one in judged if one.is_held_out is out] for out in (True, False))
+    held, fitted = ([judgment for judgment in judged if judgment.is_held_out is out] for out in (True, False))
     return Verdict(
         points=judged,
         held_out_median=_median(held),
@@ -86,13 +86,13 @@ def judge(points: Sequence[Point], is_held_out: Sequence[bool], said_bps: Sequen
 
 
 def _median(judged: Sequence[Judged]) -> float:
-    return float(np.median([abs(one.error_ratio) for one in judged])) if judged else float("nan")
+    return float(np.median([abs(judgment.error_ratio) for judgment in judged])) if judged else float("nan")
 
 
-def _is_what_if(one: Judged, other: Judged) -> bool:
+def _is_what_if(first: Judged, other: Judged) -> bool:
     """Whether one factor changes, and the goodput by enough."""
-    changed = sum(a != b for a, b in zip(one.point.place, other.point.place, strict=True))
-    small, large = sorted((one.point.goodput_bps, other.point.goodput_bps))
+    changed = sum(a != b for a, b in zip(first.point.place, other.point.place, strict=True))
+    small, large = sorted((first.point.goodput_bps, other.point.goodput_bps))
     return changed == 1 and large > small * (1 + MIN_DIFFERENCE_RATIO)
 
 

@@ -117,8 +117,8 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
 
 def _write(to: IO[str], questions: Sequence[Document]) -> None:
     try:
-        for one in questions:
-            to.write(json.dumps(one) + "\n")
+        for question in questions:
+            to.write(json.dumps(question) + "\n")
         to.flush()
     except BrokenPipeError:
         # Whoever reads the answers sees that they end.

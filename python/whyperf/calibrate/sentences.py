@@ -9,7 +9,7 @@ from whyperf.calibrate.judge import Judged
 def verdict_lines(calibration: Calibration) -> list[str]:
     """The errors in sentences."""
     verdict = calibration.verdict
-    held = [one for one in verdict.points if one.is_held_out]
+    held = [point for point in verdict.points if point.is_held_out]
     worst = verdict.held_out_worst
     signs, all_signs = verdict.held_out_signs, verdict.signs
     lines = [
@@ -23,7 +23,7 @@ def verdict_lines(calibration: Calibration) -> list[str]:
             f"{signs.right} right ({percent(signs.right / signs.pairs)}); of {all_signs.pairs} with one held-out cell "
             f"or two, {all_signs.right} ({percent(all_signs.right / all_signs.pairs)})."
         )
-    undetermined = [one.prior.key for one in calibration.found if not one.is_determined]
+    undetermined = [cost.prior.key for cost in calibration.found if not cost.is_determined]
     if undetermined:
         lines.append(
             f"{len(calibration.fit.members)} sets of costs do about equally well; the data do not determine "

@@ -51,7 +51,7 @@ def ask_what_if(
         levels = ", ".join(f"{name}={level}" for name, level in changes.items())
         raise QuestionError(f"--what-if: {levels} is how it is already")
     both = [(cell, {**cell, **changes}) for cell in cells]
-    questions = [question(host.profile, costs, one) for pair in both for one in pair for costs in host.sets]
+    questions = [question(host.profile, costs, cell) for pair in both for cell in pair for costs in host.sets]
     answers = model.answers(questions)
     size = len(host.sets)
     found = []
@@ -67,7 +67,7 @@ def extrapolates(host: CalibratedHost, factors: Mapping[str, Any]) -> tuple[str,
     reasons = []
     for axis in AXES:
         level, levels = factors.get(axis), host.levels.get(axis, [host.fixed.get(axis)])
-        known = [one for one in levels if isinstance(one, int)]
+        known = [level for level in levels if isinstance(level, int)]
         if not isinstance(level, int):
             reasons.append(f"{axis}={level} was not measured")
         elif known and not min(known) <= level <= max(known):
@@ -101,9 +101,9 @@ def _what_if(
     after: Sequence[Answer | None],
 ) -> WhatIf:
     pairs = [
-        (one, other)
-        for one, other in zip(before, after, strict=True)
-        if one is not None and other is not None and one.goodput_bps > 0
+        (earlier, other)
+        for earlier, other in zip(before, after, strict=True)
+        if earlier is not None and other is not None and earlier.goodput_bps > 0
     ]
     if not pairs:
         raise QuestionError("--what-if: nothing moves in the model with these factors")
@@ -121,7 +121,7 @@ def _what_if(
 
 
 def _busy(answers: Sequence[Answer]) -> tuple[Range, Range]:
-    return _range([one.busy[0] for one in answers]), _range([one.busy[1] for one in answers])
+    return _range([answer.busy[0] for answer in answers]), _range([answer.busy[1] for answer in answers])
 
 
 def _range(values: Sequence[float]) -> Range:

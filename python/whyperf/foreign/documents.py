@@ -58,7 +58,7 @@ def _is_too_deep(value: object) -> bool:
     """Whether containers nest too deep. Level by level, so that no depth is too much for it."""
     level: list[object] = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [inner for one in level for inner in _inside(one)]
+        level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return False
     return True

@@ -98,7 +98,7 @@ def default_sizes(one_frame: int, *, most: int = 65_536) -> tuple[int, ...]:
 def _framing(link: Link, protocol: Protocol, encapsulation: Encapsulation | None, aal: str, vlan_tags: int) -> Framing:
     possible = encapsulations(link)
     if encapsulation is not None and encapsulation not in possible:
-        names = ", ".join(one.value for one in possible)
+        names = ", ".join(choice.value for choice in possible)
         raise OverheadError(f"{encapsulation.value} does not stand on {link.name}; take one of {names}")
     chosen = encapsulation or possible[0]
     emulated = chosen in {Encapsulation.LANE_ETHERNET, Encapsulation.LANE_TOKEN_RING}
@@ -158,7 +158,7 @@ def _point(  # noqa: PLR0917 - all that was asked
     frames = [framing.frame(packet) for packet in packets]
     sent = [Sent(int(frame.get(Layer.USER, 0)), max(_line_s(framing.link, frame), frame_s)) for frame in frames]
     if window is None or protocol.acknowledgment is None:
-        user_bytes_per_s = size / sum(one.seconds for one in sent)
+        user_bytes_per_s = size / sum(message.seconds for message in sent)
     else:
         acknowledgment_s = _line_s(framing.link, framing.frame(protocol.acknowledgment(options)))
         user_bytes_per_s = windowed_rate(sent, acknowledgment_s, window, shared=framing.link.shared)

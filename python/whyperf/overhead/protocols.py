@@ -163,4 +163,6 @@ def protocol_named(name: str) -> Protocol:
     for protocol in PROTOCOLS:
         if protocol.name == name.lower():
             return protocol
-    raise OverheadError(f"{name} is no protocol that is known{suggestion(name, [one.name for one in PROTOCOLS])}")
+    raise OverheadError(
+        f"{name} is no protocol that is known{suggestion(name, [protocol.name for protocol in PROTOCOLS])}"
+    )

@@ -113,8 +113,8 @@ def _planned_cells(
     Where it chose the workload and not even that can be, it is the workload.
     """
 
-    def planned(one: Profile) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
-        return with_workloads(one, expand(one, testbed=target == "testbed", model=target == MODEL))
+    def planned(asked: Profile) -> tuple[tuple[Cell, ...], dict[str, PlannedWorkload]]:
+        return with_workloads(asked, expand(asked, testbed=target == "testbed", model=target == MODEL))
 
     try:
         return planned(profile)

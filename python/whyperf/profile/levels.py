@@ -87,7 +87,7 @@ def _range(factor: Factor, written: Mapping[str, object]) -> Iterator[int | floa
         exact = _geometric(factor, first, last, numbers["times"])
     whole = factor.kind == "int"
     levels = [round(level) if whole else float(level) for level in exact]
-    if any(one == next_one for one, next_one in pairwise(levels)):
+    if any(level == next_one for level, next_one in pairwise(levels)):
         raise ProfileError("", factor.name, "levels of the range fall together when rounded; use larger steps")
     return iter(levels)
 

@@ -48,8 +48,8 @@ def ask(lines: Sequence[Simulation], *options: str, tables: Path | None = None) 
 def _feed(process: subprocess.Popen[str], lines: Sequence[Simulation]) -> None:
     assert process.stdin is not None
     try:
-        for one in lines:
-            process.stdin.write(json.dumps(one) + "\n")
+        for line in lines:
+            process.stdin.write(json.dumps(line) + "\n")
         process.stdin.close()
     except OSError:
         # It ended early; whoever reads its answers finds out why.

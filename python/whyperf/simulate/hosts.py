@@ -50,7 +50,9 @@ def _lines(plan: Plan, parameters: Mapping[str, HostParameters]) -> dict[str, in
     """Rates of links that hosts have, or that a cell names with its rate; none between two namespaces."""
     rates = {link.name: link.rate_bps for link in LINKS}
     asked = {str(cell.factors.get("link", "default")) for cell in plan.cells}
-    own = {str(one["values"]["link"]["value"]) for one in parameters.values() if "link" in one["values"]}
+    own = {
+        str(parameter["values"]["link"]["value"]) for parameter in parameters.values() if "link" in parameter["values"]
+    }
     return {name: rates[name] for name in sorted(asked | own) if name in rates}
 
 

@@ -120,7 +120,9 @@ def _watched(
 def _batches(plan: Plan, missing: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
     """Trials that go together: a log trial by itself; under a stop rule no more than a block, so that it can stop."""
     is_sequential = plan.stop.interval_width is not None
-    for _, group in groupby(missing, key=lambda one: (one.is_log, one.block if is_sequential or one.is_log else 0)):
+    for _, group in groupby(
+        missing, key=lambda trial: (trial.is_log, trial.block if is_sequential or trial.is_log else 0)
+    ):
         trials = list(group)
         size = 1 if trials[0].is_log else PACK_TRIALS
         for start in range(0, len(trials), size):

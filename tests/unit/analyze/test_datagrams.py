@@ -69,8 +69,8 @@ def test_loss_is_what_is_missing_below_the_highest_number_in_the_measurement() -
 
 
 def test_flows_and_trials_add_up() -> None:
-    one, other = made.Trial(), made.Trial(block=2)
-    _, datagrams = only(summarized((one, rows(one, 0.0, connections=2)), (other, rows(other, 0.2, connections=2))))
+    first, other = made.Trial(), made.Trial(block=2)
+    _, datagrams = only(summarized((first, rows(first, 0.0, connections=2)), (other, rows(other, 0.2, connections=2))))
     assert datagrams.lost_count == 4000
     assert datagrams.lost_ratio == pytest.approx(0.1)
     assert datagrams.received_per_s.median == pytest.approx(1800)

@@ -172,9 +172,11 @@ def test_several_transactions_are_reported_apart_and_together() -> None:
     names = (("clients", "ask"), ("clients", "tell"))
     _, transactions = only(summary(Exchange(per_s=500, names=names)))
     assert transactions.per_s.median == pytest.approx(1000)
-    assert [(one.group, one.transaction) for one in transactions.by_name] == list(names)
-    assert [one.per_s.median for one in transactions.by_name] == pytest.approx([500, 500])
-    assert all(one.latency is not None and one.latency.count == 10 for one in transactions.by_name)
+    assert [(transaction.group, transaction.transaction) for transaction in transactions.by_name] == list(names)
+    assert [transaction.per_s.median for transaction in transactions.by_name] == pytest.approx([500, 500])
+    assert all(
+        transaction.latency is not None and transaction.latency.count == 10 for transaction in transactions.by_name
+    )
 
 
 def test_a_failed_trial_has_no_transactions() -> None:

@@ -103,11 +103,17 @@ def assembled(
 def inputs(*exchanges: Exchange) -> Inputs:
     """What the analysis gets of exchanges."""
     frames = {
-        "transactions": [keyed(one.trial, transactions(one, host)) for one in exchanges for host in ("near", "far")],
-        "latencies": [keyed(one.trial, latencies(one)) for one in exchanges],
+        "transactions": [
+            keyed(exchange.trial, transactions(exchange, host)) for exchange in exchanges for host in ("near", "far")
+        ],
+        "latencies": [keyed(exchange.trial, latencies(exchange)) for exchange in exchanges],
     }
     tables = {name: pl.concat(parts) for name, parts in frames.items()}
-    return assembled([one.trial for one in exchanges], tables, {one.trial.cell: one.workload for one in exchanges})
+    return assembled(
+        [exchange.trial for exchange in exchanges],
+        tables,
+        {exchange.trial.cell: exchange.workload for exchange in exchanges},
+    )
 
 
 def in_blocks(exchange: Exchange, rates: Sequence[float]) -> list[Exchange]:
@@ -120,19 +126,19 @@ def in_blocks(exchange: Exchange, rates: Sequence[float]) -> list[Exchange]:
 
 def write(folder: Path, exchanges: Sequence[Exchange], profile: str = "synthetic") -> Path:
     """Writes a results folder of exchanges, planned as from this profile; returns it."""
-    trials = [one.trial for one in exchanges]
+    trials = [exchange.trial for exchange in exchanges]
     planned = made.plan(trials)
-    planned["workloads"] = {f"key-{one.trial.cell}": dict(one.workload) for one in exchanges}
+    planned["workloads"] = {f"key-{exchange.trial.cell}": dict(exchange.workload) for exchange in exchanges}
     for cell in planned["cells"]:
         cell["workload"] = f"key-{cell['id']}"
     planned["profile"] = profile
     planned["id"] = identify(Plan.model_validate_json(json.dumps(planned)))
     made.write(folder, trials, planned)
-    for one in exchanges:
-        home = folder / "trials" / one.trial.name
+    for exchange in exchanges:
+        home = folder / "trials" / exchange.trial.name
         for host in ("near", "far"):
-            transactions(one, host).write_parquet(home / f"transactions.{host}.parquet")
-            latencies(one).filter(pl.col("host") == host).write_parquet(home / f"latencies.{host}.parquet")
+            transactions(exchange, host).write_parquet(home / f"transactions.{host}.parquet")
+            latencies(exchange).filter(pl.col("host") == host).write_parquet(home / f"latencies.{host}.parquet")
     return folder
 
 

@@ -60,7 +60,7 @@ def test_costs_that_the_data_show_are_found(done: tuple[Fit, list[bool]]) -> Non
 
 
 def test_the_rest_is_known_to_be_open(done: tuple[Fit, list[bool]]) -> None:
-    found = {one.prior.key: one for one in identify(PRIORS, done[0])}
+    found = {cost.prior.key: cost for cost in identify(PRIORS, done[0])}
     assert found["write_call_us"].is_determined
     assert found["ack_us"].used_ratio > 2 * found["write_call_us"].used_ratio
     assert found["ack_us"].traded_with == ("wake_us",)

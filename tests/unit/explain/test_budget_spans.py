@@ -52,7 +52,7 @@ def _check(spans: pl.DataFrame, life: tuple[int, int]) -> None:
     assert (begins[1:] == ends[:-1]).all()
     assert (ends > begins).all()
     states = spans["state"].to_list()
-    assert all(one != other for one, other in pairwise(states))
+    assert all(state != other for state, other in pairwise(states))
     assert sum(ns for ns, _ in sums_of(spans).values()) == life[1] - life[0]
 
 

@@ -110,7 +110,7 @@ def verdicts_of(found: Facts, setup: Setup) -> list[Verdict]:
 
 
 def changes_of(found: Facts, setup: Setup) -> list[Change]:
-    return [one.change for one in verdicts_of(found, setup) if one.change is not None]
+    return [verdict.change for verdict in verdicts_of(found, setup) if verdict.change is not None]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -157,7 +157,7 @@ def test_no_change_repeats_the_cell_or_lowers_the_host_and_the_planner_takes_eac
         if change.factors:
             refuse_other_path(verdict, plan)
             tried = plan_of(question_of(profile, plan, cell, change.factors, 2), plan)
-            changed = next(one for one in tried.cells if one.sweep == CHANGED)
+            changed = next(cell for cell in tried.cells if cell.sweep == CHANGED)
             assert {name: changed.factors[name] for name in change.factors} == change.factors
 
 
@@ -177,7 +177,7 @@ def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
 
 
 def first(found: Facts, setup: Setup, cause: Cause) -> Verdict:
-    return next(one for one in verdicts_of(found, setup) if one.cause is cause)
+    return next(verdict for verdict in verdicts_of(found, setup) if verdict.cause is cause)
 
 
 LATE = {"out_of_order_ratio": 0.2, "losses.ratio": 0.0, "spurious_ratio": 1.0, "retransmitted_ratio": 0.01}
@@ -222,7 +222,7 @@ def test_a_change_is_named_only_where_the_cell_lacks_it(
     found: Facts, cause: Cause, has: Factors, lacks: Factors, change: Factors
 ) -> None:
     (none, *_), (named, *_) = (
-        [one.change for one in verdicts_of(found, Setup(OVER_PATH | extra)) if one.cause is cause]
+        [verdict.change for verdict in verdicts_of(found, Setup(OVER_PATH | extra)) if verdict.cause is cause]
         for extra in (has, lacks)
     )
     assert none is not None
@@ -313,7 +313,8 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     far = {"rtt_ns_min": 10_000_000, "rtt_ns_median": 11_000_000}
     found = facts(WAITS, windows=far, segments=LATE | {"segment_bytes_mean": 1448.0}, goodput_bps=187e6)
     knows, does_not = (
-        judge(found, Setup(OVER_PATH | {"path_reorder": 0.1}, knows_path_rate=one))[0] for one in (True, False)
+        judge(found, Setup(OVER_PATH | {"path_reorder": 0.1}, knows_path_rate=is_known))[0]
+        for is_known in (True, False)
     )
     assert (knows.cause, knows.lost_ratio, knows.claim) == (does_not.cause, does_not.lost_ratio, does_not.claim)
     assert does_not.predicted_gain is not None
@@ -345,7 +346,7 @@ def test_what_goes_back_over_a_path_is_changed_on_its_way_back(
 
 @pytest.mark.parametrize(("cpus", "is_named"), [([0], False), ([0, 1], True)])
 def test_no_cpu_of_its_own_is_promised_where_there_is_one(cpus: list[int], *, is_named: bool) -> None:
-    (case,) = [one for one in CASES if one.cause is Cause.SHARED_CPU]
+    (case,) = [case for case in CASES if case.cause is Cause.SHARED_CPU]
     hosts = {host: {"cpus": cpus} for host in ("near", "far")}
     change = first(case.speaks, Setup({"near_cpus": "0", "far_cpus": "0"}, hosts=hosts), Cause.SHARED_CPU).change
     assert change is not None

@@ -88,7 +88,7 @@ def flood(receiver: dict[str, Any]) -> Any:
 )
 def test_a_flooded_socket_is_blamed_and_not_the_sender(busy: float, changed: dict[str, object], why: str) -> None:
     verdicts = judge(flood({"processors.thread_ratio": busy}), OVER_UDP)
-    assert [one.cause for one in verdicts] == [Cause.RECEIVER_LOSS]
+    assert [verdict.cause for verdict in verdicts] == [Cause.RECEIVER_LOSS]
     assert verdicts[0].confidence == "high"
     assert verdicts[0].code == f"receiver_loss.socket.{why}"
     assert verdicts[0].change is not None

@@ -26,7 +26,7 @@ def test_the_first_question_that_holds_is_the_answer() -> None:
 
 
 def test_an_activity_is_one_of_those_wanted() -> None:
-    activity = np.array([int(one) for one in Activity], dtype=np.int8)
+    activity = np.array([int(activity) for activity in Activity], dtype=np.int8)
 
     found = is_doing(activity, Activity.BLOCKED, Activity.AWAY)
     assert set(activity[found].tolist()) == {Activity.BLOCKED, Activity.AWAY}
@@ -38,5 +38,5 @@ def test_the_longest_spans_of_a_state_come_longest_first() -> None:
     spans = pl.DataFrame({"begin_ns": begins, "end_ns": [*begins[1:], 105], "state": states})
 
     found = longest_of(spans, 3)
-    assert [(one.from_ns, one.to_ns) for one in found["away"]] == [(15, 40), (90, 105), (0, 10)]
-    assert [(one.connection, one.from_ns) for one in found["busy"]] == [(3, 50), (3, 10)]
+    assert [(span.from_ns, span.to_ns) for span in found["away"]] == [(15, 40), (90, 105), (0, 10)]
+    assert [(span.connection, span.from_ns) for span in found["busy"]] == [(3, 50), (3, 10)]

@@ -52,7 +52,7 @@ def bursts(lost_at: int) -> tuple[Wire, Wire]:
             sequences.append((burst * 8 + place) * PACKET)
             if burst % 10 == 3 and place == lost_at:
                 gone.append(len(times) - 1)
-    again = [(times[one] + 2 * traces.MS, sequences[one]) for one in gone]
+    again = [(times[segment] + 2 * traces.MS, sequences[segment]) for segment in gone]
     sent = sorted([*zip(times, sequences, strict=True), *again])
     arrived = sorted(
         [(at, seq) for n, (at, seq) in enumerate(zip(times, sequences, strict=True)) if n not in gone] + again

@@ -523,8 +523,8 @@ def test_a_queue_and_random_loss_may_both_have_some_of_the_losses() -> None:
 
 
 def test_a_loss_can_be_looked_up_in_the_log() -> None:
-    one = LostRun(connection=3, begin_ns=5 * MS, end_ns=6 * MS, segments=8, rank=0.4)
-    found = LOST | OF_CHANCE | BURSTS | {"losses.examples": (one,)}
+    run = LostRun(connection=3, begin_ns=5 * MS, end_ns=6 * MS, segments=8, rank=0.4)
+    found = LOST | OF_CHANCE | BURSTS | {"losses.examples": (run,)}
     evidence = judge(facts({"shares": {"loss_recovery": 0.9}}, segments=found))[0].evidence
     placed = [(row.connection, row.from_ns, row.to_ns, row.value) for row in evidence if row.connection is not None]
     assert placed == [(3, 5 * MS, 6 * MS, 8.0)]
@@ -539,7 +539,7 @@ def test_a_loss_can_be_looked_up_in_the_log() -> None:
     ],
 )
 def test_a_window_that_writes_do_not_fit_gets_one_that_is_larger_there(setup: Setup, window: str | int) -> None:
-    (verdict, *_) = [one for one in judge(MISMATCH, setup) if one.cause is Cause.WRITE_WINDOW_MISMATCH]
+    (verdict, *_) = [verdict for verdict in judge(MISMATCH, setup) if verdict.cause is Cause.WRITE_WINDOW_MISMATCH]
     assert verdict.change is not None
     assert verdict.change.factors == {"window_bytes": window}
 
@@ -547,8 +547,8 @@ def test_a_window_that_writes_do_not_fit_gets_one_that_is_larger_there(setup: Se
 @pytest.mark.parametrize(("level", "tables"), [("counters", {"tcp_info", "counters"}), ("user", {"tcp_info"})])
 def test_without_a_log_no_evidence_claims_to_be_from_it(level: str, tables: set[str]) -> None:
     found = judge(replace(MISMATCH, level=level))
-    assert {one.table for verdict in found for one in verdict.evidence} == tables
-    assert {one.table for verdict in judge(MISMATCH) for one in verdict.evidence} == {"segments"}
+    assert {row.table for verdict in found for row in verdict.evidence} == tables
+    assert {row.table for verdict in judge(MISMATCH) for row in verdict.evidence} == {"segments"}
 
 
 @pytest.mark.parametrize(
@@ -557,8 +557,8 @@ def test_without_a_log_no_evidence_claims_to_be_from_it(level: str, tables: set[
 def test_a_state_that_the_kernels_clocks_do_not_have_is_no_evidence(level: str, state: str, said: bool) -> None:
     late = {"out_of_order_ratio": 0.05, "retransmitted_ratio": 0.02}
     found = judge(facts({"shares": {state: 0.9}}, segments=late, level=level))
-    (verdict,) = [one for one in found if one.cause is Cause.REORDERING]
-    assert any(one.code == "state" for one in verdict.evidence) is said
+    (verdict,) = [verdict for verdict in found if verdict.cause is Cause.REORDERING]
+    assert any(row.code == "state" for row in verdict.evidence) is said
 
 
 def test_quick_acks_are_reported_with_offloads_that_are_off_by_the_reasons_of_acks() -> None:
@@ -579,12 +579,12 @@ def test_receive_offload_that_is_off_is_reported_by_the_device_where_packets_arr
     found = facts(ON_CPU, {"devices.receive_offload": False}, segments=packets, level=level)
     verdict = judge(found)[0]
     assert (verdict.cause, verdict.predicted_gain) == (Cause.OFFLOADS_OFF, None)
-    assert [one.table for one in verdict.evidence][:1] == ["devices"]
+    assert [row.table for row in verdict.evidence][:1] == ["devices"]
     assert judge(at_receiver({"devices.receive_offload": True})(found))[0].cause is Cause.CAPACITY
     assert judge(at_receiver({"devices.receive_offload": None})(found))[0].cause is Cause.CAPACITY
     # Whose CPU has time left is not held up by it.
     idle = replace(found, sender=HostFacts(host="near"))
-    assert Cause.OFFLOADS_OFF not in {one.cause for one in judge(idle)}
+    assert Cause.OFFLOADS_OFF not in {verdict.cause for verdict in judge(idle)}
 
 
 def test_a_faulty_rule_is_reported_and_the_others_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -595,7 +595,7 @@ def test_a_faulty_rule_is_reported_and_the_others_are_asked(monkeypatch: pytest.
     monkeypatch.setattr(import_module("whyperf.explain.rules.judge"), "RULES", (tiny_hosts, *RULES))
     faults: list[str] = []
     verdicts = judge(CASES[0].speaks, on_fault=faults.append)
-    assert [one.cause for one in verdicts] == [CASES[0].cause]
+    assert [verdict.cause for verdict in verdicts] == [CASES[0].cause]
     assert faults == [
         "The rule for tiny hosts failed (ZeroDivisionError: division by zero); this cause was not checked. "
         "Please report it."
@@ -673,19 +673,19 @@ LOSSES = facts(
 def test_losses_without_a_log_are_open_and_never_reordering() -> None:
     verdicts = judge(LOSSES)
     assert verdicts[0].cause is Cause.NOT_KNOWN
-    assert {one.cause for one in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
+    assert {verdict.cause for verdict in verdicts[1:]} == {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS}
     assert (verdicts[0].values["lost_count"], verdicts[0].values["sent_count"]) == (50, 5_000)
-    assert all(one.predicted_gain is None for one in verdicts)
+    assert all(verdict.predicted_gain is None for verdict in verdicts)
     # Between neighbors hosts lose them, and a few do not keep a rate down.
     near = replace(LOSSES, windows=replace(LOSSES.windows, rtt_ns_min=50_000))
     few = replace(LOSSES, segments=replace(LOSSES.segments, retransmitted_ratio=1e-4))
-    assert [[one.cause for one in judge(found)] for found in (near, few)] == [[Cause.NOT_KNOWN]] * 2
+    assert [[verdict.cause for verdict in judge(found)] for found in (near, few)] == [[Cause.NOT_KNOWN]] * 2
 
 
 def test_reordering_that_the_kernel_did_not_see_is_not_claimed() -> None:
-    case = next(one for one in CASES if one.cause is Cause.REORDERING and one.speaks.level == "counters")
+    case = next(case for case in CASES if case.cause is Cause.REORDERING and case.speaks.level == "counters")
     unseen = replace(case.speaks, segments=replace(case.speaks.segments, reordering_events=0))
-    assert Cause.REORDERING not in {one.cause for one in judge(unseen)}
+    assert Cause.REORDERING not in {verdict.cause for verdict in judge(unseen)}
     # A record from before the kernel's counts were taken leaves it open.
     old = replace(case.speaks, segments=replace(case.speaks.segments, reordering_events=None, spurious_ratio=None))
     assert judge(old)[0].cause is Cause.NOT_KNOWN
@@ -693,7 +693,7 @@ def test_reordering_that_the_kernel_did_not_see_is_not_claimed() -> None:
 
 def test_what_a_full_line_makes_the_sender_wait_for_is_not_the_acks_doing() -> None:
     thinned = replace(QUEUED, segments=replace(QUEUED.segments, acks_arrived_ratio=0.1))
-    assert [one.cause for one in judge(thinned)] == [Cause.BOTTLENECK]
+    assert [verdict.cause for verdict in judge(thinned)] == [Cause.BOTTLENECK]
 
 
 BUSY: dict[str, Any] = {"processors.thread_ratio": 0.5, "processors.run_queue_ratio": 0.4}
@@ -735,7 +735,7 @@ def test_datagrams_lost_on_the_way_come_before_what_the_sender_does(asked: float
         "calls.asleep_ratio": 0.5,
     }
     found = judge(facts(sender, transport="udp", datagrams=lost, level="counters"))
-    assert [one.cause for one in found] == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.RANDOM_LOSS]
+    assert [verdict.cause for verdict in found] == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.RANDOM_LOSS]
     assert found[0].values["missed_ratio"] == pytest.approx(0.4)
 
 
@@ -748,14 +748,14 @@ def test_a_sender_that_sends_what_was_asked_for_is_not_held_by_others() -> None:
     }
     found = judge(facts(sender, transport="udp", datagrams=AS_ASKED, level="counters"))
     assert (found[0].code, found[0].values["requested_bps"]) == ("slow_writer.requested_rate", 11.8e6)
-    assert Cause.OTHER_LOAD not in {one.cause for one in found}
+    assert Cause.OTHER_LOAD not in {verdict.cause for verdict in found}
 
 
 def test_requests_under_way_at_once_are_no_pause_of_the_application() -> None:
     asked = ExchangeFacts(count=800, per_s=400.0, calls_each=2.0, latency_ns=20.0 * MS)
     windows = {**PATH, "rtt_ns_min": 20 * MS, "application_limited_ratio": 1.0}
     verdicts = judge(facts({"shares": {"unknown": 1.0}}, windows=windows, exchanges=asked, level="counters"))
-    assert [one.cause for one in verdicts] == [Cause.ROUND_TRIP]
+    assert [verdict.cause for verdict in verdicts] == [Cause.ROUND_TRIP]
 
 
 def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
@@ -767,4 +767,4 @@ def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
     }
     found = judge(facts({"shares": {"unknown": 0.7, "not_writing": 0.24}, **shared}, level="counters"))
     assert found[0].cause is Cause.OTHER_LOAD
-    assert Cause.SENDER_CPU not in {one.cause for one in found}
+    assert Cause.SENDER_CPU not in {verdict.cause for verdict in found}

@@ -61,8 +61,8 @@ def test_intervals_of_all_looks_hold_the_gain_at_once() -> None:
     looks, runs, gain = Looks(6, 16), 1500, 0.7
     left_out = 0
     for _ in range(runs):
-        one, other = generator.standard_t(2, looks.most), generator.standard_t(2, looks.most)
-        logarithms = (gain + one - other).tolist()
+        first, other = generator.standard_t(2, looks.most), generator.standard_t(2, looks.most)
+        logarithms = (gain + first - other).tolist()
         for number, pairs in enumerate(looks.at, start=1):
             interval = repeated_interval(logarithms[:pairs], looks.taken(looks.at[:number]))
             assert interval is not None

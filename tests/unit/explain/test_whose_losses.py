@@ -96,7 +96,7 @@ def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> tuple[
 def causes(segments: SegmentFacts) -> list[Cause]:
     """What a sender is told that waited for its congestion window most of the time."""
     sender = HostFacts(host="near", shares={"congestion_window": 0.9})
-    return [one.cause for one in judge(Facts("log", life_ns=1000 * MS, sender=sender, segments=segments))]
+    return [Fact.cause for Fact in judge(Facts("log", life_ns=1000 * MS, sender=sender, segments=segments))]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -121,8 +121,8 @@ def test_connections_before_one_queue_are_seen_together() -> None:
 
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
     few = [segment_facts(*logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
-    lossy = [one for one in few if one.losses.events]
-    told = [causes(one)[0] for one in lossy]
+    lossy = [log for log in few if log.losses.events]
+    told = [causes(log)[0] for log in lossy]
     assert Cause.NOT_KNOWN in told
     # Said by chance rarely: that a queue takes them, or that they come singly.
     wrong = sum(cause in {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS} for cause in told)

@@ -25,4 +25,4 @@ def test_a_rate_of_a_trial_with_the_log_is_reported_as_such(
         headline="",
     )
     missing = with_whose_rate(cell, measured).missing
-    assert any(trial in one for one in missing) is is_reported
+    assert any(trial in sentence for sentence in missing) is is_reported

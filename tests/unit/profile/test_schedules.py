@@ -67,10 +67,10 @@ def test_a_scaled_schedule_has_the_same_regions_and_the_cell_its_length(name: st
 def test_regions_tile_the_time_and_know_who_is_at_work(spans: list[tuple[int, int]]) -> None:
     turns = [(start, start + length) for start, length in spans]
     found = regions(turns)
-    assert all(one.stop_ns == other.start_ns for one, other in pairwise(found))
+    assert all(region.stop_ns == other.start_ns for region, other in pairwise(found))
     assert (found[0].start_ns, found[-1].stop_ns) == (0, max(stop for _, stop in turns))
     for instant in range(found[-1].stop_ns):
-        (region,) = [one for one in found if one.start_ns <= instant < one.stop_ns]
+        (region,) = [found_region for found_region in found if found_region.start_ns <= instant < found_region.stop_ns]
         assert set(region.flows) == {flow for flow, (start, stop) in enumerate(turns) if start <= instant < stop}
 
 

@@ -23,7 +23,7 @@ BYTES = st.integers(1, 2**30)
 SIZES = st.one_of(
     BYTES,
     st.sampled_from(["64K", "1.5 M", "7 bytes", "=request_size_bytes", "=response_size_bytes", "=window_bytes"]),
-    st.builds(lambda one, other: {"low": min(one, other), "high": max(one, other)}, BYTES, BYTES),
+    st.builds(lambda first, other: {"low": min(first, other), "high": max(first, other)}, BYTES, BYTES),
     st.builds(
         lambda pairs: {"weighted": [list(pair) for pair in pairs]},
         st.lists(st.tuples(BYTES, st.integers(1, 99)), min_size=1),

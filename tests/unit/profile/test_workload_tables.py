@@ -205,7 +205,7 @@ def test_an_open_loop_needs_nothing_but_a_rate() -> None:
     closed, poisson = planned(text), planned(text, offered_rate_per_s=2.5)
     steady = planned(text, offered_rate_per_s=2.5, arrivals="constant")
     arrivals = [
-        one.workload["groups"][0]["transactions"][0]["arrivals"] for one in (closed, poisson, steady) if one.workload
+        cell.workload["groups"][0]["transactions"][0]["arrivals"] for cell in (closed, poisson, steady) if cell.workload
     ]
     assert arrivals == [
         {"by": "closed"},

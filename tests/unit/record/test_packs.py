@@ -23,7 +23,7 @@ def test_packed_trials_are_there_like_those_with_a_folder(tmp_path: Path) -> Non
         packed(experiment, TRIALS[:2])
         packed(experiment, TRIALS[2:3])
         assert sorted(experiment.trials().manifests) == sorted(TRIALS[:3])
-        assert [one.id for one in experiment.missing_trials()] == TRIALS[3:]
+        assert [missing_trial.id for missing_trial in experiment.missing_trials()] == TRIALS[3:]
         assert isinstance(experiment.trial(TRIALS[1]), Manifest)
         frame = read_table(experiment, "flows", columns=["payload_bytes"], trials=TRIALS[1:3]).frame
         assert dict(zip(frame["trial"], frame["payload_bytes"], strict=True)) == {TRIALS[1]: 1, TRIALS[2]: 0}

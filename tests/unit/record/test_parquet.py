@@ -69,8 +69,8 @@ def test_many_small_tables_have_a_bound_together(tmp_path: Path, monkeypatch: py
     with Experiment.create(tmp_path / "sample", plan, PROFILE_TEXT) as experiment:
         for trial in plan.trials():
             record(experiment, trial.id)
-        one = bytes_in_memory(next(experiment.folder.glob("trials/*/intervals.near.parquet")))
+        size = bytes_in_memory(next(experiment.folder.glob("trials/*/intervals.near.parquet")))
         monkeypatch.setattr(parquet, "MAX_RATIO", 0)
-        monkeypatch.setattr(parquet, "FREE_BYTES", 3 * one)
+        monkeypatch.setattr(parquet, "FREE_BYTES", 3 * size)
         with pytest.raises(RecordError, match=r"the tables intervals in .* would take over"):
             read_table(experiment, "intervals")

@@ -42,7 +42,7 @@ def budget(connection: int = 0, role: str = "sender", **ratios: float) -> Budget
     host = "near" if role == "sender" else "far"
     return Budget.model_validate({
         "trial": "log01-c0001", "host": host, "role": role, "connection": connection,
-        "begin_ns": 0, "end_ns": life, "shares": [one.model_dump() for one in parts],
+        "begin_ns": 0, "end_ns": life, "shares": [part.model_dump() for part in parts],
     })  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_evidence_of_the_log_leads_into_the_flow_page_at_its_time(summary: Summa
         explanation(cell("c0001", verdict(evidence=[row, other]))), pages={"log01-c0001": "flow.html"}
     )
     (view,) = explanation_section(explained, summary).cells
-    links = [one.link for one in view.cards[0].evidence]
+    links = [row.link for row in view.cards[0].evidence]
     assert links == ["flow.html#connection=3&host=near&from=10&to=20", ""]
     assert view.cards[0].evidence[1].where == "table tcp_info, near"
 
@@ -209,8 +209,8 @@ def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:
 
 
 def test_of_many_anomalies_the_first_are_seen_and_the_rest_is_counted(summary: Summary) -> None:
-    cells = [cell(one.id, rate=1e9) for one in summary.cells]
-    names = [one.cell for one in cells]
+    cells = [cell(planned.id, rate=1e9) for planned in summary.cells]
+    names = [cell.cell for cell in cells]
     many = [
         Anomaly(
             kind="peak", cell=names[0], sweep="main", factor="write_size_bytes", level=1, ratio=1.2, neighbors=[],
@@ -220,10 +220,18 @@ def test_of_many_anomalies_the_first_are_seen_and_the_rest_is_counted(summary: S
         for number in range(MOST_SHOWN + MOST_FOLDED + 7)
     ]  # fmt: skip
     section = explanation_section(Explained(explanation(*cells, anomalies=many)), summary)
-    assert [one.words for one in section.anomalies] == [f"The rate is high {number}." for number in range(MOST_SHOWN)]
+    assert [anomaly.words for anomaly in section.anomalies] == [
+        f"The rate is high {number}." for number in range(MOST_SHOWN)
+    ]
     assert section.anomalies[0].because == "Here it is."
     assert (len(section.more_anomalies), section.left_anomalies) == (MOST_FOLDED, 7)
-    framed = {spot.cell for one in section.maps for row in one.rows for spot in row.spots if spot and spot.stands_out}
+    framed = {
+        spot.cell
+        for heat_map in section.maps
+        for row in heat_map.rows
+        for spot in row.spots
+        if spot and spot.stands_out
+    }
     assert framed == {names[0], names[1]}
 
 
@@ -232,7 +240,7 @@ def bare(name: str) -> CellExplanation:
 
 
 def test_a_map_that_knows_nothing_shows_what_stands_out_or_is_not_there(summary: Summary) -> None:
-    cells = [bare(one.id) for one in summary.cells]
+    cells = [bare(cell.id) for cell in summary.cells]
     drop = Anomaly(
         kind="drop", cell=cells[7].cell, sweep="main", factor="write_size_bytes", level=1, ratio=0.8, neighbors=[],
         differences=[], cause=Cause.NOT_KNOWN, words="A drop.",

@@ -87,10 +87,10 @@ def test_what_an_emulated_path_drops_is_no_cause_for_concern(tmp_path: Path) -> 
     codes = [
         {
             doubt.code
-            for cell in summarize(Experiment.open(write(tmp_path / name, [one]))).cells
+            for cell in summarize(Experiment.open(write(tmp_path / name, [indicators]))).cells
             for doubt in cell.warnings
         }
-        for name, one in (("path", on_a_path), ("without", without))
+        for name, indicators in (("path", on_a_path), ("without", without))
     ]
     assert "retransmissions" not in codes[0]
     assert "retransmissions" in codes[1]

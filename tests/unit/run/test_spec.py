@@ -41,6 +41,6 @@ def test_the_near_side_connects_whoever_sends() -> None:
 
 
 def test_both_sides_know_the_token_and_no_two_trials_share_it() -> None:
-    one, other = _specs(""), _specs("")
-    assert one[NEAR]["token"] == one[FAR]["token"] != other[NEAR]["token"]
-    assert len(bytes.fromhex(one[NEAR]["token"])) == 32
+    first, other = _specs(""), _specs("")
+    assert first[NEAR]["token"] == first[FAR]["token"] != other[NEAR]["token"]
+    assert len(bytes.fromhex(first[NEAR]["token"])) == 32

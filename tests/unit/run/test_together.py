@@ -19,7 +19,7 @@ def progress(interval: int, payload_bytes: int) -> Any:
 
 def test_an_interval_is_reported_when_all_agents_of_the_end_have_reported_it() -> None:
     reported: list[tuple[str, Any]] = []
-    together = Together(PAIRS, lambda end, one: reported.append((end, one)))
+    together = Together(PAIRS, lambda end, shown: reported.append((end, shown)))
     together.on_progress("near", progress(0, 100))
     together.on_progress("far2", progress(0, 7))
     together.on_progress("near", progress(1, 200))
@@ -33,5 +33,5 @@ def test_an_interval_is_reported_when_all_agents_of_the_end_have_reported_it() -
 
 def test_one_pair_is_reported_as_it_is() -> None:
     reported: list[tuple[str, Any]] = []
-    Together(PAIRS[:1], lambda end, one: reported.append((end, one))).on_progress("far", progress(4, 9))
+    Together(PAIRS[:1], lambda end, shown: reported.append((end, shown))).on_progress("far", progress(4, 9))
     assert reported == [("far", progress(4, 9))]

@@ -18,22 +18,22 @@ def planned(profile: str, **overrides: Level) -> Plan:
 
 
 def lines(plan: Plan) -> list[Simulation]:
-    return [line(plan, one, plan.cell(one.cell), {}) for one in plan.trials()]
+    return [line(plan, trial, plan.cell(trial.cell), {}) for trial in plan.trials()]
 
 
 def test_the_writer_is_the_first_host_whichever_end_it_is() -> None:
     sent = lines(planned("read-size"))[0]
     received = lines(planned("read-size", direction="receive"))[0]
-    names = [[end["host"] for end in one["hosts"]] for one in (sent, received)]
+    names = [[end["host"] for end in request["hosts"]] for request in (sent, received)]
     assert names == [HOSTS.split(","), HOSTS.split(",")[::-1]]
     assert (sent["near_role"], received["near_role"]) == ("sender", "receiver")
 
 
 def test_every_trial_has_a_seed_of_its_own_that_the_plan_decides() -> None:
     plan = build(find("read-size"), target=MODEL, trials=2, overrides={"hosts": HOSTS})
-    seeds = [one["seed"] for one in lines(plan)]
+    seeds = [line["seed"] for line in lines(plan)]
     assert len(set(seeds)) == len(seeds)
-    assert seeds == [one["seed"] for one in lines(plan)]
+    assert seeds == [line["seed"] for line in lines(plan)]
 
 
 def test_the_mtu_is_asked_for_only_where_the_profile_states_it() -> None:

@@ -89,7 +89,9 @@ def test_a_fall_that_stays_is_a_drop_with_one_neighbor() -> None:
     found = anomalies_of(
         sweep({8192: (20, 20.1), 16384: (22, 22.1), 32768: (23, 23.1), 40960: (6, 6.1), 52428: (5.8, 6)})
     )
-    assert [(one.kind, one.level, one.neighbors) for one in found if one.kind == "drop"] == [("drop", 40960, ["c0003"])]
+    assert [(anomaly.kind, anomaly.level, anomaly.neighbors) for anomaly in found if anomaly.kind == "drop"] == [
+        ("drop", 40960, ["c0003"])
+    ]
     assert (found[0].code, found[0].values["off"], found[0].values["lost"]) == ("fall", "74 %", "17.0 Mbit/s")
 
 
@@ -112,7 +114,9 @@ def test_a_ridge_is_reported_once_with_its_extent() -> None:
         "16384": {**flat, 4096: (16, 16.1)},
     }
     (found,) = [
-        one for one in anomalies_of(grid(rates, "write_size_bytes", "window_bytes")) if one.factor == "write_size_bytes"
+        rate
+        for rate in anomalies_of(grid(rates, "write_size_bytes", "window_bytes"))
+        if rate.factor == "write_size_bytes"
     ]
     assert found.values["rate"] == "12.1 Mbit/s"
     assert found.values["levels"] == "write size 3,072 and 4,096 bytes, window 8,192 and 16,384 bytes"
@@ -123,7 +127,7 @@ def test_a_cell_is_reported_once_and_casts_no_shadow_on_the_other_axis() -> None
     flat: Rates = dict.fromkeys((1024, 2048, 3072, 4096, 5120, 6144), (20, 20.1))
     rates = {str(window): flat for window in (4096, 8192, 16384, 32768, 65536)}
     found = anomalies_of(grid({**rates, "16384": {**flat, 3072: (8, 8.1)}}, "write_size_bytes", "window_bytes"))
-    assert [(one.kind, one.others) for one in found] == [("drop", [])]
+    assert [(anomaly.kind, anomaly.others) for anomaly in found] == [("drop", [])]
 
 
 def test_what_loses_most_is_first() -> None:
@@ -136,7 +140,7 @@ def test_what_loses_most_is_first() -> None:
         9216: (20, 20.1),
         10240: (30, 30.1),
     }
-    assert [one.level for one in anomalies_of(sweep(rates)) if one.kind == "drop"] == [9216, 2048]
+    assert [rate.level for rate in anomalies_of(sweep(rates)) if rate.kind == "drop"] == [9216, 2048]
 
 
 def test_other_causes_are_no_ridge() -> None:
@@ -153,12 +157,12 @@ def test_other_causes_are_no_ridge() -> None:
         explained(cell.id, held if cell.id == "c0003" else even, lost if cell.id == "c0008" else None) for cell in cells
     ]
     found = anomalies_of(summary.model_copy(update={"cells": cells}), logs)
-    assert {one.cause for one in found} == {Cause.WRITE_WINDOW_MISMATCH, Cause.RECEIVER_LOSS}
+    assert {anomaly.cause for anomaly in found} == {Cause.WRITE_WINDOW_MISMATCH, Cause.RECEIVER_LOSS}
 
 
 def test_peaks_at_even_distances_are_reported_once() -> None:
     rates: Rates = {level: (30, 30.1) if level % 4096 == 0 else (20, 20.1) for level in range(1024, 17409, 1024)}
-    (found,) = [one for one in anomalies_of(sweep(rates)) if one.kind == "peak"]
+    (found,) = [rate for rate in anomalies_of(sweep(rates)) if rate.kind == "peak"]
     assert found.values["levels"] == "write size 8,192, 12,288 and 16,384 bytes (every 4,096 bytes)"
 
 
@@ -179,7 +183,7 @@ def test_what_differs_is_evidence_and_makes_the_cause() -> None:
     cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
     (found,) = anomalies_of(sweep(DROP), cells)
     assert found.cause is Cause.WRITE_WINDOW_MISMATCH
-    small = next(one for one in found.differences if one.code == "small_waits")
+    small = next(difference for difference in found.differences if difference.code == "small_waits")
     assert (small.value, small.values["usual_ratio"], small.values["neighbors"]) == (0.5, 0.0, "6,144 and 8,192 bytes")
     assert found.because.startswith("Here 50 % of the packets wait for an ACK")
     assert found.because.endswith(
@@ -203,7 +207,7 @@ def test_losses_in_the_receiver_are_its_cause() -> None:
     again: dict[float, dict[str, object]] = {7168: {"retransmitted_segments": Retransmitted(ratio=0.12)}}
     (found,) = anomalies_of(sweep(DROP, changes=again), cells)
     assert found.cause is Cause.RECEIVER_LOSS
-    assert [one.value for one in found.differences if one.code == "retransmitted_ratio"] == [0.12]
+    assert [difference.value for difference in found.differences if difference.code == "retransmitted_ratio"] == [0.12]
 
 
 def test_without_a_sweep_nothing_stands_out() -> None:

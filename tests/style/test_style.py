@@ -63,7 +63,7 @@ def test_code_keys_and_terms_of_the_field_are_accepted(file: str, right: str) ->
     [
         ("a.py", "def tell_rate(): ...\n"),
         ("a.py", "class CarrierOf: ...\n"),
-        ("a.py", "MAX_ROWS = 1\n"),
+        ("a.py", "MOST_ROWS = 1\n"),
         ("a.py", "rates = [1 for one in pairs]\n"),
         ("a.py", "import rates as words\n"),
         ("a.py", "def rate(*, told): ...\n"),

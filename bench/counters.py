@@ -141,5 +141,5 @@ def cpu_ns(process: Path) -> int:
 
 def idle_ns() -> int:
     """Idle time of all CPUs since boot, waiting for I/O included. Good to a tick."""
-    words = Path("/proc/stat").read_text().split(maxsplit=11)
-    return (int(words[4]) + int(words[5])) * TICK_NS
+    columns = Path("/proc/stat").read_text().split(maxsplit=11)
+    return (int(columns[4]) + int(columns[5])) * TICK_NS

@@ -148,7 +148,7 @@ def _log(
     still = {"unsent_bytes": 0, "cwnd_segments": 1000, "ssthresh_segments": 2147483647, "srtt_ns": RTT_NS}
     frame = pl.DataFrame(
         {
-            "direction": _words(("in", "out"), is_out.astype(np.int64)),
+            "direction": _labels(("in", "out"), is_out.astype(np.int64)),
             "segment_mono_ns": pl.Series(made["at"]).cast(pl.UInt64),
             "sequence": (made["octet"] + initial) & _U32,
             "acknowledgment": np.where(acks, (made["answered"] + peer_initial) & _U32, 0),
@@ -159,10 +159,10 @@ def _log(
             "window_field": field,
             "window_bytes": field << WINDOW_SHIFT,
             "unacked_bytes": np.where(from_near == is_out, made["unacked"], 0),
-            "context": _words(("net_rx", "process", "hrtimer"), contexts),
+            "context": _labels(("net_rx", "process", "hrtimer"), contexts),
             "cpu": rng.integers(0, 2, size),
-            "retransmission": _words(("fast",), np.where(made["again"] == 1, 0, NO_WORD)),
-            "ack_reason": _words(("second_segment", "read_call", "delayed_timer"), reasons),
+            "retransmission": _labels(("fast",), np.where(made["again"] == 1, 0, NO_WORD)),
+            "ack_reason": _labels(("second_segment", "read_call", "delayed_timer"), reasons),
         }
     ).with_columns(
         *[pl.lit(value).alias(name) for name, value in still.items()],
@@ -176,7 +176,7 @@ def _log(
     return small.sort("cpu", "segment_mono_ns", maintain_order=True)
 
 
-def _words(words: tuple[str, ...], codes: Ints) -> pl.Series:
+def _labels(labels: tuple[str, ...], codes: Ints) -> pl.Series:
     """The word of each code, null for `NO_WORD`."""
-    padded = pl.Series([*words, *[None] * (NO_WORD + 1 - len(words))], dtype=pl.String)
+    padded = pl.Series([*labels, *[None] * (NO_WORD + 1 - len(labels))], dtype=pl.String)
     return padded.gather(codes).cast(pl.Categorical)

@@ -81,25 +81,25 @@ class FarHost:
         """Where `run` puts its results."""
         return self.folder / "results"
 
-    def run(self, *words: object, host: str = "far") -> Done:
+    def run(self, *arguments: object, host: str = "far") -> Done:
         """`whyperf run HOST … --out RESULTS` in the near namespace."""
-        words = ("run", host, *words, "--no-report", "--out", self.results)
-        return whyperf(*words, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
+        arguments = ("run", host, *arguments, "--no-report", "--out", self.results)
+        return whyperf(*arguments, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
 
-    def run_argv(self, *words: object) -> list[str]:
+    def run_argv(self, *arguments: object) -> list[str]:
         """The same as a command line for `env`-like starters."""
         settings = [f"{name}={value}" for name, value in self._ssh().items()]
-        run = argv("run", "far", *words, "--no-report", "--out", self.results)
+        run = argv("run", "far", *arguments, "--no-report", "--out", self.results)
         return [*self._nsenter(self.near_netns), "env", *settings, *run]
 
-    def command(self, *words: object) -> Done:
+    def command(self, *arguments: object) -> Done:
         """Any `whyperf` command in the near namespace."""
-        return whyperf(*words, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
+        return whyperf(*arguments, folder=self.folder, before=self._nsenter(self.near_netns), environment=self._ssh())
 
-    def argv(self, *words: object) -> list[str]:
+    def argv(self, *arguments: object) -> list[str]:
         """The same as a command line for `env`-like starters."""
         settings = [f"{name}={value}" for name, value in self._ssh().items()]
-        return [*self._nsenter(self.near_netns), "env", *settings, *argv(*words)]
+        return [*self._nsenter(self.near_netns), "env", *settings, *argv(*arguments)]
 
     def pushed(self) -> list[Path]:
         """Agents that lie in the far host's cache, whole or not."""

@@ -160,9 +160,9 @@ def assert_disorder(log: Log, found: Counted) -> None:
         start = (sequence - first) % 2**32
         beyond += payload > 0 and start > expected
         waiting.append((start, start + payload))
-        while found_next := [end for begin, end in waiting if begin <= expected < end]:
+        while found_next := [end for low, end in waiting if low <= expected < end]:
             expected = max(found_next)
-            waiting = [(begin, end) for begin, end in waiting if end > expected]
+            waiting = [(low, end) for low, end in waiting if end > expected]
     added = found.added[log.host]
     assert 0 <= beyond - added["TcpExtTCPOFOQueue"] <= added["TcpExtTCPBacklogCoalesce"]
     assert beyond > 0

@@ -30,9 +30,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """
     monkeypatch.chdir(tmp_path)
 
-    def refuse(status: int, *words: object) -> str:
+    def refuse(status: int, *arguments: object) -> str:
         before = sorted(tmp_path.rglob("*"))
-        assert main([str(word) for word in words]) == status
+        assert main([str(word) for word in arguments]) == status
         streams = capsys.readouterr()
         assert streams.out == ""
         assert sorted(tmp_path.rglob("*")) == before
@@ -45,7 +45,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("words", "names"),
+    ("arguments", "names"),
     [
         (("run", "window-swep"), ("window-swep", "did you mean window-sweep?")),
         (("run", "./nowhere.toml"), ("nowhere.toml",)),
@@ -74,8 +74,8 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         (("show", "a", "b"), ("whyperf show --help",)),
     ],
 )
-def test_a_mistake_is_exit_code_2(refused: Refused, words: tuple[str, ...], names: tuple[str, ...]) -> None:
-    sentence = refused(2, *words)
+def test_a_mistake_is_exit_code_2(refused: Refused, arguments: tuple[str, ...], names: tuple[str, ...]) -> None:
+    sentence = refused(2, *arguments)
     for name in names:
         assert name in sentence
 
@@ -141,12 +141,12 @@ def test_an_experiment_that_is_being_measured(
     tmp_path: Path, started: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["run", "--time", "30", *LOOPBACK, "--out", "results"]
-    first = started(whyperf_command.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    arguments = ["run", "--time", "30", *LOOPBACK, "--out", "results"]
+    first = started(whyperf_command.argv(*arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert first.stdout is not None
     while b"Gbit/s" not in first.stdout.readline():
         assert first.poll() is None
-    assert main(words) == 1
+    assert main(arguments) == 1
     assert f"results is being measured by process {first.pid}" in capsys.readouterr().err
     assert main(["show", "results", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["cells"][0]["trials"] == 0

@@ -34,8 +34,8 @@ def test_a_host_is_calibrated(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("grid.toml").write_text(GRID)
-    words = "calibrate grid.toml --out host.toml --html host.html --rounds 3 --generations 1 --json"
-    code = main(words.split())
+    command = "calibrate grid.toml --out host.toml --html host.html --rounds 3 --generations 1 --json"
+    code = main(command.split())
     assert code in {0, 3}
     printed = json.loads(capsys.readouterr().out)
     assert [point["held_out"] for point in printed["points"]].count(True) == 4
@@ -67,7 +67,7 @@ def test_a_host_is_calibrated(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("command", "said"),
     [
         ("calibrate --out missing/host.toml", "no folder"),
         ("calibrate grid.tml", "grid.tml"),
@@ -77,9 +77,9 @@ def test_a_host_is_calibrated(
     ],
 )
 def test_what_cannot_be_calibrated_is_one_sentence(
-    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
+    assert main(command.split()) == 2
     (sentence,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("whyperf: ")]
     assert said in sentence

@@ -17,7 +17,7 @@ TRANSFER_BYTES = 3_000_000
 
 @pytest.fixture(scope="module")
 def registered_as() -> dict[str, str]:
-    """What the kernel knows each of them as."""
+    """The name of each in the kernel."""
     offers = {offer["name"]: offer for offer in list_offers(None) if offer["kind"] == "congestion_control"}
     refused = [offers[name] for name in OURS if offers[name]["state"] == "refused"]
     if refused:
@@ -56,9 +56,9 @@ def test_transports_says_where_each_comes_from(tmp_path: Path) -> None:
     shown = whyperf("transports", folder=tmp_path, environment={"COLUMNS": "200"}).out
     for offer in offers:
         source = offer["source"].replace("_", " ")
-        words = [offer["name"], offer["registered_as"], *source.split()]
+        fields = [offer["name"], offer["registered_as"], *source.split()]
         # QUIC has controls of the kernel's names, from elsewhere.
-        (line,) = [line for line in shown.splitlines() if line.split()[: len(words)] == words]
+        (line,) = [line for line in shown.splitlines() if line.split()[: len(fields)] == fields]
         assert offer["reason"] in line
     reno = next(offer for offer in offers if (offer["kind"], offer["name"]) == ("congestion_control", "reno"))
     assert (reno["source"], reno["state"]) == ("built_in", "loaded")

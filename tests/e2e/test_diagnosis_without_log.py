@@ -13,9 +13,9 @@ pytestmark = [pytest.mark.root, pytest.mark.alone]
 MIN_RIGHT_RATIO = 0.95
 
 
-def diagnosis(folder: Path, name: str, *words: str) -> str:
+def diagnosis(folder: Path, name: str, *arguments: str) -> str:
     """What the run says after `Why:`."""
-    done = whyperf("run", "--no-report", *words, "--out", folder / name, folder=folder)
+    done = whyperf("run", "--no-report", *arguments, "--out", folder / name, folder=folder)
     assert done.status in {0, 3}, done.err
     found = re.search(r"^Why: (.*)$", done.out, re.MULTILINE)
     assert found is not None, done.out

@@ -22,11 +22,11 @@ def test_it_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def call(agent: Agent, body: Any, *others: Any, **named: Any) -> Any:
         if body["request"] == "connect" and not kept_out:
             kept_out.append(body)
-            with socket.create_connection((body["address"], body["port"])) as stranger:
-                stranger.sendall(b"no preamble of any trial" * 2)
-                stranger.settimeout(30)
+            with socket.create_connection((body["address"], body["port"])) as peer:
+                peer.sendall(b"no preamble of any trial" * 2)
+                peer.settimeout(30)
                 with suppress(ConnectionResetError):
-                    assert stranger.recv(1) == b""
+                    assert peer.recv(1) == b""
             raise AgentError("the token was not welcomed", Fault.PEER)
         return really_call(agent, body, *others, **named)
 

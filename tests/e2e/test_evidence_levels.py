@@ -27,10 +27,10 @@ def profile(ours: Ours, tmp_path: Path) -> Path:
     return path
 
 
-def run(profile: Path, *words: object) -> tuple[Done, dict[str, Any], dict[str, Manifest]]:
+def run(profile: Path, *options: object) -> tuple[Done, dict[str, Any], dict[str, Manifest]]:
     """Measures; the command, its result, the trials by name."""
     results = profile.parent / "results"
-    done = whyperf("run", profile, *words, "--no-report", "--json", "--out", results, folder=profile.parent)
+    done = whyperf("run", profile, *options, "--no-report", "--json", "--out", results, folder=profile.parent)
     assert done.status == 0, done.err
     return done, json.loads(done.out), Experiment.open(results).trials().manifests
 

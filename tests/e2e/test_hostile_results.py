@@ -23,9 +23,9 @@ MEMORY_KBYTES = 1_500_000
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with a log trial, from the model: quick, and the same everywhere."""
     folder = tmp_path_factory.mktemp("hostile") / "result"
-    words = ("--hosts", "sparc2+sba-100@2.2.6", "--only", "sweep=throughput", "--only", "window_bytes=4096")
+    options = ("--hosts", "sparc2+sba-100@2.2.6", "--only", "sweep=throughput", "--only", "window_bytes=4096")
     cell = ("--only", "write_size_bytes=4096", "--set", "transfer_bytes=200000", "--trials", "1", "--log")
-    assert main(["simulate", "window-sweep", *words, *cell, "--out", str(folder)]) in {0, 3}
+    assert main(["simulate", "window-sweep", *options, *cell, "--out", str(folder)]) in {0, 3}
     assert (folder / "trials" / LOG).is_dir()
     return folder
 
@@ -46,10 +46,10 @@ def victim(tmp_path: Path) -> Iterator[Path]:
     assert path.read_text() == "precious"
 
 
-def bounded(folder: Path, *words: str) -> Done:
+def bounded(folder: Path, *options: str) -> Done:
     """Runs a verb that may take so much memory; what dies of it, or shows a traceback, fails the test."""
     limit = ("prlimit", f"--data={MEMORY_KBYTES * 1024}")
-    return whyperf(*words, folder=folder, before=limit, environment={"POLARS_MAX_THREADS": "2"}, timeout_s=120)
+    return whyperf(*options, folder=folder, before=limit, environment={"POLARS_MAX_THREADS": "2"}, timeout_s=120)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def fifos(result: Path) -> None:
         os.mkfifo(path)
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: object) -> int:
+def answer(capsys: pytest.CaptureFixture[str], *options: object) -> int:
     """The exit code of a verb in this process; what it says is short and no traceback."""
-    status = main([str(word) for word in words])
+    status = main([str(word) for word in options])
     said = capsys.readouterr().err
     assert "internal error" not in said
     assert "Traceback" not in said
@@ -201,14 +201,14 @@ def test_a_deep_profile_is_a_mistake_of_the_user(
     monkeypatch.chdir(tmp_path)
     Path("deep.toml").write_text(text())
     Path("deep.xml").write_text("<a>" * 100_000)
-    for words in (
+    for options in (
         ("run", "deep.toml"),
         ("run", "deep.xml"),
         ("run", "--workload", "./deep.toml"),
         ("simulate", "./deep.toml"),
         ("simulate", "rr-ack", "--hosts", "./deep.toml"),
     ):
-        assert answer(capsys, *words) == 2, words
+        assert answer(capsys, *options) == 2, options
 
 
 def run_of(rows: int) -> bytes:

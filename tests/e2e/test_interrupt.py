@@ -37,8 +37,8 @@ def run(tmp_path: Path, started: Start) -> Callable[..., subprocess.Popen[bytes]
     profile = tmp_path / "stopped.toml"
     profile.write_text(profile_text(TRIALS, **LEVELS))
 
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        argv = whyperf_command.argv("run", profile, *words)
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        argv = whyperf_command.argv("run", profile, *arguments)
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return started(argv, cwd=tmp_path, start_new_session=True, **streams)
 
@@ -139,9 +139,9 @@ def test_a_stop_while_the_testbed_is_built_or_used(ours: Ours, tmp_path: Path, r
 def test_a_stopped_single_run_prints_what_it_has_and_keeps_it_as_partial(
     ours: Ours, tmp_path: Path, started: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("run", *LOOPBACK, "--time", "3", "--set", "warmup_s=0")
+    arguments = ("run", *LOOPBACK, "--time", "3", "--set", "warmup_s=0")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    controller = started(whyperf_command.argv(*words), cwd=tmp_path, start_new_session=True, **streams)
+    controller = started(whyperf_command.argv(*arguments), cwd=tmp_path, start_new_session=True, **streams)
     assert controller.stdout is not None
     while b"0.00-1.00 s" not in controller.stdout.readline():
         assert controller.poll() is None
@@ -164,7 +164,7 @@ def test_a_stopped_single_run_prints_what_it_has_and_keeps_it_as_partial(
     assert cell["provisional"]["goodput_bps"] > 0
 
     monkeypatch.chdir(tmp_path)
-    assert main([*words, "--json"]) == 0
+    assert main([*arguments, "--json"]) == 0
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
     assert (cell["trials"], cell["provisional"]) == (1, None)
 
@@ -190,10 +190,10 @@ def test_a_folder_that_is_moved_away_is_one_sentence(ours: Ours, tmp_path: Path,
 
 def test_a_reader_that_leaves_is_no_error_of_ours(ours: Ours, tmp_path: Path) -> None:
     """`whyperf run | head -1`: the measurement's lines have nobody to read them."""
-    words = whyperf_command.argv("run", "--time", "3", *LOOPBACK)
+    arguments = whyperf_command.argv("run", "--time", "3", *LOOPBACK)
     reader = f"{sys.executable} -c 'input()'"
     done = subprocess.run(
-        f"{' '.join(words)} | {reader}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+        f"{' '.join(arguments)} | {reader}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     ours.await_none()
     assert "Traceback" not in done.stderr, done.stderr

@@ -44,11 +44,11 @@ TREE = Path(__file__).parents[2]
 
 def agent_of(process: Process) -> str:
     """Which agent a process is: the testbed's holder, or the near or far side's by the holder's descriptor."""
-    words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
-    if "--netns" not in words:
+    arguments = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
+    if "--netns" not in arguments:
         return "testbed"
     # The holder opens the near side's namespace first.
-    return "near" if words[words.index("--netns") + 1].endswith("/3") else "far"
+    return "near" if arguments[arguments.index("--netns") + 1].endswith("/3") else "far"
 
 
 def find(ours: Ours, victim: str, controller: subprocess.Popen[bytes]) -> int | None:
@@ -64,12 +64,12 @@ def find(ours: Ours, victim: str, controller: subprocess.Popen[bytes]) -> int | 
     return None
 
 
-def kill_somewhere(ours: Ours, chance: random.Random, victim: str, controller: subprocess.Popen[bytes]) -> None:
+def kill_somewhere(ours: Ours, rng: random.Random, victim: str, controller: subprocess.Popen[bytes]) -> None:
     """Kills the victim at a random moment after the run's first agent appeared, until the run ends of it."""
     while not ours.agents():
         assert controller.poll() is None
         time.sleep(0.02)
-    time.sleep(chance.uniform(0, LATEST_S))
+    time.sleep(rng.uniform(0, LATEST_S))
     while controller.poll() is None:
         pid = find(ours, victim, controller)
         if pid is not None:
@@ -83,17 +83,17 @@ def kill_somewhere(ours: Ours, chance: random.Random, victim: str, controller: s
 @pytest.mark.parametrize("way", ["command", pytest.param("library", marks=pytest.mark.slow)])
 def test_a_run_survives_every_kill(ours: Ours, started: Start, tmp_path: Path, way: str) -> None:
     seed, victims = CHAINS[way]
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     profile, results = tmp_path / "killed.toml", tmp_path / "results"
     profile.write_text(profile_text(TRIALS, **LEVELS))
     command = {
         "command": whyperf_command.argv("run", profile, "--out", results),
         "library": [sys.executable, "-m", "tests.e2e.controller", str(profile), str(results)],
     }[way]
-    for victim in chance.sample(victims, len(victims)):
+    for victim in rng.sample(victims, len(victims)):
         before = finished_trials(results)
         controller = started(command, cwd=TREE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        kill_somewhere(ours, chance, victim, controller)
+        kill_somewhere(ours, rng, victim, controller)
         said = controller.communicate(timeout=NOTICE_S)[1].decode()
         assert "Traceback" not in said, said
         assert "internal error" not in said, said

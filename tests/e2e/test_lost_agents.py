@@ -87,9 +87,9 @@ def find(ours: Ours, victim: str) -> Process | None:
     return None
 
 
-def lose(ours: Ours, folder: Path, chance: random.Random) -> Loss | None:
+def lose(ours: Ours, folder: Path, rng: random.Random) -> Loss | None:
     """Runs, and disturbs an agent at a random moment; None where the run was over, or closing that agent, before."""
-    victim, how, at_s = chance.choice(VICTIMS), chance.choice(SIGNALS), chance.uniform(0, RUN_S)
+    victim, how, at_s = rng.choice(VICTIMS), rng.choice(SIGNALS), rng.uniform(0, RUN_S)
     run = Run(folder, plan())
     thread = threading.Thread(target=run)
     thread.start()
@@ -111,14 +111,14 @@ def lose(ours: Ours, folder: Path, chance: random.Random) -> Loss | None:
 
 @pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.slow)])
 def test_every_lost_agent_is_named_in_time(ours: Ours, tmp_path: Path, count: int) -> None:
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     count = int(os.environ.get("WHYPERF_LOST_COUNT", count))
     losses: list[Loss] = []
     number = 0
     while len(losses) < count:
         number += 1
         assert number <= 3 * count, "most runs end before an agent is lost"
-        loss = lose(ours, tmp_path / f"results-{number}", chance)
+        loss = lose(ours, tmp_path / f"results-{number}", rng)
         if loss is not None:
             losses.append(loss)
             print(f"{loss.victim:8} {loss.signal.name} at {loss.at_s:4.1f} s: {loss.noticed_s:5.3f} s: {loss.reason}")

@@ -92,6 +92,6 @@ def test_ping_sees_the_round_trip_that_was_asked_for(tmp_path: Path) -> None:
         said = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
     times_ms = [float(time) for time in re.findall(r"time=([0-9.]+)", said)]
     assert len(times_ms) == 101
-    # Never less than the path, but for the unit of ping; half of them no more than a hundredth above it.
+    # Never less than the path, but for the unit of ping; half of them no more than 1 % above it.
     assert min(times_ms) >= rtt_ms * 0.999
     assert median(times_ms) <= rtt_ms * 1.01

@@ -42,8 +42,8 @@ def whyperf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(profile_text(3, **LEVELS))
 
-    def call(*words: object) -> Ended:
-        status = main([str(word) for word in words])
+    def call(*arguments: object) -> Ended:
+        status = main([str(word) for word in arguments])
         streams = capsys.readouterr()
         return Ended(status, streams.out, streams.err)
 
@@ -173,8 +173,8 @@ def test_a_plan_that_was_changed_by_hand_is_refused(whyperf: Whyperf, tmp_path: 
     assert whyperf("run", "mine.toml", *LOOPBACK, "--out", "results").status == 0
     plan = tmp_path / "results" / "plan.json"
     plan.write_text(plan.read_text().replace("4096", "4097"))
-    for words in (("show", "results"), ("run", "mine.toml", *LOOPBACK, "--out", "results")):
-        done = whyperf(*words)
+    for arguments in (("show", "results"), ("run", "mine.toml", *LOOPBACK, "--out", "results")):
+        done = whyperf(*arguments)
         assert (done.status, done.out) == (1, "")
         assert "changed or damaged" in done.err
 

@@ -12,10 +12,10 @@ from whyperf.record import Experiment, read_table
 pytestmark = [pytest.mark.root]
 
 
-def run(folder: Path, *words: object) -> Done:
+def run(folder: Path, *options: object) -> Done:
     """`whyperf run` from three near agents."""
-    words = (*words, "--from", "local,local,local", "--no-report", "--out", folder / "out")
-    return whyperf("run", *words, folder=folder)
+    options = (*options, "--from", "local,local,local", "--no-report", "--out", folder / "out")
+    return whyperf("run", *options, folder=folder)
 
 
 def test_three_agents_count_as_one_end(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_a_profile_runs_on_the_model_and_its_log_shows_the_studys_flow(folder: P
 
 def test_a_log_that_the_end_of_time_cuts_has_no_gap(folder: Path) -> None:
     """What is under way then is on one side's log and not on the other's."""
-    words = "--set transfer_bytes=default --set warmup_s=0.02 --set duration_s=0.1 --set cooldown_s=0.02"
-    made = simulated(folder, "timed", *words.split(), "--trials", "1")
+    options = "--set transfer_bytes=default --set warmup_s=0.02 --set duration_s=0.1 --set cooldown_s=0.02"
+    made = simulated(folder, "timed", *options.split(), "--trials", "1")
     assert made.status == 0, made.err
     flow = whyperf("flow", "timed", "--json", folder=folder)
     assert flow.status == 0, flow.err
@@ -126,8 +126,8 @@ def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
         'about = "paced"\n[fixed]\ntransfer_bytes = 4194304\npath_rtt_ms = 10\n[[sweep]]\nname = "rate"\ntrials = 1\n'
         "log_trials = 1\n[sweep.factors]\npacing_rate_bps = [50_000_000]\npath_rate_bps = [20_000_000, 100_000_000]\n"
     )
-    words = ("simulate", "paced.toml", "--hosts", "linux-6.18+veth", "--out", "paced", "--json")
-    done = whyperf(*words, folder=folder, timeout_s=300)
+    options = ("simulate", "paced.toml", "--hosts", "linux-6.18+veth", "--out", "paced", "--json")
+    done = whyperf(*options, folder=folder, timeout_s=300)
     assert done.status == 0, done.err
     cells = {cell["factors"]["path_rate_bps"]: cell for cell in json.loads(done.out)["cells"]}
     # The path's bottleneck where it is below the pacing rate, else that: 1448 of 1514 bytes are payload.
@@ -141,7 +141,7 @@ def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("options", "named"),
     [
         (("flow.toml",), "--hosts"),
         (("flow.toml", "--hosts", "sparc3+sba-100"), "sparc3"),
@@ -159,9 +159,9 @@ def test_a_paced_sender_and_a_path_run_on_the_model(folder: Path) -> None:
     ],
 )
 def test_what_the_model_cannot_run_is_named_before_anything_runs(
-    folder: Path, words: tuple[str, ...], named: str
+    folder: Path, options: tuple[str, ...], named: str
 ) -> None:
-    done = whyperf("simulate", *words, "--out", "refused", folder=folder)
+    done = whyperf("simulate", *options, "--out", "refused", folder=folder)
     assert done.status == 2
     assert named in done.sentence
     assert not (folder / "refused").exists()

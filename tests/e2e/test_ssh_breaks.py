@@ -44,12 +44,12 @@ def find(far: FarHost, victim: str, controller: subprocess.Popen[bytes]) -> int 
     return found[0].pid if found else None
 
 
-def kill_somewhere(far: FarHost, chance: random.Random, victim: str, controller: subprocess.Popen[bytes]) -> None:
+def kill_somewhere(far: FarHost, rng: random.Random, victim: str, controller: subprocess.Popen[bytes]) -> None:
     """Kills the victim at a random moment after the run's first ssh, until the run ends of it."""
     while not far.ssh_clients():
         assert controller.poll() is None
         time.sleep(0.02)
-    time.sleep(chance.uniform(0, LATEST_S))
+    time.sleep(rng.uniform(0, LATEST_S))
     while controller.poll() is None:
         pid = find(far, victim, controller)
         if pid is not None:
@@ -68,12 +68,12 @@ def await_alone(far: FarHost) -> None:
 
 
 def test_a_run_survives_every_kill_of_ssh(far: FarHost, started: Start) -> None:
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     command = far.run_argv("--bytes", "2M", "--trials", TRIALS)
-    for victim in chance.sample(VICTIMS, len(VICTIMS)):
+    for victim in rng.sample(VICTIMS, len(VICTIMS)):
         before = finished_trials(far.results)
         controller = started(command, cwd=far.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        kill_somewhere(far, chance, victim, controller)
+        kill_somewhere(far, rng, victim, controller)
         said = controller.communicate(timeout=NOTICE_S)[1].decode()
         assert "Traceback" not in said, said
         assert "internal error" not in said, said

@@ -41,11 +41,11 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run(folder: Path, *words: str) -> Done:
+def run(folder: Path, *options: str) -> Done:
     """`whyperf run` as nobody."""
     environment = {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    words = ("run", *words, "--no-report", "--out", str(folder / "results"))
-    return whyperf(*words, folder=folder, before=AS_NOBODY, environment=environment)
+    options = ("run", *options, "--no-report", "--out", str(folder / "results"))
+    return whyperf(*options, folder=folder, before=AS_NOBODY, environment=environment)
 
 
 def test_the_loopback_is_measured_and_said(folder: Path) -> None:
@@ -82,21 +82,21 @@ OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encodi
         pytest.param(["--set", "schedule=mixed", "--set", "schedule_scale=0.01"], id="mixed"),
     ],
 )
-def test_a_level_that_nobody_gave_is_never_refused(folder: Path, words: list[str]) -> None:
+def test_a_level_that_nobody_gave_is_never_refused(folder: Path, options: list[str]) -> None:
     """The default is cubic, which this user may not choose."""
-    done = run(folder, *words, *([] if "schedule=mixed" in words else ["-t", "1"]), "--json")
+    done = run(folder, *options, *([] if "schedule=mixed" in options else ["-t", "1"]), "--json")
     assert done.status == 0, done.err
     result = json.loads(done.out)
     (cell,) = result["cells"]
     assert (cell["trials"], cell["failed_trials"]) == (1, 0)
     is_own = cell["factors"].get("congestion_control") == "default"
-    assert is_own == (not {"transport=unix", "transport=quic", "transport=udt", "udp-stream"} & set(words))
+    assert is_own == (not {"transport=unix", "transport=quic", "transport=udt", "udp-stream"} & set(options))
     facts = {fact["code"]: fact["text"] for fact in result["facts"]}
     assert ("own_congestion_control" in facts) == is_own
     assert ("Congestion control is each host's own" in done.err) == is_own
     if is_own:
         # In the schedule mixed others compete.
-        ran = OWN_CONTROL if "schedule=mixed" not in words else ", ".join(sorted({OWN_CONTROL, "reno"}))
+        ran = OWN_CONTROL if "schedule=mixed" not in options else ", ".join(sorted({OWN_CONTROL, "reno"}))
         assert f"{ran} at the sender" in facts["own_congestion_control"]
         assert f"({OWN_CONTROL} on this host)" in done.err
 

@@ -64,11 +64,13 @@ TIMED = {
 RAW = re.compile(r"timestamp_ms:([\d.]+) name:Txn2 nr_bytes:(\d+) nr_ops:(\d+)")
 
 
-def run(folder: Path, text: str, *words: str) -> Done:
+def run(folder: Path, text: str, *arguments: str) -> Done:
     """Runs a profile with the variables."""
     (folder / "p.xml").write_text(text)
-    words = ("--out", "results", "--set", "io_model=blocking") if not words else ("--out", "results", *words)
-    done = whyperf("run", "p.xml", "--no-report", *words, folder=folder, environment=VARIABLES)
+    arguments = (
+        ("--out", "results", "--set", "io_model=blocking") if not arguments else ("--out", "results", *arguments)
+    )
+    done = whyperf("run", "p.xml", "--no-report", *arguments, folder=folder, environment=VARIABLES)
     assert done.status == 0, done.err
     return done
 

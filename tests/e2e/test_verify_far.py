@@ -49,9 +49,9 @@ def test_a_verdict_on_a_far_host_is_tried_there_and_a_kill_leaves_nothing(
         done = far.run("-R", "--set", "pacing_rate_bps=50000000", "--evidence", "segments", *phases)
         assert done.status in {0, 3}, done.err
         before = (host_state.sysctls(), host_state.devices())
-        words = ("explain", far.results, "--verify", "--json")
+        arguments = ("explain", far.results, "--verify", "--json")
 
-        killed = started(far.argv(*words), cwd=far.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        killed = started(far.argv(*arguments), cwd=far.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         end = time.monotonic() + MEASURES_WITHIN_S
         while not trials(far):
             assert killed.poll() is None, killed.communicate()[1].decode()
@@ -64,7 +64,7 @@ def test_a_verdict_on_a_far_host_is_tried_there_and_a_kill_leaves_nothing(
         assert (host_state.sysctls(), host_state.devices()) == before
         made = trials(far)
 
-        done = far.command(*words)
+        done = far.command(*arguments)
         assert done.status == 0, done.err
         assert set(made) < set(trials(far))
         verdicts = [verdict for cell in json.loads(done.out)["cells"] for verdict in cell["verdicts"]]

@@ -1,6 +1,6 @@
 """The shipped experiment `wan-transports`, small: every transport's flows come and go over the emulated path.
 
-Half a hundredth of its times, one round trip: `make test` runs two of TCP's controls and one library, `make test-long`
+0.5 % of its times, one round trip: `make test` runs two of TCP's controls and one library, `make test-long`
 all of them. `make test-wan` runs the whole experiment at 5 % of its times.
 """
 
@@ -40,9 +40,9 @@ def test_wan_transports(tmp_path: Path, only: tuple[str, ...]) -> None:
     assert {cell["transports"]["protocol"] for cell in cells} >= ALWAYS
     for cell in cells:
         found = cell["transports"]
-        turns = [(round(flow["start_s"] * 1e9), round(flow["stop_s"] * 1e9)) for flow in found["flows"]]
+        active = [(round(flow["start_s"] * 1e9), round(flow["stop_s"] * 1e9)) for flow in found["flows"]]
         assert [len(region["flows"]) for region in found["regions"]] == [1, 2, 3, 4, 3, 2, 1]
-        assert [len(region.flows) for region in regions(turns)] == [1, 2, 3, 4, 3, 2, 1]
+        assert [len(region.flows) for region in regions(active)] == [1, 2, 3, 4, 3, 2, 1]
         # Nothing but the path's rate bounds it, and a round trip is at least the path's.
         assert 0 < found["goodput_bps"]["median"] <= RATE_BPS
         assert found["rfc6349"]["transfer_time_ratio"]["median"] >= 1

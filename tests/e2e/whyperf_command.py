@@ -25,13 +25,13 @@ class Done:
         return line
 
 
-def argv(*words: object) -> list[str]:
+def argv(*arguments: object) -> list[str]:
     """The command line of `whyperf`."""
-    return [str(WHYPERF), *(str(word) for word in words)]
+    return [str(WHYPERF), *(str(word) for word in arguments)]
 
 
 def whyperf(
-    *words: object,
+    *arguments: object,
     folder: Path,
     before: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
@@ -39,7 +39,7 @@ def whyperf(
 ) -> Done:
     """Runs `whyperf` in a folder, perhaps under another command, and waits."""
     done = subprocess.run(
-        [*before, *argv(*words)],
+        [*before, *argv(*arguments)],
         cwd=folder,
         env=os.environ | (environment or {}),
         capture_output=True,

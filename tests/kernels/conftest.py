@@ -24,7 +24,7 @@ if FOLDER not in os.environ:
 
 
 def agent_of_guest(label: str, argv: list[str], **_: bool) -> Agent:
-    """Greets an agent whose clock is not ours, though the controller believes that it started a local one."""
+    """Greets an agent whose clock is not ours, though the controller started it as if it were a local one."""
     return Agent(label, argv, shares_clock=False)
 
 

@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 KERNEL = "linux.uml"
 ANSWER = "ANSWER "
 #: What booting, building and ending take at most in addition to the flow itself.
-BESIDE_S = 60
+OVERHEAD_S = 60
 ATTEMPTS = 3
 
 
@@ -47,7 +47,7 @@ def _answer(scratch: Path, asked: dict[str, Any]) -> dict[str, Any]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=asked["seconds"] + BESIDE_S,
+        timeout=asked["seconds"] + OVERHEAD_S,
         check=False,
     )
     answers = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]

@@ -56,7 +56,7 @@ def test_codel_drops_and_marks_as_many_as_the_kernel(tmp_path: Path, *, ecn: boo
 
 
 def test_red_keeps_the_queue_of_the_kernel(tmp_path: Path) -> None:
-    """A tenth too much: the average settles where that tenth is dropped, so its height shows the law."""
+    """10 % too much: the average settles where these 10 % are dropped, so its height shows the law."""
     # The burst makes tc choose a weight of 2^-9.
     weight = "avpkt 1514 burst 180 bandwidth 10mbit"
     child = f"parent 1:1 handle 10: red limit 1000000 min 50000 max 250000 probability 0.2 {weight}"

@@ -47,7 +47,7 @@ class Crowd:
         if self._limits[0] < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, self._limits[1])))
         self._thread.start()
-        assert self._all_came.wait(60), f"{self.came_count} of {len(self._sockets)} strangers came"
+        assert self._all_came.wait(60), f"{self.came_count} of {len(self._sockets)} peers came"
         return self
 
     def __exit__(

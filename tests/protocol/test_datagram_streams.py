@@ -169,13 +169,13 @@ def test_an_unauthenticated_peers_datagrams_are_no_part_of_it(talk: StartTalk) -
     far, near = talk().hello(), talk().hello()
     spec = datagrams()
     port = far.ask("prepare", **trial(**spec))["port"]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as intruder:
         for says in (b"", b"WPDC" + bytes(36), b"x" * SIZE):
-            stranger.sendto(says, ("127.0.0.1", port))
+            intruder.sendto(says, ("127.0.0.1", port))
         received, _ = ran(far, near, spec, port=port)
-        stranger.settimeout(0.1)
+        intruder.settimeout(0.1)
         with pytest.raises((TimeoutError, ConnectionRefusedError)):
-            stranger.recv(100)
+            intruder.recv(100)
     assert sums(received)["received_count"] == COUNT
 
 

@@ -64,17 +64,17 @@ def test_garbage_is_reported_over_the_pipe_too(talk: StartTalk) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_bytes_never_panic_and_never_hang(talk: StartTalk, seed: int) -> None:
-    chance = random.Random(seed)
-    data = chance.randbytes(chance.choice([1, 3, 8, 60, 5_000, 200_000]))
+    rng = random.Random(seed)
+    data = rng.randbytes(rng.choice([1, 3, 8, 60, 5_000, 200_000]))
     refusal(talk(), data)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_conversation_never_panics_and_never_hangs(talk: StartTalk, seed: int) -> None:
-    chance = random.Random(1000 + seed)
+    rng = random.Random(1000 + seed)
     bytes_ = bytearray(HELLO + message("clock", 2) + message("abort", 3) + message("remove_testbed", 4))
-    for _ in range(chance.randint(1, 4)):
-        bytes_[chance.randrange(len(bytes_))] = chance.randrange(256)
+    for _ in range(rng.randint(1, 4)):
+        bytes_[rng.randrange(len(bytes_))] = rng.randrange(256)
     agent = talk()
     agent.write(bytes(bytes_))
     agent.close_input()

@@ -133,9 +133,9 @@ def test_whoever_sends_datagrams_to_the_port_is_no_connection(talk: StartTalk, t
     far, near = talk().hello(), talk().hello()
     changes: dict[str, Any] = {"transport": transport}
     port = far.ask("prepare", **trial(**changes))["port"]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as intruder:
         for length in (0, 1, 40, 64, 1200, 1472):
-            stranger.sendto(os.urandom(length), ("127.0.0.1", port))
+            intruder.sendto(os.urandom(length), ("127.0.0.1", port))
     near.ask("prepare", **trial("connect", "sender", **changes))
     assert near.reply_to(near.send("connect", address="127.0.0.1", port=port))["reply"] == "connected"
     for end, _ in ended(far, near):
@@ -143,14 +143,14 @@ def test_whoever_sends_datagrams_to_the_port_is_no_connection(talk: StartTalk, t
 
 
 def test_another_trials_connection_is_an_unauthenticated_peer(talk: StartTalk, transport: str) -> None:
-    far, near, stranger = talk().hello(), talk().hello(), talk().hello()
+    far, near, intruder = talk().hello(), talk().hello(), talk().hello()
     port = far.ask("prepare", **trial(transport=transport))["port"]
-    stranger.ask("prepare", **trial("connect", "sender", transport=transport, token="c3" * 32))
-    stranger.send("connect", address="127.0.0.1", port=port)
+    intruder.ask("prepare", **trial("connect", "sender", transport=transport, token="c3" * 32))
+    intruder.send("connect", address="127.0.0.1", port=port)
     # It is let go and comes again, until opening has taken too long.
     end_s = time.monotonic() + PATIENCE_S
     while far.ask("describe_opening")["strangers_count"] == 0:
-        assert time.monotonic() < end_s, "the stranger does not come"
+        assert time.monotonic() < end_s, "the intruder does not come"
         time.sleep(0.01)
     near.ask("prepare", **trial("connect", "sender", transport=transport))
     assert near.reply_to(near.send("connect", address="127.0.0.1", port=port))["reply"] == "connected"

@@ -27,7 +27,7 @@ from tests.protocol.workload_talk import (
 
 StartTalk = Callable[..., Talk]
 
-#: Strangers: more than an agent keeps waiting, and as many as a trial has to stand.
+#: Peers without the token: more than an agent keeps waiting, and as many as a trial has to stand.
 CROWDS = [2_500, pytest.param(10_000, marks=pytest.mark.slow)]
 #: An agent's limit of open files, hard as soft; None: the host's.
 LIMITS = [pytest.param(None, id="the host's limit of files"), pytest.param(1024, id="1024 files")]
@@ -76,17 +76,17 @@ def test_an_unauthenticated_peer_is_dropped_and_counted(
 ) -> None:
     far, near = talk().hello(), talk().hello()
     port = far.ask("prepare", **trial())["port"]
-    strangers = [sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(3)]
-    for stranger in strangers:
-        stranger.setblocking(False)
+    intruders = [sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(3)]
+    for intruder in intruders:
+        intruder.setblocking(False)
         try:
-            stranger.send(says)
+            intruder.send(says)
             if hangs_up:
-                stranger.shutdown(socket.SHUT_WR)
+                intruder.shutdown(socket.SHUT_WR)
         except OSError:
             continue
     if dropped_at_once:
-        assert all(is_dropped(stranger) for stranger in strangers)
+        assert all(is_dropped(intruder) for intruder in intruders)
 
     near.ask("prepare", **trial("connect", "sender"))
     assert near.ask("connect", address="127.0.0.1", port=port)["connections_count"] == 1
@@ -95,7 +95,7 @@ def test_an_unauthenticated_peer_is_dropped_and_counted(
 
     assert [end["payload_bytes"] for end in finished] == [100_000, 100_000]
     assert {"note": "strangers_dropped", "count": 3} in finished[0]["notes"]
-    assert all(is_dropped(stranger) for stranger in strangers)
+    assert all(is_dropped(intruder) for intruder in intruders)
 
 
 def test_slow_unauthenticated_peers_block_nobody(talk: StartTalk, sockets: ExitStack) -> None:
@@ -106,9 +106,9 @@ def test_slow_unauthenticated_peers_block_nobody(talk: StartTalk, sockets: ExitS
     near.ask("prepare", **trial("connect", "sender", connections_count=5))
     asked = near.send("connect", address="127.0.0.1", port=port)
     for byte in preamble(0)[:3]:
-        for stranger in slow:
+        for intruder in slow:
             try:
-                stranger.send(bytes([byte]))
+                intruder.send(bytes([byte]))
             except OSError:
                 continue
     assert near.reply_to(asked, within_s=3)["connections_count"] == 5
@@ -183,16 +183,16 @@ MIXES = [pytest.param(KINDS, id="of all kinds"), pytest.param(("silent",), id="s
 @pytest.mark.parametrize("files", LIMITS)
 @pytest.mark.parametrize("connections", [1, 100])
 @pytest.mark.parametrize("kinds", MIXES)
-@pytest.mark.parametrize("strangers", CROWDS)
+@pytest.mark.parametrize("intruders", CROWDS)
 def test_a_crowd_keeps_no_connection_out(
-    talk: StartTalk, strangers: int, kinds: tuple[str, ...], connections: int, files: int | None
+    talk: StartTalk, intruders: int, kinds: tuple[str, ...], connections: int, files: int | None
 ) -> None:
     """Before the trial's connections come, and while they do."""
     far, near = limited(talk, files), talk().hello()
     asked: Body = {"connections_count": connections}
     port = far.ask("prepare", **trial(**asked))["port"]
     near.ask("prepare", **trial("connect", "sender", **asked))
-    with Crowd(port, strangers, kinds) as crowd:
+    with Crowd(port, intruders, kinds) as crowd:
         assert near.ask("connect", address="127.0.0.1", port=port) == {
             "reply": "connected",
             "connections_count": connections,
@@ -202,7 +202,7 @@ def test_a_crowd_keeps_no_connection_out(
     assert [end["outcome"] for end in finished] == [{"ended": "complete"}] * 2
     assert [end["payload_bytes"] for end in finished] == [connections * 100_000] * 2
     (dropped,) = [note["count"] for note in finished[0]["notes"] if note["note"] == "strangers_dropped"]
-    assert 0 < dropped <= crowd.came_count + strangers
+    assert 0 < dropped <= crowd.came_count + intruders
 
 
 #: Requests and responses over connections that are open before the load, and over one for each, which the far side or
@@ -218,9 +218,9 @@ EXCHANGES = [
 @pytest.mark.parametrize("files", LIMITS)
 @pytest.mark.parametrize("steps", EXCHANGES)
 @pytest.mark.parametrize("kinds", MIXES)
-@pytest.mark.parametrize("strangers", CROWDS)
+@pytest.mark.parametrize("intruders", CROWDS)
 def test_a_crowd_breaks_no_workload(
-    talk: StartTalk, strangers: int, kinds: tuple[str, ...], steps: list[Body], files: int | None
+    talk: StartTalk, intruders: int, kinds: tuple[str, ...], steps: list[Body], files: int | None
 ) -> None:
     """It stands at the port before the connections come, and while the load runs."""
     far, near = limited(talk, files), talk().hello()
@@ -229,7 +229,7 @@ def test_a_crowd_breaks_no_workload(
     far_spec, near_spec = specs(load, {"by": "workload"})
     port = far.ask("prepare", **far_spec)["port"]
     near.ask("prepare", **near_spec)
-    with Crowd(port, strangers, kinds):
+    with Crowd(port, intruders, kinds):
         assert near.ask("connect", address="127.0.0.1", port=port)["reply"] == "connected"
         far_side, near_side = finish(far, near)
     assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
@@ -248,11 +248,11 @@ def test_what_the_far_side_saw_can_be_asked(talk: StartTalk, sockets: ExitStack)
         "problem": None,
     }
     port = far.ask("prepare", **trial(connections_count=2))["port"]
-    first, stranger = (sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(2))
+    first, intruder = (sockets.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(2))
     first.sendall(preamble(0))
     assert first.recv(100) == b"+" * len(preamble(0))
-    stranger.sendall(WRONG_TOKEN)
-    assert is_dropped(stranger)
+    intruder.sendall(WRONG_TOKEN)
+    assert is_dropped(intruder)
     reply = far.ask("describe_opening")
     assert (reply["connections_count"], reply["strangers_count"], reply["problem"]) == (1, 1, None)
     far.ask("abort")

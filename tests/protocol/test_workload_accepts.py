@@ -51,7 +51,7 @@ def test_the_far_side_connects_and_both_count_the_same(talk: StartTalk, changes:
 
 
 FORMS = [
-    pytest.param([accept(), read(70), disconnect()], 0, 70, id="the far end speaks first"),
+    pytest.param([accept(), read(70), disconnect()], 0, 70, id="the far side speaks first"),
     pytest.param([accept(), disconnect()], 0, 0, id="nothing is said"),
     pytest.param([connect(1), accept(2), write(5, 1), read(6, 2), disconnect(1), disconnect(2)], 5, 6, id="both ways"),
     pytest.param([accept(1), connect(2), read(6, 2), write(5, 1), disconnect(2), disconnect(1)], 5, 6, id="far first"),
@@ -81,13 +81,13 @@ def test_unauthenticated_peers_at_the_near_side_are_dropped(talk: StartTalk) -> 
     steps = [accept(), read(1), write(1), disconnect()]
     load = workload(group(transaction(*steps, repeat=iterations(300)), strands=2, connected=False))
     far, near = prepare(talk, load, {"by": "workload"})
-    stranger = socket.create_connection(("127.0.0.1", listening_port(near.process.pid)))
-    stranger.sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
+    intruder = socket.create_connection(("127.0.0.1", listening_port(near.process.pid)))
+    intruder.sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
     far_side, near_side = finish(far, near)
     assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
     assert near_side.total("transactions_count") == 600
     assert {"note": "strangers_dropped", "count": 1} in near_side.finished["notes"]
-    stranger.close()
+    intruder.close()
 
 
 class Translator(threading.Thread):

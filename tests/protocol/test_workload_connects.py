@@ -63,7 +63,7 @@ def test_more_unix_connections_than_a_queue_holds_are_waited_for(talk: StartTalk
 
 
 FORMS = [
-    pytest.param([connect(), read(70), disconnect()], 0, 70, id="the far end speaks first"),
+    pytest.param([connect(), read(70), disconnect()], 0, 70, id="the far side speaks first"),
     pytest.param([connect(), disconnect()], 0, 0, id="nothing is said"),
     pytest.param([connect(), write(200_000), disconnect()], 200_000, 0, id="more than a segment"),
     pytest.param([connect(1), write(5, 1), connect(2), write(6, 2), disconnect(1), disconnect(2)], 11, 0, id="two"),
@@ -85,7 +85,7 @@ def test_a_connection_may_carry_anything(
 
 OPENED = [
     pytest.param([connect(1)], [write(5, 1), disconnect(1)], id="unused until the next transaction"),
-    pytest.param([connect(1), read(7, 1)], [write(5, 1), disconnect(1)], id="the far end speaks first"),
+    pytest.param([connect(1), read(7, 1)], [write(5, 1), disconnect(1)], id="the far side speaks first"),
     pytest.param([connect(1), connect(2)], [write(5, 2), write(6, 1), read(3, 2), disconnect(1)], id="two at once"),
     pytest.param([connect(1), write(9)], [write(5, 1)], id="another speaks first"),
     pytest.param([connect(1), read(9)], [read(5, 1)], id="another is heard first"),
@@ -134,21 +134,21 @@ def test_unauthenticated_peers_are_dropped_while_it_runs(talk: StartTalk) -> Non
         talk, workload(group(crr(1, 1, iterations(300)), strands=2, connected=False)), {"by": "workload"}
     )
     port = listening_port(far.process.pid)
-    strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-    strangers[0].sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
-    strangers[1].sendall(b"GET / HTTP/1.1\r\nHost: far.example\r\nAccept: everything at all\r\n\r\n")
+    intruders = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+    intruders[0].sendall(b"WPDL" + struct.pack(">I", 0) + bytes.fromhex("5b" * 32) + struct.pack(">I", 0))
+    intruders[1].sendall(b"GET / HTTP/1.1\r\nHost: far.example\r\nAccept: everything at all\r\n\r\n")
     far_side, near_side = finish(far, near)
     assert [far_side.outcome, near_side.outcome] == ["complete", "complete"], (far_side.finished, near_side.finished)
     assert near_side.total("transactions_count") == 600
     assert {"note": "strangers_dropped", "count": 2} in far_side.finished["notes"]
-    for stranger in strangers:
-        stranger.settimeout(10)
+    for intruder in intruders:
+        intruder.settimeout(10)
         try:
-            assert stranger.recv(100) == b""
+            assert intruder.recv(100) == b""
         except ConnectionResetError:
             continue
         finally:
-            stranger.close()
+            intruder.close()
 
 
 def listening_port(process: int) -> int:
@@ -159,7 +159,7 @@ def listening_port(process: int) -> int:
         if target.startswith("socket:["):
             own.add(target[len("socket:[") : -1])
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[3] == "0A" and words[9] in own:
-            return int(words[1].split(":")[1], 16)
+        fields = line.split()
+        if fields[3] == "0A" and fields[9] in own:
+            return int(fields[1].split(":")[1], 16)
     raise AssertionError("it does not listen")

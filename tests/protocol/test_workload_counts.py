@@ -29,12 +29,12 @@ COUNTED = [
     pytest.param([write(100)], 100, 0, id="write"),
     pytest.param([read(100)], 0, 100, id="read"),
     pytest.param([write(1), read(1)], 1, 1, id="request and reply"),
-    pytest.param([read(64), write(1000)], 1000, 64, id="the far end asks"),
+    pytest.param([read(64), write(1000)], 1000, 64, id="the far side asks"),
     pytest.param([write(10, count=3), read(7, count=2)], 30, 14, id="several"),
     pytest.param([write(5000, call_bytes=999), read(1)], 5000, 1, id="in calls"),
     pytest.param([write(3_000_000)], 3_000_000, 0, id="more than a buffer"),
     pytest.param([write(1), think(MS), read(1)], 1, 1, id="pause"),
-    pytest.param([write(1), think(MS, is_busy=True, is_mirrored=True), read(1)], 1, 1, id="busy at both ends"),
+    pytest.param([write(1), think(MS, is_busy=True, is_mirrored=True), read(1)], 1, 1, id="busy on both sides"),
 ]
 
 

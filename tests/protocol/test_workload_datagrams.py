@@ -29,7 +29,7 @@ TIMEOUT_NS = 300 * MS
 EXCHANGES = [
     pytest.param([write(1), read(1, timeout_ns=10_000 * MS)], 1, 1, id="request and reply of a byte"),
     pytest.param([write(1000), read(300)], 1000, 300, id="without a timeout"),
-    pytest.param([read(64), write(1000)], 1000, 64, id="the far end asks"),
+    pytest.param([read(64), write(1000)], 1000, 64, id="the far side asks"),
     pytest.param([write(10, count=3), read(7, count=2)], 30, 14, id="several"),
 ]
 

@@ -94,9 +94,9 @@ def _prior(recipe: _Recipe, measured: Mapping[str, Measured]) -> Prior:
     value = recipe.share * (timed.value - (less.value if less else 0.0))
     if value <= 0:
         return _around(recipe.key, recipe.usual, UNTIMED, f"usual; {recipe.timed} was lost in the noise")
-    words = f"{recipe.share:.0%} of {recipe.timed}" if recipe.share < 1 else recipe.timed
+    origin = f"{recipe.share:.0%} of {recipe.timed}" if recipe.share < 1 else recipe.timed
     value = min(value, recipe.most)
-    return _around(recipe.key, value, recipe.factor, f"timed: {words}" + (f" less {recipe.less}" if less else ""))
+    return _around(recipe.key, value, recipe.factor, f"timed: {origin}" + (f" less {recipe.less}" if less else ""))
 
 
 def _around(key: str, value: float, factor: float, source: str) -> Prior:

@@ -28,8 +28,8 @@ def kept(cells: Sequence[Cell], filters: Iterable[str]) -> tuple[Cell, ...]:
 def _parsed(text: str, cells: Sequence[Cell]) -> tuple[str, list[Level]]:
     name, equals, listed = text.partition("=")
     name = name.strip()
-    words = [word.strip() for word in listed.split(",") if word.strip()]
-    if not equals or not words:
+    entries = [word.strip() for word in listed.split(",") if word.strip()]
+    if not equals or not entries:
         raise ProfileError(OPTION, text, "write factor=level,level, for example window_bytes=4096,8192")
     if name != SWEEP:
         try:
@@ -38,7 +38,7 @@ def _parsed(text: str, cells: Sequence[Cell]) -> tuple[str, list[Level]]:
             raise error.at(OPTION) from None
     there = dict.fromkeys(value for cell in cells if (value := _value(cell, name)) is not None)
     levels: list[Level] = []
-    for word in _cpu_lists(words) if name.endswith("_cpus") else words:
+    for word in _cpu_lists(entries) if name.endswith("_cpus") else entries:
         try:
             level = word if name == SWEEP else factor.parse(word)
         except ProfileError as error:
@@ -50,9 +50,9 @@ def _parsed(text: str, cells: Sequence[Cell]) -> tuple[str, list[Level]]:
     return name, levels
 
 
-def _cpu_lists(words: list[str]) -> list[str]:
+def _cpu_lists(entries: list[str]) -> list[str]:
     """A list of CPUs has commas of its own, so all of it is one level."""
-    return words if set(words) <= {"auto", "any"} else [",".join(words)]
+    return entries if set(entries) <= {"auto", "any"} else [",".join(entries)]
 
 
 def _value(cell: Cell, name: str) -> Level | None:

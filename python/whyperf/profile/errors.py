@@ -25,11 +25,11 @@ class ProfileError(Exception):
 
 def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:
     """`; did you mean X?` when a known word is near, else the known words, or the command that lists them."""
-    words = sorted(known)
-    near = [known_word for known_word in words if len(word) > 1 and known_word.startswith(word)]
-    near = near[:1] or get_close_matches(word, words, n=1)
+    names = sorted(known)
+    near = [known_word for known_word in names if len(word) > 1 and known_word.startswith(word)]
+    near = near[:1] or get_close_matches(word, names, n=1)
     if near:
         return f"; did you mean {near[0]}?"
     if listed_by:
         return f"; `{listed_by}` lists what there is"
-    return f"; known: {', '.join(words)}" if words else ""
+    return f"; known: {', '.join(names)}" if names else ""

@@ -140,11 +140,11 @@ def _octets(trial: Trial, connection: int, start: int, end: int) -> int:
         first = connection * trial.stagger_ns
         last = first + _connection_ns(trial, connection)
         return round(max(0.0, min(end, last) - max(start, first)) * rate)
-    middle_s = (start + end) / 2 / SECOND
+    center_s = (start + end) / 2 / SECOND
     if trial.turns:
-        at_work = [number for number, (begin, stop) in enumerate(trial.turns) if begin <= middle_s < stop]
+        at_work = [number for number, (begin, stop) in enumerate(trial.turns) if begin <= center_s < stop]
         rate = trial.rate_bps / len(at_work) / 8e9 if connection in at_work else 0.0
-    return round((end - start) * rate * trial.course(middle_s))
+    return round((end - start) * rate * trial.course(center_s))
 
 
 def tables(trial: Trial) -> dict[tuple[str, str], pl.DataFrame]:

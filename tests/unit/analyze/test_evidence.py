@@ -28,12 +28,12 @@ def summary_of(*manifests: Mapping[str, Any]) -> Evidence:
 
 
 def cell_texts(*manifests: Mapping[str, Any]) -> dict[str, str]:
-    return {caution.code: caution.text for caution in of_cell(evidence_rows(manifests).to_dicts())}
+    return {warning.code: warning.text for warning in of_cell(evidence_rows(manifests).to_dicts())}
 
 
 def experiment_texts(*manifests: Mapping[str, Any]) -> dict[str, str]:
     rows = evidence_rows(manifests)
-    return {caution.code: caution.text for caution in of_experiment(summarize_evidence(rows), rows)}
+    return {warning.code: warning.text for warning in of_experiment(summarize_evidence(rows), rows)}
 
 
 def test_all_is_well() -> None:
@@ -141,7 +141,7 @@ def test_log_trials_change_no_figure(status: str) -> None:
     log = manifest("log01-c0001") | {"status": status, "reason": "it fell"}
     without, with_log = summary_with().cells[0], summary_with(log).cells[0]
     assert with_log.model_copy(update={"warnings": without.warnings}) == without
-    added = {doubt.code for doubt in with_log.warnings} - {doubt.code for doubt in without.warnings}
+    added = {warning.code for warning in with_log.warnings} - {warning.code for warning in without.warnings}
     assert added == ({"failed_logs"} if status == "failed" else set())
 
 

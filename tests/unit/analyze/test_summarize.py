@@ -64,7 +64,7 @@ def test_an_experiment_without_any_trial() -> None:
 
 def test_failed_and_cut_trials_are_counted_and_named() -> None:
     fine = made.Trial(block=1)
-    broken = made.Trial(block=2, status="failed", reason="the far end closed the connection")
+    broken = made.Trial(block=2, status="failed", reason="the far host closed the connection")
     cut = made.Trial(block=3, status="deadline")
     result = summary(fine, broken, cut)
     cell = result.cells[0]
@@ -74,7 +74,7 @@ def test_failed_and_cut_trials_are_counted_and_named() -> None:
         ("002-c0001", "failed"),
         ("003-c0001", "deadline"),
     ]
-    assert any("the far end closed the connection." in warning.text for warning in cell.warnings)
+    assert any("the far host closed the connection." in warning.text for warning in cell.warnings)
 
 
 def test_a_window_announced_smaller_than_asked_is_reported() -> None:

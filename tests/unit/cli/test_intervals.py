@@ -38,8 +38,8 @@ def both(*intervals: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def test_two_half_seconds_make_a_line() -> None:
     (line,) = lines_of(*both(sample(0), sample(1)))
-    words = line.split()
-    assert words == ["0.00-1.00", "s", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50", "%", "50", "%"]
+    fields = line.split()
+    assert fields == ["0.00-1.00", "s", "125", "MB", "1.00", "Gbit/s", "0", "10", "65,536", "50", "%", "50", "%"]
 
 
 def test_an_end_that_is_late_changes_nothing() -> None:

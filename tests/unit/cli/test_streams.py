@@ -39,9 +39,9 @@ def run(
     folder: Path, verb: tuple[str, ...], redirect: str = "", **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
     """The command under a shell that redirects its streams."""
-    words = ["bash", "-c", f'"$@" {redirect}', "-", sys.executable, "-c", MAIN, *verb]
+    arguments = ["bash", "-c", f'"$@" {redirect}', "-", sys.executable, "-c", MAIN, *verb]
     return subprocess.run(
-        words, cwd=folder, env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, check=False
+        arguments, cwd=folder, env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, check=False
     )
 
 

@@ -5,7 +5,7 @@
     9   > 1449:2897
     110 < ack=2897   win=65536
 
-Times are microseconds. `call` is a call of the application (begin, end, bytes moved; `blocked`, `preempted`,
+Times are microseconds. `call` is a call of the application (start, end, bytes moved; `blocked`, `preempted`,
 `softirq` in it; `slept` and `runnable` before it; `would_block`). `>` left, `<` arrived: first octet and one past
 the last, and what else is known; `by` is the context, `again` the kind of a retransmission.
 """
@@ -56,8 +56,8 @@ def clocks(text: str) -> dict[str, list[str]]:
     runs = {"busy": found.is_busy, "rwnd_limited": found.is_window_full, "sndbuf_limited": found.is_buffer_full}
     return {
         name: [
-            f"{begin / US:g}-{end / US:g}"
-            for begin, end, state in spans_of(found.gaps, holds.astype(np.int64), ("", "runs")).iter_rows()
+            f"{start / US:g}-{end / US:g}"
+            for start, end, state in spans_of(found.gaps, holds.astype(np.int64), ("", "runs")).iter_rows()
             if state
         ]
         for name, holds in runs.items()
@@ -82,7 +82,7 @@ def life(log: LoggedConnection, made: Calls | None) -> tuple[int, int]:
 
 
 def _listed(spans: pl.DataFrame) -> list[str]:
-    return [f"{begin / US:g}-{end / US:g} {state}" for begin, end, state in spans.iter_rows()]
+    return [f"{start / US:g}-{end / US:g} {state}" for start, end, state in spans.iter_rows()]
 
 
 def _segment(parts: list[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.explain.test_rules import CASES, LOST, OF_CHANCE, OF_QUEUE, ON_CPU, SINGLE, Case, at_receiver, facts
+from tests.unit.explain.test_rules import CASES, LOST, OF_QUEUE, ON_CPU, RANDOM_LOSSES, SINGLE, Case, at_receiver, facts
 from whyperf.explain.causes import Cause
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.model import Change, Verdict
@@ -201,7 +201,7 @@ SMALL = facts({"shares": {"receive_window_buffer": 0.9}}, windows={"announced_by
             {"path_queue": "bdp"},
         ),
         (
-            facts(WAITS, segments=LOST | OF_CHANCE | SINGLE),
+            facts(WAITS, segments=LOST | RANDOM_LOSSES | SINGLE),
             Cause.RANDOM_LOSS,
             {"path_loss": "bursts:0/0.5"},
             {"path_loss": 0.01},
@@ -331,7 +331,7 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
 @pytest.mark.parametrize(
     ("segments", "cause", "factors"),
     [
-        (LOST | OF_CHANCE | SINGLE, Cause.RANDOM_LOSS, {"path_loss_back": 0.0}),
+        (LOST | RANDOM_LOSSES | SINGLE, Cause.RANDOM_LOSS, {"path_loss_back": 0.0}),
         (LATE, Cause.REORDERING, {}),  # only what goes forward is reordered
     ],
 )

@@ -11,7 +11,7 @@ from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
 from whyperf.explain.gather.deliveries import Steps, bottleneck_of_steps, delivered_bottleneck
 
-LINE_BPS = 95.6e6
+LINK_BPS = 95.6e6
 MSS = 1448
 SEED = np.random.default_rng(20)
 
@@ -22,22 +22,22 @@ def steps(rates: NDArray[np.float64], queue: NDArray[np.float64] | float, **know
     return Steps(rates, queues, mss_bytes=MSS, **(defaults | known))
 
 
-FULL = LINE_BPS * SEED.normal(1, 0.003, 40)
-SAWTOOTH = LINE_BPS * np.tile(np.linspace(0.5, 1.0, 20), 2)
+FULL = LINK_BPS * SEED.normal(1, 0.003, 40)
+SAWTOOTH = LINK_BPS * np.tile(np.linspace(0.5, 1.0, 20), 2)
 
 
 def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:
     found = bottleneck_of_steps(steps(FULL, np.linspace(0.1, 0.9, 40)))
-    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.005)
     assert found.use_ratio == pytest.approx(1.0, abs=0.01)
     assert found.steadiness == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> None:
-    rates = np.concatenate((FULL[:15], LINE_BPS * np.linspace(0.75, 0.97, 25)))
+    rates = np.concatenate((FULL[:15], LINK_BPS * np.linspace(0.75, 0.97, 25)))
     found = bottleneck_of_steps(steps(rates, np.concatenate((np.full(15, 0.1), np.full(25, 0.01)))))
-    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.01)
-    assert found.use_ratio == pytest.approx(rates.mean() / LINE_BPS, abs=0.02)
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.01)
+    assert found.use_ratio == pytest.approx(rates.mean() / LINK_BPS, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> N
         ("a window or a pacing rate: no queue", steps(FULL, 0.01)),
         ("a queue only while the rate is lower", steps(FULL, np.r_[np.zeros(30), np.full(10, 0.5)])),
         ("losses: the window grows and is reduced", steps(SAWTOOTH, 0.1)),
-        ("several windows that vary", steps(LINE_BPS * SEED.normal(1, 0.08, 40), 0.1)),
+        ("several windows that vary", steps(LINK_BPS * SEED.normal(1, 0.08, 40), 0.1)),
         ("what is delivered faster at times", steps(np.r_[FULL[:30], 1.5 * FULL[30:]], 0.3)),
         ("the application has nothing to send", steps(FULL, 0.3, backlogged_ratio=0.3)),
         ("a window of a few segments", steps(FULL, 0.3, window_segments=4.0)),
@@ -65,7 +65,7 @@ def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
             "connection": connection,
             "phase": "measure",
             "sample_mono_ns": at * 100_000_000 + connection * 30_000_000,
-            "delivered_segments": round(share * LINE_BPS / 8 / MSS * (at * 0.1 + connection * 0.03)),
+            "delivered_segments": round(share * LINK_BPS / 8 / MSS * (at * 0.1 + connection * 0.03)),
             "send_mss_bytes": MSS,
             "rtt_ns": 15_000_000,
             "rtt_ns_min": 10_000_000,
@@ -84,7 +84,7 @@ def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
 
 def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
     found = delivered_bottleneck(*trial(tmp_path))
-    assert found.bps == pytest.approx(LINE_BPS * (MSS + 66) / MSS, rel=0.005)
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.005)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from whyperf.explain.segment_log import read_logs
 from whyperf.explain.trial_facts import RequestCycle
 
 PACKET = 1448
-LINE_BPS = 100e6
-SPACING_NS = round((PACKET + 66) * 8e9 / LINE_BPS)
+LINK_BPS = 100e6
+SPACING_NS = round((PACKET + 66) * 8e9 / LINK_BPS)
 
 
 def wire(times: list[int], sequences: list[int]) -> Wire:
@@ -62,7 +62,7 @@ def bursts(lost_at: int) -> tuple[Wire, Wire]:
 
 @pytest.mark.parametrize(("lost_at", "least", "most"), [(7, 0.9, 1.0), (1, 0.0, 0.5)])
 def test_a_queue_loses_where_its_backlog_is_highest(lost_at: int, least: float, most: float) -> None:
-    found = losses({0: bursts(lost_at)}, LINE_BPS / 8e9)
+    found = losses({0: bursts(lost_at)}, LINK_BPS / 8e9)
     assert (found.lost, len(found.runs)) == (10, 10)
     ranks = [run.rank for run in found.runs if run.rank is not None]
     assert all(least <= rank <= most for rank in ranks)
@@ -74,8 +74,8 @@ def test_the_rate_of_the_line_is_that_within_bursts() -> None:
         pl.lit(PACKET).alias("payload_bytes"), pl.lit(1).alias("wire_segments")
     )
     found = bottleneck_rate(frame)
-    assert found.bps == pytest.approx(LINE_BPS, rel=0.02)
-    assert found.use_ratio == pytest.approx(10 * (PACKET + 66) * 8 / 0.05 / LINE_BPS, rel=0.05)
+    assert found.bps == pytest.approx(LINK_BPS, rel=0.02)
+    assert found.use_ratio == pytest.approx(10 * (PACKET + 66) * 8 / 0.05 / LINK_BPS, rel=0.05)
     assert found.steadiness == pytest.approx(0.9, abs=0.02)
     assert bottleneck_rate(frame.head(20)).bps is None
 

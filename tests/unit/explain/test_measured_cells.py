@@ -27,12 +27,12 @@ SWEEP = (
 
 
 def test_a_cell_with_the_change_reports_the_gain() -> None:
-    told = MeasuredCells(SWEEP, {"c0001": 1e6, "c0002": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
-    assert told.predicted_gain == 4
-    assert told.predicted_low is not None
-    assert told.predicted_high is not None
-    assert told.predicted_low < 4 < told.predicted_high
-    assert told.predicted_basis == statement("cell", cell="c0002")
+    gain = MeasuredCells(SWEEP, {"c0001": 1e6, "c0002": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
+    assert gain.predicted_gain == 4
+    assert gain.predicted_low is not None
+    assert gain.predicted_high is not None
+    assert gain.predicted_low < 4 < gain.predicted_high
+    assert gain.predicted_basis == statement("cell", cell="c0002")
 
 
 def test_no_such_cell_or_no_rate_leaves_the_prediction() -> None:
@@ -46,8 +46,8 @@ def test_no_such_cell_or_no_rate_leaves_the_prediction() -> None:
 
 
 def test_a_change_that_costs_rate_is_reported_as_it_was_measured() -> None:
-    told = MeasuredCells(SWEEP, {"c0001": 4e6, "c0003": 3e6}).gain_in("c0001", verdict(window_bytes=65_536))
-    assert told.predicted_gain == 0.75
+    gain = MeasuredCells(SWEEP, {"c0001": 4e6, "c0003": 3e6}).gain_in("c0001", verdict(window_bytes=65_536))
+    assert gain.predicted_gain == 0.75
 
 
 def sized(name: str, size: int, window: int = 65_536, read: int | None = None) -> Cell:
@@ -58,10 +58,10 @@ def sized(name: str, size: int, window: int = 65_536, read: int | None = None) -
 def test_a_cell_that_goes_most_of_the_way_shows_more_than_a_rule() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 2048), sized("c0003", 32_768), sized("c0004", 32_768, 4096))
     rates = {"c0001": 1e6, "c0002": 1.5e6, "c0003": 2e6, "c0004": 9e6}
-    told = MeasuredCells(cells, rates).gain_in("c0001", verdict(write_size_bytes=131_072))
-    assert told.predicted_gain == 2
-    assert told.predicted_basis is not None
-    assert told.predicted_basis.values["levels"] == ["write_size_bytes=32768", "read_size_bytes=32768"]
+    gain = MeasuredCells(cells, rates).gain_in("c0001", verdict(write_size_bytes=131_072))
+    assert gain.predicted_gain == 2
+    assert gain.predicted_basis is not None
+    assert gain.predicted_basis.values["levels"] == ["write_size_bytes=32768", "read_size_bytes=32768"]
     # Twice the size says little of 128 times, and a cell with another window nothing of this one.
     few = {**rates, "c0003": None}
     assert MeasuredCells(cells, few).gain_in("c0001", verdict(write_size_bytes=131_072)).predicted_gain == 9
@@ -69,12 +69,12 @@ def test_a_cell_that_goes_most_of_the_way_shows_more_than_a_rule() -> None:
 
 def test_a_cell_that_makes_one_size_larger_and_the_other_smaller_shows_nothing() -> None:
     cells = (sized("c0001", 1024), sized("c0002", 131_072, read=64))
-    told = MeasuredCells(cells, {"c0001": 1e6, "c0002": 2e6}).gain_in("c0001", verdict(write_size_bytes=131_072))
-    assert told.predicted_gain == 9
+    gain = MeasuredCells(cells, {"c0001": 1e6, "c0002": 2e6}).gain_in("c0001", verdict(write_size_bytes=131_072))
+    assert gain.predicted_gain == 9
 
 
 def test_the_largest_level_stands_for_one_that_the_kernel_chooses() -> None:
     known = MeasuredCells(SWEEP, {"c0001": 1e6, "c0003": 4e6}).gain_in("c0001", verdict(window_bytes="default"))
     assert known.predicted_gain == 4
-    # The kernel may choose more, so what the rule foretold is not ruled out.
+    # The kernel may choose more, so what the rule predicted is not ruled out.
     assert known.predicted_high == 9

@@ -92,7 +92,7 @@ LOST = {
     "losses.segments_per_run": 1.0,
 }
 OF_QUEUE = {"losses.random_ratio": 0.1, "losses.random_low": 0.01, "losses.random_high": 0.3}
-OF_CHANCE = {"losses.random_ratio": 0.9, "losses.random_low": 0.7, "losses.random_high": 0.99}
+RANDOM_LOSSES = {"losses.random_ratio": 0.9, "losses.random_low": 0.7, "losses.random_high": 0.99}
 OF_EITHER = {"losses.random_ratio": 0.5, "losses.random_low": 0.05, "losses.random_high": 0.95}
 SINGLE = {"losses.segments_per_run": 1.1, "losses.burst_likelihood_log10": -3.0}
 BURSTS = {"losses.segments_per_run": 8.0, "losses.burst_likelihood_log10": 30.0}
@@ -226,16 +226,16 @@ CASES = (
     Case(
         Cause.SMALL_QUEUE,
         facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_QUEUE),
-        of_segments(OF_CHANCE),
+        of_segments(RANDOM_LOSSES),
     ),
     Case(
         Cause.RANDOM_LOSS,
-        facts({"shares": {"congestion_window": 0.9}}, segments=LOST | OF_CHANCE | SINGLE),
+        facts({"shares": {"congestion_window": 0.9}}, segments=LOST | RANDOM_LOSSES | SINGLE),
         of_segments(BURSTS),
     ),
     Case(
         Cause.BURST_LOSS,
-        facts({"shares": {"loss_recovery": 0.9}}, segments=LOST | OF_CHANCE | BURSTS),
+        facts({"shares": {"loss_recovery": 0.9}}, segments=LOST | RANDOM_LOSSES | BURSTS),
         of_segments(SINGLE),
     ),
     Case(
@@ -493,8 +493,12 @@ def test_what_arrived_and_is_asked_for_again_was_lost_in_the_receiver_and_not_on
     [
         (OF_EITHER, SINGLE, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.RANDOM_LOSS]),
         (OF_EITHER, BURSTS, [Cause.NOT_KNOWN, Cause.SMALL_QUEUE, Cause.BURST_LOSS]),
-        (OF_CHANCE, {"losses.burst_likelihood_log10": -0.5}, [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BURST_LOSS]),
-        (OF_CHANCE, {"losses.burst_likelihood_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
+        (
+            RANDOM_LOSSES,
+            {"losses.burst_likelihood_log10": -0.5},
+            [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BURST_LOSS],
+        ),
+        (RANDOM_LOSSES, {"losses.burst_likelihood_log10": 0.5}, [Cause.NOT_KNOWN, Cause.BURST_LOSS, Cause.RANDOM_LOSS]),
     ],
 )
 def test_what_the_losses_do_not_show_is_not_known_and_the_candidates_are_named(
@@ -524,7 +528,7 @@ def test_a_queue_and_random_loss_may_both_have_some_of_the_losses() -> None:
 
 def test_a_loss_can_be_looked_up_in_the_log() -> None:
     run = LostRun(connection=3, begin_ns=5 * MS, end_ns=6 * MS, segments=8, rank=0.4)
-    found = LOST | OF_CHANCE | BURSTS | {"losses.examples": (run,)}
+    found = LOST | RANDOM_LOSSES | BURSTS | {"losses.examples": (run,)}
     evidence = judge(facts({"shares": {"loss_recovery": 0.9}}, segments=found))[0].evidence
     placed = [(row.connection, row.from_ns, row.to_ns, row.value) for row in evidence if row.connection is not None]
     assert placed == [(3, 5 * MS, 6 * MS, 8.0)]

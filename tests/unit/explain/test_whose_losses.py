@@ -1,4 +1,4 @@
-"""Losses of a synthetic line: a queue that runs over, chance, bursts; and how many of them it takes to tell."""
+"""Losses of a synthetic link: queue overflow, random loss, bursts; and how many losses distinguish them."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,8 @@ from whyperf.explain.trial_facts import Facts, HostFacts, LostRun, SegmentFacts
 
 MS = 1_000_000
 PACKET = 1448
-LINE_BPS = 100e6
-SPACING_NS = round((PACKET + 66) * 8e9 / LINE_BPS)
+LINK_BPS = 100e6
+SPACING_NS = round((PACKET + 66) * 8e9 / LINK_BPS)
 ROUND_TRIP_NS = 10 * MS
 
 Drops = Callable[[float, np.random.Generator], bool]
@@ -94,7 +94,7 @@ def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> tuple[
 
 
 def causes(segments: SegmentFacts) -> list[Cause]:
-    """What a sender is told that waited for its congestion window most of the time."""
+    """The verdict for a sender that waited for its congestion window most of the time."""
     sender = HostFacts(host="near", shares={"congestion_window": 0.9})
     return [Fact.cause for Fact in judge(Facts("log", life_ns=1000 * MS, sender=sender, segments=segments))]
 
@@ -122,18 +122,18 @@ def test_connections_before_one_queue_are_seen_together() -> None:
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
     few = [segment_facts(*logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
     lossy = [log for log in few if log.losses.events]
-    told = [causes(log)[0] for log in lossy]
-    assert Cause.NOT_KNOWN in told
-    # Said by chance rarely: that a queue takes them, or that they come singly.
-    wrong = sum(cause in {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS} for cause in told)
-    assert wrong <= len(told) // 10
+    diagnosed = [causes(log)[0] for log in lossy]
+    assert Cause.NOT_KNOWN in diagnosed
+    # Rarely wrong at random: that a queue takes them, or that they come singly.
+    wrong = sum(cause in {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS} for cause in diagnosed)
+    assert wrong <= len(diagnosed) // 10
 
 
 @pytest.mark.parametrize(
     ("ranks", "least", "most"),
     [([0.99] * 10, 0.0, 0.3), ([0.05 + 0.1 * n for n in range(10)], 0.5, 1.0), ([0.99] * 20 + [0.3] * 20, 0.2, 0.8)],
 )
-def test_the_part_of_chance_lies_in_its_interval(ranks: list[float], least: float, most: float) -> None:
+def test_the_random_share_lies_in_its_interval(ranks: list[float], least: float, most: float) -> None:
     part = random_part(ranks)
     assert part is not None
     assert least <= part.low < part.mean < part.high <= most
@@ -147,7 +147,7 @@ def test_one_loss_says_nothing_of_whose_it_is() -> None:
     assert random_part([]) is None
 
 
-def test_odds_of_bursts_grow_with_each_segment_that_follows() -> None:
+def test_the_likelihood_of_bursts_grows_with_each_segment_that_follows() -> None:
     assert burst_likelihood_log10([1] * 10, [1.0] * 10, 1e-6) == pytest.approx(10 * np.log10(0.5), abs=1e-3)
     assert burst_likelihood_log10([2], [1.0], 0.01) == pytest.approx(np.log10(0.5 / 0.01 * 0.5 / 0.99))
     assert burst_likelihood_log10([2], [0.0], 0.01) == 0

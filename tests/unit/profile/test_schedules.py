@@ -65,13 +65,13 @@ def test_a_scaled_schedule_has_the_same_regions_and_the_cell_its_length(name: st
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=6))
 def test_regions_tile_the_time_and_know_who_is_at_work(spans: list[tuple[int, int]]) -> None:
-    turns = [(start, start + length) for start, length in spans]
-    found = regions(turns)
+    active = [(start, start + length) for start, length in spans]
+    found = regions(active)
     assert all(region.stop_ns == other.start_ns for region, other in pairwise(found))
-    assert (found[0].start_ns, found[-1].stop_ns) == (0, max(stop for _, stop in turns))
+    assert (found[0].start_ns, found[-1].stop_ns) == (0, max(stop for _, stop in active))
     for instant in range(found[-1].stop_ns):
         (region,) = [found_region for found_region in found if found_region.start_ns <= instant < found_region.stop_ns]
-        assert set(region.flows) == {flow for flow, (start, stop) in enumerate(turns) if start <= instant < stop}
+        assert set(region.flows) == {flow for flow, (start, stop) in enumerate(active) if start <= instant < stop}
 
 
 OWN = """

@@ -1,4 +1,4 @@
-"""Whatever the workload language takes, the agents know: checked against the schema made from the Rust types."""
+"""Whatever the workload language takes, the agents accept: checked against the schema made from the Rust types."""
 
 import json
 from pathlib import Path

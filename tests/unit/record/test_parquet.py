@@ -49,14 +49,14 @@ def test_tables_within_tables_are_refused(tmp_path: Path) -> None:
 
 def test_whatever_is_changed_it_is_read_or_refused(table: Path) -> None:
     whole = table.read_bytes()
-    chance = random.Random(14)
+    rng = random.Random(14)
     refused = 0
     for _ in range(2000):
         changed = bytearray(whole)
-        for _ in range(chance.randint(1, 8)):
+        for _ in range(rng.randint(1, 8)):
             # The footer is the last of it.
-            changed[-chance.randint(1, 700)] = chance.randrange(256)
-        table.write_bytes(changed[: chance.choice([len(changed)] * 9 + [chance.randrange(len(changed))])])
+            changed[-rng.randint(1, 700)] = rng.randrange(256)
+        table.write_bytes(changed[: rng.choice([len(changed)] * 9 + [rng.randrange(len(changed))])])
         try:
             bytes_in_memory(table)
         except (ValueError, OSError):

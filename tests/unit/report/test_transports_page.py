@@ -86,9 +86,9 @@ def test_what_an_emulated_path_drops_is_no_cause_for_concern(tmp_path: Path) -> 
     without = replace(on_a_path, factors={**on_a_path.factors, "path_rtt_ms": "none", "path_rate_bps": "none"})
     codes = [
         {
-            doubt.code
+            warning.code
             for cell in summarize(Experiment.open(write(tmp_path / name, [indicators]))).cells
-            for doubt in cell.warnings
+            for warning in cell.warnings
         }
         for name, indicators in (("path", on_a_path), ("without", without))
     ]

@@ -11,7 +11,7 @@ from whyperf.report.uperf import Run, durations, flowops_count, lines
 SECOND = 1_000_000_000
 TENTH = SECOND // 10
 #: Where the near side's monotonic clock stood at the start.
-BEGIN = 5 * SECOND
+START = 5 * SECOND
 REALTIME = 1_700_000_000 * SECOND
 
 #: The expressions of wrappers that run `uperf -R -a -i 1` in clusters: all they know of uperf is this.
@@ -28,7 +28,7 @@ def rows(host: str, counts: dict[str, list[tuple[int, int, int]]], group: str = 
             found.append(
                 {
                     "host": host, "group": group, "transaction": name, "interval": number,
-                    "start_mono_ns": BEGIN + number * TENTH, "end_mono_ns": BEGIN + (number + 1) * TENTH,
+                    "start_mono_ns": START + number * TENTH, "end_mono_ns": START + (number + 1) * TENTH,
                     "begun_count": operations, "transactions_count": operations, "failed_count": 0,
                     "sent_bytes": sent, "received_bytes": received, "operations_count": operations,
                 }
@@ -47,7 +47,7 @@ NEAR = {
 }
 FAR = {name: [(received, sent, count) for sent, received, count in counts] for name, counts in NEAR.items()}
 RUN = Run(
-    "rr-tcp-1000-100-2", 2, "far", REALTIME - BEGIN, False, {"Txn1": None, "Txn2": 2_500_000_000, "Txn3": None}, {}
+    "rr-tcp-1000-100-2", 2, "far", REALTIME - START, False, {"Txn1": None, "Txn2": 2_500_000_000, "Txn3": None}, {}
 )
 
 

@@ -157,7 +157,7 @@ def lines_of(key: str, name: str, folder: Path | None) -> list[list[str]]:
         raise ProfileError(
             "", key, f"{path} cannot be read: {error.strerror}; name a file next to the workload"
         ) from None
-    rows = [words for line in lines if (words := line.partition("#")[0].split())]
+    rows = [row for line in lines if (row := line.partition("#")[0].split())]
     if not rows:
         raise ProfileError("", key, f"{path} has no values; write one a line")
     if len(rows) > MAX_LINES:

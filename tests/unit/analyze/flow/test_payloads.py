@@ -99,8 +99,8 @@ def test_a_random_mixture_has_no_cycle_and_no_parts(sizes: tuple[int, ...], segm
 
 def test_two_cycles_mixed_at_random_are_none() -> None:
     rng = np.random.default_rng(7)
-    turns = [(100, 1400), (536, 1072, 3)]
-    result = found(*(size for choice in rng.integers(0, 2, 3000) for size in turns[choice]))
+    cycles = [(100, 1400), (536, 1072, 3)]
+    result = found(*(size for choice in rng.integers(0, 2, 3000) for size in cycles[choice]))
     assert result.cycle is None
     assert result.parts == ()
 

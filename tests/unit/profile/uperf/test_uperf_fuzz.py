@@ -62,8 +62,8 @@ def assert_read_or_refused(text: str, environment: Mapping[str, str] = VARIABLES
 
 
 @given(st.lists(WORDS, max_size=40), st.sampled_from([" ", "\n", "", "\t"]))
-def test_soups_of_words(words: list[str], between: str) -> None:
-    assert_read_or_refused(between.join(words))
+def test_soups_of_words(parts: list[str], between: str) -> None:
+    assert_read_or_refused(between.join(parts))
 
 
 @given(st.text(max_size=200))
@@ -75,9 +75,9 @@ def test_any_text(text: str) -> None:
 def test_good_profiles_with_something_changed(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(sorted(SHAPES.values())))
     for _ in range(data.draw(st.integers(1, 4))):
-        begin = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.integers(begin, min(len(text), begin + 30)))
-        text = text[:begin] + data.draw(WORDS) + text[end:]
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 30)))
+        text = text[:start] + data.draw(WORDS) + text[end:]
     assert_read_or_refused(text)
 
 

@@ -123,9 +123,9 @@ def test_the_record_keeps_the_profile_and_the_command_repeats_it(
     assert arguments[: len(plan.variables)] == [f"{name}={value}" for name, value in plan.variables.items()]
     for assignment in arguments[: len(plan.variables)]:
         monkeypatch.setenv(*assignment.split("=", 1))
-    words = arguments[len(plan.variables) :]
-    assert words[:3] == ["whyperf", "run", f"{tmp_path}/results/profile.xml"]
-    assert main([*words[1:], "--dry-run", "--json"]) == 0
+    rest = arguments[len(plan.variables) :]
+    assert rest[:3] == ["whyperf", "run", f"{tmp_path}/results/profile.xml"]
+    assert main([*rest[1:], "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == plan.id
 
 

@@ -6,7 +6,7 @@ from whyperf.profile.errors import ProfileError
 from whyperf.profile.uperf.tokens import looks_like_uperf, tokenize
 
 
-def words(text: str) -> list[str]:
+def texts(text: str) -> list[str]:
     """The words alone."""
     return [token.text for token in tokenize(text, "x.xml")[0]]
 
@@ -42,7 +42,7 @@ def words(text: str) -> list[str]:
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    assert texts(text) == expected
 
 
 def test_lines_are_counted_from_1() -> None:
@@ -73,7 +73,7 @@ def test_refused_words(text: str, says: str) -> None:
 
 
 def test_the_longest_word_is_taken() -> None:
-    assert words("x" * 1023) == ["x" * 1023]
+    assert texts("x" * 1023) == ["x" * 1023]
 
 
 @pytest.mark.parametrize("text", ["<profile", " \n<?xml?>", "<!-- x -->", "\ufeff<profile"])

@@ -70,7 +70,7 @@ OWN_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encodi
 
 @NO_CUBIC
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         pytest.param([], id="stream"),
         pytest.param(["rr"], id="rr"),

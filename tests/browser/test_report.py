@@ -19,7 +19,7 @@ def opened(
     """The page, ready, and what was seen so far."""
     with watched(browser, file, width, scheme) as (page, seen):
         page.wait_for_selector("html[data-ready=true]", state="attached")
-        page.wait_for_function("Bokeh.documents.every((one) => one.is_idle)")
+        page.wait_for_function("Bokeh.documents.every((document_) => document_.is_idle)")
         yield page, seen
 
 
@@ -50,7 +50,7 @@ def test_the_theme_button_repaints_page_and_charts(browser: Browser, pages: dict
         light = page.evaluate(colors)
         page.click("#theme")
         dark = page.evaluate(colors)
-        assert all(first != other for first, other in zip(light, dark, strict=True))
+        assert all(before != after for before, after in zip(light, dark, strict=True))
         page.click("#theme")
         assert page.evaluate(colors) == light
         assert seen.complaints == []
@@ -59,8 +59,8 @@ def test_the_theme_button_repaints_page_and_charts(browser: Browser, pages: dict
 
 
 def test_the_legend_hides_a_line_everywhere(browser: Browser, pages: dict[str, Path]) -> None:
-    visible = """() => Bokeh.documents.flatMap((one) => one.roots()).flatMap((plot) => plot.renderers)
-        .filter((one) => one.tags.includes("line|sweep-main-line-0")).map((one) => one.visible)"""
+    visible = """() => Bokeh.documents.flatMap((document_) => document_.roots()).flatMap((plot) => plot.renderers)
+        .filter(({ tags }) => tags.includes("line|sweep-main-line-0")).map(({ visible }) => visible)"""
     with opened(browser, pages["sweep"]) as (page, _):
         button = page.locator('button[data-line="sweep-main-line-0"]').first
         shown = page.evaluate(visible)
@@ -104,19 +104,19 @@ def test_a_point_shows_its_cell(browser: Browser, pages: dict[str, Path]) -> Non
     place = """() => {
       const plot = Bokeh.documents[0].roots()[0];
       const frame = Bokeh.index.get_by_id(plot.id).frame;
-      const points = plot.renderers.findLast((one) => one.glyph.type === "Scatter" && one.data_source.data.told);
-      const { x, y, told } = points.data_source.data;
-      return [frame.x_scale.compute(x[3]), frame.y_scale.compute(y[3]), told[3]];
+      const points = plot.renderers.findLast((mark) => mark.glyph.type === "Scatter" && mark.data_source.data.shown);
+      const { x, y, shown } = points.data_source.data;
+      return [frame.x_scale.compute(x[3]), frame.y_scale.compute(y[3]), shown[3]];
     }"""
     with opened(browser, pages["sweep"]) as (page, _):
         chart = page.locator("#chart-sweep-main-goodput")
         chart.scroll_into_view_if_needed()
         box = chart.bounding_box()
         assert box is not None
-        x, y, told = page.evaluate(place)
+        x, y, shown = page.evaluate(place)
         page.mouse.move(box["x"] + x - 3, box["y"] + y)
         page.mouse.move(box["x"] + x, box["y"] + y)
-        page.get_by_text(told).first.wait_for()
+        page.get_by_text(shown).first.wait_for()
 
 
 def test_text_has_contrast(browser: Browser, pages: dict[str, Path]) -> None:

@@ -1,4 +1,4 @@
-"""Tells: one self-contained HTML page of an experiment, and one of a trial's segment flow (`flow`)."""
+"""The HTML reports: a self-contained page of an experiment, and one of the segment flow of a trial (`flow`)."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ __all__ = ["write"]
 
 
 def write(experiment: Experiment, summary: Summary) -> Path:
-    """Writes `report.html` into the experiment's folder, whole or not at all; returns its path.
+    """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.

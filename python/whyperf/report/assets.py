@@ -1,4 +1,4 @@
-"""What all pages share: files of this folder, the chart script, and how numbers are typeset."""
+"""Shared by all pages: files of this folder, the chart script, and the formatting of numbers."""
 
 import re
 from importlib.resources import files
@@ -20,12 +20,12 @@ def together(text: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence for the page: numbers with their units, and what stands between backticks as code."""
+    """A sentence for the page: keeps numbers and units together and formats text in backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(together(text)))))
 
 
 def bokeh_script() -> str:
-    """BokehJS without widgets, tables and WebGL, ready to stand in a script element."""
+    """BokehJS without widgets, tables and WebGL, ready for a script element."""
     # Bokeh is slow to import, and the pages of a segment flow do not need it.
     from bokeh.resources import Resources  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The page of a calibration: measured and modeled goodput by window, the errors, the costs, the timed steps."""
+"""The page of a calibration: measured and modeled goodput by window, errors, costs, timed steps."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from whyperf.report.assets import asset, bokeh_script, together
 from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS
 
-#: Labels of write sizes closer than this, as a factor, would touch on a small screen.
+#: Labels of write sizes with a smaller ratio than this would touch on a small screen.
 _APART = 4
 _MEASURED, _MODEL = ENDS["sender"], ENDS["receiver"]
 
@@ -30,36 +30,38 @@ def page(calibration: Calibration) -> str:
         f"Window {octets(window)}": _chart(judged) for window, judged in sorted(by_window.items())
     }
     script, divs = components(charts)
-    verdict = verdict_lines(calibration)
+    lines = verdict_lines(calibration)
     facts = calibration.measured_on
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["together"] = together
     return environment.from_string(asset("calibration.html.j2")).render(
         version=__version__,
         title=f"{calibration.base}, calibrated",
-        headline=verdict[0],
-        told=" ".join(verdict[1:]),
+        headline=lines[0],
+        verdict=" ".join(lines[1:]),
         where=f"{facts['cpu_model']}, {facts['cpus']} CPUs, Linux {facts['kernel']}, {facts['date']}",
         keys=[("Measured", _MEASURED), ("Model", _MODEL)],
         charts=divs,
         point_headings=_columns("Window", "Write size", "*Fit", "Measured", "Model", "Range", "Error"),
         points=[point_row(judged) for judged in calibration.verdict.points],
-        cost_headings=_columns("*Cost", "Prior", "Plausible", "Fitted", "Ensemble, 5 to 95 %", "*Told by the data"),
+        cost_headings=_columns(
+            "*Cost", "Prior", "Plausible", "Fitted", "Ensemble, 5 to 95 %", "*Determined by the data"
+        ),
         costs=[
             (
-                one.prior.key,
-                significant(one.prior.value),
-                f"{significant(one.prior.low)} to {significant(one.prior.high)}",
-                significant(one.best),
-                f"{significant(one.low)} to {significant(one.high)}",
-                determined_by_data(one),
+                cost.prior.key,
+                significant(cost.prior.value),
+                f"{significant(cost.prior.low)} to {significant(cost.prior.high)}",
+                significant(cost.best),
+                f"{significant(cost.low)} to {significant(cost.high)}",
+                determined_by_data(cost),
             )
-            for one in calibration.found
+            for cost in calibration.found
         ],
-        step_headings=_columns("*What", "*Step", "Median", "95 %"),
+        step_headings=_columns("*Quantity", "*Step", "Median", "95 % interval"),
         steps=[
-            (QUANTITIES[name][0], name, significant(one.value), f"{significant(one.low)} to {significant(one.high)}")
-            for name, one in calibration.steps.measured.items()
+            (QUANTITIES[name][0], name, significant(step.value), f"{significant(step.low)} to {significant(step.high)}")
+            for name, step in calibration.steps.measured.items()
         ],
         bokeh=bokeh_script(),
         script=script,
@@ -69,18 +71,18 @@ def page(calibration: Calibration) -> str:
 
 
 def _columns(*headings: str) -> list[tuple[str, bool]]:
-    """Headings, and whether words stand below one rather than figures: those marked with `*`."""
+    """Headings, and whether the column has text (marked with `*`) or numbers."""
     return [(heading.removeprefix("*"), heading.startswith("*")) for heading in headings]
 
 
 def _chart(judged: Sequence[Judged]) -> figures.Figure:
     """Goodput over the write size of one window."""
     made = figures.chart("Write size (bytes)", "Goodput (Gbit/s)", log_x=True)
-    ordered = sorted(judged, key=lambda one: one.point.place[1])
-    sizes = [one.point.place[1] for one in ordered]
+    ordered = sorted(judged, key=lambda cell: cell.point.place[1])
+    sizes = [cell.point.place[1] for cell in ordered]
     for paint, rates in (
-        (_MODEL, [one.said_bps for one in ordered]),
-        (_MEASURED, [one.point.goodput_bps for one in ordered]),
+        (_MODEL, [cell.said_bps for cell in ordered]),
+        (_MEASURED, [cell.point.goodput_bps for cell in ordered]),
     ):
         figures.add_line(made, ColumnDataSource({"x": sizes, "y": [rate / 1e9 for rate in rates]}), paint)
     ticks = [size for size in sizes if all(other >= size or other * _APART <= size for other in sizes)]

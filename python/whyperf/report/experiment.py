@@ -1,4 +1,4 @@
-"""Puts the report of an experiment together and writes it."""
+"""Builds the report of an experiment and writes it."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from whyperf.record import Experiment
 from whyperf.record.durable import write_file
 from whyperf.record.errors import as_record_error
 from whyperf.report.charts.blocks import Section
-from whyperf.report.charts.columns import Standing
+from whyperf.report.charts.columns import Marks
 from whyperf.report.charts.latency import Histograms
 from whyperf.report.charts.single import single_section
 from whyperf.report.charts.sweep import sweep_section
@@ -22,18 +22,18 @@ from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.explanation import explanation_section
 from whyperf.report.explanation.gathered import gather
 from whyperf.report.flow.section import flow_section
-from whyperf.report.page import Found, render
+from whyperf.report.page import RecordData, render
 from whyperf.report.properties import path_facts
 from whyperf.report.studies.atm import first_study_section
 from whyperf.report.studies.published import study_section
 from whyperf.report.transports import transports_section
 
-MOST_COURSES = 30
-"""Trials of a single cell whose course is drawn."""
+MAX_TIME_CHARTS = 30
+"""At most this many trials of a single cell are drawn over time."""
 
 
 def write_report(experiment: Experiment, summary: Summary) -> Path:
-    """Writes `report.html` into the experiment's folder, whole or not at all; returns its path.
+    """Writes `report.html` into the folder of the experiment, completely or not at all; returns its path.
 
     Raises:
         RecordError: the record cannot be read, or the page cannot be written.
@@ -50,38 +50,38 @@ def write_report(experiment: Experiment, summary: Summary) -> Path:
         *([study] if study is not None else []),
     ]
     testbed = experiment.testbed()
-    carried = path_facts(
+    path_properties = path_facts(
         (testbed or {}).get("middle"), (trial.path for trial in experiment.trials().manifests.values())
     )
-    found = Found(dict(experiment.hosts()), testbed, flow, str(experiment.folder), carried, why)
-    page = render(experiment.plan, summary, found, sections, board)
+    data = RecordData(dict(experiment.hosts()), testbed, flow, str(experiment.folder), path_properties, why)
+    page = render(experiment.plan, summary, data, sections, board)
     path = experiment.folder / "report.html"
     with as_record_error("write", path):
         write_file(path, page.encode())
     return path
 
 
-def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Standing) -> list[Section]:
+def _sections(experiment: Experiment, summary: Summary, board: Switchboard, marks: Marks) -> list[Section]:
     """A section for the only cell, or one for each sweep."""
     single = len(summary.cells) == 1
     counted = any(cell.transactions is not None and cell.transactions.latency for cell in summary.cells)
     if not (single or counted):
         sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
-        return [sweep_section(name, _of_sweep(summary, name), board, standing=marks) for name in sweeps]
+        return [sweep_section(name, _of_sweep(summary, name), board, marks=marks) for name in sweeps]
     inputs = read_inputs(experiment)
     measured = measure_trials(inputs).trials.sort("trial")
     usable = measured.filter(pl.col("goodput_bps").is_not_null()).select("trial")
     histograms = _histograms(inputs.latencies.join(usable, on="trial", how="semi"))
     if single:
-        drawn = measured["trial"].to_list()[:MOST_COURSES]
-        courses = [one for one in (course(inputs, trial) for trial in drawn) if one is not None]
+        drawn = measured["trial"].to_list()[:MAX_TIME_CHARTS]
+        courses = [found for trial in drawn if (found := course(inputs, trial)) is not None]
         return [single_section(summary.cells[0], measured.to_dicts(), courses, board, histograms)]
     sweeps = dict.fromkeys(cell.sweep for cell in summary.cells)
     return [sweep_section(name, _of_sweep(summary, name), board, histograms, marks) for name in sweeps]
 
 
 def _transports(experiment: Experiment, summary: Summary, board: Switchboard) -> list[Section]:
-    """The sections of cells whose flows come and go."""
+    """The sections of cells with a schedule of flows."""
     if all(cell.transports is None for cell in summary.cells):
         return []
     return transports_section(summary.cells, trial_indicators(read_inputs(experiment)), board)

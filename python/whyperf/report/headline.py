@@ -1,4 +1,4 @@
-"""The main result in plain words, and the key numbers beside it."""
+"""The main result in sentences, and the key numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WHERE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A key number: its value, unit, what it is, and a remark."""
+    """A key number: its value, unit, name, and a remark."""
 
     value: str
     unit: str
@@ -29,7 +29,7 @@ class Figure:
 
 
 def headline(summary: Summary) -> str:
-    """One or two sentences: what was reached, where; of a sweep also what its slowest setting reached."""
+    """One or two sentences: the best result and its setting, and the slowest setting of a sweep."""
     metric = metric_of(summary.cells)
     measured = [cell for cell in summary.cells if metric.median(cell) is not None]
     if not measured:
@@ -38,25 +38,25 @@ def headline(summary: Summary) -> str:
     best = max(measured, key=lambda cell: _median(cell, metric))
     if len(summary.cells) == 1:
         tail = _latency_sentence(best) or _loss_sentence(best) or _cpu_sentence(best)
-        return f"{metric.told(_median(best, metric))} {_way(best)} {where}. {tail}".strip()
+        return f"{metric.text(_median(best, metric))} {_direction(best)} {where}. {tail}".strip()
     sweep = [cell for cell in summary.cells if cell.sweep == best.sweep]
     worst = min((cell for cell in measured if cell.sweep == best.sweep), key=lambda cell: _median(cell, metric))
     names = [axis.factor for axis in varied_axes(sweep)]
     what = GOODPUT.title if metric is GOODPUT else "The rate"
-    lead = f"{what} reached {metric.told(_median(best, metric))} {where}, with {setting(best.factors, names)}."
+    lead = f"{what} reached {metric.text(_median(best, metric))} {where}, with {setting(best.factors, names)}."
     if _is_open_loop(sweep):
         return f"{_kept_up_sentence(sweep, names)} {lead}"
     if _median(worst, metric) <= 0 or best is worst:
         return lead
     factor = _median(best, metric) / _median(worst, metric)
     less = f"{significant(factor, 2)} times less" if factor >= 1.15 else f"{percent(1 - 1 / factor)} less"
-    reached = metric.told(_median(worst, metric))
+    reached = metric.text(_median(worst, metric))
     moved = "moved" if metric is GOODPUT else "reached"
     return f"{lead} The slowest setting, {setting(worst.factors, names)}, {moved} {reached}: {less}."
 
 
 def key_figures(summary: Summary) -> list[Figure]:
-    """The numbers a reader looks for first; of a sweep those of its fastest cell."""
+    """The most important numbers; of a sweep those of its fastest cell."""
     metric = metric_of(summary.cells)
     measured = [cell for cell in summary.cells if metric.median(cell) is not None]
     if not measured:
@@ -64,7 +64,7 @@ def key_figures(summary: Summary) -> list[Figure]:
     best = max(measured, key=lambda cell: _median(cell, metric))
     of_best = "" if len(summary.cells) == 1 else "fastest cell"
     if len(summary.cells) > 1 and (kept := _kept_up(summary.cells)) is not None:
-        best, of_best = kept, "highest load kept up with"
+        best, of_best = kept, "highest sustained load"
     unit = metric.unit_for(_median(best, metric))
     value = significant(_median(best, metric) / unit.scale, 3 if metric is GOODPUT else 4)
     remark = ", ".join(filter(None, (_interval(best, metric) or of_best, _whole_window(best, metric))))
@@ -76,11 +76,11 @@ def key_figures(summary: Summary) -> list[Figure]:
     for end in ENDS:
         cpu = getattr(best.cpu, end)
         if cpu is not None and cpu.busy_ratio is not None:
-            # Ticks are too coarse for a short transfer; the table's tooltip says so. The model counts no ticks.
+            # Ticks of 10 ms are too coarse for a short transfer. The model does not count in ticks.
             rough = "~" if summary.origin != "sim" and cpu.pooled_s < CPU_POOL_SHORT_S else ""
             value = rough + percent(cpu.busy_ratio).removesuffix(" %")
             threads = cpu.load_threads_ratio
-            # Far below the CPU's own share, somebody else was on it.
+            # If this is far below the CPU share, other programs used the CPU.
             own = "" if threads is None else f"whyperf's own threads {percent(threads)}"
             figures.append(Figure(value, "%", f"CPU of the {end}", ", ".join(part for part in (of_best, own) if part)))
         elif cpu is not None and cpu.load_threads_ratio is not None:
@@ -123,13 +123,13 @@ def _latency_figures(cell: CellResult, of_best: str) -> list[Figure]:
     latency = cell.transactions.latency if cell.transactions is not None else None
     if latency is None or cell.metric != "transactions":
         return []
-    remark = of_best or ("from the intended begin" if latency.kind == "intended" else "closed loop")
-    told = []
+    remark = of_best or ("from the intended start" if latency.kind == "intended" else "closed loop")
+    figures = []
     for name, value in (("Median latency", latency.p50_ns), ("99 % latency", latency.p99_ns)):
         if value is not None:
             number, unit = seconds(value).rsplit(" ", 1)
-            told.append(Figure(number, unit, name, remark))
-    return told
+            figures.append(Figure(number, unit, name, remark))
+    return figures
 
 
 def _datagram_figures(cell: CellResult, of_best: str) -> list[Figure]:
@@ -145,7 +145,7 @@ def _is_open_loop(cells: Sequence[CellResult]) -> bool:
 
 
 def _kept_up(cells: Sequence[CellResult]) -> CellResult | None:
-    """Of an open loop the cell with the highest load that the ends kept up with; rates below were asked for."""
+    """The cell of an open loop with the highest sustained load."""
     kept = [
         (found.intended_per_s, cell)
         for cell in cells
@@ -159,10 +159,10 @@ def _kept_up(cells: Sequence[CellResult]) -> CellResult | None:
 def _kept_up_sentence(cells: Sequence[CellResult], names: list[str]) -> str:
     cell = _kept_up(cells)
     if cell is None or cell.transactions is None:
-        return "The ends kept up with none of the loads."
+        return "The hosts sustained none of the loads."
     latency = cell.transactions.latency
     tail = f"; 99 % took at most {seconds(latency.p99_ns)} there" if latency is not None and latency.p99_ns else ""
-    return f"The ends kept up to {setting(cell.factors, names)}{tail}."
+    return f"The hosts sustained loads up to {setting(cell.factors, names)}{tail}."
 
 
 def _latency_sentence(cell: CellResult) -> str:
@@ -189,13 +189,13 @@ def _interval(cell: CellResult, metric: Metric) -> str:
 
 
 def _whole_window(cell: CellResult, metric: Metric) -> str:
-    """The rate with what was cut as warm-up, where something was."""
+    """The rate including the part that was cut as warm-up; empty if nothing was cut."""
     if cell.cut is None or metric is not GOODPUT:
         return ""
-    return f"{GOODPUT.told(cell.cut.whole_window_bps)} over the whole window"
+    return f"{GOODPUT.text(cell.cut.whole_window_bps)} over the whole window"
 
 
-def _way(cell: CellResult) -> str:
+def _direction(cell: CellResult) -> str:
     many = cell.factors.get("connections")
     over = f" over {many} connections" if isinstance(many, int) and many > 1 else ""
     if cell.metric == "transactions" or cell.workload == "bidirectional":

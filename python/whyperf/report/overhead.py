@@ -14,41 +14,49 @@ from whyperf.report.charts import figures
 from whyperf.report.charts.colors import ENDS, FAINT
 
 _USER, _ADAPTER = ENDS["sender"], ENDS["receiver"]
-#: Where the axis is labeled: powers of 4, and K from 1024 on.
+#: Labels of the axis: powers of 4.
 _TICKS = tuple(4**power for power in range(13))
 
 
 def page(answer: Overhead) -> str:
     """A self-contained HTML page."""
     script, div = components(_curve(answer))
-    point = shown_point(answer)
-    cells_heading = ["Cells"] if any(one.cells for one in answer.points) else []
+    example = shown_point(answer)
+    cells_heading = ["Cells"] if any(size.cells for size in answer.points) else []
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["together"] = together
     return environment.from_string(asset("overhead.html.j2")).render(
         version=__version__,
         title=f"{answer.protocol.name} on {answer.link.name}",
         headline=headline(answer),
-        told=setting(answer),
-        keys=[("User level", _USER), ("Adapter level", _ADAPTER), ("Line", FAINT)],
+        setting=setting(answer),
+        keys=[("User level", _USER), ("Adapter level", _ADAPTER), ("Link rate", FAINT)],
         div=div,
         shown={
-            "message_bytes": f"{point.message_bytes:,}",
-            "line_bytes": f"{point.line_bytes:,.1f}".removesuffix(".0"),
-            "layers": layer_rows(point),
+            "message_bytes": f"{example.message_bytes:,}",
+            "line_bytes": f"{example.line_bytes:,.1f}".removesuffix(".0"),
+            "layers": layer_rows(example),
         },
-        headings=("Message (bytes)", "Frames", *cells_heading, "On the line (bytes)", "User", "Adapter", "Of line"),
+        headings=(
+            "Message (bytes)",
+            "Frames",
+            *cells_heading,
+            "On the link (bytes)",
+            "User rate",
+            "Adapter rate",
+            "Share of the link rate",
+        ),
         rows=[
             (
-                f"{one.message_bytes:,}",
-                f"{one.frames:,}",
-                *([f"{one.cells:,}"] if cells_heading else []),
-                f"{one.line_bytes:,.0f}",
-                bit_rate(one.user_bps),
-                bit_rate(one.adapter_bps),
-                percent(one.efficiency(answer.link.rate_bps)),
+                f"{point.message_bytes:,}",
+                f"{point.frames:,}",
+                *([f"{point.cells:,}"] if cells_heading else []),
+                f"{point.line_bytes:,.0f}",
+                bit_rate(point.user_bps),
+                bit_rate(point.adapter_bps),
+                percent(point.efficiency(answer.link.rate_bps)),
             )
-            for one in answer.points
+            for point in answer.points
         ],
         bokeh=bokeh_script(),
         script=script,
@@ -58,7 +66,7 @@ def page(answer: Overhead) -> str:
 
 
 def _curve(answer: Overhead) -> figures.Figure:
-    """Both rates over the message size, and the line's."""
+    """Both rates over the message size, and the link rate."""
     scale, unit = (1e9, "Gbit/s") if answer.link.rate_bps >= 1e9 else (1e6, "Mbit/s")
     made = figures.chart("Message (bytes)", f"Rate ({unit})", log_x=True)
     sizes = [point.message_bytes for point in answer.points]

@@ -1,5 +1,5 @@
 "use strict";
-// The page's own script: light and dark, choices, legends, sorting. Nothing is loaded.
+// The script of the page: light and dark, choices, legends, sorting. It loads nothing.
 (() => {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -10,7 +10,7 @@
     grid: ["#e6e9ed", "#2a313a"],
   };
 
-  const plots = () => Bokeh.documents.flatMap((one) => one.roots());
+  const plots = () => Bokeh.documents.flatMap((document_) => document_.roots());
   const tags = (model, kind) => (model.tags ?? []).map((tag) => String(tag).split("|")).filter((tag) => tag[0] === kind);
 
   function paintPlot(plot, shade) {
@@ -87,8 +87,8 @@
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const rows = [...table.tBodies[0].rows];
         const value = (row) => row.cells[index].dataset.v;
-        rows.sort((one, other) => {
-          const [a, b] = [value(one), value(other)];
+        rows.sort((left, right) => {
+          const [a, b] = [value(left), value(right)];
           if (a === "" || b === "") return a === b ? 0 : a === "" ? 1 : -1;
           const order = isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b;
           return down ? -order : order;

@@ -1,4 +1,4 @@
-"""Puts the page together: template, style, script, charts."""
+"""Renders the page of an experiment: template, style, script, charts."""
 
 from dataclasses import dataclass, field
 
@@ -26,8 +26,8 @@ EXPLANATION = "explanation.html.j2"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found on the hosts and read back from the testbed, the path, the segment flow, where the record is."""
+class RecordData:
+    """Data of the record that are not in the summary: hosts, testbed, segment flow, folder, path, explanation."""
 
     hosts: dict[str, properties.Document]
     testbed: properties.Document | None
@@ -37,16 +37,16 @@ class Found:
     why: ExplanationSection | None = None
 
 
-def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], board: Switchboard) -> str:
-    """The page as text."""
+def render(plan: Plan, summary: Summary, data: RecordData, sections: list[Section], board: Switchboard) -> str:
+    """The page as HTML."""
     charts: dict[str, Model] = {
         chart.id: chart.figure for section in sections for group in section.groups for chart in group.charts
     }
     script, divs = components(charts) if charts else ("", {})
     table = cells_table(summary)
     styles = [asset("page.css")]
-    styles += [asset("explanation/explanation.css")] if found.why else []
-    styles += [flow_asset("flow.css")] if found.flow else []
+    styles += [asset("explanation/explanation.css")] if data.why else []
+    styles += [flow_asset("flow.css")] if data.flow else []
     loader = jinja2.ChoiceLoader([
         jinja2.DictLoader({EXPLANATION: asset(f"explanation/{EXPLANATION}")}),
         jinja2.FunctionLoader(flow_asset),
@@ -64,24 +64,24 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
         sections=sections,
         divs=divs,
         table=table,
-        flow=found.flow,
-        why=found.why,
+        flow=data.flow,
+        why=data.why,
         starred=any(entry.text.endswith("*") for row in table.rows for entry in row),
         rough=any(entry.text.startswith("~") for row in table.rows for entry in row),
-        hosts=_hosts(found),
+        hosts=_hosts(data),
         testbed=[
-            {"title": title, "facts": properties.testbed_facts(found.testbed[end])}
-            for end, title in (("near", "Near end"), ("far", "Far end"))
-            if end in found.testbed
+            {"title": title, "facts": properties.testbed_facts(data.testbed[end])}
+            for end, title in (("near", "Near side"), ("far", "Far side"))
+            if end in data.testbed
         ]
-        if found.testbed
+        if data.testbed
         else [],
-        path=found.path,
+        path=data.path,
         plan_facts=properties.plan_facts(plan, summary),
         constant=properties.constant_factors(plan),
-        command=command(plan, found.folder),
-        raw=found.folder,
-        remake=f"whyperf report {found.folder}",
+        command=command(plan, data.folder),
+        raw=data.folder,
+        remake=f"whyperf report {data.folder}",
         resamples=f"{RESAMPLES:,}",
         switched=board.to_json(),
         bokeh=bokeh_script() if charts else "window.Bokeh = { documents: [] };",
@@ -91,15 +91,15 @@ def render(plan: Plan, summary: Summary, found: Found, sections: list[Section], 
     )
 
 
-def _hosts(found: Found) -> list[dict[str, object]]:
-    """The hosts' facts; one card where both ends are the same machine."""
+def _hosts(data: RecordData) -> list[dict[str, object]]:
+    """The facts of the hosts; one card where both hosts are the same machine."""
     titles = {"near": "Near host", "far": "Far host"}
-    hosts = dict(found.hosts)
+    hosts = dict(data.hosts)
     same = ("hostname", "kernel", "cpu_model", "memory_bytes")
     if {"near", "far"} <= hosts.keys() and all(hosts["near"].get(key) == hosts["far"].get(key) for key in same):
         hosts = {"near": hosts["near"]}
         is_model = hosts["near"].get("machine") == "simulated"
-        titles["near"] = "Hosts of the model, both ends" if is_model else "One host, both ends"
+        titles["near"] = "Both hosts of the model" if is_model else "Both hosts (one machine)"
     return [
         {
             "title": titles.get(name, name),

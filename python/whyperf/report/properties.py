@@ -10,13 +10,13 @@ from whyperf.plan import LOCAL, Plan
 Properties = Sequence[tuple[str, str]]
 Document = Mapping[str, Any]
 
-MOST_LEVELS = 12
+MAX_LEVELS = 12
 
 
 def host_facts(host: Document) -> Properties:
-    """What a host is."""
+    """The facts of a host."""
     if host.get("machine") == "simulated":
-        # The model has no memory, clock or kernel to tell of.
+        # The model has no memory, clock or kernel.
         known = (("Name", host.get("hostname")), ("CPUs", str(len(host.get("cpus", ())))))
         return [(name, str(value)) for name, value in (*known, ("Agent", host.get("agent_version"))) if value]
     tsc = host.get("tsc_hz")
@@ -56,24 +56,24 @@ def device_text(device: Document) -> str:
 
 
 def offloads_text(offloads: Document) -> str:
-    """Which offloads are on and off."""
+    """The offloads that are on and off."""
     on = [name.upper() if len(name) == 3 else name.replace("_", " ") for name, state in offloads.items() if state]
     off = [name.upper() if len(name) == 3 else name.replace("_", " ") for name, state in offloads.items() if not state]
-    told = [f"{', '.join(on)} on" if on else "", f"{', '.join(off)} off" if off else ""]
-    return "; ".join(part for part in told if part)
+    parts = [f"{', '.join(on)} on" if on else "", f"{', '.join(off)} off" if off else ""]
+    return "; ".join(part for part in parts if part)
 
 
-def testbed_facts(end: Document) -> Properties:
-    """One end of the embedded testbed as read back."""
+def testbed_facts(side: Document) -> Properties:
+    """One side of the embedded testbed, as read back."""
     return [
-        ("Device", device_text(end)),
-        ("Addresses", f"{end.get('ipv4')}, {end.get('ipv6')}"),
-        ("Receive packet steering, CPU mask", ", ".join(end.get("rps_cpus", ())) or "off"),
+        ("Device", device_text(side)),
+        ("Addresses", f"{side.get('ipv4')}, {side.get('ipv6')}"),
+        ("Receive packet steering, CPU mask", ", ".join(side.get("rps_cpus", ())) or "off"),
     ]
 
 
 def plan_facts(plan: Plan, summary: Summary) -> Properties:
-    """The design: what varied, in which order, and when it stopped."""
+    """The design: varied factors, order of trials, stop rule."""
     done = sum(cell.trials for cell in summary.cells)
     stopped = sum(row.status != "deadline" for row in summary.unfinished)
     facts = [
@@ -104,7 +104,7 @@ def _same(plan: Plan, name: str) -> bool:
 
 
 def _follow(plan: Plan) -> list[str]:
-    """Factors that nobody varied and that differ: those that refer to another, and those that sweeps fix apart."""
+    """Factors that differ without being varied: they refer to another factor, or sweeps fix them differently."""
     names = dict.fromkeys(name for cell in plan.cells for name in cell.factors)
     return [name for name in names if name not in plan.varied and not _same(plan, name)]
 
@@ -125,18 +125,18 @@ def stop_text(plan: Plan) -> str:
             f"after {stop.trials_min} to {stop.trials_max} trials"
         )
     own = ", ".join(f"{trials} in {sweep}" for sweep, trials in stop.sweep_trials.items())
-    return f"{count(stop.trials or 0, 'trial')} a cell" + (f" ({own})" if own else "")
+    return f"{count(stop.trials or 0, 'trial')} per cell" + (f" ({own})" if own else "")
 
 
 def abilities(host: Document) -> list[tuple[str, str]]:
-    """What the host does not allow: name; reason and what is lost."""
+    """Abilities that the host lacks: name; reason and effect."""
     return [
         (
-            str(one.get("name", "")).replace("_", " "),
-            " ".join(_sentence(str(one[key])) for key in ("reason", "lost_without") if one.get(key)),
+            str(ability.get("name", "")).replace("_", " "),
+            " ".join(_sentence(str(ability[key])) for key in ("reason", "lost_without") if ability.get(key)),
         )
-        for one in host.get("abilities", ())
-        if not one.get("can")
+        for ability in host.get("abilities", ())
+        if not ability.get("can")
     ]
 
 
@@ -149,13 +149,13 @@ def _levels(plan: Plan, name: str) -> str:
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     if len(numbers) == len(levels):
         levels = sorted(numbers)
-    if len(levels) <= MOST_LEVELS:
+    if len(levels) <= MAX_LEVELS:
         return ", ".join(level_text(level) for level in levels)
     return f"{level_text(levels[0])} to {level_with_unit(name, levels[-1])}, {len(levels)} levels"
 
 
 def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, Any]]) -> Properties:
-    """What carried the `paths` of an experiment's manifests, and the sums of their audits; empty without a path."""
+    """The emulated path of the `paths` in the manifests, and the sums of their audits; empty without a path."""
     audits = [audit for path in paths if (audit := path.get("audit"))]
     if middle is None or not audits:
         return []
@@ -168,9 +168,9 @@ def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, An
     wall_ns = sum(audit["wall_ns"] for audit in audits)
     cpu = middle.get("cpu")
     return [
-        ("Carried by", f"{middle['implementation']}{'' if cpu is None else f' on CPU {cpu}'}"),
+        ("Path emulated by", f"{middle['implementation']}{'' if cpu is None else f' on CPU {cpu}'}"),
         ("Trials with a path", f"{len(audits):,}"),
-        ("Packets carried", f"{packets:,}"),
+        ("Packets forwarded", f"{packets:,}"),
         *_lateness(late, known, [audit["lateness_ns_max"] for audit in audited]),
         ("Lost outside the model", count(outside, "frame")),
         ("Time of one CPU", percent(sum(audit["cpu_ns"] for audit in audits) / wall_ns) if wall_ns else "none"),
@@ -179,15 +179,15 @@ def path_facts(middle: Mapping[str, Any] | None, paths: Iterable[Mapping[str, An
 
 
 def _lateness(late: int, packets: int, latest_ns: list[int]) -> Properties:
-    """How late packets left, where anybody saw them leave."""
+    """How late packets left; empty without an audit."""
     if not latest_ns:
         return []
     return [
-        ("Later than the budget", f"{count(late, 'packet')} ({percent(late / packets)})" if packets else "none"),
+        ("Packets later than the limit", f"{count(late, 'packet')} ({percent(late / packets)})" if packets else "none"),
         ("Latest", seconds(max(latest_ns))),
     ]
 
 
 def _unaudited(audits: list[Mapping[str, Any]]) -> list[str]:
-    """What the audits could not say, each once; records of before do not have it."""
+    """The values that the audits lack, each once; older records do not have this field."""
     return list(dict.fromkeys(sentence for audit in audits for sentence in audit.get("unaudited", ())))

@@ -10,31 +10,31 @@ from whyperf.record import kept_profile
 
 
 def command(plan: Plan, folder: str) -> str:
-    """The command that makes the same plan again; with `--out` it does not resume the old folder.
+    """The command that makes the same plan again; `--out` prevents that it resumes the old folder.
 
-    `folder` is the experiment's; it keeps the profile it was made of.
+    `folder` is the folder of the experiment, with its profile.
     """
     verb = "simulate" if plan.target == MODEL else "run"
-    words = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed)]
+    arguments = ["whyperf", verb, _profile(plan, folder), "--seed", str(plan.seed)]
     if plan.target == "loopback":
-        words += ["--testbed", "loopback"]
+        arguments += ["--testbed", "loopback"]
     elif plan.target not in {"testbed", MODEL}:
-        words += ["--host", plan.target]
+        arguments += ["--host", plan.target]
     if plan.near != (LOCAL,):
-        words += ["--from", ",".join(plan.near)]
+        arguments += ["--from", ",".join(plan.near)]
     if plan.asked_trials is not None:
-        words += ["--trials", str(plan.asked_trials)]
-    words += _evidence(plan) if plan.target != MODEL else _log(plan)
+        arguments += ["--trials", str(plan.asked_trials)]
+    arguments += _evidence(plan) if plan.target != MODEL else _log(plan)
     for part in plan.only:
-        words += ["--only", part]
+        arguments += ["--only", part]
     for level in as_set(plan.overrides):
-        words += ["--set", level]
+        arguments += ["--set", level]
     variables = [f"{name}={shlex.quote(value)}" for name, value in plan.variables.items()]
-    return " ".join([*variables, shlex.join([*words, "--out", f"{folder.rstrip('/')}-again"])])
+    return " ".join([*variables, shlex.join([*arguments, "--out", f"{folder.rstrip('/')}-again"])])
 
 
 def _profile(plan: Plan, folder: str) -> str:
-    """The name of a shipped profile, or the path of the kept one where it is another text."""
+    """The name of a shipped profile, or the path of the saved profile if its text differs."""
     kept = kept_profile(Path(folder))
     shipped = plan.profile in shipped_names()
     try:
@@ -45,13 +45,13 @@ def _profile(plan: Plan, folder: str) -> str:
 
 
 def _log(plan: Plan) -> list[str]:
-    """The option of a simulation that logs every cell; none where the profile says which."""
+    """The option of a simulation that logs every cell; none if the profile selects cells."""
     logged = {cell for block in plan.log_blocks for cell in block}
     return ["--log"] if len(logged) == len(plan.cells) else []
 
 
 def _evidence(plan: Plan) -> list[str]:
-    """The option that asks for the plan's evidence; none where the profile says it."""
+    """The option of the evidence level of the plan; none if the profile sets it."""
     if plan.evidence == "user":
         return ["--evidence", "user"]
     logged = {cell for block in plan.log_blocks for cell in block}

@@ -1,4 +1,4 @@
-"""The table of cells: what every cell measured, sortable."""
+"""The sortable table of all cells."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from whyperf.report.charts.metric import GOODPUT, TRANSACTIONS, Metric, RateUnit
 
 @dataclass(frozen=True)
 class Entry:
-    """A table cell: what is shown, the number it sorts by (empty: sorts last), a page beside that it leads to."""
+    """A table cell: its text, its sort key (empty: last), its tooltip, and a linked page."""
 
     text: str
     sort: str = ""
@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, a longer explanation, whether it holds numbers."""
+    """A column: its heading, an explanation, and whether it has numbers."""
 
     heading: str
     explanation: str = ""
@@ -33,19 +33,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Headings, and rows as long as they."""
+    """Columns, and rows of the same length."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Entry, ...], ...]
 
 
 def cells_table(summary: Summary) -> Table:
-    """The table of all cells. Columns that say nothing in any cell are left out."""
+    """The table of all cells. Columns that are empty in all cells are left out."""
     columns: list[tuple[Column, Callable[[CellResult], Entry]]] = []
     sweeps = {cell.sweep: [other for other in summary.cells if other.sweep == cell.sweep] for cell in summary.cells}
     if len(sweeps) > 1:
         columns.append((Column("Sweep", number=False), lambda cell: Entry(cell.sweep, cell.sweep)))
-    # Where factors vary together in one sweep they need not in another, so each has its own column then.
+    # With several sweeps each factor has its own column: factors may vary together in only one of them.
     headings = {
         axis.factor: Column(axis.title if len(sweeps) == 1 else factor_title(axis.factor), number=axis.numeric)
         for cells in sweeps.values()
@@ -70,29 +70,36 @@ def _measured(cells: Sequence[CellResult], *, counts_ticks: bool) -> list[tuple[
         (Column(f"Goodput ({unit.name})", "Median of the trials"), _median(GOODPUT, unit)),
         (Column("95 % interval", "Bootstrap interval of the median"), _interval(GOODPUT, unit)),
     ]
-    # Of an exchange the goodput is the sizes times the rate, and says nothing more.
+    # The goodput of an exchange is only its sizes times its rate.
     return [
         *([] if exchange else goodput),
         *_workload_columns(with_interval=exchange),
         (Column("Trials", "Trials with a goodput"), lambda cell: _number(cell.trials)),
         *(
-            (Column(f"CPU {end}", "Busy part of the end's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
+            (Column(f"CPU {end}", "Busy share of the host's own CPUs"), _cpu(end, counts_ticks=counts_ticks))
             for end in ENDS
         ),
         *(
-            [(Column(f"µs of CPU {end}", "CPU time of a transaction"), _transaction_cpu(end)) for end in ENDS]
+            [(Column(f"µs of CPU {end}", "CPU time per transaction"), _transaction_cpu(end)) for end in ENDS]
             if exchange
             else [(Column(f"Cycles/KB {end}", "Cycles per 1,024 bytes of payload"), _cycles(end)) for end in ENDS]
         ),
-        *([] if exchange else [(Column("Announced window (bytes)", "Largest receive window announced"), _announced)]),
-        (Column("Retransmitted", "Segments, or packets of a library, sent again, median of the trials"), _again),
+        *(
+            []
+            if exchange
+            else [(Column("Advertised window (bytes)", "Largest advertised receive window"), _advertised)]
+        ),
+        (
+            Column("Retransmitted", "Retransmitted segments, or packets of a library; median of the trials"),
+            _retransmitted,
+        ),
         (Column("Unsteady", "Trials without steady state"), lambda cell: _count(cell.unsteady_trials)),
         (Column("Failed", "Failed, cut and unusable trials"), _lost),
     ]
 
 
 def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[CellResult], Entry]]]:
-    """What transactions and datagrams are told in; empty in cells without."""
+    """The columns of transactions and datagrams; empty in cells without them."""
     unit = RateUnit(1.0, "")
     interval = [(Column("95 % interval", "Bootstrap interval of the median"), _interval(TRANSACTIONS, unit))]
     return [
@@ -101,11 +108,11 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
             for name in ("transactions", "messages")
         ),
         *(interval if with_interval else []),
-        (Column("Packets/s", "Data segments that the sender sent in a second"), _packets),
-        (Column("Offered/s", "Transactions that were to begin in a second"), _offered),
+        (Column("Packets/s", "Data segments that the sender sent per second"), _packets),
+        (Column("Offered/s", "Intended transactions per second"), _offered),
         *(
-            (Column(heading, f"Latency that {words} of all transactions did not exceed"), _latency(field))
-            for heading, words, field in (
+            (Column(heading, f"Latency that {share} of all transactions did not exceed"), _latency(field))
+            for heading, share, field in (
                 ("p50", "50 %", "p50_ns"),
                 ("p99", "99 %", "p99_ns"),
                 ("p99.9", "99.9 %", "p99_9_ns"),
@@ -114,20 +121,20 @@ def _workload_columns(*, with_interval: bool) -> list[tuple[Column, Callable[[Ce
         (Column("Failed transactions"), _failed_transactions),
         (Column("Lost", "Datagrams that did not arrive"), _lost_datagrams),
         (
-            Column("S", "Stability of flows that come and go: 0 is steady"),
-            _of_flows(lambda one: one.stability, "{:.3f}".format),
+            Column("S", "Stability of scheduled flows: 0 is steady"),
+            _of_flows(lambda result: result.stability, "{:.3f}".format),
         ),
         (
-            Column("F", "Least fairness of a region: 1 is equal"),
-            _of_flows(lambda one: one.fairness_min, "{:.3f}".format),
+            Column("F", "Lowest fairness of a region: 1 is equal"),
+            _of_flows(lambda result: result.fairness_min, "{:.3f}".format),
         ),
-        (Column("RTT (ms)", "Mean round-trip time"), _of_flows(lambda one: one.rtt.mean_s, _milliseconds)),
+        (Column("RTT (ms)", "Mean round-trip time"), _of_flows(lambda result: result.rtt.mean_s, _milliseconds)),
         (Column("Jitter", "Median of the smoothed variation of the transit time"), _jitter),
     ]
 
 
 def _counted(name: str, unit: RateUnit) -> Callable[[CellResult], Entry]:
-    """The rate of what the cell's executions are called; those of a stream are its calls, and left out."""
+    """The rate of executions with this name. The executions of a stream are its calls; they are left out."""
     make = _median(TRANSACTIONS, unit)
 
     def of_name(cell: CellResult) -> Entry:
@@ -141,16 +148,16 @@ def _milliseconds(value_s: float) -> str:
     return significant(value_s * 1e3)
 
 
-def _of_flows(value: Callable[[Transports], Spread], told: Callable[[float], str]) -> Callable[[CellResult], Entry]:
+def _of_flows(value: Callable[[Transports], Spread], text: Callable[[float], str]) -> Callable[[CellResult], Entry]:
     def make(cell: CellResult) -> Entry:
         median = value(cell.transports).median if cell.transports is not None else None
-        return Entry("") if median is None else Entry(told(median), f"{median:.6g}")
+        return Entry("") if median is None else Entry(text(median), f"{median:.6g}")
 
     return make
 
 
 def _packets(cell: CellResult) -> Entry:
-    """Beside messages, which may share a packet."""
+    """The packet rate of messages, which may share a packet."""
     rate, found = cell.data_segments_per_s, cell.transactions
     if rate is None or found is None or found.counted_as != "messages":
         return Entry("")
@@ -168,8 +175,12 @@ def _latency(name: str) -> Callable[[CellResult], Entry]:
         if latency is None or cell.metric != "transactions":
             return Entry("")
         value: int | None = getattr(latency, name)
-        kind = "from the intended begin" if latency.kind == "intended" else "closed loop: waiting to begin is not in it"
-        return Entry("") if value is None else Entry(seconds(value), str(value), f"{latency.count:,} counted, {kind}")
+        kind = (
+            "from the intended start"
+            if latency.kind == "intended"
+            else "closed loop: time before the start is not included"
+        )
+        return Entry("") if value is None else Entry(seconds(value), str(value), f"{latency.count:,} values, {kind}")
 
     return make
 
@@ -181,7 +192,7 @@ def _transaction_cpu(end: str) -> Callable[[CellResult], Entry]:
         if cost is None or value is None:
             return Entry("")
         calls = f", {significant(cost.calls)} system calls" if cost.calls is not None else ""
-        own = "" if cost.load_threads_ns is None else f"the load's own threads {seconds(cost.load_threads_ns)}{calls}"
+        own = "" if cost.load_threads_ns is None else f"whyperf's own threads {seconds(cost.load_threads_ns)}{calls}"
         return Entry(significant(value / 1000), f"{value:.5g}", own)
 
     return make
@@ -195,8 +206,8 @@ def _lost_datagrams(cell: CellResult) -> Entry:
     found = cell.datagrams
     if found is None or found.lost_ratio is None:
         return Entry("")
-    words = f"{found.lost_count:,} lost, {found.late_count:,} late, {found.duplicate_count:,} twice"
-    return Entry(percent(found.lost_ratio), f"{found.lost_ratio:.5g}", words)
+    counts = f"{found.lost_count:,} lost, {found.late_count:,} late, {found.duplicate_count:,} duplicate"
+    return Entry(percent(found.lost_ratio), f"{found.lost_ratio:.5g}", counts)
 
 
 def _jitter(cell: CellResult) -> Entry:
@@ -248,7 +259,7 @@ def _cpu(end: str, *, counts_ticks: bool) -> Callable[[CellResult], Entry]:
         ratio = cpu.load_threads_ratio
         if ratio is None:
             return Entry("")
-        return Entry(f"{percent(ratio)}*", f"{ratio:.4g}", "The load's own threads only; both ends share their CPUs")
+        return Entry(f"{percent(ratio)}*", f"{ratio:.4g}", "whyperf's own threads only; both hosts share their CPUs")
 
     return make
 
@@ -261,7 +272,7 @@ def _cycles(end: str) -> Callable[[CellResult], Entry]:
     return make
 
 
-def _announced(cell: CellResult) -> Entry:
+def _advertised(cell: CellResult) -> Entry:
     announced = cell.window.announced_bytes
     if announced is None:
         return Entry("")
@@ -269,7 +280,7 @@ def _announced(cell: CellResult) -> Entry:
     return Entry(f"{announced.max:,}", str(announced.max), text)
 
 
-def _again(cell: CellResult) -> Entry:
+def _retransmitted(cell: CellResult) -> Entry:
     median = cell.retransmitted_segments.median
     return Entry("") if median is None else Entry(level_text(median), f"{median:g}")
 
@@ -279,7 +290,7 @@ def _lost(cell: CellResult) -> Entry:
 
 
 def _count(number: int) -> Entry:
-    """A number of trials that is usually zero; a column of zeros says nothing."""
+    """A number of trials; zero is empty, so that a column of zeros is left out."""
     return Entry(str(number), str(number)) if number else Entry("", "")
 
 

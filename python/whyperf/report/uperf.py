@@ -1,8 +1,8 @@
-"""A trial told in uperf's layout, for programs that read uperf's output.
+"""Prints a trial in the layout of uperf, for programs that read its output.
 
-The layout is that of `uperf -R -a -i 1` (uperf 1.0.8, src/print.c and src/master.c): a raw line an
-interval and transaction, with what had been counted since the transaction began, then the totals.
-Numbers are ours: the times are those of the transaction, and datagrams count where they arrive.
+The layout is that of `uperf -R -a -i 1` (uperf 1.0.8, src/print.c and src/master.c): a raw line per
+interval and transaction with the counts since the start of the transaction, then the totals.
+The numbers are from whyperf: the times are those of the transaction, and received datagrams count.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,35 +13,35 @@ import polars as pl
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
-#: Columns of a terminal that is none.
+#: Width where standard output is no terminal.
 RULE = "-" * 79
 NEAR, FAR = "near", "far"
-#: Operations that moved payload, and all of the executions that ended: uperf counts the others too.
+#: Operations with payload, and all operations of completed executions: uperf counts those without payload, too.
 _OPERATIONS = ("operations_count", "executed_count")
 _COUNTED = ("begun_count", "transactions_count", "failed_count", "sent_bytes", "received_bytes", *_OPERATIONS)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is told of a trial beside its table `transactions`."""
+    """The data of a trial in addition to its table `transactions`."""
 
-    #: The profile's name, as wrappers look for it.
+    #: The name of the profile, which wrappers read.
     profile: str
     strands_count: int
     far_host: str
-    #: CLOCK_REALTIME minus CLOCK_MONOTONIC of the near end.
+    #: CLOCK_REALTIME minus CLOCK_MONOTONIC of the near side.
     realtime_offset_ns: int
-    #: Whether a datagram may be lost, so that what was sent says nothing of what arrived.
+    #: Whether datagrams may be lost, so that only received ones count.
     is_lossy: bool
-    #: Transactions by their place in the groups, each with its length where the profile gives one.
+    #: Transactions in the order of the groups, each with its duration where the profile gives one.
     durations_ns: Mapping[str, int | None]
-    #: Flowops of one execution, by group and transaction.
+    #: Flowops per execution, by group and transaction.
     flowops_count: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
 class Span:
-    """What an end did in a time."""
+    """The counts of a host in a time range."""
 
     begin_ns: int
     end_ns: int
@@ -51,7 +51,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The duration."""
         return (self.end_ns - self.begin_ns) / NS_PER_S
 
 
@@ -59,8 +59,8 @@ def lines(run: Run, transactions: pl.DataFrame, interval_ns: int = NS_PER_S) -> 
     """The lines of a trial.
 
     Args:
-        run: what the table does not say.
-        transactions: rows of the table `transactions` of one trial, both ends.
+        run: the data that the table lacks.
+        transactions: rows of the table `transactions` of one trial, both hosts.
         interval_ns: time between raw lines of a transaction.
     """
     yield f"Starting {run.strands_count} threads running profile:{run.profile} ...   0.00 seconds"
@@ -79,11 +79,11 @@ def lines(run: Run, transactions: pl.DataFrame, interval_ns: int = NS_PER_S) -> 
     yield ""
     for name, span in [*spans.items(), ("Total", total)]:
         yield _summary(name, span)
-    yield from _run_statistics(run, total, _ends_total(transactions, FAR, run))
+    yield from _run_statistics(run, total, _host_total(transactions, FAR, run))
 
 
 def _by_interval(transactions: pl.DataFrame, host: str, run: Run) -> pl.DataFrame:
-    """Rows of an end, all groups together, with `octets`."""
+    """The rows of a host over all groups, with `octets`."""
     keys = ["transaction", "interval"]
     flowops = pl.DataFrame(
         [(*names, count) for names, count in run.flowops_count.items()],
@@ -110,7 +110,7 @@ def _by_interval(transactions: pl.DataFrame, host: str, run: Run) -> pl.DataFram
 
 
 def _active(rows: pl.DataFrame) -> pl.DataFrame:
-    """From the first interval in which something was counted to the last."""
+    """The rows from the first to the last interval with counts."""
     counted = pl.sum_horizontal("octets", *_COUNTED) > 0
     first, last = rows.select(
         pl.col("interval").filter(counted).min().alias("first"), pl.col("interval").filter(counted).max().alias("last")
@@ -119,7 +119,7 @@ def _active(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _span(rows: pl.DataFrame, duration_ns: int | None = None) -> Span:
-    """A transaction's own window: as long as the profile says, or the intervals in which it was executed."""
+    """The time range of a transaction: the duration in the profile, or the intervals with executions."""
     begin_ns, end_ns = rows["start_mono_ns"][0], rows["end_mono_ns"][-1]
     if duration_ns is not None:
         end_ns = min(end_ns, begin_ns + duration_ns)
@@ -134,7 +134,7 @@ def _raw(run: Run, name: str, rows: pl.DataFrame, interval_ns: int) -> Iterator[
         "end_mono_ns",
         pl.col("octets").cum_sum(),
         pl.max_horizontal(pl.col(_OPERATIONS).cum_sum()).alias("operations_count"),
-        # A row that ends a moment behind a mark, because the sampler does, still belongs before it.
+        # The sampler may end a row shortly after a mark; the row still belongs before the mark.
         ((pl.col("start_mono_ns") - begin_ns) // interval_ns).alias("mark"),
     )
     for end_ns, octets, operations in (
@@ -145,7 +145,7 @@ def _raw(run: Run, name: str, rows: pl.DataFrame, interval_ns: int) -> Iterator[
 
 def _raw_line(run: Run, name: str, at_mono_ns: int, octets: int, operations: int) -> str:
     at_ns = at_mono_ns + run.realtime_offset_ns
-    # Exact: a double does not hold a time of day in ns.
+    # Integers: a double cannot represent a time of day in ns.
     milliseconds, rest_ns = divmod(at_ns, NS_PER_MS)
     return f"timestamp_ms:{milliseconds}.{rest_ns // 100:04d} name:{name} nr_bytes:{octets} nr_ops:{operations}"
 
@@ -162,7 +162,7 @@ def _total(spans: Sequence[Span]) -> Span:
     )
 
 
-def _ends_total(transactions: pl.DataFrame, host: str, run: Run) -> Span:
+def _host_total(transactions: pl.DataFrame, host: str, run: Run) -> Span:
     by_interval = _by_interval(transactions, host, run)
     return _total(
         [
@@ -186,8 +186,8 @@ def _run_statistics(run: Run, near: Span, far: Span) -> Iterator[str]:
     yield "Run Statistics"
     yield "Hostname            Time       Data   Throughput   Operations      Errors"
     yield RULE
-    yield _end_line(run.far_host, far)
-    yield _end_line("master", near)
+    yield _host_line(run.far_host, far)
+    yield _host_line("master", near)
     yield RULE
     pairs: list[tuple[float, float]] = [
         (near.seconds, far.seconds),
@@ -201,7 +201,7 @@ def _run_statistics(run: Run, near: Span, far: Span) -> Iterator[str]:
     yield ""
 
 
-def _end_line(name: str, span: Span) -> str:
+def _host_line(name: str, span: Span) -> str:
     time = _time(span.end_ns - span.begin_ns)
     data, rate = _scaled(span.octets, 1024, "B"), _scaled(_rate(span), 1000, "b/s")
     return f"{name:<15.15} {time:>8} {data:>10} {rate:>12} {span.operations:12d} {_errors(span):11.2f}"
@@ -212,7 +212,7 @@ def _rate(span: Span) -> float:
 
 
 def _errors(span: Span) -> float:
-    """Failures in per cent of the operations."""
+    """Failures in percent of the operations."""
     return 100.0 * span.failed / span.operations if span.operations else 0.0
 
 
@@ -245,7 +245,7 @@ def flowops_count(workload: Mapping[str, Any]) -> dict[tuple[str, str], int]:
 
 
 def durations(workload: Mapping[str, Any]) -> dict[str, int | None]:
-    """Names of the transactions, those of the same place once, each with its length where all groups have the same."""
+    """The names of the transactions in order, each with its duration where all groups have the same."""
     found: dict[str, int | None] = {}
     groups = [group["transactions"] for group in workload["groups"]]
     for place in range(max(map(len, groups), default=0)):

@@ -27,11 +27,11 @@ from whyperf.explain.model import (
 )
 from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.report.explanation import Explained, explanation_section
-from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN
-from whyperf.report.explanation.bars import MOST_BARS, bars_of
+from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN
+from whyperf.report.explanation.bars import MAX_BARS, bars_of
 from whyperf.report.explanation.cards import badges_of, cards_of, where
-from whyperf.report.explanation.over_time import BINS, courses_of, shares
-from whyperf.report.explanation.section import MOST_DRAWN, chosen
+from whyperf.report.explanation.over_time import BINS, shares, time_charts
+from whyperf.report.explanation.section import MAX_DRAWN, chosen
 from whyperf.report.explanation.strip import strips_of
 from whyperf.report.explanation.styles import look_of
 
@@ -96,7 +96,7 @@ def test_many_connections_are_one_bar_and_the_single_ones_are_folded_away() -> N
     many += [budget(number, "receiver", waiting=1.0) for number in range(20)]
     bars = bars_of(many)
     assert [bar.title for bar in bars.shown] == ["Sender, 20 connections together", "Receiver, 20 connections together"]
-    assert len(bars.folded) == 2 * MOST_BARS
+    assert len(bars.folded) == 2 * MAX_BARS
     assert sum(part.ratio for part in bars.shown[0].parts) == pytest.approx(1)
 
 
@@ -108,14 +108,14 @@ def test_the_course_is_the_budget_bin_by_bin() -> None:
     assert parts["write_call"].tolist() == [1.0, 0.0, 1.0, 1.0]
     assert parts["pacing"].tolist() == [0.0, 1.0, 0.0, 0.0]
     whole = spans.with_columns(pl.lit("sender").alias("role"))
-    (course,) = courses_of(whole)
+    (course,) = time_charts(whole)
     assert [layer.look.state for layer in course.layers] == ["pacing", "write_call"]
     assert all(layer.path.endswith("Z") and len(layer.path) < 30 * BINS for layer in course.layers)
 
 
 def test_no_course_without_spans() -> None:
     schema = {"begin_ns": pl.Int64, "end_ns": pl.Int64, "state": pl.String, "role": pl.String}
-    assert courses_of(pl.DataFrame(schema=schema)) == []
+    assert time_charts(pl.DataFrame(schema=schema)) == []
 
 
 def test_a_refuted_verdict_stays_and_can_no_longer_be_tried() -> None:
@@ -151,11 +151,11 @@ def test_a_confirmed_cause_whose_gain_was_missed_has_a_mark_for_each() -> None:
     )  # fmt: skip
     open_still = missed.model_copy(update={"is_as_predicted": None})
     (card,) = cards_of([verdict(change=Change(factors={"no_delay": True}), verification=missed)], lambda _: "", "")
-    assert [(badge.outcome, badge.words) for badge in card.badges] == [
+    assert [(badge.outcome, badge.text) for badge in card.badges] == [
         ("confirmed", "cause confirmed"),
         ("wrong", "prediction wrong"),
     ]
-    assert [badge.words for badge in badges_of(open_still)] == ["cause confirmed"]
+    assert [badge.text for badge in badges_of(open_still)] == ["cause confirmed"]
 
 
 def test_a_command_says_where_it_is_given_and_that_the_whole_host_feels_it() -> None:
@@ -185,7 +185,7 @@ def test_a_state_leads_to_each_of_its_longest_spans(summary: Summary) -> None:
     explained = Explained(explanation(cell("c0001", verdict(evidence=[row]))), pages={"log01-c0001": "flow.html"})
     shown = explanation_section(explained, summary).cells[0].cards[0].evidence[0]
     assert shown.link.endswith("&from=10&to=5000010")
-    assert shown.others == (("5.00 ms from 80.0 ms on", "flow.html#connection=1&host=near&from=80000000&to=85000000"),)
+    assert shown.others == (("5.00 ms from 80.0 ms", "flow.html#connection=1&host=near&from=80000000&to=85000000"),)
 
 
 def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:
@@ -201,7 +201,7 @@ def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:
     assert len(spots) == len(cells)
     assert {spot.look.letters for spot in spots} == {"Rb", "Na"}
     assert {cells[5].cell, cells[7].cell} <= section.drawn
-    assert len(section.drawn) <= MOST_DRAWN
+    assert len(section.drawn) <= MAX_DRAWN
     assert section.table is not None
     assert len(section.table.rows) == len(cells)
     assert section.anomalies[0].kind == "Drop of 20 %"
@@ -217,21 +217,14 @@ def test_of_many_anomalies_the_first_are_seen_and_the_rest_is_counted(summary: S
             others=[names[1]], differences=[], cause=Cause.NOT_KNOWN, because="Here it is.",
             words=f"Write size 1 byte: the rate is high {number}. Here it is.",
         )
-        for number in range(MOST_SHOWN + MOST_FOLDED + 7)
+        for number in range(MAX_SHOWN + MAX_FOLDED + 7)
     ]  # fmt: skip
     section = explanation_section(Explained(explanation(*cells, anomalies=many)), summary)
-    assert [anomaly.words for anomaly in section.anomalies] == [
-        f"The rate is high {number}." for number in range(MOST_SHOWN)
-    ]
+    assert [view.text for view in section.anomalies] == [f"The rate is high {number}." for number in range(MAX_SHOWN)]
     assert section.anomalies[0].because == "Here it is."
-    assert (len(section.more_anomalies), section.left_anomalies) == (MOST_FOLDED, 7)
-    framed = {
-        spot.cell
-        for heat_map in section.maps
-        for row in heat_map.rows
-        for spot in row.spots
-        if spot and spot.stands_out
-    }
+    assert (len(section.more_anomalies), section.left_anomalies) == (MAX_FOLDED, 7)
+    spots = [spot for heat_map in section.maps for row in heat_map.rows for spot in row.spots]
+    framed = {spot.cell for spot in spots if spot and spot.is_anomaly}
     assert framed == {names[0], names[1]}
 
 
@@ -247,7 +240,7 @@ def test_a_map_that_knows_nothing_shows_what_stands_out_or_is_not_there(summary:
     )  # fmt: skip
     assert explanation_section(Explained(explanation(*cells)), summary).maps == ()
     (framed,) = explanation_section(Explained(explanation(*cells, anomalies=[drop])), summary).maps
-    assert framed.stands_out
+    assert framed.has_anomaly
     assert not framed.is_known
 
 
@@ -263,13 +256,13 @@ def test_few_cells_are_all_drawn() -> None:
 
 
 def test_a_cycle_is_drawn_place_by_place() -> None:
-    turn = [
+    cycle = [
         TurnSegment(payload_bytes=1024, released_by="ack", ratio=1.0, wait_ns=1_200_000),
         TurnSegment(payload_bytes=6144, times=3, released_by="write", held_by="window", ratio=0.9),
     ]
     phase = Phase(
         begin_ns=0, end_ns=10, payloads=[(1024, 1), (6144, 3)], acks_per_turn=1.0, waits="the sender", ratio=1,
-        words="1024 + 6144.", turn=turn, turns=100,
+        words="1024 + 6144.", turn=cycle, turns=100,
     )  # fmt: skip
     (strip,) = strips_of([Pattern(trial="t", connection=0, phases=[phase], words="Stop and go.")], [])
     first, second = strip.phases[0].places

@@ -36,7 +36,7 @@ from whyperf.report.assets import prose, together
         (level_text(True), "on"),
         (level_text(2.5), "2.50"),
         (factor_title("rtt_probe_ms"), "RTT probe (ms)"),
-        (factor_title("rtt_probe"), "RTT probe's carrier"),
+        (factor_title("rtt_probe"), "RTT probe's transport"),
         (
             setting({"transport": "udt", "congestion_control": None}, ["transport", "congestion_control"]),
             "transport udt",

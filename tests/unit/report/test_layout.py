@@ -86,8 +86,8 @@ def test_ticks_are_round_and_few() -> None:
     ticks, labels = axis_ticks(Axis("write_size_bytes", tuple(range(512, 32769, 512))))
     assert ticks == [4096 * count for count in range(1, 9)]
     assert labels[8192] == "8 Ki"
-    _, names = axis_ticks(Axis("congestion_control", ("cubic", "bbr")))
-    assert names == {0.0: "cubic", 1.0: "bbr"}
+    _, labels = axis_ticks(Axis("congestion_control", ("cubic", "bbr")))
+    assert labels == {0.0: "cubic", 1.0: "bbr"}
 
 
 def test_many_lines_are_thinned_to_both_sides() -> None:

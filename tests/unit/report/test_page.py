@@ -49,18 +49,18 @@ def checked(text: str) -> Checked:
     return parser
 
 
-def words(text: str) -> str:
+def plain_text(text: str) -> str:
     """What stands on the page, without scripts, styles and tags."""
     bare = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare)).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_sweep_is_reported_in_words_and_charts(tmp_path: Path) -> None:
+def test_a_sweep_is_reported_in_sentences_and_charts(tmp_path: Path) -> None:
     folder = made.write(tmp_path / "sweep", made.sweep([4096, 8192, 16384], [512, 4096, 8192], blocks=3))
     text = page(folder)
     parser = checked(text)
-    assert "Goodput reached" in words(text)
-    assert "write size 8,192 bytes" in words(text)
+    assert "Goodput reached" in plain_text(text)
+    assert "write size 8,192 bytes" in plain_text(text)
     assert {"chart-sweep-main-goodput", "chart-sweep-main-lines-goodput", "chart-sweep-main-cpu"} <= set(parser.ids)
     assert f"whyperf run {folder}/profile.toml --seed 1995" in text
     assert f"whyperf report {folder}" in text
@@ -73,7 +73,7 @@ def test_a_single_cell_shows_its_course(tmp_path: Path) -> None:
 
 def test_a_short_transfer_says_why_there_is_no_course(tmp_path: Path) -> None:
     text = page(made.write(tmp_path / "short", [made.Trial(rate_bps=2e9, transfer_bytes=16 << 20)]))
-    assert "Courses over time are left out" in words(text)
+    assert "No charts over time" in plain_text(text)
 
 
 def test_failed_trials_are_named_with_their_reason(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_an_experiment_without_a_trial_has_a_page(tmp_path: Path) -> None:
     planned = made.plan(made.sweep([4096, 8192], [512], blocks=1))
     text = page(made.write(tmp_path / "empty", [], planned))
     checked(text)
-    assert "No trial has a result yet." in words(text)
+    assert "No trial has a result yet." in plain_text(text)
 
 
 def test_text_of_a_host_cannot_become_markup(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_shared_cpus_are_reported(tmp_path: Path) -> None:
         made.Trial(cell=f"c{number:04d}", duration_s=1.0, exclusive=False, factors={"congestion_control": name})
         for number, name in enumerate(("cubic", "reno"), 1)
     ]
-    text = words(page(made.write(tmp_path / "shared", trials, testbed="loopback")))
-    assert "only the load's threads are known" in text.replace("&#39;", "'")
+    text = plain_text(page(made.write(tmp_path / "shared", trials, testbed="loopback")))
+    assert "only the time of whyperf's own threads is known" in text.replace("&#39;", "'")
     assert "Measured over loopback" in text
 
 
@@ -125,7 +125,9 @@ def test_cpus_that_some_cells_share_are_reported_alike_in_all(tmp_path: Path) ->
         for number, cpus in enumerate(("0", "0-1", "0-2"), 1)
     ]
     text = page(made.write(tmp_path / "cpus", trials))
-    assert "CPU against near CPUs" in words(text)
-    assert "own threads, as part of wall time: where both ends share their CPUs" in words(text)
-    assert "their times cannot be told apart, and there is no bar" in words(text)
-    assert "Told in CPUs: the part times the number that the end may use." in words(text)
+    assert "CPU against near CPUs" in plain_text(text)
+    assert "own threads as a share of wall time. Both hosts share their CPUs" in plain_text(text)
+    assert "There is no bar where both hosts share their CPUs, because their times cannot be separated." in plain_text(
+        text
+    )
+    assert "In CPUs: the share times the number of CPUs that the host may use." in plain_text(text)

@@ -23,10 +23,10 @@ def test_the_audits_of_all_trials_are_put_together() -> None:
     middle = {"implementation": "router", "cpu": 1}
     trials = [path(late_packets=10), path(socket_dropped_frames=2, refused_frames=1, lateness_ns_max=2_000_000)]
     assert path_facts(middle, trials) == [
-        ("Carried by", "router on CPU 1"),
+        ("Path emulated by", "router on CPU 1"),
         ("Trials with a path", "2"),
-        ("Packets carried", "2,000"),
-        ("Later than the budget", "10 packets (0.5 %)"),
+        ("Packets forwarded", "2,000"),
+        ("Packets later than the limit", "10 packets (0.5 %)"),
         ("Latest", "2.00 ms"),
         ("Lost outside the model", "3 frames"),
         ("Time of one CPU", "10 %"),
@@ -34,7 +34,7 @@ def test_the_audits_of_all_trials_are_put_together() -> None:
 
 
 def test_what_netem_does_not_show_is_said_once() -> None:
-    unseen = "how late packets left: netem does not tell"
+    unseen = "how late packets left: netem does not report it"
     trial = path(late_packets=None, lateness_ns_max=None, unaudited=[unseen])
     facts = path_facts({"implementation": "netem", "cpu": None}, [trial, trial])
     assert ("Not audited", unseen) in facts

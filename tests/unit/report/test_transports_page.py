@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analyze.transport_samples import trial, wan_transports, write
-from tests.unit.report.test_page import checked, page, words
+from tests.unit.report.test_page import checked, page, plain_text
 from whyperf.analyze import Summary, summarize
 from whyperf.record import Experiment
 from whyperf.report.table import cells_table
@@ -29,9 +29,9 @@ def test_the_page_has_the_course_the_comparison_and_the_study(folder: Path) -> N
     text = page(folder)
     charts = ("goodput", "rtt", "dots-goodput", "dots-stability", "dots-fairness", "dots-rtt", "dots-cpu")
     assert {f"chart-transports-{name}" for name in charts} <= set(checked(text).ids)
-    shown = words(text)
-    assert "regions, with 1, 2, 3, 4, 3, 2, 1 flows." in shown
-    assert "those that the senders smoothed." in shown
+    shown = plain_text(text)
+    assert "regions of the schedule, with 1, 2, 3, 4, 3, 2, 1 flows." in shown
+    assert "the smoothed ones of the senders." in shown
     assert "Cottrell et al." in shown
 
 
@@ -87,10 +87,10 @@ def test_what_an_emulated_path_drops_is_no_cause_for_concern(tmp_path: Path) -> 
     codes = [
         {
             warning.code
-            for cell in summarize(Experiment.open(write(tmp_path / name, [indicators]))).cells
+            for cell in summarize(Experiment.open(write(tmp_path / name, [made]))).cells
             for warning in cell.warnings
         }
-        for name, indicators in (("path", on_a_path), ("without", without))
+        for name, made in (("path", on_a_path), ("without", without))
     ]
     assert "retransmissions" not in codes[0]
     assert "retransmissions" in codes[1]

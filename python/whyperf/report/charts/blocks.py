@@ -1,4 +1,4 @@
-"""What a page's section is made of: charts with their words, choices and legends."""
+"""The parts of a section of the page: tables, charts, choices and legends."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from whyperf.report.table import Table
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a legend; `line` names the models its button hides, empty for none."""
+    """An entry of a legend; `line` names the models that its button hides, empty for none."""
 
     text: str
     paint: Paint
@@ -28,12 +28,12 @@ class Legend:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its heading and what it shows in words, for those who cannot see it."""
+    """A chart with its heading and a description for screen readers."""
 
     id: str
     heading: str
     figure: figure
-    words: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Group:
     note: str = ""
     legend: Legend | None = None
     choices: tuple[Choice, ...] = ()
-    #: One under the other on any screen, because they share an axis.
+    #: Stacked on any screen, because the charts share an axis.
     is_stacked: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Colors, each for a light and a dark page, and all told apart with any color vision.
+"""Colors, each for a light and a dark page. They are distinguishable with any color vision.
 
 Categories are from M. Okabe and K. Ito, "Color universal design" (2008), darkened or lightened for
 contrast with the page; ordered levels are from viridis, whose lightness grows evenly.
@@ -49,5 +49,5 @@ def ordered(count: int) -> tuple[Paint, ...]:
 
 
 def tag(paint: Paint) -> str:
-    """How a model's color is told to the page's script."""
+    """The tag with which the script of the page finds the color of a model."""
     return "|".join(["paint", *paint])

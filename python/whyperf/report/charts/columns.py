@@ -10,12 +10,12 @@ from whyperf.report.charts.metric import GOODPUT, Metric, RateUnit
 Point = tuple[float, object, CellResult | None]
 """Position on the x axis, level there, and the cell."""
 
-Standing = Mapping[str, tuple[str, str]]
-"""By cell what stands out: the marker of a chart, and a sentence."""
+Marks = Mapping[str, tuple[str, str]]
+"""The anomalies by cell: the marker of a chart, and a sentence."""
 
 
 def medians(points: Sequence[Point], factor: str, metric: Metric, unit: RateUnit, line: str) -> dict[str, list[object]]:
-    """Medians of the metric with interval: x, y, low, high, told columns."""
+    """Medians of the metric with interval: columns x, y, low, high, at, line, shown, trials."""
     have = [(x, level, cell) for x, level, cell in points if cell is not None and metric.median(cell) is not None]
 
     def scaled(value: float | None, fallback: float | None) -> float | None:
@@ -23,35 +23,35 @@ def medians(points: Sequence[Point], factor: str, metric: Metric, unit: RateUnit
         return None if chosen is None else _short(chosen / unit.scale)
 
     spreads = [metric.spread(cell) for _, _, cell in have]
-    middles = [scaled(spread.median, None) for spread in spreads]
+    medians_of = [scaled(spread.median, None) for spread in spreads]
     return {
         "x": [x for x, _, _ in have],
-        "y": list(middles),
+        "y": list(medians_of),
         "low": [scaled(spread.low, spread.median) for spread in spreads],
         "high": [scaled(spread.high, spread.median) for spread in spreads],
         "at": [level_with_unit(factor, level) for _, level, _ in have],
         "line": [line] * len(have),
-        "told": [spread_text(cell, metric) for _, _, cell in have],
+        "shown": [spread_text(cell, metric) for _, _, cell in have],
         "trials": [trials_text(cell) for _, _, cell in have],
     }
 
 
-def restless(points: Sequence[Point], metric: Metric, unit: RateUnit) -> dict[str, list[object]]:
-    """Medians of cells with trials that had no steady state: x, y."""
-    marked = [(x, cell) for x, _, cell in points if cell is not None and cell.unsteady_trials]
-    known = [(x, median) for x, cell in marked if (median := metric.median(cell)) is not None]
+def unsteady(points: Sequence[Point], metric: Metric, unit: RateUnit) -> dict[str, list[object]]:
+    """Medians of cells with trials without steady state: x, y."""
+    cells = [(x, cell) for x, _, cell in points if cell is not None and cell.unsteady_trials]
+    known = [(x, median) for x, cell in cells if (median := metric.median(cell)) is not None]
     return {"x": [x for x, _ in known], "y": [_short(median / unit.scale) for _, median in known]}
 
 
-def standing(points: Sequence[Point], metric: Metric, unit: RateUnit, marks: Standing) -> dict[str, list[object]]:
-    """Medians of cells that stand out: x, y, marker, words."""
-    marked = [(x, cell, marks[cell.id]) for x, _, cell in points if cell is not None and cell.id in marks]
-    known = [(x, median, mark) for x, cell, mark in marked if (median := metric.median(cell)) is not None]
+def marked(points: Sequence[Point], metric: Metric, unit: RateUnit, marks: Marks) -> dict[str, list[object]]:
+    """Medians of cells with an anomaly: x, y, marker, text."""
+    cells = [(x, cell, marks[cell.id]) for x, _, cell in points if cell is not None and cell.id in marks]
+    known = [(x, median, mark) for x, cell, mark in cells if (median := metric.median(cell)) is not None]
     return {
         "x": [x for x, _, _ in known],
         "y": [_short(median / unit.scale) for _, median, _ in known],
         "marker": [marker for _, _, (marker, _) in known],
-        "words": [words for _, _, (_, words) in known],
+        "text": [text for _, _, (_, text) in known],
     }
 
 
@@ -60,9 +60,9 @@ def values(
     factor: str,
     line: str,
     value: Callable[[CellResult], float | None],
-    told: Callable[[CellResult], str],
+    show: Callable[[CellResult], str],
 ) -> dict[str, list[object]]:
-    """One figure per cell: x, y, told columns; cells without it are left out."""
+    """One value per cell: columns x, y, at, line, shown; cells without it are left out."""
     have = [(x, level, cell, value(cell)) for x, level, cell in points if cell is not None]
     known = [(x, level, cell, y) for x, level, cell, y in have if y is not None]
     return {
@@ -70,7 +70,7 @@ def values(
         "y": [_short(y) for _, _, _, y in known],
         "at": [level_with_unit(factor, level) for _, level, _, _ in known],
         "line": [line] * len(known),
-        "told": [told(cell) for _, _, cell, _ in known],
+        "shown": [show(cell) for _, _, cell, _ in known],
     }
 
 
@@ -80,9 +80,9 @@ def spread_text(cell: CellResult, metric: Metric = GOODPUT) -> str:
     if spread.median is None:
         return "none"
     if spread.low is None or spread.high is None:
-        return metric.told(spread.median)
+        return metric.text(spread.median)
     scale = metric.unit_for(spread.median).scale
-    return f"{metric.told(spread.median)} ({significant(spread.low / scale)} to {significant(spread.high / scale)})"
+    return f"{metric.text(spread.median)} ({significant(spread.low / scale)} to {significant(spread.high / scale)})"
 
 
 def trials_text(cell: CellResult) -> str:
@@ -97,13 +97,13 @@ def trials_text(cell: CellResult) -> str:
 
 @dataclass(frozen=True)
 class Busy:
-    """How the CPU time of an end is told: all of its CPUs' busy time, or its threads' alone; in percent, or in CPUs."""
+    """How the CPU time of a host is shown: of its CPUs, or of whyperf's own threads; in percent, or in CPUs."""
 
     threads_only: bool = False
     in_cpus: bool = False
 
     def of(self, end: str) -> Callable[[CellResult], float | None]:
-        """The figure of an end; None where it is not known."""
+        """The value of a role; None where it is not known."""
 
         def value(cell: CellResult) -> float | None:
             cpu = getattr(cell.cpu, end)
@@ -114,21 +114,21 @@ class Busy:
 
         return value
 
-    def told(self, end: str) -> Callable[[CellResult], str]:
-        """The same in words."""
+    def text(self, end: str) -> Callable[[CellResult], str]:
+        """The value as text."""
         value = self.of(end)
 
-        def told(cell: CellResult) -> str:
+        def text(cell: CellResult) -> str:
             number = value(cell)
             if number is None:
                 return "unknown"
             return f"{significant(number)} CPUs" if self.in_cpus else percent(number / 100)
 
-        return told
+        return text
 
 
 def cost(end: str) -> Callable[[CellResult], float | None]:
-    """Cycles per KByte of an end."""
+    """Cycles per KByte of a role."""
 
     def value(cell: CellResult) -> float | None:
         number: float | None = getattr(cell.cycles_per_kbyte, end)
@@ -138,19 +138,19 @@ def cost(end: str) -> Callable[[CellResult], float | None]:
 
 
 def cost_text(end: str) -> Callable[[CellResult], str]:
-    """The same in words, with its interval."""
+    """The value as text, with its interval."""
 
-    def told(cell: CellResult) -> str:
+    def text(cell: CellResult) -> str:
         cycles = cell.cycles_per_kbyte
-        middle, low, high = (getattr(cycles, f"{end}{suffix}") for suffix in ("", "_low", "_high"))
-        if middle is None:
+        median, low, high = (getattr(cycles, f"{end}{suffix}") for suffix in ("", "_low", "_high"))
+        if median is None:
             return "unknown"
         interval = f" ({significant(low)} to {significant(high)})" if low is not None else ""
-        return f"{significant(middle)} {cycles.unit}{interval}"
+        return f"{significant(median)} {cycles.unit}{interval}"
 
-    return told
+    return text
 
 
 def _short(value: float) -> float:
-    """Five significant digits: finer than a pixel, and half the page."""
+    """Five significant digits: finer than a pixel, and it halves the size of the page."""
     return float(f"{value:.5g}")

@@ -1,4 +1,4 @@
-"""What the CPUs did: stacked bars of the kinds of CPU time, one chart an end."""
+"""Stacked bars of the kinds of CPU time, one chart per role."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -15,35 +15,35 @@ from whyperf.report.charts.layout import Axis, Layout
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 from whyperf.report.charts.ticks import bar_labels
 
-MOST_BARS = 10
+MAX_BARS = 10
 
 Bars = Sequence[tuple[str, CellResult | None]]
 """Label and cell of each bar."""
 
 TICKS = (
-    "As part of wall time of the end's own CPUs. The kernel counts by ticks, and its columns do not quite add up "
-    "to wall time: a bar may end below 100 %, and where they add up to more all kinds are shortened alike."
+    "Share of the wall time of the host's own CPUs. The kernel counts in ticks, so the kinds do not add up exactly to "
+    "the wall time: a bar may end below 100 %. If they add up to more, all kinds are scaled down equally."
 )
-MODELED = "As part of wall time of the end's own CPUs, which the model counts by the nanosecond."
-SHARED = "Where both ends share their CPUs their times cannot be told apart, and there is no bar."
+MODELED = "Share of the wall time of the host's own CPUs, which the model counts in nanoseconds."
+SHARED = "There is no bar where both hosts share their CPUs, because their times cannot be separated."
 TRACED = (
-    "As part of wall time of the end's own CPUs. Soft interrupt time is from tracepoints; user, interrupt, stolen and "
-    "idle time are counted in ticks by the kernel, and system time is the rest."
+    "Share of the wall time of the host's own CPUs. Soft interrupt time is from tracepoints. The kernel counts user, "
+    "interrupt, stolen and idle time in ticks; system time is the rest."
 )
 
 
 def split_group(
     prefix: str, layout: Layout, board: Switchboard, panels: tuple[Choice, ...], at: Choice | None
 ) -> Group | None:
-    """The bars by the lines' factor at the chosen level of x, or by x; None when nothing is known."""
+    """The bars by the factor of the lines at the selected level of x, or by x; None without CPU times."""
     if not any(_known(cell) for cell in layout.cells.values()):
         return None
     axis = layout.lines if layout.lines and at else layout.x
-    levels = axis.thinned(MOST_BARS)
+    levels = axis.thinned(MAX_BARS)
     lines = layout.lines if layout.lines and not at else None
     line = lines.levels[-1] if lines else None
     bars: dict[tuple[str, ...], Bars] = {}
-    for panel in product(*(one.levels for one in layout.panels)):
+    for panel in product(*(factor.levels for factor in layout.panels)):
         key = tuple(level_text(level) for level in panel)
         if at:
             for x in layout.x.levels:
@@ -56,11 +56,11 @@ def split_group(
         made = _empty(axis.title, bar_labels(axis, levels), _highest(layout.cells.values()))
         columns = {key: _columns(row, [end] * len(row)) for key, row in bars.items()}
         _draw(made, board.source(choices, columns), factor_title(axis.factor).partition(" (")[0])
-        words = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."
-        charts.append(Chart(f"{prefix}-split-{end}", end.capitalize(), made, words))
+        description = f"CPU time of the {end} by kind, by {factor_name(axis.factor)}."
+        charts.append(Chart(f"{prefix}-split-{end}", end.capitalize(), made, description))
     note = split_note(layout.cells.values())
     if at:
-        note = f"At the {factor_name(layout.x.factor)} chosen above. {note}"
+        note = f"At the {factor_name(layout.x.factor)} selected above. {note}"
     elif lines:
         note = f"With {factor_name(lines.factor)} {level_with_unit(lines.factor, line)}. {note}"
     return Group(f"CPU time by kind, by {factor_name(axis.factor)}", tuple(charts), note, kinds_legend())
@@ -73,21 +73,21 @@ def kinds_legend() -> Legend:
 
 
 def single_split(cell: CellResult, board: Switchboard) -> Chart | None:
-    """One chart with a bar an end, for a result of one cell; None when nothing is known."""
+    """One chart with a bar per role, for a result of one cell; None without CPU times."""
     if not _known(cell):
         return None
-    made = _empty("End", [end.capitalize() for end in ENDS], _highest([cell]))
+    made = _empty("Role", [end.capitalize() for end in ENDS], _highest([cell]))
     columns = _columns([(end.capitalize(), cell) for end in ENDS], list(ENDS))
-    _draw(made, board.source((), {(): columns}), "End")
-    return Chart("split", "", made, "CPU time by kind at both ends.")
+    _draw(made, board.source((), {(): columns}), "Role")
+    return Chart("split", "", made, "CPU time by kind at both hosts.")
 
 
 def split_note(cells: Iterable[CellResult]) -> str:
-    """Where the bars' times come from: the tracepoints are named when all bars have them."""
+    """The source of the times; tracepoints are named if all bars have them."""
     cells = list(cells)
     ends = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu is not None]
     sources = {cpu.softirq_source for cpu in ends} - {None}
-    # Only a simulated cell has hosts to choose.
+    # Only simulated cells have the factor `hosts`.
     is_model = bool(cells) and all("hosts" in cell.factors for cell in cells)
     note = MODELED if is_model else TRACED if sources == {TRACEPOINTS} else TICKS
     return f"{note} {SHARED}" if any(cpu.busy_ratio is None and not cpu.exclusive for cpu in ends) else note
@@ -108,19 +108,19 @@ def _bar(axis: Axis, level: object, cell: CellResult | None) -> tuple[str, CellR
     return level_with_unit(axis.factor, level), cell
 
 
-def _empty(title: str, labels: list[str], most: float) -> figures.Figure:
+def _empty(title: str, labels: list[str], highest: float) -> figures.Figure:
     made = figures.chart(title, "CPU time (% of wall)", height=320)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(labels))), minor_ticks=[])
     figures.label(made, dict(enumerate(labels)))
-    # On a narrow screen a label that would touch the one before it is left out; the tooltip has it.
+    # On a narrow screen, labels that would touch are left out; the tooltip has them.
     made.xaxis.major_label_policy = NoOverlap(min_distance=6)
-    figures.full_percent(made, most)
+    figures.full_percent(made, highest)
     made.x_range = Range1d(start=-0.6, end=len(labels) - 0.4)
     return made
 
 
 def _columns(bars: Bars, ends: Sequence[str]) -> Columns:
-    """Bottom and top of every kind, and what a tooltip says."""
+    """Bottom and top of every kind, and the text of the tooltip."""
     columns: dict[str, list[object]] = {"x": list(range(len(bars))), "at": [label for label, _ in bars]}
     floors = [0.0] * len(bars)
     for kind in KINDS:

@@ -1,7 +1,7 @@
-"""Blank charts and the marks put on them, all in the page's style.
+"""Empty charts and their marks, all in the style of the page.
 
 Every model whose color depends on the page being light or dark carries a `paint` tag, which the
-page's script reads; models of one line carry its `line` tag, which the legend's buttons switch.
+script of the page reads. Models of one line carry its `line` tag, which the buttons of the legend switch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def factor_chart(axis: Axis, y_title: str, height: int = HEIGHT, *, log_y: bool 
 
 
 def label(made: Figure, labels: Mapping[float, str]) -> None:
-    """Says what stands at some ticks of the x axis."""
+    """Labels some ticks of the x axis."""
     made.xaxis.major_label_overrides = {position: text for position, text in labels.items()}  # noqa: C416
 
 
@@ -114,13 +114,13 @@ def add_band(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "
 
 
 def add_area(made: Figure, source: ColumnDataSource, columns: tuple[str, str], paint: Paint, line: str = "") -> None:
-    """A filled area between two columns over `x`, one of several that stand upon each other."""
+    """A filled area between two columns over `x`, one of several stacked areas."""
     area = made.varea("x", *columns, source=source, fill_color=paint[0], fill_alpha=0.8)
     _painted(area, paint, line)
 
 
 def add_edge(made: Figure, source: ColumnDataSource, column: str, paint: Paint) -> Drawn:
-    """Points too small to see on the upper edge of areas, for a tooltip to hang on."""
+    """Invisible points on the upper edge of areas, which carry a tooltip."""
     points = made.scatter("x", column, source=source, color=paint[0], size=4, alpha=0, marker="circle")
     return _painted(points, paint, "")
 
@@ -132,7 +132,7 @@ def add_whiskers(made: Figure, source: ColumnDataSource, paint: Paint, line: str
 
 
 def add_points(made: Figure, source: ColumnDataSource, paint: Paint, line: str = "", *, size: float = 6) -> Drawn:
-    """A disc at each point; returns it so that a tooltip can be hung on it."""
+    """A disc at each point; returns it for tooltips."""
     points = made.scatter("x", "y", source=source, color=paint[0], size=size, marker="circle")
     return _painted(points, paint, line)
 
@@ -146,7 +146,7 @@ def add_rings(made: Figure, source: ColumnDataSource, line: str = "") -> None:
 
 
 def add_marks(made: Figure, source: ColumnDataSource, line: str = "") -> Drawn:
-    """A hollow mark around each point, of the shape in the column `marker`: something stands out there."""
+    """A hollow mark around each point, of the shape in the column `marker`: an anomaly."""
     marks = made.scatter(
         "x", "y", source=source, marker="marker", size=17, line_width=1.8, line_color=INK[0], fill_color=None
     )
@@ -155,10 +155,10 @@ def add_marks(made: Figure, source: ColumnDataSource, line: str = "") -> Drawn:
 
 def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
     """A tooltip for `renderers`: label -> column."""
-    told = "".join(
+    rows_html = "".join(
         f'<span style="color:var(--faint)">{name}</span><span>@{{{column}}}</span>' for name, column in rows.items()
     )
-    tooltips = f'<div style="display:grid;grid-template-columns:auto auto;gap:3px 12px">{told}</div>'
+    tooltips = f'<div style="display:grid;grid-template-columns:auto auto;gap:3px 12px">{rows_html}</div>'
     made.add_tools(HoverTool(renderers=list(renderers), tooltips=tooltips, visible=False, point_policy="snap_to_data"))
 
 
@@ -167,6 +167,6 @@ def full_numbers(made: Figure) -> None:
     made.yaxis.formatter = NumeralTickFormatter(format="0,0[.]00")
 
 
-def full_percent(made: Figure, most: float = 100) -> None:
-    """A y axis from 0 to 100 %, or to `most`: the kernel's ticks may count too much of a short time."""
-    made.y_range = Range1d(start=0, end=max(most, 100) * 1.04)
+def full_percent(made: Figure, highest: float = 100) -> None:
+    """A y axis from 0 to 100 %, or to `highest`: the ticks of the kernel may overcount a short time."""
+    made.y_range = Range1d(start=0, end=max(highest, 100) * 1.04)

@@ -10,14 +10,14 @@ from whyperf.analyze.summary import CellResult
 from whyperf.analyze.text import factor_name, factor_title, level_text
 from whyperf.profile.factor import cpus_of_list
 
-MOST_LINES = 8
-"""More lines than this cannot be told apart."""
+MAX_LINES = 8
+"""More lines are not distinguishable."""
 
 CPU_FACTORS = ("near_cpus", "far_cpus")
-"""Lists of CPUs; on an axis their number stands for them."""
+"""Lists of CPUs; an axis shows their number."""
 
 X_FIRST = (*CPU_FACTORS, "write_size_bytes", "read_size_bytes", "window_bytes")
-"""Who gets the x axis among factors with equally many levels."""
+"""The preferred x axis among factors with equally many levels."""
 
 LINES_FIRST = ("window_bytes",)
 
@@ -34,14 +34,14 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """Whether levels have a distance."""
+        """Whether the levels are numbers."""
         return self.counts_cpus or all(
             isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels
         )
 
     @property
     def counts_cpus(self) -> bool:
-        """Whether levels are lists of CPUs, each of another length."""
+        """Whether the levels are lists of CPUs, each with a different length."""
         if self.factor not in CPU_FACTORS:
             return False
         counts = {len(cpus_of_list(str(level))) for level in self.levels}
@@ -49,7 +49,7 @@ class Axis:
 
     @property
     def geometric(self) -> bool:
-        """Whether levels are spread by ratio rather than by difference."""
+        """Whether the levels have equal ratios rather than equal differences."""
         values = self.values()
         if not self.numeric or len(values) < 3 or min(values) <= 0 or max(values) < 8 * min(values):
             return False
@@ -70,23 +70,23 @@ class Axis:
         )
 
     def values(self) -> list[float]:
-        """Positions of the levels on an axis: themselves, or 0, 1, 2, … where they have no distance."""
+        """Positions of the levels on an axis: the numbers themselves, otherwise 0, 1, 2, …"""
         if self.counts_cpus:
             return [float(len(cpus_of_list(str(level)))) for level in self.levels]
         if self.numeric:
             return [float(level) for level in self.levels if isinstance(level, int | float)]
         return [float(index) for index in range(len(self.levels))]
 
-    def thinned(self, most: int) -> tuple[Level, ...]:
-        """At most `most` levels, evenly picked, both ends among them."""
-        count = len(self.levels)
-        if count <= most:
+    def thinned(self, count: int) -> tuple[Level, ...]:
+        """At most `count` levels, evenly spaced, with the first and the last one."""
+        total = len(self.levels)
+        if total <= count:
             return self.levels
-        # An even stride where there is one that leaves half of what may be there.
-        for stride in range(2, 2 * count // most + 1):
-            if (count - 1) % stride == 0 and (count - 1) // stride < most:
+        # An even stride, if one keeps at least half of `count` levels.
+        for stride in range(2, 2 * total // count + 1):
+            if (total - 1) % stride == 0 and (total - 1) // stride < count:
                 return self.levels[::stride]
-        return tuple(self.levels[round(index * (count - 1) / (most - 1))] for index in range(most))
+        return tuple(self.levels[round(index * (total - 1) / (count - 1))] for index in range(count))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def choose(cells: Sequence[CellResult]) -> Layout | None:
     rest = [axis for axis in axes if axis is not x]
     lines = max(
         rest,
-        key=lambda axis: (axis.factor in LINES_FIRST, len(axis.levels) <= MOST_LINES, len(axis.levels)),
+        key=lambda axis: (axis.factor in LINES_FIRST, len(axis.levels) <= MAX_LINES, len(axis.levels)),
         default=None,
     )
     panels = tuple(axis for axis in rest if axis is not lines)
@@ -124,7 +124,7 @@ def choose(cells: Sequence[CellResult]) -> Layout | None:
 
 
 def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
-    """The varied factors of `cells`, without those that another one decides."""
+    """The varied factors of `cells`, without those that another factor determines."""
     names = list(dict.fromkeys(name for cell in cells for name in cell.factors))
     columns = {name: [level_text(cell.factors.get(name)) for cell in cells] for name in names}
     varied = [name for name in names if len(set(columns[name])) > 1]
@@ -132,7 +132,7 @@ def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
     kept: list[str] = []
     aliases: dict[str, list[str]] = {}
     for name in varied:
-        master = next((other for other in kept if _decides(columns[other], columns[name])), None)
+        master = next((other for other in kept if _determines(columns[other], columns[name])), None)
         if master is None:
             kept.append(name)
         elif columns[name] == columns[master]:
@@ -141,16 +141,16 @@ def varied_axes(cells: Sequence[CellResult]) -> list[Axis]:
     return [Axis(name, _levels(cells, name), tuple(aliases.get(name, ()))) for name in kept]
 
 
-def _decides(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether each level of `one` goes with a single level of `other`."""
-    return len(set(zip(one, other, strict=True))) == len(set(one))
+def _determines(levels: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether each level of `levels` occurs with a single level of `other`."""
+    return len(set(zip(levels, other, strict=True))) == len(set(levels))
 
 
 def _levels(cells: Sequence[CellResult], name: str) -> tuple[Level, ...]:
     levels = {level_text(cell.factors.get(name)): cell.factors.get(name) for cell in cells}.values()
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
-    words = [level for level in levels if level not in numbers or isinstance(level, bool)]
-    return (*words, *sorted(numbers))
+    names = [level for level in levels if level not in numbers or isinstance(level, bool)]
+    return (*names, *sorted(numbers))
 
 
 def _unevenness(steps: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
-"""What a cell is told in: goodput, transactions a second, or datagrams that arrived.
+"""The metric of a cell: goodput, transactions per second, or received datagrams.
 
-A workload names its metric; charts, tables and sentences take it from here, so that they are written once.
+A workload names its metric. Charts, tables and sentences use the definitions here.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,12 +29,12 @@ class Metric:
     title: str
     spread: Callable[[CellResult], Spread]
     #: A value with its unit.
-    told: Callable[[float], str]
+    text: Callable[[float], str]
     unit_for: Callable[[float], RateUnit]
 
     def axis(self, unit: RateUnit) -> str:
-        """The label of an axis: `Goodput (Gbit/s)`, `Transactions a second`."""
-        return f"{self.title} a second" if unit.name.startswith(self.title.lower()) else f"{self.title} ({unit.name})"
+        """The label of an axis: `Goodput (Gbit/s)`, `Transactions per second`."""
+        return f"{self.title} per second" if unit.name.startswith(self.title.lower()) else f"{self.title} ({unit.name})"
 
     def unit(self, cells: Sequence[CellResult]) -> RateUnit:
         """The unit in which the largest median of `cells` is at least 1."""
@@ -54,17 +54,17 @@ def _transactions(cell: CellResult) -> Spread:
 
 
 def per_second(value: float, what: str = "transactions") -> str:
-    """Transactions in a second: `41,250 transactions/s`."""
+    """A rate: `41,250 transactions/s`."""
     return f"{significant(value, 4)} {what}/s"
 
 
 GOODPUT = Metric("Goodput", lambda cell: cell.goodput_bps, bit_rate, _bit_unit)
 TRANSACTIONS = Metric("Transactions", _transactions, per_second, lambda _: RateUnit(1.0, "transactions/s"))
-#: Datagrams and connections are told in goodput too, with their own figures beside it.
+#: Datagrams and connections use goodput, too, with additional figures.
 METRICS = {"transactions": TRANSACTIONS}
 
 
 def metric_of(cells: Sequence[CellResult]) -> Metric:
-    """The metric of cells that stand together; goodput where they differ."""
+    """The common metric of some cells; goodput where they differ."""
     names = {cell.metric for cell in cells}
     return METRICS.get(next(iter(names)), GOODPUT) if len(names) == 1 else GOODPUT

@@ -1,4 +1,4 @@
-"""The courses of a cell's trials over time: goodput, windows, round-trip time, CPU."""
+"""Charts of the trials of a cell over time: goodput, windows, round-trip time, CPU."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,35 +14,39 @@ from whyperf.report.charts.colors import CATEGORIES, ENDS, SHADE, Paint, tag
 from whyperf.report.charts.metric import GOODPUT, per_second
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
 
-FEWEST_SPANS = 5
-"""Fewer intervals are no course."""
+MIN_INTERVALS = 5
+"""A chart over time needs at least this many intervals."""
 
 BYTE_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 TIME = "Time since the start of the load (s)"
 
 
-def add_courses(section: Section, courses: Sequence[Course], board: Switchboard, counted_as: str | None = None) -> None:
-    """Adds the courses' charts to `section`, with a list of trials where there are several.
+def add_time_charts(
+    section: Section, courses: Sequence[Course], board: Switchboard, counted_as: str | None = None
+) -> None:
+    """Adds charts over time to `section`, with a list of trials where there are several.
 
-    `counted_as` is what executions of the workload are called; without a word they are not drawn.
+    `counted_as` is the name of the executions of the workload; without a name they are not drawn.
     """
-    drawable = [one for one in courses if one.rates.filter(pl.col("role") == "receiver").height >= FEWEST_SPANS]
+    drawable = [
+        series for series in courses if series.rates.filter(pl.col("role") == "receiver").height >= MIN_INTERVALS
+    ]
     if not drawable:
         section.left_out.append(
-            f"Courses over time are left out: the trials have fewer than {FEWEST_SPANS} intervals. "
-            "Lower interval_ms or measure for longer to see them."
+            f"No charts over time: the trials have fewer than {MIN_INTERVALS} intervals. "
+            "Lower interval_ms or measure for longer."
         )
         return
-    trials = tuple(one.trial for one in drawable)
+    trials = tuple(series.trial for series in drawable)
     choices = (Choice("course-trial", "Trial", trials, trials[0]),) if len(trials) > 1 else ()
-    by_key: dict[tuple[str, ...], Course] = {(one.trial,) if choices else (): one for one in drawable}
+    by_key: dict[tuple[str, ...], Course] = {(series.trial,) if choices else (): series for series in drawable}
     drawer = _Drawer(board, choices, by_key, counted_as)
     section.groups.append(Group("Over time", drawer.charts(), drawer.note(), _legend("course", ENDS), choices=choices))
 
 
 class _Drawer:
-    """Draws the courses; charts swap their data when another trial is chosen."""
+    """Draws the charts; they exchange their data when another trial is selected."""
 
     def __init__(
         self,
@@ -58,99 +62,100 @@ class _Drawer:
         self._first = next(iter(courses.values()))
 
     def note(self) -> str:
-        """What the shading means, where there is any."""
+        """The meaning of the shading; empty without any."""
         phases = set(self._first.phases["phase"].to_list()) - {"measure"}
         return f"Shaded: {' and '.join(sorted(phases, reverse=True))}, outside the measurement." if phases else ""
 
     def charts(self) -> tuple[Chart, ...]:
-        """The charts that have something to show."""
+        """The charts that have data."""
         made = [self._rates()]
         if self._counted_as is not None and any(
-            one.transactions.height >= FEWEST_SPANS for one in self._courses.values()
+            series.transactions.height >= MIN_INTERVALS for series in self._courses.values()
         ):
             made.insert(0, self._transactions())
-        if any(one.cpu.height >= 2 for one in self._courses.values()):
+        if any(series.cpu.height >= 2 for series in self._courses.values()):
             made.append(self._cpu())
-        if any(one.transport.drop_nulls("cwnd_bytes").height >= 2 for one in self._courses.values()):
+        if any(series.transport.drop_nulls("cwnd_bytes").height >= 2 for series in self._courses.values()):
             made += [self._windows(), self._rtt()]
         return tuple(made)
 
     def _rates(self) -> Chart:
-        unit = GOODPUT.unit_for(max(float(one.rates["bps"].max() or 0) for one in self._courses.values()))  # type: ignore[arg-type]
+        unit = GOODPUT.unit_for(max(float(series.rates["bps"].max() or 0) for series in self._courses.values()))  # type: ignore[arg-type]
         made = figures.chart(TIME, f"Goodput ({unit.name})")
         frames = {
-            key: one.rates.select(
+            key: series.rates.select(
                 "role",
                 x=pl.col("at_s"),
                 y=pl.col("bps") / unit.scale,
-                told=pl.col("bps").map_elements(bit_rate, return_dtype=pl.String),
+                shown=pl.col("bps").map_elements(bit_rate, return_dtype=pl.String),
             )
-            for key, one in self._courses.items()
+            for key, series in self._courses.items()
         }
         self._ends(made, frames, "Goodput")
-        return self._finish(made, "goodput", "Goodput", "Goodput at both ends over time.")
+        return self._finish(made, "goodput", "Goodput", "Goodput at both hosts over time.")
 
     def _transactions(self) -> Chart:
         title = (self._counted_as or "").capitalize()
-        made = figures.chart(TIME, f"{title} a second")
+        made = figures.chart(TIME, f"{title} per second")
         figures.full_numbers(made)
         frames = {
-            key: one.transactions.select(
+            key: series.transactions.select(
                 x=pl.col("at_s"),
                 y=pl.col("per_s"),
-                told=pl.col("per_s").map_elements(partial(per_second, what=title.lower()), return_dtype=pl.String),
+                shown=pl.col("per_s").map_elements(partial(per_second, what=title.lower()), return_dtype=pl.String),
             )
-            for key, one in self._courses.items()
+            for key, series in self._courses.items()
         }
         self._line(made, frames, CATEGORIES[2], title, "")
-        return self._finish(made, "transactions", title, f"{title} that ended, over time.")
+        return self._finish(made, "transactions", title, f"Completed {title.lower()} over time.")
 
     def _cpu(self) -> Chart:
         made = figures.chart(TIME, "CPU busy (%)")
-        figures.full_percent(made, 100 * max(float(one.cpu["busy_ratio"].max() or 0) for one in self._courses.values()))  # type: ignore[arg-type]
+        highest = max(float(series.cpu["busy_ratio"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]
+        figures.full_percent(made, 100 * highest)
         frames = {
-            key: one.cpu.select(
+            key: series.cpu.select(
                 "role",
                 x=pl.col("at_s"),
                 y=pl.col("busy_ratio") * 100,
-                told=pl.col("busy_ratio").map_elements(percent, return_dtype=pl.String),
+                shown=pl.col("busy_ratio").map_elements(percent, return_dtype=pl.String),
             )
-            for key, one in self._courses.items()
+            for key, series in self._courses.items()
         }
         self._ends(made, frames, "CPU busy")
-        return self._finish(made, "cpu", "CPU", "CPU busy at both ends over time.")
+        return self._finish(made, "cpu", "CPU", "CPU busy at both hosts over time.")
 
     def _windows(self) -> Chart:
-        columns = {"cwnd_bytes": ("Congestion window", "sender"), "window_bytes": ("Announced window", "receiver")}
-        most = max(
-            float(one.transport[column].max() or 0)  # type: ignore[arg-type]
-            for one in self._courses.values()
+        columns = {"cwnd_bytes": ("Congestion window", "sender"), "window_bytes": ("Advertised window", "receiver")}
+        highest = max(
+            float(series.transport[column].max() or 0)  # type: ignore[arg-type]
+            for series in self._courses.values()
             for column in columns
         )
-        size, unit = next(((size, unit) for size, unit in BYTE_UNITS if most >= 4 * size), (1, "bytes"))
+        size, unit = next(((size, unit) for size, unit in BYTE_UNITS if highest >= 4 * size), (1, "bytes"))
         made = figures.chart(TIME, f"All connections together ({unit})")
         for column, (title, end) in columns.items():
-            frames = {key: _transport(one, column, octets, 1 / size) for key, one in self._courses.items()}
+            frames = {key: _transport(series, column, octets, 1 / size) for key, series in self._courses.items()}
             self._line(made, frames, ENDS[end], title, f"course-{end}")
         figures.full_numbers(made)
-        words = "Congestion window and announced window over time."
-        return self._finish(made, "windows", "Congestion window (sender) and announced window (receiver)", words)
+        description = "Congestion window and advertised window over time."
+        return self._finish(made, "windows", "Congestion window (sender) and advertised window (receiver)", description)
 
     def _rtt(self) -> Chart:
-        most = max(float(one.transport["rtt_ms"].max() or 0) for one in self._courses.values())  # type: ignore[arg-type]
-        scale, unit = (1.0, "ms") if most >= 1 else (1000.0, "µs")
+        highest = max(float(series.transport["rtt_ms"].max() or 0) for series in self._courses.values())  # type: ignore[arg-type]
+        scale, unit = (1.0, "ms") if highest >= 1 else (1000.0, "µs")
         made = figures.chart(TIME, f"Smoothed round-trip time ({unit})")
         frames = {
-            key: _transport(one, "rtt_ms", lambda number: seconds(number * 1e6), scale)
-            for key, one in self._courses.items()
+            key: _transport(series, "rtt_ms", lambda number: seconds(number * 1e6), scale)
+            for key, series in self._courses.items()
         }
         self._line(made, frames, CATEGORIES[2], "Round-trip time", "")
         return self._finish(made, "rtt", "Round-trip time", "Smoothed round-trip time over time.")
 
     def _ends(self, made: figures.Figure, frames: dict[tuple[str, ...], pl.DataFrame], title: str) -> None:
         for end, paint in ENDS.items():
-            one_end = {key: frame.filter(pl.col("role") == end).drop("role") for key, frame in frames.items()}
-            self._line(made, one_end, paint, title, f"course-{end}", name=end)
+            of_role = {key: frame.filter(pl.col("role") == end).drop("role") for key, frame in frames.items()}
+            self._line(made, of_role, paint, title, f"course-{end}", name=end)
 
     def _line(
         self,
@@ -166,24 +171,24 @@ class _Drawer:
         source = self._board.source(self._choices, columns)
         figures.add_line(made, source, paint, line)
         points = figures.add_points(made, source, paint, line, size=3)
-        figures.hover(made, [points], {"Time": "at", f"{title}{f' of {name}' if name else ''}": "told"})
+        figures.hover(made, [points], {"Time": "at", f"{title}{f' of {name}' if name else ''}": "shown"})
 
-    def _finish(self, made: figures.Figure, name: str, heading: str, words: str) -> Chart:
-        """Shades what is outside the measurement; phases are the same in all trials of a cell."""
+    def _finish(self, made: figures.Figure, name: str, heading: str, description: str) -> Chart:
+        """Shades the phases outside the measurement; all trials of a cell have the same phases."""
         for phase, start, end in self._first.phases.iter_rows():
             if phase != "measure":
                 shade = BoxAnnotation(left=start, right=end, fill_color=SHADE[0], fill_alpha=1, line_color=None)
                 shade.level = "image"
                 shade.tags = [tag(SHADE)]
                 made.add_layout(shade)
-        return Chart(f"course-{name}", heading, made, words)
+        return Chart(f"course-{name}", heading, made, description)
 
 
-def _transport(one: Course, column: str, tell: Callable[[float], str], scale: float) -> pl.DataFrame:
-    """A column of the sender's samples: x, y times `scale`, and what `tell` says of it."""
-    rows = one.transport.filter(pl.col("role") == "sender").drop_nulls(column)
+def _transport(series: Course, column: str, text: Callable[[float], str], scale: float) -> pl.DataFrame:
+    """A column of the samples of the sender: x, y times `scale`, and its text."""
+    rows = series.transport.filter(pl.col("role") == "sender").drop_nulls(column)
     value = pl.col(column).cast(pl.Float64)
-    return rows.select(x=pl.col("at_s"), y=value * scale, told=value.map_elements(tell, return_dtype=pl.String))
+    return rows.select(x=pl.col("at_s"), y=value * scale, shown=value.map_elements(text, return_dtype=pl.String))
 
 
 def _columns(frame: pl.DataFrame) -> Columns:
@@ -191,7 +196,7 @@ def _columns(frame: pl.DataFrame) -> Columns:
         "x": [round(value, 4) for value in frame["x"]],
         "y": [float(f"{value:.5g}") for value in frame["y"]],
         "at": [f"{value:.2f} s" for value in frame["x"]],
-        "told": frame["told"].to_list(),
+        "shown": frame["shown"].to_list(),
     }
 
 

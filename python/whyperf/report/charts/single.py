@@ -1,4 +1,4 @@
-"""The section of an experiment with one cell: trials, courses over time, CPU split."""
+"""The section of an experiment with one cell: trials, charts over time, CPU split."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from whyperf.report.charts.colors import CATEGORIES
 from whyperf.report.charts.cpu_split import kinds_legend, single_split, split_note
 from whyperf.report.charts.latency import Histograms, single_curve
 from whyperf.report.charts.metric import GOODPUT
-from whyperf.report.charts.over_time import add_courses
+from whyperf.report.charts.over_time import add_time_charts
 from whyperf.report.charts.switchboard import Switchboard
 
 
@@ -31,7 +31,7 @@ def single_section(
     if curve is not None:
         section.groups.append(curve)
     counted_as = cell.transactions.counted_as if cell.transactions is not None else None
-    add_courses(section, courses, board, counted_as)
+    add_time_charts(section, courses, board, counted_as)
     measured = [row for row in trials if row["goodput_bps"] is not None]
     if len(measured) > 1:
         section.groups.append(_trials(cell, measured))
@@ -39,9 +39,7 @@ def single_section(
     if split:
         section.groups.append(Group("CPU time by kind", (split,), split_note([cell]), kinds_legend()))
     else:
-        section.left_out.append(
-            "The split of CPU time is left out: it was not recorded, or both ends share their CPUs."
-        )
+        section.left_out.append("No CPU time by kind: it was not recorded, or both hosts share their CPUs.")
     return section
 
 
@@ -55,10 +53,10 @@ def _trials(cell: CellResult, measured: Sequence[Mapping[str, Any]]) -> Group:
             "x": list(range(1, len(measured) + 1)),
             "y": values,
             "at": [row["trial"] for row in measured],
-            "told": [bit_rate(row["goodput_bps"]) for row in measured],
+            "shown": [bit_rate(row["goodput_bps"]) for row in measured],
         }
     )
-    figures.hover(made, [figures.add_points(made, source, CATEGORIES[0], size=8)], {"Trial": "at", "Goodput": "told"})
+    figures.hover(made, [figures.add_points(made, source, CATEGORIES[0], size=8)], {"Trial": "at", "Goodput": "shown"})
     marked = [(x, y) for x, (y, row) in enumerate(zip(values, measured, strict=True), 1) if row["steady"] is False]
     figures.add_rings(made, ColumnDataSource({"x": [x for x, _ in marked], "y": [y for _, y in marked]}))
     if len(measured) <= 10:

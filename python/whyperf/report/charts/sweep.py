@@ -14,21 +14,21 @@ from whyperf.report.charts.blocks import Chart, Group, Key, Legend, Section
 from whyperf.report.charts.colors import CATEGORIES, ENDS, Paint, ordered
 from whyperf.report.charts.cpu_split import split_group
 from whyperf.report.charts.latency import Histograms, Place, latency_groups, transaction_cost_groups
-from whyperf.report.charts.layout import CPU_FACTORS, MOST_LINES, Axis, Layout, choose
+from whyperf.report.charts.layout import CPU_FACTORS, MAX_LINES, Axis, Layout, choose
 from whyperf.report.charts.metric import metric_of
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard, choice
 
 DENSE = 12
-"""From so many points on intervals are drawn as a band, below as whiskers."""
+"""With at least this many points, intervals are drawn as a band, otherwise as whiskers."""
 
 SIDE_BY_SIDE = 0.08
-"""Distance of lines' points at one level of a factor without distances, as part of the levels' own."""
+"""Distance of the points of different lines at a level that is not a number, as a ratio of the distance of levels."""
 
 USUAL_SIZE = 8192
 """The user data size at which the ATM study compares windows."""
 
 Get = Callable[[CellResult], float | None]
-Told = Callable[[CellResult], str]
+Text = Callable[[CellResult], str]
 
 
 def sweep_section(
@@ -36,21 +36,21 @@ def sweep_section(
     cells: Sequence[CellResult],
     board: Switchboard,
     histograms: Histograms | None = None,
-    standing: data.Standing | None = None,
+    marks: data.Marks | None = None,
 ) -> Section:
     """The section of sweep `name`, whose `cells` differ in at least one factor.
 
-    `histograms` are of latency by cell; `standing` says what stands out where.
+    `histograms` are of latency by cell; `marks` are the anomalies by cell.
     """
     layout = choose(cells)
     section = Section(f"sweep-{name}", sweep_title(name))
     if layout is None:
-        section.left_out.append("Nothing varied in this sweep, so there is nothing to draw; see the table.")
+        section.left_out.append("No charts: nothing varies in this sweep. See the table.")
         return section
     if not any(metric_of(cells).median(cell) for cell in cells):
-        section.left_out.append("No trial of this sweep has a result yet, so there is nothing to draw.")
+        section.left_out.append("No charts: no trial of this sweep has a result yet.")
         return section
-    drawer = _Drawer(f"sweep-{name}", layout, cells, board, standing or {})
+    drawer = _Drawer(f"sweep-{name}", layout, cells, board, marks or {})
     section.choices = drawer.panels
     place = Place(drawer.id, layout, drawer.panels, board)
     section.groups.append(drawer.goodput())
@@ -64,16 +64,16 @@ def sweep_section(
             section.groups.append(split)
         else:
             section.left_out.append(
-                "The split of CPU time is left out: both ends share their CPUs, so only the load's threads are known."
+                "No CPU time by kind: both hosts share their CPUs, so only the time of whyperf's own threads is known."
             )
     else:
-        section.left_out.append("CPU charts are left out: no trial recorded CPU time.")
+        section.left_out.append("No CPU charts: no trial recorded CPU time.")
     if all(cell.metric == "transactions" for cell in cells):
         section.groups += transaction_cost_groups(place, cells)
     elif any(data.cost(end)(cell) is not None for cell in cells for end in ENDS):
         section.groups.append(drawer.cost())
     else:
-        section.left_out.append("Cycles per KByte are left out: the hosts have neither a PMU nor a time stamp counter.")
+        section.left_out.append("No cycles per KByte: the hosts have neither a PMU nor a time stamp counter.")
     return section
 
 
@@ -86,35 +86,35 @@ class _Drawer:
         layout: Layout,
         cells: Sequence[CellResult],
         board: Switchboard,
-        standing: data.Standing,
+        marks: data.Marks,
     ) -> None:
         self.id = prefix
-        self._standing = {cell.id: standing[cell.id] for cell in cells if cell.id in standing}
+        self._marks = {cell.id: marks[cell.id] for cell in cells if cell.id in marks}
         self._layout = layout
         self._board = board
         self._metric = metric_of(cells)
         self._unit = self._metric.unit(cells)
         self._cells = cells
         known = [cpu for cell in cells for cpu in (cell.cpu.sender, cell.cpu.receiver) if cpu]
-        # One measure for all cells of a chart, also where only some share their CPUs.
+        # All cells of a chart use the same measure, even if only some share their CPUs.
         alone = all(cpu.busy_ratio is not None for cpu in known)
         in_cpus = any(name in CPU_FACTORS for axis in _axes(layout) for name in (axis.factor, *axis.aliases))
         self._busy = data.Busy(threads_only=not alone, in_cpus=in_cpus)
         values = [value for cell in cells for end in ENDS if (value := self._busy.of(end)(cell)) is not None]
         self.knows_cpu = bool(values)
-        self._most_busy = max(values, default=0.0)
+        self._highest_cpu = max(values, default=0.0)
         what, unit = ("CPUs", " in use") if in_cpus else ("CPU", " busy (%)")
-        self._cpu_title = f"{what}{unit}" if alone else f"{what} of the load's threads{'' if in_cpus else ' (%)'}"
+        self._cpu_title = f"{what}{unit}" if alone else f"{what} of whyperf's own threads{'' if in_cpus else ' (%)'}"
         self._cpu_note = (CPU_NOTE if alone else SHARED_NOTE) + (IN_CPUS_NOTE if in_cpus else "")
         self.panels = tuple(
             choice(prefix, axis.factor, _label(axis), axis.levels, axis.levels[0]) for axis in layout.panels
         )
         lines = layout.lines
-        self._levels: tuple[object, ...] = lines.thinned(MOST_LINES) if lines else (None,)
+        self._levels: tuple[object, ...] = lines.thinned(MAX_LINES) if lines else (None,)
         self._paints = _paints(lines, len(self._levels))
         chosen = layout.x.levels[len(layout.x.levels) // 2]
         usual = USUAL_SIZE if USUAL_SIZE in layout.x.levels else chosen
-        #: Where on the x axis the charts against the lines' factor are taken.
+        #: The level of x in the charts against the factor of the lines.
         self.at: Choice | None = None
         if lines and lines.numeric and len(lines.levels) >= 3 and layout.x.factor != "connections":
             self.at = choice(f"{prefix}-at", layout.x.factor, _label(layout.x), layout.x.levels, usual)
@@ -134,19 +134,19 @@ class _Drawer:
         self._mark(made)
         figures.hover(made, points, self._rows(axis, self._metric.title) | {"Trials": "trials"})
         heading = f"{self._metric.title} against {_names(axis)}"
-        words = f"{heading}, medians with 95 % intervals{self._lines_words()}."
+        description = f"{heading}, medians with 95 % intervals{self._lines_text()}."
         note = "Median of the trials; " + ("band" if self._dense(axis) else "whiskers") + ": 95 % bootstrap interval."
         if any(cell.unsteady_trials for cell in self._cells):
             note += " A ring marks cells with trials that had no steady state."
-        if self._standing:
-            note += " Triangles mark peaks and drops, diamonds and bars where a curve bends or stays (see Why)."
+        if self._marks:
+            note += " Triangles mark peaks and drops, diamonds knees, bars plateaus (see Why)."
         if self._layout.lines and len(self._levels) < len(self._layout.lines.levels):
             note += f" {len(self._levels)} of {len(self._layout.lines.levels)} levels are drawn; the table has all."
-        chart = Chart(f"{self.id}-goodput", "", made, words)
+        chart = Chart(f"{self.id}-goodput", "", made, description)
         return Group(heading, (chart,), note, self._legend())
 
     def packets(self) -> Group:
-        """Messages and the packets that carried them, a chart each."""
+        """A chart of messages and a chart of packets."""
         axis = self._layout.x
         quantities: tuple[tuple[str, Get], ...] = (
             ("Messages", lambda cell: cell.transactions.per_s.median if cell.transactions is not None else None),
@@ -154,7 +154,7 @@ class _Drawer:
         )
         charts = []
         for name, value in quantities:
-            made = figures.factor_chart(axis, f"{name} a second")
+            made = figures.factor_chart(axis, f"{name} per second")
             figures.full_numbers(made)
             points = [
                 self._draw(
@@ -176,22 +176,22 @@ class _Drawer:
                 for index, level in enumerate(self._levels)
             ]
             figures.hover(made, points, self._rows(axis, name))
-            words = f"{name} a second against {_names(axis)}{self._lines_words()}."
-            charts.append(Chart(f"{self.id}-{name.lower()}", name, made, words))
-        note = "Median of the trials. Fewer packets than messages: several shared one. Segments sent again count."
+            description = f"{name} per second against {_names(axis)}{self._lines_text()}."
+            charts.append(Chart(f"{self.id}-{name.lower()}", name, made, description))
+        note = "Median of the trials, with retransmissions. Fewer packets than messages: a packet carries several."
         return Group(f"Messages and packets against {_names(axis)}", tuple(charts), note, self._legend())
 
     def cpu(self) -> list[Group]:
-        """CPU: against the lines' factor at one level of x, with goodput beside it; or against x."""
+        """CPU against the factor of the lines at one level of x, next to goodput; otherwise against x."""
         lines = self._layout.lines
         if lines and self.at:
             goodput = self._against_lines(lines, self.at)
             heading = f"{self._metric.title} and CPU against {_names(lines)}"
             return [Group(heading, goodput, "", _ends_legend(f"{self.id}-end"), (self.at,))]
         if lines:
-            charts = self._per_end("cpu", self._cpu_title, self._busy.of, self._busy.told)
+            charts = self._per_role("cpu", self._cpu_title, self._busy.of, self._busy.text)
             return [Group(f"CPU against {_names(self._layout.x)}", charts, self._cpu_note, self._legend())]
-        chart = self._both_ends(self._layout.x, (), {}, "")
+        chart = self._both_hosts(self._layout.x, (), {}, "")
         return [
             Group(f"CPU against {_names(self._layout.x)}", (chart,), self._cpu_note, _ends_legend(f"{self.id}-end"))
         ]
@@ -199,12 +199,12 @@ class _Drawer:
     def cost(self) -> Group:
         """Cycles per KByte against x."""
         unit = next((cell.cycles_per_kbyte.unit for cell in self._cells if cell.cycles_per_kbyte.unit), "cycles")
-        charts = self._per_end("cost", f"{unit} per KByte", data.cost, data.cost_text)
-        note = f"{unit} per 1,024 bytes of payload, median of the trials: what moving data costs, whatever the rate."
+        charts = self._per_role("cost", f"{unit} per KByte", data.cost, data.cost_text)
+        note = f"{unit} per 1,024 bytes of payload, median of the trials: the CPU cost of moving data."
         return Group("Cycles per KByte", charts, note, self._legend())
 
     def _against_lines(self, lines: Axis, at: Choice) -> tuple[Chart, ...]:
-        """Goodput, and CPU of both ends, against the factor that makes the lines elsewhere."""
+        """Goodput and the CPU of both hosts against the factor of the lines."""
         combos = self._at_combos()
         made = figures.factor_chart(lines, self._metric.axis(self._unit))
         if self._unit.scale == 1:
@@ -220,11 +220,11 @@ class _Drawer:
         figures.hover(
             made, [figures.add_points(made, source, paint)], {_label(lines): "at", self._metric.title: "told"}
         )
-        words = f"{self._metric.title} against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
-        cpu = self._both_ends(lines, (at,), combos, "CPU")
-        return (Chart(f"{self.id}-lines-goodput", self._metric.title, made, words), cpu)
+        description = f"{self._metric.title} against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
+        cpu = self._both_hosts(lines, (at,), combos, "CPU")
+        return (Chart(f"{self.id}-lines-goodput", self._metric.title, made, description), cpu)
 
-    def _both_ends(
+    def _both_hosts(
         self,
         axis: Axis,
         at: tuple[Choice, ...],
@@ -240,28 +240,28 @@ class _Drawer:
             if at:
                 for key, (x, panel) in combos.items():
                     rows = [(pos, level, self._layout.cell(x, level, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.told(end))
+                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
             else:
                 for key, panel in self._panel_combos().items():
                     rows = [(pos, level, self._layout.cell(level, None, panel)) for pos, level in _positions(axis)]
-                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.told(end))
+                    columns[key] = data.values(rows, axis.factor, end, self._busy.of(end), self._busy.text(end))
             source = self._board.source([*self.panels, *at], columns)
             figures.add_line(made, source, paint, f"{self.id}-end-{end}")
             points.append(figures.add_points(made, source, paint, f"{self.id}-end-{end}"))
-        figures.hover(made, points, {_label(axis): "at", "End": "line", "CPU busy": "told"})
+        figures.hover(made, points, {_label(axis): "at", "Role": "line", "CPU busy": "shown"})
         return Chart(f"{self.id}-cpu", head, made, f"CPU busy of sender and receiver against {_names(axis)}.")
 
     def _full_cpu(self, made: figures.Figure) -> None:
-        """All of what there is as the end of the axis: 100 %, or the CPUs in use at most."""
+        """Sets the end of the axis to 100 %, or to the highest number of CPUs in use."""
         if self._busy.in_cpus:
-            made.y_range = Range1d(start=0, end=max(1.0, math.ceil(self._most_busy)) * 1.04)
+            made.y_range = Range1d(start=0, end=max(1.0, math.ceil(self._highest_cpu)) * 1.04)
         else:
-            figures.full_percent(made, self._most_busy)
+            figures.full_percent(made, self._highest_cpu)
 
-    def _per_end(
-        self, kind: str, title: str, value: Callable[[str], Get], told: Callable[[str], Told]
+    def _per_role(
+        self, kind: str, title: str, value: Callable[[str], Get], text: Callable[[str], Text]
     ) -> tuple[Chart, ...]:
-        """A figure against x with a line per level, one chart an end."""
+        """A value against x with a line per level, one chart per role."""
         axis = self._layout.x
         charts = []
         for end in ENDS:
@@ -274,26 +274,26 @@ class _Drawer:
             for index, level in enumerate(self._levels):
                 source = self._source(
                     level,
-                    lambda rows, line, end=end: data.values(rows, axis.factor, line, value(end), told(end)),  # type: ignore[misc]
+                    lambda rows, line, end=end: data.values(rows, axis.factor, line, value(end), text(end)),  # type: ignore[misc]
                 )
                 points.append(self._draw(made, source, axis, index, interval=False))
             figures.hover(made, points, self._rows(axis, title.partition(" (")[0]))
-            words = f"{title} of the {end} against {_names(axis)}{self._lines_words()}."
-            charts.append(Chart(f"{self.id}-{kind}-{end}", end.capitalize(), made, words))
+            description = f"{title} of the {end} against {_names(axis)}{self._lines_text()}."
+            charts.append(Chart(f"{self.id}-{kind}-{end}", end.capitalize(), made, description))
         return tuple(charts)
 
     def _source(
         self, level: object, make: Callable[[Sequence[data.Point], str], dict[str, list[object]]]
     ) -> ColumnDataSource:
-        """A line's source: its data for every combination of panels."""
+        """The source of a line: its data for every combination of panels."""
         axis, lines = self._layout.x, self._layout.lines
-        told = level_with_unit(lines.factor, level) if lines else ""
-        # Levels without distance stand side by side, so that equal values do not hide each other.
+        name = level_with_unit(lines.factor, level) if lines else ""
+        # Levels that are not numbers have shifted points, so that equal values do not hide each other.
         shift = 0.0 if axis.numeric else (self._levels.index(level) - (len(self._levels) - 1) / 2) * SIDE_BY_SIDE
         columns: dict[tuple[str, ...], Columns] = {}
         for key, panel in self._panel_combos().items():
             rows = [(pos + shift, at, self._layout.cell(at, level, panel)) for pos, at in _positions(axis)]
-            columns[key] = make(rows, told)
+            columns[key] = make(rows, name)
         return self._board.source(self.panels, columns)
 
     def _draw(
@@ -309,19 +309,19 @@ class _Drawer:
         if interval and any(cell.unsteady_trials for cell in self._cells):
             level = self._levels[index]
             figures.add_rings(
-                made, self._source(level, lambda rows, _: data.restless(rows, self._metric, self._unit)), line
+                made, self._source(level, lambda rows, _: data.unsteady(rows, self._metric, self._unit)), line
             )
         return points
 
     def _mark(self, made: figures.Figure) -> None:
-        """Marks what stands out, with its sentence as a tooltip."""
-        if not self._standing:
+        """Marks anomalies, with their sentence as a tooltip."""
+        if not self._marks:
             return
         marks = []
         for index, level in enumerate(self._levels):
-            source = self._source(level, lambda rows, _: data.standing(rows, self._metric, self._unit, self._standing))
+            source = self._source(level, lambda rows, _: data.marked(rows, self._metric, self._unit, self._marks))
             marks.append(figures.add_marks(made, source, f"{self.id}-line-{index}"))
-        figures.hover(made, marks, {"Stands out": "words"})
+        figures.hover(made, marks, {"Anomaly": "text"})
 
     def _panel_combos(self) -> dict[tuple[str, ...], tuple[object, ...]]:
         combos = product(*(axis.levels for axis in self._layout.panels))
@@ -345,23 +345,23 @@ class _Drawer:
         ]
         return Legend(lines.title, tuple(keys))
 
-    def _lines_words(self) -> str:
+    def _lines_text(self) -> str:
         lines = self._layout.lines
         return f", a line per {factor_name(lines.factor)}" if lines else ""
 
     def _rows(self, axis: Axis, what: str) -> dict[str, str]:
         lines = self._layout.lines
-        return {_label(axis): "at", **({_label(lines): "line"} if lines else {}), what: "told"}
+        return {_label(axis): "at", **({_label(lines): "line"} if lines else {}), what: "shown"}
 
     def _dense(self, axis: Axis) -> bool:
         return axis.numeric and len(axis.levels) >= DENSE
 
 
-IN_CPUS_NOTE = " Told in CPUs: the part times the number that the end may use."
+IN_CPUS_NOTE = " In CPUs: the share times the number of CPUs that the host may use."
 SHARED_NOTE = (
-    "Time of the load's own threads, as part of wall time: where both ends share their CPUs, nothing else can be told."
+    "Time of whyperf's own threads as a share of wall time. Both hosts share their CPUs, so no other time is known."
 )
-CPU_NOTE = "User, system and interrupt time of the end's own CPUs, as part of wall time."
+CPU_NOTE = "User, system and interrupt time of the host's own CPUs as a share of wall time."
 
 
 def _axes(layout: Layout) -> list[Axis]:

@@ -1,7 +1,7 @@
-"""Data that the page swaps when a reader chooses another level.
+"""Data that the page exchanges when a reader selects another level.
 
-A chart's data source holds the columns of the first choice; the others wait in the page as JSON under
-the source's name, keyed by the chosen options. Without Python there is nothing to compute.
+The data source of a chart has the columns of the first choice. The page has the others as JSON, by the name of the
+source and the selected options. The page computes nothing.
 """
 
 import json
@@ -17,7 +17,7 @@ Columns = Mapping[str, Sequence[object]]
 
 @dataclass(frozen=True)
 class Choice:
-    """A list the reader chooses from: the id of its element, its label, its options."""
+    """A list of options: the id of its element, its label, its options."""
 
     id: str
     label: str
@@ -27,7 +27,7 @@ class Choice:
 
 @dataclass
 class Switchboard:
-    """All sources of a page that can change."""
+    """All data sources of a page that can change."""
 
     _entries: dict[str, dict[str, object]] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class Switchboard:
         return made
 
     def to_json(self) -> str:
-        """The page's data; `</` cannot occur, so that it may stand in a script element."""
+        """The page's data; `</` is escaped, so that it is safe inside a script element."""
         return json.dumps(self._entries, separators=(",", ":")).replace("</", "<\\/")
 
 

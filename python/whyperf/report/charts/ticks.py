@@ -1,4 +1,4 @@
-"""Where an axis has its ticks, and what they say."""
+"""Positions and labels of the ticks of an axis."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,24 +7,24 @@ from whyperf.analyze.text import factor_unit, level_text
 from whyperf.profile.factor import cpus_of_list
 from whyperf.report.charts.layout import Axis
 
-MOST = 8
-"""Labels of a few characters that fit a chart on a narrow screen."""
+MAX_TICKS = 8
+"""Short labels that fit a chart on a narrow screen."""
 
 NARROWEST, CHARACTER, GAP = 250, 6.6, 8
-"""Pixels: the axis of a chart on a screen of 400, a character of a label, and what must be left between two."""
+"""In pixels: the axis of a chart on a screen of 400, a character of a label, and the gap between two labels."""
 
 
 def axis_ticks(axis: Axis) -> tuple[list[float], dict[float, str]]:
     """Positions and labels for a factor: its levels where they are few, round numbers otherwise."""
     values = axis.values()
-    if not axis.numeric or axis.geometric or len(values) <= MOST:
-        shown = set(axis.thinned(MOST)) if axis.numeric else set(axis.levels)
+    if not axis.numeric or axis.geometric or len(values) <= MAX_TICKS:
+        shown = set(axis.thinned(MAX_TICKS)) if axis.numeric else set(axis.levels)
         pairs = [(value, level) for value, level in zip(values, axis.levels, strict=True) if level in shown]
         if axis.numeric:
             texts = _texts(axis, [level for _, level in pairs])
-            told = [(value, text) for (value, _), text in zip(pairs, texts, strict=True)]
-            told = _apart(told, math.log if axis.geometric else float)
-            return [value for value, _ in told], dict(told)
+            labels = [(value, text) for (value, _), text in zip(pairs, texts, strict=True)]
+            labels = _apart(labels, math.log if axis.geometric else float)
+            return [value for value, _ in labels], dict(labels)
         return [value for value, _ in pairs], {value: short(axis.factor, level) for value, level in pairs}
     step = _step(max(values) - min(0.0, *values), binary=factor_unit(axis.factor) == "bytes")
     first = math.ceil(min(values) / step) * step
@@ -34,7 +34,7 @@ def axis_ticks(axis: Axis) -> tuple[list[float], dict[float, str]]:
 
 
 def short(factor: str, level: object) -> str:
-    """A level as short as an axis needs it: 16384 bytes -> `16 Ki`, 52428 -> `52,428`."""
+    """A level as a short label: 16384 bytes -> `16 Ki`, 52428 -> `52,428`."""
     if factor_unit(factor) == "bytes" and isinstance(level, int) and level >= 1024:
         for size, prefix in ((1 << 20, "Mi"), (1 << 10, "Ki")):
             if level % size == 0:
@@ -43,8 +43,8 @@ def short(factor: str, level: object) -> str:
 
 
 def _step(span: float, *, binary: bool) -> float:
-    """The smallest power of two, or 1, 2, 5 times a power of ten, that gives at most `MOST` ticks."""
-    wanted = span / MOST
+    """The smallest power of two, or 1, 2, 5 times a power of ten, that gives at most `MAX_TICKS` ticks."""
+    wanted = span / MAX_TICKS
     if binary:
         return float(2 ** math.ceil(math.log2(wanted)))
     power = 10.0 ** math.floor(math.log10(wanted))
@@ -52,12 +52,12 @@ def _step(span: float, *, binary: bool) -> float:
 
 
 def bar_labels(axis: Axis, levels: Sequence[object]) -> list[str]:
-    """What stands below bars, one a level."""
+    """The labels of bars, one per level."""
     return _texts(axis, levels)
 
 
 def _texts(axis: Axis, levels: Sequence[object]) -> list[str]:
-    """Levels as short as they can be told in one way: with Ki and Mi only if all large ones are multiples."""
+    """Short texts of levels in one notation: with Ki and Mi only if all large levels are multiples."""
     if axis.counts_cpus:
         return [str(len(cpus_of_list(str(level)))) for level in levels]
     large = [level for level in levels if isinstance(level, int) and level >= 1024]
@@ -66,7 +66,7 @@ def _texts(axis: Axis, levels: Sequence[object]) -> list[str]:
 
 
 def _apart(pairs: list[tuple[float, str]], place: Callable[[float], float]) -> list[tuple[float, str]]:
-    """Leaves out labels that would touch the next one; the last is kept. `place` is where a value stands."""
+    """Leaves out labels that would touch the next one; the last is kept. `place` returns the position of a value."""
     places = [place(value) for value, _ in pairs]
     span = max(places) - min(places)
     kept = len(pairs) - 1

@@ -1,7 +1,7 @@
-"""The explanation in the report, the first thing on the page: verdicts, budgets, patterns, what stands out.
+"""The explanation, the first section of the report: verdicts, time budgets, patterns, anomalies.
 
-Drawn as HTML and SVG by Python, so that it is whole without scripts. A state has a color, a texture and a name:
-none of them is told by color alone.
+Python draws it as HTML and SVG, so that it needs no scripts. A state has a color, a texture and a name, so that color
+is never the only distinction.
 """
 
 from whyperf.report.explanation.section import Explained, ExplanationSection, explanation_section

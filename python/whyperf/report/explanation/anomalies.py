@@ -1,4 +1,4 @@
-"""What stands out in a sweep: as a list, and as marks on its figures."""
+"""The anomalies of a sweep, as a list and as marks in its charts."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -12,24 +12,24 @@ from whyperf.report.explanation.cards import cause_title, where
 SIGNS = {"peak": "▲", "drop": "▼", "knee": "◆", "plateau": "▬"}
 
 MARKERS = {"peak": "triangle", "drop": "inverted_triangle", "knee": "diamond", "plateau": "dash"}
-"""The same in a chart."""
+"""The markers of the same kinds in a chart."""
 
 
-MOST_SHOWN = 12
-"""Anomalies that are seen at once: what costs most; a reader takes no more."""
+MAX_SHOWN = 12
+"""The page shows this many anomalies at first, the costliest ones."""
 
-MOST_FOLDED = 60
-"""Those that are folded away below; explain.json has all."""
+MAX_FOLDED = 60
+"""At most this many more are in a collapsed list; explain.json has all."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A point that stands out: what it is, where, why."""
+class AnomalyView:
+    """An anomaly as it is shown: its kind, its place, its reason."""
 
     sign: str
     kind: str
     place: str
-    words: str
+    text: str
     because: str
     cause: str
     differences: tuple[tuple[str, str], ...]
@@ -37,32 +37,32 @@ class Standing:
 
 
 def marks_of(anomalies: Sequence[Anomaly]) -> dict[str, tuple[str, str]]:
-    """What the charts of sweeps mark: the marker and the words by cell; of several the first."""
+    """The marks of the charts of sweeps: marker and text by cell; of several anomalies the first."""
     marks: dict[str, tuple[str, str]] = {}
-    for one in anomalies:
-        for cell in (one.cell, *one.others):
-            marks.setdefault(cell, (MARKERS[one.kind], _said(one)))
+    for anomaly in anomalies:
+        for cell in (anomaly.cell, *anomaly.others):
+            marks.setdefault(cell, (MARKERS[anomaly.kind], _text(anomaly)))
     return marks
 
 
-def _said(anomaly: Anomaly) -> str:
-    """The words without what makes it, which has a place of its own."""
+def _text(anomaly: Anomaly) -> str:
+    """The text without the reason, which is shown separately."""
     return anomaly.words.replace(anomaly.because, "").replace("  ", " ").strip() if anomaly.because else anomaly.words
 
 
-def standing_of(anomaly: Anomaly, place: str, drawn: AbstractSet[str]) -> Standing:
-    """The anomaly as it is listed, at its place; `drawn` are the cells that the page has in full."""
+def anomaly_view(anomaly: Anomaly, place: str, drawn: AbstractSet[str]) -> AnomalyView:
+    """The anomaly as it is listed; `drawn` are the cells with details on the page."""
     amount = ""
     if anomaly.ratio is not None and anomaly.kind in {"peak", "drop"}:
         amount = f" of {percent(abs(anomaly.ratio - 1))}"
-    return Standing(
+    return AnomalyView(
         sign=SIGNS[anomaly.kind],
         kind=f"{anomaly.kind.capitalize()}{amount}",
         place=place or anomaly.cell,
-        words=_sentence(_said(anomaly).partition(": ")[2] or _said(anomaly)),
+        text=_sentence(_text(anomaly).partition(": ")[2] or _text(anomaly)),
         because=anomaly.because,
         cause="" if anomaly.cause is Cause.NOT_KNOWN else cause_title(anomaly.cause),
-        differences=tuple((one.words, where(one)) for one in anomaly.differences),
+        differences=tuple((evidence.words, where(evidence)) for evidence in anomaly.differences),
         link=f"#why-{anomaly.cell}" if anomaly.cell in drawn else "",
     )
 

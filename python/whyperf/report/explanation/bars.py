@@ -1,4 +1,4 @@
-"""Budgets as stacked bars: one a connection and end, many connections together."""
+"""Time budgets as stacked bars: one per connection and host, or one for many connections."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from whyperf.explain.model import Budget, Chronograph
 from whyperf.explain.states import SenderState
 from whyperf.report.explanation.styles import Look, look_of, rank_of
 
-MOST_BARS = 8
-"""Connections with a bar of their own; more are told together, and the first ones below."""
-LEAST_RATIO = 0.0005
-"""States with less of the life are in the figures, not in the bar."""
+MAX_BARS = 8
+"""With more connections, one bar shows them together, and only the first ones have bars of their own."""
+MIN_RATIO = 0.0005
+"""States with a smaller share of the time are in the figures only, not in the bar."""
 NAMED_RATIO = 0.14
-"""From here on a part has room for its name on a wide screen."""
+"""A part with at least this share has room for its name on a wide screen."""
 
 
 @dataclass(frozen=True)
 class BarPart:
-    """A state in a bar: its look, its part of the life, and what is written in it."""
+    """A state in a bar: its look, its share of the time, and its texts."""
 
     look: Look
     ratio: float
-    told: str
+    share: str
     time: str
     spells: str
 
@@ -35,7 +35,7 @@ class BarPart:
 
 @dataclass(frozen=True)
 class Bar:
-    """The life of a connection at one end, or of several together."""
+    """The time budget of a connection at one host, or of several connections together."""
 
     title: str
     role: str
@@ -44,15 +44,15 @@ class Bar:
     checks: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
-        """The same for those who cannot see it."""
-        shares = sorted(self.parts, key=lambda part: -part.ratio)
-        return f"{self.title}: " + ", ".join(f"{part.look.name} {part.told}" for part in shares)
+    def description(self) -> str:
+        """The same for screen readers."""
+        parts = sorted(self.parts, key=lambda part: -part.ratio)
+        return f"{self.title}: " + ", ".join(f"{part.look.name} {part.share}" for part in parts)
 
 
 @dataclass(frozen=True)
 class Bars:
-    """The bars of a cell: those to be seen at once, and single connections that are folded away."""
+    """The bars of a cell: those shown at first, and single connections in a collapsed list."""
 
     shown: tuple[Bar, ...]
     folded: tuple[Bar, ...] = ()
@@ -61,18 +61,18 @@ class Bars:
 
 
 def bars_of(budgets: Sequence[Budget]) -> Bars:
-    """The bars of a trial's budgets, the sender's first."""
-    ends = [[one for one in budgets if one.role == role] for role in ("sender", "receiver")]
-    ends = [sorted(end, key=lambda one: (one.host, one.connection)) for end in ends if end]
-    most = max((len(end) for end in ends), default=0)
-    single = [_bar([budget], several=most > 1) for end in ends for budget in end[:MOST_BARS]]
-    if most <= 1:
+    """The bars of the budgets of a trial, the sender first."""
+    roles = [[budget for budget in budgets if budget.role == role] for role in ("sender", "receiver")]
+    roles = [sorted(own, key=lambda budget: (budget.host, budget.connection)) for own in roles if own]
+    connections = max((len(own) for own in roles), default=0)
+    single = [_bar([budget], several=connections > 1) for own in roles for budget in own[:MAX_BARS]]
+    if connections <= 1:
         shown, folded, fold = single, [], ""
     else:
-        shown = [_bar(end, several=True) for end in ends]
-        first = f"the first {MOST_BARS} of " if most > MOST_BARS else ""
-        folded, fold = single, f"Each connection by itself ({first}{most:,})"
-    # Both ends may wait for a CPU: one key for what looks the same.
+        shown = [_bar(own, several=True) for own in roles]
+        first = f"the first {MAX_BARS} of " if connections > MAX_BARS else ""
+        folded, fold = single, f"Single connections ({first}{connections:,})"
+    # Both hosts can have the same state, such as waiting for a CPU: it has one key.
     drawn: dict[str, Look] = {}
     for bar in shown:
         for part in bar.parts:
@@ -89,16 +89,16 @@ def _bar(budgets: Sequence[Budget], *, several: bool) -> Bar:
             ns, spells = times.get(share.state, (0, 0))
             times[share.state] = (ns + share.ns, spells + share.spells)
     parts = tuple(
-        BarPart(look_of(state, first.role), ns / life if life else 0.0, percent(ns / life if life else 0.0), *told)
-        for state, (ns, spells) in sorted(times.items(), key=lambda one: rank_of(one[0], first.role))
-        if ns > 0 and (told := (seconds(ns), count(spells, "time")))
+        BarPart(look_of(state, first.role), ns / life if life else 0.0, percent(ns / life if life else 0.0), *texts)
+        for state, (ns, spells) in sorted(times.items(), key=lambda entry: rank_of(entry[0], first.role))
+        if ns > 0 and (texts := (seconds(ns), count(spells, "time")))
     )
-    end = "Sender" if first.role == "sender" else "Receiver"
+    role = "Sender" if first.role == "sender" else "Receiver"
     if len(budgets) > 1:
-        title = f"{end}, {len(budgets):,} connections together"
+        title = f"{role}, {len(budgets):,} connections together"
         length = f"{seconds(life / len(budgets))} each on average"
     else:
-        title = f"{end}, connection {first.connection}" if several else end
+        title = f"{role}, connection {first.connection}" if several else role
         length = seconds(life)
     checks = tuple(text for budget in budgets if len(budgets) == 1 for text in _checks(budget))
     return Bar(title, first.role, length, parts, checks)
@@ -112,12 +112,10 @@ CLOCKS = {
 
 
 def _checks(budget: Budget) -> list[str]:
-    """The kernel's chronographs beside the same states, in sentences."""
+    """Compares the chronographs of the kernel with the same states, in sentences."""
     return [
-        f"The kernel counted {seconds(clock.kernel_ns)} {CLOCKS[clock.name]}, the budget "
-        f"{seconds(clock.budget_ns)} as the kernel counts: "
-        + ("they agree." if clock.agrees else "they do not agree.")
-        + besides(budget, clock)
+        f"Kernel: {seconds(clock.kernel_ns)} {CLOCKS[clock.name]}. Budget, by the rules of the kernel: "
+        f"{seconds(clock.budget_ns)}. " + ("They agree." if clock.agrees else "They disagree.") + excess(budget, clock)
         for clock in budget.chronographs
     ]
 
@@ -128,11 +126,13 @@ _COUNTED = {
 }
 
 
-def besides(budget: Budget, clock: Chronograph) -> str:
-    """Why a state above has more than its clock, where it has: the kernel counts in ticks and by rules of its own."""
+def excess(budget: Budget, clock: Chronograph) -> str:
+    """Why a state has more time than the clock of the kernel; empty where it has not."""
     states = _COUNTED.get(clock.name, ())
     longer = sum(share.ns for share in budget.shares if share.state in states)
     if longer <= clock.budget_ns + TOLERANCE_NS:
         return ""
-    words = "the kernel's clock misses waits within one of its ticks, and those in which another limit comes first"
-    return f" The states above have {seconds(longer)}: {words}."
+    return (
+        f" The states above have {seconds(longer)}, because the clock of the kernel misses waits shorter than a tick "
+        "and waits in which another limit has priority."
+    )

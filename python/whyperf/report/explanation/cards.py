@@ -1,4 +1,4 @@
-"""Verdicts as cards: the claim, what it costs, its evidence, what would refute it, what to change, and the proof."""
+"""Verdicts as cards: claim, cost, evidence, refutation, change, and verification."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ LinkOf = Callable[[Evidence], str]
 
 @dataclass(frozen=True)
 class EvidenceView:
-    """A fact with the place to look it up."""
+    """A piece of evidence, and its place in the record."""
 
-    words: str
+    text: str
     where: str
     link: str
     others: tuple[tuple[str, str], ...] = ()
-    """Further places, each with its words and its link."""
+    """Further places, each with its text and its link."""
 
 
 @dataclass(frozen=True)
 class Badge:
-    """What came of trying the change, of the cause or of the predicted gain; `outcome` is its color."""
+    """The result of the verification, of the cause or of the predicted gain; `outcome` is its color."""
 
     outcome: str
     sign: str
-    words: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Card:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether it was tried and is wrong."""
+        """Whether the verification refuted it."""
         return any(badge.outcome == "refuted" for badge in self.badges)
 
 
 def cause_title(cause: Cause) -> str:
     """`receive_buffer` -> `Receive buffer`."""
-    words = [CAPITALS.get(word, word) for word in cause.value.split("_")]
-    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+    first, *others = (CAPITALS.get(word, word) for word in cause.value.split("_"))
+    return " ".join([first[:1].upper() + first[1:], *others])
 
 
 def cards_of(verdicts: Sequence[Verdict], link_of: LinkOf, verify: str) -> list[Card]:
-    """The cards of a cell; `verify` is the command that tries a verdict, to which its number is added."""
+    """The cards of a cell; `verify` is the command that verifies a verdict, without its number."""
     return [_card(rank, verdict, link_of, verify) for rank, verdict in enumerate(verdicts, 1)]
 
 
@@ -82,11 +82,11 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
         rank=rank,
         title=cause_title(verdict.cause),
         claim=verdict.claim,
-        # What blames nothing costs nothing, and an empty meter says no more.
+        # A verdict without a cost has no meter.
         lost=f"{percent(lost)} of the time or rate" if lost else "",
         lost_percent=f"{100 * lost:.1f}" if lost else "",
         confidence=verdict.confidence,
-        evidence=tuple(_evidence(one, link_of) for one in verdict.evidence),
+        evidence=tuple(_evidence(evidence, link_of) for evidence in verdict.evidence),
         refuted_by=verdict.refuted_by,
         factors=tuple(as_set(change.factors)) if change else (),
         by_hand=change.by_hand if change else "",
@@ -101,30 +101,30 @@ def _card(rank: int, verdict: Verdict, link_of: LinkOf, verify: str) -> Card:
 
 
 def badges_of(tried: Verification) -> tuple[Badge, ...]:
-    """Whether it is the cause, and apart from that whether the gain is as predicted."""
+    """Whether the cause is confirmed, and, separately, whether the gain is as predicted."""
     found = [Badge(tried.outcome, SIGNS[tried.outcome], f"cause {tried.outcome}")]
     if tried.is_as_predicted is not None:
-        said = "right" if tried.is_as_predicted else "wrong"
-        found.append(Badge(said, SIGNS[said], f"prediction {said}"))
+        result = "right" if tried.is_as_predicted else "wrong"
+        found.append(Badge(result, SIGNS[result], f"prediction {result}"))
     return tuple(found)
 
 
 def _evidence(evidence: Evidence, link_of: LinkOf) -> EvidenceView:
-    """A fact; of a state the second longest spans and on are places of their own, where a page shows them."""
+    """A piece of evidence. The further spans of a state are places of their own if a page shows them."""
     others = []
     for spell in evidence.spells[1:]:
         place = {"connection": spell.connection, "from_ns": spell.from_ns, "to_ns": spell.to_ns}
         if link := link_of(evidence.model_copy(update=place)):
-            others.append((f"{seconds(spell.to_ns - spell.from_ns)} from {seconds(spell.from_ns)} on", link))
+            others.append((f"{seconds(spell.to_ns - spell.from_ns)} from {seconds(spell.from_ns)}", link))
     return EvidenceView(evidence.words, where(evidence), link_of(evidence), tuple(others))
 
 
 def where(evidence: Evidence) -> str:
-    """The rows in words: `table segments, near, connection 0, 200 ms to 400 ms`; the figure is in its words."""
+    """The place of the rows as text: `table segments, near, connection 0, 200 ms to 400 ms`."""
     parts = [f"table {evidence.table}"] if evidence.table else []
     parts += [evidence.host] if evidence.host else []
     parts += [f"connection {evidence.connection}"] if evidence.connection is not None else []
     if evidence.from_ns is not None and evidence.to_ns is not None:
-        begin, end = seconds(evidence.from_ns), seconds(evidence.to_ns)
-        parts.append(f"at {begin}" if begin == end else f"{begin} to {end}")
+        start, end = seconds(evidence.from_ns), seconds(evidence.to_ns)
+        parts.append(f"at {start}" if start == end else f"{start} to {end}")
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""What the report shows of an explanation: the one that is kept, or one made now, and the spans of what is drawn."""
+"""Collects the explanation for the report: the stored one or a new one, and the spans of the drawn trials."""
 
 from pathlib import Path
 
@@ -16,15 +16,15 @@ from whyperf.record import Experiment, RecordError
 from whyperf.report.explanation.section import Explained, chosen
 from whyperf.report.flow.write import page_path
 
-MOST_EXPLAINED = 600
-"""Cells with a trial of their own that a report explains by itself: the log of 4 MB takes 0.15 s of a CPU.
+MAX_EXPLAINED = 600
+"""A report explains at most this many cells itself: a log of 4 MB takes 0.15 s of CPU time.
 
-`whyperf explain` explains all of them. Cells whose trials are in packs have nothing to look at, and cost nothing.
+`whyperf explain` explains all of them. Cells whose trials are in packs have no log and cost no time.
 """
 
 
 def gather(experiment: Experiment, summary: Summary) -> Explained:
-    """The explanation to show. What cannot be explained is told in it, and never keeps a report from being written."""
+    """The explanation to show. It lists what cannot be explained; the report is written in any case."""
     try:
         explanation = _kept(experiment) or _made(experiment, summary)
     except RecordError as error:
@@ -39,7 +39,7 @@ def gather(experiment: Experiment, summary: Summary) -> Explained:
 
 
 def _kept(experiment: Experiment) -> Explanation | None:
-    """The explanation in explain.json, if nothing was recorded since and it has all cells."""
+    """The explanation in explain.json, if it is newer than all trials and has all cells."""
     path = experiment.folder / NAME
     if not path.exists() or path.stat().st_mtime < _last_recorded(experiment.folder / "trials"):
         return None
@@ -56,12 +56,12 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
     cells = [cell.id for cell in experiment.plan.cells]
     manifests = experiment.trials().manifests
     long = long_logs(manifests)
-    best = best_trials({name: one for name, one in manifests.items() if name not in long})
+    best = best_trials({name: manifest for name, manifest in manifests.items() if name not in long})
     costly = [cell for cell in cells if cell in best and (experiment.folder / "trials" / best[cell]).exists()]
     left_out: set[str] = set()
-    if len(costly) > MOST_EXPLAINED:
-        # Evenly over the plan, so that every corner of a sweep has some.
-        chosen_cells = {costly[number * len(costly) // MOST_EXPLAINED] for number in range(MOST_EXPLAINED)}
+    if len(costly) > MAX_EXPLAINED:
+        # Evenly spaced over the plan, so that all regions of a sweep are covered.
+        chosen_cells = {costly[number * len(costly) // MAX_EXPLAINED] for number in range(MAX_EXPLAINED)}
         left_out = set(costly) - chosen_cells
     part = None if not left_out else set(cells) - left_out
     rates = {cell.id: cell.goodput_bps.median for cell in summary.cells}
@@ -71,8 +71,8 @@ def _made(experiment: Experiment, summary: Summary) -> Explanation:
     if not left_out:
         return explanation
     note = (
-        f"{len(left_out):,} of {len(cells):,} cells are not explained here, because each takes a while: run `whyperf "
-        f"explain {experiment.folder}`, then `whyperf report {experiment.folder}`, and the page has all."
+        f"{len(left_out):,} of {len(cells):,} cells are not explained here: a report explains at most {MAX_EXPLAINED}. "
+        f"For all cells, run `whyperf explain {experiment.folder}`, then `whyperf report {experiment.folder}`."
     )
     return explanation.model_copy(update={"missing": [*explanation.missing, note]})
 

@@ -1,4 +1,4 @@
-"""A sweep as a map: each cell in the color and with the letters of what limits it most."""
+"""A sweep as a map: each cell has the color and the letters of its dominant limit."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -14,10 +14,10 @@ from whyperf.report.explanation.cards import cause_title
 from whyperf.report.explanation.styles import Look, look_of
 
 UNKNOWN = SenderState.UNKNOWN.value
-MOST_PANELS = 6
-"""Maps of a sweep with more than two factors."""
-MOST_FLAT, LONGEST_FLAT = 12, 7
-"""Columns of a map, and letters of their headings, for which these have room beside each other."""
+MAX_PANELS = 6
+"""At most this many maps of a sweep with more than two factors."""
+MAX_FLAT_COLUMNS, MAX_FLAT_LETTERS = 12, 7
+"""With at most so many columns and letters per heading, the headings are horizontal."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Spot:
     look: Look
     title: str
     cell: str
-    stands_out: bool = False
+    is_anomaly: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """A level of the second factor, and its spots in the order of the first; None where there is no cell."""
+    """A level of the second factor, and its cells in the order of the first; None where there is no cell."""
 
     level: str
     spots: tuple[Spot | None, ...]
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Map:
-    """A map: its axes, its rows from the highest level down, and what the colors mean."""
+    """A map: its axes, its rows from the highest level down, and the legend."""
 
     title: str
     across: str
@@ -51,26 +51,26 @@ class Map:
 
     @property
     def is_known(self) -> bool:
-        """Whether it says of any cell where the time goes."""
+        """Whether the dominant limit of any cell is known."""
         return any(look.state != UNKNOWN for look, _ in self.looks)
 
     @property
     def is_flat(self) -> bool:
-        """Whether the headings of its columns have room to lie."""
-        return len(self.levels) <= MOST_FLAT and all(len(level) <= LONGEST_FLAT for level in self.levels)
+        """Whether the headings of its columns fit horizontally."""
+        return len(self.levels) <= MAX_FLAT_COLUMNS and all(len(level) <= MAX_FLAT_LETTERS for level in self.levels)
 
     @property
-    def stands_out(self) -> bool:
-        """Whether any of its cells does."""
-        return any(spot is not None and spot.stands_out for row in self.rows for spot in row.spots)
+    def has_anomaly(self) -> bool:
+        """Whether any of its cells is an anomaly."""
+        return any(spot is not None and spot.is_anomaly for row in self.rows for spot in row.spots)
 
 
 def maps_of(
-    cells: Sequence[CellResult], explained: Mapping[str, CellExplanation], standing: AbstractSet[str] = frozenset()
+    cells: Sequence[CellResult], explained: Mapping[str, CellExplanation], anomalies: AbstractSet[str] = frozenset()
 ) -> list[Map]:
-    """The maps of all sweeps in which something varies, but those that would say nothing.
+    """The maps of all sweeps with varied factors, without empty ones.
 
-    `standing` are the cells that stand out.
+    `anomalies` are the cells with an anomaly.
     """
     maps = []
     for name in dict.fromkeys(cell.sweep for cell in cells):
@@ -78,16 +78,16 @@ def maps_of(
         layout = choose(own)
         if layout is not None and len(own) > 1:
             maps += _maps(sweep_title(name), own, layout, explained)
-    framed = [_framed(one, standing) for one in maps]
-    return [one for one in framed if one.is_known or one.stands_out]
+    framed = [_framed(plain, anomalies) for plain in maps]
+    return [found for found in framed if found.is_known or found.has_anomaly]
 
 
-def _framed(one: Map, standing: AbstractSet[str]) -> Map:
+def _framed(plain: Map, anomalies: AbstractSet[str]) -> Map:
     rows = [
-        replace(row, spots=tuple(spot and replace(spot, stands_out=spot.cell in standing) for spot in row.spots))
-        for row in one.rows
+        replace(row, spots=tuple(spot and replace(spot, is_anomaly=spot.cell in anomalies) for spot in row.spots))
+        for row in plain.rows
     ]
-    return replace(one, rows=tuple(rows))
+    return replace(plain, rows=tuple(rows))
 
 
 def _maps(
@@ -95,9 +95,11 @@ def _maps(
 ) -> list[Map]:
     panels = list(dict.fromkeys(tuple(cell.factors.get(axis.factor) for axis in layout.panels) for cell in cells))
     maps = []
-    for panel in panels[:MOST_PANELS]:
-        told = ", ".join(level_with_unit(axis.factor, level) for axis, level in zip(layout.panels, panel, strict=True))
-        maps.append(_map(f"{title}: {told}" if told else title, cells, layout, panel, explained))
+    for panel in panels[:MAX_PANELS]:
+        levels = ", ".join(
+            level_with_unit(axis.factor, level) for axis, level in zip(layout.panels, panel, strict=True)
+        )
+        maps.append(_map(f"{title}: {levels}" if levels else title, cells, layout, panel, explained))
     return maps
 
 
@@ -123,11 +125,11 @@ def _map(
             look = look_of(found.dominant_state or UNKNOWN)
             counted[look.state] = counted.get(look.state, 0) + 1
             rate = metric.median(cell)
-            facts = [_place(axis, level), _place(lines, line), metric.told(rate) if rate is not None else ""]
+            facts = [_place(axis, level), _place(lines, line), metric.text(rate) if rate is not None else ""]
             facts += [look.name, cause_title(found.verdicts[0].cause) if found.verdicts else ""]
             spots.append(Spot(look, ", ".join(fact for fact in facts if fact), cell.id))
         rows.append(Row(level_text(line) if lines else "", tuple(spots)))
-    looks = tuple((look_of(state), f"{many:,}") for state, many in sorted(counted.items(), key=lambda one: -one[1]))
+    looks = tuple((look_of(state), f"{many:,}") for state, many in sorted(counted.items(), key=lambda entry: -entry[1]))
     return Map(
         title=title,
         across=factor_title(axis.factor),

@@ -1,4 +1,4 @@
-"""The budget over time: what each end waited for in every part of the trial, stacked, as SVG."""
+"""The time budget over time: the states of each host in every part of the trial, stacked, as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from whyperf.report.explanation.styles import Look, look_of, rank_of
 
 BINS = 160
 WIDTH, HEIGHT = 1200, 150
-"""Of the drawing's own coordinates; it is stretched to its place."""
+"""In the coordinates of the drawing, which is stretched to its place."""
 TICKS = 4
 
 Floats = npt.NDArray[np.float64]
@@ -20,47 +20,47 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layer:
-    """A state's area as the path of an SVG."""
+    """The area of a state as an SVG path."""
 
     look: Look
     path: str
 
 
 @dataclass(frozen=True)
-class Course:
-    """The areas of one end, and the times below them."""
+class TimeChart:
+    """The areas of one host, and the times below them."""
 
     title: str
     layers: tuple[Layer, ...]
     ticks: tuple[str, ...]
-    words: str
+    description: str
 
 
-def courses_of(spans: pl.DataFrame) -> list[Course]:
-    """A course for each end in `spans` (see `TrialBudgets.spans`), all connections together."""
+def time_charts(spans: pl.DataFrame) -> list[TimeChart]:
+    """A chart for each host in `spans` (see `TrialBudgets.spans`), all connections together."""
     if spans.is_empty():
         return []
-    begin, end = int(spans["begin_ns"].min()), int(spans["end_ns"].max())  # type: ignore[arg-type]
-    if end <= begin:
+    start, end = int(spans["begin_ns"].min()), int(spans["end_ns"].max())  # type: ignore[arg-type]
+    if end <= start:
         return []
-    edges = np.linspace(begin, end, BINS + 1)
-    courses = []
+    edges = np.linspace(start, end, BINS + 1)
+    charts = []
     for role in ("sender", "receiver"):
         of_role = spans.filter(pl.col("role") == role)
         if not of_role.is_empty():
-            courses.append(_course(of_role, role, edges))
-    return courses
+            charts.append(_chart(of_role, role, edges))
+    return charts
 
 
 def shares(spans: pl.DataFrame, edges: Floats) -> dict[str, Floats]:
-    """Of each state its part of the connections' time between two edges; 0 where no connection lives.
+    """The share of each state in the time of the connections between two edges; 0 where there is no connection.
 
     Args:
         spans: columns `begin_ns`, `end_ns`, `state`.
         edges: ns, ascending.
     """
     times = {
-        # From the first edge on: sums of large instants would lose their last digits.
+        # Relative to the first edge: sums of large times would lose their last digits.
         str(state): np.diff(
             _before(part["begin_ns"].to_numpy() - edges[0], part["end_ns"].to_numpy() - edges[0], edges - edges[0])
         )
@@ -71,18 +71,18 @@ def shares(spans: pl.DataFrame, edges: Floats) -> dict[str, Floats]:
 
 
 def _before(begin_ns: Floats, end_ns: Floats, at: Floats) -> Floats:
-    """The time that spans hold before each instant: every span has grown since its begin, until its end."""
+    """The total length of the spans before each time `at`: each span counts from its start to its end."""
     return _grown(np.sort(begin_ns), at) - _grown(np.sort(end_ns), at)
 
 
-def _grown(instants: Floats, at: Floats) -> Floats:
-    sums = np.concatenate([[0.0], np.cumsum(instants)])
-    passed = np.searchsorted(instants, at, side="left")
+def _grown(times_ns: Floats, at: Floats) -> Floats:
+    sums = np.concatenate([[0.0], np.cumsum(times_ns)])
+    passed = np.searchsorted(times_ns, at, side="left")
     grown: Floats = passed * at - sums[passed]
     return grown
 
 
-def _course(spans: pl.DataFrame, role: str, edges: Floats) -> Course:
+def _chart(spans: pl.DataFrame, role: str, edges: Floats) -> TimeChart:
     parts = shares(spans, edges)
     order = sorted(parts, key=lambda state: rank_of(state, role))
     floor = np.zeros(BINS)
@@ -92,11 +92,10 @@ def _course(spans: pl.DataFrame, role: str, edges: Floats) -> Course:
         if parts[state].max(initial=0.0) > 0.002:
             layers.append(Layer(look_of(state, role), _area(floor, top)))
         floor = top
-    most = {state: float(parts[state].max(initial=0.0)) for state in order}
-    dominant = max(most, key=lambda state: float(parts[state].mean()))
-    end = "Sender" if role == "sender" else "Receiver"
-    words = f"{end}: parts of the time in each state over the trial; most of it {look_of(dominant, role).name.lower()}."
-    return Course(end, tuple(layers), _ticks(edges), words)
+    dominant = max(order, key=lambda state: float(parts[state].mean()))
+    title = "Sender" if role == "sender" else "Receiver"
+    description = f"{title}: share of each state over time; largest: {look_of(dominant, role).name.lower()}."
+    return TimeChart(title, tuple(layers), _ticks(edges), description)
 
 
 def _ticks(edges: Floats) -> tuple[str, ...]:
@@ -111,10 +110,10 @@ def _area(floor: Floats, top: Floats) -> str:
     xs = [*(number * WIDTH / BINS for number in across), WIDTH]
     upper = [(1 - top[number]) * HEIGHT for number in across]
     lower = [(1 - floor[number]) * HEIGHT for number in across]
-    way = [f"M{xs[0]:.0f} {upper[0]:.1f}"]
-    way += [f"V{upper[index]:.1f}H{xs[index + 1]:.1f}" for index in range(len(across))]
-    way += [f"V{lower[index]:.1f}H{xs[index]:.1f}" for index in reversed(range(len(across)))]
-    return "".join(way) + "Z"
+    path = [f"M{xs[0]:.0f} {upper[0]:.1f}"]
+    path += [f"V{upper[index]:.1f}H{xs[index + 1]:.1f}" for index in range(len(across))]
+    path += [f"V{lower[index]:.1f}H{xs[index]:.1f}" for index in reversed(range(len(across)))]
+    return "".join(path) + "Z"
 
 
 def _run_starts(floor: Floats, top: Floats) -> Sequence[int]:

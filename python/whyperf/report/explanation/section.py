@@ -1,4 +1,4 @@
-"""Puts the explanation of an experiment together for its page."""
+"""Builds the explanation section of the page of an experiment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,24 +11,24 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Explanation, Verification
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import metric_of
-from whyperf.report.explanation.anomalies import MOST_FOLDED, MOST_SHOWN, Standing, marks_of, standing_of
+from whyperf.report.explanation.anomalies import MAX_FOLDED, MAX_SHOWN, AnomalyView, anomaly_view, marks_of
 from whyperf.report.explanation.bars import Bars, bars_of
 from whyperf.report.explanation.cards import Card, LinkOf, badges_of, cards_of, cause_title
 from whyperf.report.explanation.map import Map, maps_of
-from whyperf.report.explanation.over_time import Course, courses_of
+from whyperf.report.explanation.over_time import TimeChart, time_charts
 from whyperf.report.explanation.strip import Strip, strips_of
 from whyperf.report.explanation.styles import look_of
 from whyperf.report.table import Column, Entry, Table
 
-MOST_DRAWN = 10
-"""Cells of a sweep that are drawn in full; the others are in the table and in explain.json."""
+MAX_DRAWN = 10
+"""The page shows details of at most this many cells of a sweep; the table and explain.json have all."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """What there is to show: the explanation, the spans of its trials (`TrialBudgets.spans`) by name.
+    """The data of the section: the explanation, and the spans of its trials (`TrialBudgets.spans`) by name.
 
-    `pages` are the flow pages beside the report, by trial; `folder` is the experiment's as a command names it.
+    `pages` are the flow pages next to the report, by trial; `folder` is the folder of the experiment for commands.
     """
 
     explanation: Explanation
@@ -39,7 +39,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell in full."""
+    """A cell with its details."""
 
     id: str
     trial: str
@@ -48,7 +48,7 @@ class CellView:
     missing: tuple[str, ...]
     cards: tuple[Card, ...]
     bars: Bars
-    courses: tuple[Course, ...]
+    charts: tuple[TimeChart, ...]
     strips: tuple[Strip, ...]
     is_only: bool
 
@@ -60,19 +60,19 @@ class ExplanationSection:
     headline: str
     missing: tuple[str, ...]
     maps: tuple[Map, ...]
-    anomalies: tuple[Standing, ...]
-    more_anomalies: tuple[Standing, ...]
+    anomalies: tuple[AnomalyView, ...]
+    more_anomalies: tuple[AnomalyView, ...]
     left_anomalies: int
     cells: tuple[CellView, ...]
     drawn: frozenset[str]
     note: str
     table: Table | None
     marks: Mapping[str, tuple[str, str]]
-    """What the charts of sweeps mark: a marker and words by cell."""
+    """The marks of the charts of sweeps: a marker and a text by cell."""
 
 
 def explanation_section(explained: Explained, summary: Summary) -> ExplanationSection:
-    """The section for an experiment; of a sweep only some cells are drawn in full."""
+    """The section for an experiment; of a sweep only some cells have details."""
     explanation = explained.explanation
     results = {cell.id: cell for cell in summary.cells}
     drawn = chosen(explanation)
@@ -81,14 +81,14 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
     cells = tuple(_view(cell, place_of.get(cell.cell, ""), explained, only=only) for cell in drawn)
     by_cell = {cell.cell: cell for cell in explanation.cells}
     shown = frozenset(cell.cell for cell in drawn)
-    told = explanation.anomalies[: MOST_SHOWN + MOST_FOLDED]
-    listed = tuple(standing_of(one, place_of.get(one.cell, one.cell), shown) for one in told)
+    top = explanation.anomalies[: MAX_SHOWN + MAX_FOLDED]
+    listed = tuple(anomaly_view(anomaly, place_of.get(anomaly.cell, anomaly.cell), shown) for anomaly in top)
     return ExplanationSection(
         headline=explanation.headline,
         missing=tuple(dict.fromkeys(explanation.missing)),
-        maps=tuple(maps_of(summary.cells, by_cell, set(_standing(explanation.anomalies)))),
-        anomalies=listed[:MOST_SHOWN],
-        more_anomalies=listed[MOST_SHOWN:],
+        maps=tuple(maps_of(summary.cells, by_cell, set(_by_cell(explanation.anomalies)))),
+        anomalies=listed[:MAX_SHOWN],
+        more_anomalies=listed[MAX_SHOWN:],
         left_anomalies=len(explanation.anomalies) - len(listed),
         cells=cells,
         drawn=shown,
@@ -99,10 +99,10 @@ def explanation_section(explained: Explained, summary: Summary) -> ExplanationSe
 
 
 def chosen(explanation: Explanation) -> list[CellExplanation]:
-    """The cells to draw, in the order of the plan: of each cause the costliest, those that stand out, the extremes."""
-    if len(explanation.cells) <= MOST_DRAWN:
+    """The cells with details: the costliest of each cause, anomalies, verified cells, the fastest and the slowest."""
+    if len(explanation.cells) <= MAX_DRAWN:
         return list(explanation.cells)
-    # A page of cells of which nothing is known would hide the others.
+    # Cells without a diagnosis would hide the others.
     cells = [cell for cell in explanation.cells if _is_known(cell)] or explanation.cells[:1]
     costly: dict[str, tuple[float, str]] = {}
     for cell in cells:
@@ -113,16 +113,16 @@ def chosen(explanation: Explanation) -> list[CellExplanation]:
                 costly[first.cause] = (cost, cell.cell)
     causes = [cell for _, cell in sorted(costly.values(), reverse=True)]
     known = {cell.cell for cell in cells}
-    standing = [one.cell for one in explanation.anomalies if one.cell in known]
-    tried = [cell.cell for cell in cells if any(one.verification is not None for one in cell.verdicts)]
-    by_rate = [cell.cell for cell in sorted(cells, key=lambda one: one.rate_bps or 0.0)]
-    # Causes before the rest: an anomaly more of the same kind tells less than a cause that nothing else shows.
-    kept = set(list(dict.fromkeys([*tried, *causes, *standing, by_rate[-1], by_rate[0]]))[:MOST_DRAWN])
+    anomalies = [anomaly.cell for anomaly in explanation.anomalies if anomaly.cell in known]
+    tried = [cell.cell for cell in cells if any(verdict.verification is not None for verdict in cell.verdicts)]
+    by_rate = [cell.cell for cell in sorted(cells, key=lambda cell: cell.rate_bps or 0.0)]
+    # Causes come before anomalies: a further anomaly of the same kind shows less than another cause.
+    kept = set(list(dict.fromkeys([*tried, *causes, *anomalies, by_rate[-1], by_rate[0]]))[:MAX_DRAWN])
     return [cell for cell in cells if cell.cell in kept]
 
 
 def _is_known(cell: CellExplanation) -> bool:
-    return bool(cell.budgets) or any(one.cause is not Cause.NOT_KNOWN for one in cell.verdicts)
+    return bool(cell.budgets) or any(verdict.cause is not Cause.NOT_KNOWN for verdict in cell.verdicts)
 
 
 def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation]) -> str:
@@ -130,26 +130,25 @@ def _note(cells: Sequence[CellExplanation], drawn: Sequence[CellExplanation]) ->
     if not left:
         return ""
     unknown = sum(not _is_known(cell) for cell in cells)
-    of_those = f", and of {unknown:,} of them nothing is known" if unknown > 1 else ""
+    of_those = f" ({unknown:,} of them without a diagnosis)" if unknown > 1 else ""
     return (
-        f"Shown in full {'is' if len(drawn) == 1 else 'are'} {count(len(drawn), 'cell')}: of each cause the one that "
-        "costs most, those that stand out or were tried, the fastest and the slowest. "
-        f"The other {left:,} are in the table{of_those}; `whyperf explain` tells each."
+        f"Details of {count(len(drawn), 'cell')}: the costliest of each cause, anomalies, verified cells, the fastest "
+        f"and the slowest. The other {left:,} are in the table{of_those}; `whyperf explain` prints each."
     )
 
 
 def places(cells: Sequence[CellResult]) -> dict[str, str]:
-    """Where each cell is, by its name: its sweep if there are several, and what varies in that."""
+    """The place of each cell, by its name: its sweep if there are several, and its varied levels."""
     sweeps = dict.fromkeys(cell.sweep for cell in cells)
-    told = {}
+    found = {}
     for sweep in sweeps:
         own = [cell for cell in cells if cell.sweep == sweep]
         names = [axis.factor for axis in varied_axes(own)]
         for cell in own:
             parts = [sweep_title(sweep)] if len(sweeps) > 1 else []
             parts += [setting(dict(cell.factors), names)] if names else []
-            told[cell.id] = ": ".join(parts)
-    return told
+            found[cell.id] = ": ".join(parts)
+    return found
 
 
 def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool) -> CellView:
@@ -164,14 +163,14 @@ def _view(cell: CellExplanation, place: str, explained: Explained, *, only: bool
         missing=tuple(dict.fromkeys((*cell.missing, *cell.gaps))),
         cards=tuple(cards_of(cell.verdicts, _linker(trial, explained), verify)),
         bars=bars_of(cell.budgets),
-        courses=tuple(courses_of(spans)) if spans is not None else (),
+        charts=tuple(time_charts(spans)) if spans is not None else (),
         strips=tuple(strips_of(cell.patterns, cell.budgets)),
         is_only=only,
     )
 
 
 def _linker(trial: str, explained: Explained) -> LinkOf:
-    """Where rows of the segment log can be seen: on the trial's flow page, at their time."""
+    """Links rows of the segment log to the flow page of the trial, at their time."""
     page = explained.pages.get(trial)
 
     def link_of(evidence: Evidence) -> str:
@@ -190,32 +189,34 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
     cells = [(cell, results[cell.cell]) for cell in explanation.cells if cell.cell in results]
     axes = varied_axes([result for _, result in cells])
     metric = metric_of([result for _, result in cells])
-    standing = _standing(explanation.anomalies)
+    anomalies = _by_cell(explanation.anomalies)
     columns = [Column("Cell", number=False), *(Column(factor_title(axis.factor), number=axis.numeric) for axis in axes)]
     columns += [
         Column("Rate"),
-        Column("Most of the sender's time", "The limit state with the largest part.", number=False),
-        Column("First verdict", "The strongest; the others are in explain.json.", number=False),
-        Column("Lost", "Share of the time or rate that it takes."),
+        Column(
+            "Largest state of the sender", "The limit state with the largest share of the sender's time.", number=False
+        ),
+        Column("First verdict", "The strongest verdict; the others are in explain.json.", number=False),
+        Column("Lost", "Share of the time or rate that it costs."),
         Column("Confidence", number=False),
-        Column("Stands out", number=False),
-        Column("Tried", "What came of making the change.", number=False),
+        Column("Anomaly", number=False),
+        Column("Verified", "The result of measuring the change.", number=False),
     ]
     rows = []
     for cell, result in cells:
         rate = metric.median(result)
         first = cell.verdicts[0] if cell.verdicts else None
         lost = first.lost_ratio if first is not None else None
-        tried = next((one.verification for one in cell.verdicts if one.verification is not None), None)
+        tried = next((verdict.verification for verdict in cell.verdicts if verdict.verification is not None), None)
         entries = [Entry(cell.cell, cell.cell, link=f"#why-{cell.cell}" if cell.cell in drawn else "")]
         entries += [_level(result.factors.get(axis.factor)) for axis in axes]
         entries += [
-            Entry(metric.told(rate), str(rate)) if rate is not None else Entry(""),
+            Entry(metric.text(rate), str(rate)) if rate is not None else Entry(""),
             Entry(look_of(cell.dominant_state).name, cell.dominant_state) if cell.dominant_state else Entry(""),
             Entry(cause_title(first.cause), first.cause.value, title=first.claim) if first else Entry(""),
             Entry(percent(lost), str(lost)) if lost is not None else Entry(""),
             Entry(first.confidence, first.confidence) if first else Entry(""),
-            _stands_out(standing.get(cell.cell, [])),
+            _anomalies(anomalies.get(cell.cell, [])),
             _tried(tried) if tried else Entry(""),
         ]
         rows.append(tuple(entries))
@@ -224,22 +225,23 @@ def _table(explanation: Explanation, results: Mapping[str, CellResult], drawn: f
 
 
 def _tried(found: Verification) -> Entry:
-    said = ", ".join(f"{badge.sign} {badge.words}" for badge in badges_of(found))
-    return Entry(said, found.outcome, title=found.words)
+    text = ", ".join(f"{badge.sign} {badge.text}" for badge in badges_of(found))
+    return Entry(text, found.outcome, title=found.words)
 
 
-def _standing(anomalies: Sequence[Anomaly]) -> dict[str, list[Anomaly]]:
-    """What stands out by cell, those that share in it included."""
-    standing: dict[str, list[Anomaly]] = {}
-    for one in anomalies:
-        for cell in (one.cell, *one.others):
-            standing.setdefault(cell, []).append(one)
-    return standing
+def _by_cell(anomalies: Sequence[Anomaly]) -> dict[str, list[Anomaly]]:
+    """The anomalies by cell, including the further cells of an anomaly."""
+    found: dict[str, list[Anomaly]] = {}
+    for anomaly in anomalies:
+        for cell in (anomaly.cell, *anomaly.others):
+            found.setdefault(cell, []).append(anomaly)
+    return found
 
 
-def _stands_out(anomalies: Sequence[Anomaly]) -> Entry:
-    kinds = ", ".join(dict.fromkeys(one.kind for one in anomalies))
-    return Entry(kinds, kinds, title=" ".join(one.words.removesuffix(one.because).strip() for one in anomalies))
+def _anomalies(anomalies: Sequence[Anomaly]) -> Entry:
+    kinds = ", ".join(dict.fromkeys(anomaly.kind for anomaly in anomalies))
+    texts = (anomaly.words.removesuffix(anomaly.because).strip() for anomaly in anomalies)
+    return Entry(kinds, kinds, title=" ".join(texts))
 
 
 def _level(level: object) -> Entry:

@@ -1,4 +1,4 @@
-"""The pattern as a strip: one cycle place by place, and the phases over the connection's life."""
+"""The send pattern: the segments of one cycle, and the phases over the duration of the connection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
 from whyperf.explain.wording.catalog import render
 
 MAX_PLACES = 16
-"""Places of a cycle that are drawn."""
+"""At most this many segments of a cycle are drawn."""
 MAX_PATTERNS = 4
-"""Connections whose pattern is drawn."""
+"""The patterns of at most this many connections are drawn."""
 MIN_WIDTH = 2.2
 MAX_WIDTH = 11.0
 """Widths of a payload's box in em: the smallest and the largest payload of the cycle."""
@@ -18,7 +18,7 @@ MAX_WIDTH = 11.0
 
 @dataclass(frozen=True)
 class Place:
-    """A place of a cycle: its box, what comes before it, and what released it."""
+    """A segment of a cycle: its box, the wait before it, and what released it."""
 
     payload: str
     times: str
@@ -31,17 +31,17 @@ class Place:
 
 @dataclass(frozen=True)
 class PhaseView:
-    """A phase: where it lies in the life (in per cent), its cycle, and its text."""
+    """A phase: its position in the connection (in percent), its cycle, and its text."""
 
     number: int
     left: str
     width: str
     time: str
-    words: str
+    text: str
     changed_by: str
     places: tuple[Place, ...]
     more_places: int
-    turns: str
+    cycles: str
     facts: tuple[str, ...]
     is_main: bool = False
 
@@ -51,34 +51,34 @@ class Strip:
     """The pattern of one connection."""
 
     title: str
-    words: str
+    text: str
     phases: tuple[PhaseView, ...]
     missing: tuple[str, ...]
 
 
 def strips_of(patterns: Sequence[Pattern], budgets: Sequence[Budget]) -> list[Strip]:
-    """The strips of a trial's first connections."""
+    """The patterns of the first connections of a trial."""
     several = len(patterns) > 1
     return [_strip(pattern, budgets, several=several) for pattern in patterns[:MAX_PATTERNS]]
 
 
 def _strip(pattern: Pattern, budgets: Sequence[Budget], *, several: bool) -> Strip:
-    begin, end = _life(pattern, budgets)
-    most = max((phase.ratio for phase in pattern.phases), default=0.0)
-    views = [(phase, _phase(number, phase, begin, end)) for number, phase in enumerate(pattern.phases, 1)]
-    phases = tuple(replace(view, is_main=phase.ratio == most) for phase, view in views)
+    start, end = _duration(pattern, budgets)
+    longest = max((phase.ratio for phase in pattern.phases), default=0.0)
+    views = [(phase, _phase(number, phase, start, end)) for number, phase in enumerate(pattern.phases, 1)]
+    phases = tuple(replace(view, is_main=phase.ratio == longest) for phase, view in views)
     title = f"Connection {pattern.connection}" if several else ""
     return Strip(title, pattern.words, phases, tuple(pattern.missing))
 
 
-def _life(pattern: Pattern, budgets: Sequence[Budget]) -> tuple[int, int]:
+def _duration(pattern: Pattern, budgets: Sequence[Budget]) -> tuple[int, int]:
     own = [budget for budget in budgets if budget.connection == pattern.connection]
     spans = [(part.begin_ns, part.end_ns) for part in own] + [(part.begin_ns, part.end_ns) for part in pattern.phases]
     return min((first for first, _ in spans), default=0), max((last for _, last in spans), default=1)
 
 
-def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
-    length = max(1, end - begin)
+def _phase(number: int, phase: Phase, start: int, end: int) -> PhaseView:
+    length = max(1, end - start)
     cycle = phase.turn or [TurnSegment(payload_bytes=size, times=times) for size, times in phase.payloads]
     largest = max((place.payload_bytes for place in cycle), default=1)
     cycles = count(phase.turns, "cycle") if phase.turns else ""
@@ -86,14 +86,14 @@ def _phase(number: int, phase: Phase, begin: int, end: int) -> PhaseView:
         cycles += f" of {seconds(phase.turn_ns)}"
     return PhaseView(
         number=number,
-        left=f"{100 * (phase.begin_ns - begin) / length:.2f}",
+        left=f"{100 * (phase.begin_ns - start) / length:.2f}",
         width=f"{100 * (phase.end_ns - phase.begin_ns) / length:.2f}",
         time=f"{seconds(phase.begin_ns)} to {seconds(phase.end_ns)}, {percent(phase.ratio)} of the connection",
-        words=phase.words,
+        text=phase.words,
         changed_by=phase.changed_by,
         places=tuple(_place(place, largest) for place in cycle[:MAX_PLACES]),
         more_places=max(0, len(cycle) - MAX_PLACES),
-        turns=cycles,
+        cycles=cycles,
         facts=tuple(_facts(phase)),
     )
 

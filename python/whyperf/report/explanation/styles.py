@@ -1,4 +1,4 @@
-"""How a limit state looks: its name, two letters for small places, a color, a texture, its definition."""
+"""The look of a limit state: name, two letters for small places, color, texture, definition."""
 
 import ast
 import inspect
@@ -61,7 +61,7 @@ _RECEIVER: dict[ReceiverState, tuple[str, Paint, Texture]] = {
 
 
 def look_of(state: str, role: str = "sender") -> Look:
-    """The look of a state at an end; one that this version does not know is shown by its name."""
+    """The look of a state of a role; unknown states are shown by their name."""
     try:
         if role == "sender":
             sent = SenderState(state)
@@ -75,14 +75,14 @@ def look_of(state: str, role: str = "sender") -> Look:
 
 
 def rank_of(state: str, role: str) -> int:
-    """Where a state stands among those of its end; families together, so that a stack keeps its order."""
-    order = [one.value for one in (_SENDER if role == "sender" else _RECEIVER)]
+    """The position of a state among those of its role; families are together, so that stacks have one order."""
+    order = [known.value for known in (_SENDER if role == "sender" else _RECEIVER)]
     return order.index(state) if state in order else len(order)
 
 
 @cache
 def _definitions(kind: type[StrEnum]) -> dict[str, str]:
-    """The sentence below each member of an enumeration, as the vocabulary defines it."""
+    """The docstring of each member of an enumeration."""
     tree = ast.parse(inspect.getsource(states))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
     found = {}

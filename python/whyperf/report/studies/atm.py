@@ -1,4 +1,4 @@
-"""The ATM study's throughputs beside the model's: each point, the peaks, and how far they are apart."""
+"""Compares the throughputs of the ATM study with the model: each point, the peaks, and the errors."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -11,39 +11,39 @@ from whyperf.report.table import Column, Entry, Table
 
 PROFILE = "first-study"
 USER_DATA_BYTES = 8192
-#: Where the study's adapter lost cells; an error of a collapse says nothing.
+#: The adapter of the study lost cells here; the error of a collapse is not meaningful.
 COLLAPSE = ("sparc2+sba-100@2.0", 52428)
 
 NOTE = (
-    "Both in Mbit/s, and both means over the runs. The collapse of the oldest driver with the largest window is not "
-    "counted among the errors: what remains there is what timeouts leave, and no two runs are alike."
+    "Means over the runs, in Mbit/s. The errors do not include the collapse of the oldest driver with the largest "
+    "window: timeouts determine its throughput, which differs in every run."
 )
-PEAK_NOTE = "Over all windows and user data sizes that were run here."
+PEAK_NOTE = "Over all windows and user data sizes of this experiment."
 
 
 def first_study_section(profile: str, summary: Summary) -> Section | None:
-    """The section; None for another profile, or without a cell of the study's."""
+    """The section; None for another profile, or without a cell of the study."""
     if profile != PROFILE:
         return None
     source, points = read("atm_throughput")
     compared = [(row, cell) for row in points if (cell := _cell(summary.cells, row)) is not None]
     if not compared:
         return None
-    section = Section("study", "Beside the study")
+    section = Section("study", "Comparison with the study")
     section.tables += [
         StudyTable(f"Throughput, user data size {USER_DATA_BYTES:,} bytes", f"{NOTE} {source}", _points(compared)),
         StudyTable("Peaks", PEAK_NOTE, _peaks(summary.cells)),
-        StudyTable("How far apart", "Of the points above.", _errors(compared)),
+        StudyTable("Errors", "Errors of the points above.", _errors(compared)),
     ]
     return section
 
 
 def error_of(row: Mapping[str, str], cell: CellResult) -> float | None:
-    """How far the model is from the study, as part of the study's figure; None where one has none."""
-    return _apart(float(row["throughput_mbps"]), cell.goodput_bps.mean)
+    """The relative error of the model; None where a figure is missing."""
+    return _error_ratio(float(row["throughput_mbps"]), cell.goodput_bps.mean)
 
 
-def _apart(reported_mbps: float, simulated_bps: float | None) -> float | None:
+def _error_ratio(reported_mbps: float, simulated_bps: float | None) -> float | None:
     return None if simulated_bps is None else simulated_bps / 1e6 / reported_mbps - 1
 
 
@@ -56,12 +56,12 @@ def _points(compared: Sequence[tuple[Mapping[str, str], CellResult]]) -> Table:
         Column("Error"),
         Column("Sender busy"),
         Column("Receiver busy"),
-        Column("Segments sent again"),
+        Column("Retransmitted segments"),
     )
     rows = []
     for row, cell in compared:
         busy = [end.busy_ratio if end is not None else None for end in (cell.cpu.sender, cell.cpu.receiver)]
-        again = cell.retransmitted_segments.median
+        retransmitted = cell.retransmitted_segments.median
         rows.append(
             (
                 Entry(row["hosts"], row["hosts"]),
@@ -70,7 +70,7 @@ def _points(compared: Sequence[tuple[Mapping[str, str], CellResult]]) -> Table:
                 _mbps(cell.goodput_bps.mean),
                 _error(error_of(row, cell)),
                 *(Entry("") if ratio is None else Entry(percent(ratio), f"{ratio:.6g}") for ratio in busy),
-                Entry("") if again is None else Entry(f"{again:,.0f}", str(again)),
+                Entry("") if retransmitted is None else Entry(f"{retransmitted:,.0f}", str(retransmitted)),
             )
         )
     return Table(columns, tuple(rows))
@@ -97,7 +97,7 @@ def _peaks(cells: Sequence[CellResult]) -> Table:
                 Entry(row["hosts"], row["hosts"]),
                 Entry(row["throughput_mbps"], row["throughput_mbps"]),
                 _mbps(best.goodput_bps.mean),
-                _error(_apart(float(row["throughput_mbps"]), best.goodput_bps.mean)),
+                _error(_error_ratio(float(row["throughput_mbps"]), best.goodput_bps.mean)),
                 *(Entry(f"{place:,}", str(place)) for place in places),
             )
         )

@@ -1,7 +1,7 @@
-"""The published study beside what was measured here: figures of the study, ours, side by side.
+"""Compares the figures of published studies with the measurement, side by side.
 
-The studies' figures are in `studies/`, a CSV file a table, with its source in the first line. They come from other
-hosts, networks and decades: what compares is the shape.
+The figures of the studies are in `studies/`: a CSV file per table, with its source in the first line. They are from
+other hosts, networks and decades, so only the shape is comparable.
 """
 
 import csv
@@ -23,12 +23,12 @@ STUDY, HERE = "study", "here"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of a study, and which of our cells its rows compare with."""
+    """A table of a study, and the measured cells that its rows are compared with."""
 
     file: str
     heading: str
     note: str
-    #: Levels of the cell that a row compares with.
+    #: Levels of the cell that a row is compared with.
     match: Callable[[Row], Mapping[str, object]]
     columns: tuple[tuple[Column, "Get | _Other"], ...]
 
@@ -36,14 +36,14 @@ class Comparison:
 def study_section(
     profile: str, summary: Summary, payloads: Mapping[str, str], released: Mapping[str, str] | None = None
 ) -> Section | None:
-    """The section beside the study of a shipped profile; None where there is no table to compare with.
+    """The comparison with the study of a shipped profile; None where there is no table.
 
-    `payloads` are the on-wire payloads of cells with a log trial, in words, `released` which of them waited for an ACK.
+    `payloads` are the payload sizes of cells with a log trial as text; `released` are those that waited for an ACK.
     """
     comparisons = COMPARISONS.get(profile)
     if comparisons is None:
         return None
-    section = Section("study", "Beside the study")
+    section = Section("study", "Comparison with the study")
     for comparison in comparisons:
         source, rows = read(comparison.file)
         filled = [_row(comparison, row, summary.cells, payloads, released or {}) for row in rows]
@@ -70,8 +70,8 @@ def _row(
 ) -> tuple[Entry, ...]:
     found = _cell(cells, comparison.match(row))
     of_log = {"payloads": payloads, "released": released}
-    told = {**row, **{name: texts.get(found.id, "") if found is not None else "" for name, texts in of_log.items()}}
-    return tuple(get.of(row, cells) if isinstance(get, _Other) else get(told, found) for _, get in comparison.columns)
+    values = {**row, **{name: texts.get(found.id, "") if found is not None else "" for name, texts in of_log.items()}}
+    return tuple(get.of(row, cells) if isinstance(get, _Other) else get(values, found) for _, get in comparison.columns)
 
 
 def _cell(cells: Sequence[CellResult], levels: Mapping[str, object]) -> CellResult | None:
@@ -82,7 +82,7 @@ def _cell(cells: Sequence[CellResult], levels: Mapping[str, object]) -> CellResu
 
 
 class _Other:
-    """A figure of another cell than the row's own."""
+    """A figure of another cell than the one of the row."""
 
     def __init__(self, match: Callable[[Row], Mapping[str, object]], get: Get) -> None:
         self._match = match
@@ -93,7 +93,7 @@ class _Other:
 
 
 def _study(name: str, *, unit: str = "", text: Callable[[str], str] | None = None) -> Get:
-    """A figure of the study as it stands there."""
+    """A figure of the study, unchanged."""
 
     def get(row: Row, _: CellResult | None) -> Entry:
         value = row[name]
@@ -103,12 +103,12 @@ def _study(name: str, *, unit: str = "", text: Callable[[str], str] | None = Non
     return get
 
 
-def _here(value: Callable[[CellResult], float | None], told: Callable[[float], str]) -> Get:
-    """A figure of ours."""
+def _here(value: Callable[[CellResult], float | None], text: Callable[[float], str]) -> Get:
+    """A measured figure."""
 
     def get(_: Row, cell: CellResult | None) -> Entry:
         number = None if cell is None else value(cell)
-        return Entry("") if number is None else Entry(told(number), f"{number:.6g}")
+        return Entry("") if number is None else Entry(text(number), f"{number:.6g}")
 
     return get
 
@@ -131,7 +131,7 @@ def _packets(cell: CellResult) -> float | None:
 
 
 def _kind(*kinds: str) -> Callable[[CellResult], float | None]:
-    """CPU time of the sender in these kinds, as part of wall time."""
+    """CPU time of the sender of these kinds, as a ratio of wall time."""
 
     def value(cell: CellResult) -> float | None:
         sender = cell.cpu.sender
@@ -150,7 +150,7 @@ def _user_of_busy(cell: CellResult) -> float | None:
 
 
 def _mbps(bps: float) -> str:
-    """As the studies tell it."""
+    """A rate in the unit of the studies."""
     return f"{significant(bps / 1e6, 4)} Mbit/s"
 
 
@@ -159,7 +159,7 @@ def _four(value: float) -> str:
 
 
 def _of_log(name: str) -> Get:
-    """What the log trial of the row's cell says."""
+    """A text from the log trial of the cell of the row."""
 
     def get(row: Row, _: CellResult | None) -> Entry:
         text = row.get(name, "")
@@ -168,8 +168,8 @@ def _of_log(name: str) -> Get:
     return get
 
 
-def _head(text: str, whose: str, *, number: bool = True) -> Column:
-    return Column(f"{text}, {whose}", number=number)
+def _head(text: str, origin: str, *, number: bool = True) -> Column:
+    return Column(f"{text}, {origin}", number=number)
 
 
 def _rr(quick: bool) -> Callable[[Row], Mapping[str, object]]:
@@ -184,18 +184,18 @@ _NODELAY = _small("payload_bytes", no_delay=True, quick=False)
 _NODELAY_QUICK = _small("payload_bytes", no_delay=True, quick=True)
 
 NAGLE_NOTE = (
-    "Payloads here are of the log trial, and so is the part of each that left when an ACK arrived. The study's sender "
-    "kept messages whole: one of them, and as many as a segment holds, alternated. Linux cuts the stream at the "
-    "segment size, whatever the messages: full segments go at once, and only the rest, smaller than a segment, waits, "
-    "and only while another small one is not acknowledged (Minshall's variant of Nagle's algorithm: tcp_nagle_check "
-    "in net/ipv4/tcp_output.c). How much is left over depends on when the ACK comes: a receiver that has read "
-    "everything acknowledges at once (tcp_cleanup_rbuf in net/ipv4/tcp.c), the study's after up to 8 segments."
+    "Payloads here, and the share of each that was sent when an ACK arrived, are from the log trial. The sender of the "
+    "study kept messages complete: it alternated one message with as many as fit a segment. Linux splits the stream at "
+    "the segment size, independent of the messages. It sends full segments immediately. Only a smaller rest waits, and "
+    "only while another small segment is not acknowledged (Minshall's variant of Nagle's algorithm: tcp_nagle_check in "
+    "net/ipv4/tcp_output.c). The size of the rest depends on when the ACK arrives: a receiver that has read everything "
+    "acknowledges immediately (tcp_cleanup_rbuf in net/ipv4/tcp.c), the one of the study after up to 8 segments."
 )
-"""What Linux does otherwise than the study's Solaris, and where."""
+"""How Linux differs from the Solaris of the study, and where."""
 
 AUTOCORKING_NOTE = (
-    "Packets that hold several messages although Nagle's algorithm is off: while a packet of the connection waits in a "
-    "queue below TCP, Linux lets the next messages join one that is not full (net.ipv4.tcp_autocorking; "
+    "Packets can carry several messages although Nagle's algorithm is off. While a packet of the connection waits in a "
+    "queue below TCP, Linux adds the next messages to one that is not full (net.ipv4.tcp_autocorking; "
     "tcp_should_autocork in net/ipv4/tcp.c)."
 )
 
@@ -203,8 +203,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "rr-ack": (
         Comparison(
             "gbe_tcp_rr",
-            "Transactions a second, deferred ACK off and on",
-            "One way is half of a transaction's time.",
+            "Transactions per second, deferred ACK off and on",
+            "One way is half of the time of a transaction.",
             _rr(quick=True),
             (
                 (Column("Payload (bytes)"), _study("payload_bytes")),
@@ -259,8 +259,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             "gbe_cpu_share",
             "Where the sender's CPU time goes",
-            "User time here is its part of the busy time; the copy from user to kernel, which the study tells apart, "
-            "is in system time here.",
+            "User time here is a share of the busy time. System time here includes the copy from user to kernel, which "
+            "the study reports separately.",
             lambda row: {"write_size_bytes": int(row["payload_bytes"])},
             (
                 (Column("Payload (bytes)"), _study("payload_bytes")),
@@ -278,7 +278,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             "uperf_transmit",
             "Transmitting over many connections",
-            "The study's CPU time is of 16 cores together, ours of the sender's own CPUs.",
+            "CPU time in the study is of 16 cores together; here it is of the sender's own CPUs.",
             lambda row: {"write_size_bytes": int(row["write_bytes"]), "connections": int(row["connections"])},
             (
                 (Column("Write (bytes)"), _study("write_bytes")),
@@ -302,4 +302,4 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         ),
     ),
 }
-"""The tables of the studies by the shipped profile that asks the same."""
+"""The tables of the studies by the shipped profile that repeats them."""

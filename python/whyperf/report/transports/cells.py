@@ -1,4 +1,4 @@
-"""Cells with a schedule: their protocol, and the setting that tells cells of one protocol apart."""
+"""Cells with a schedule: their protocol, and the setting that distinguishes cells of one protocol."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from whyperf.analyze.text import factor_name, level_with_unit
 from whyperf.analyze.transports.result import Transports
 from whyperf.report.charts.layout import Level, varied_axes
 
-#: What a protocol's name stands for.
+#: Factors that the name of a protocol covers.
 PROTOCOL = ("congestion_control", "transport")
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A cell with a result: `setting` are the levels of the other varied factors, in words `where`."""
+    """A cell with a result; `setting` has the levels of the other varied factors, `where` their text."""
 
     cell: CellResult
     result: Transports
@@ -22,33 +22,33 @@ class Scheduled:
     where: str
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """`reno, path rtt 80 ms`."""
         return ", ".join(part for part in (self.result.protocol, self.where) if part)
 
 
 @dataclass(frozen=True)
 class ScheduledCells:
-    """The cells with a schedule and a trial; `factors` vary beside the protocol."""
+    """The cells with a schedule and a trial; `factors` vary in addition to the protocol."""
 
     factors: tuple[str, ...]
     cells: tuple[Scheduled, ...]
 
     @property
     def protocols(self) -> list[str]:
-        """Every protocol once, in the plan's order."""
-        return list(dict.fromkeys(one.result.protocol for one in self.cells))
+        """Every protocol once, in the order of the plan."""
+        return list(dict.fromkeys(cell.result.protocol for cell in self.cells))
 
     @property
     def settings(self) -> dict[tuple[Level, ...], str]:
-        """Every setting once, with its words, in the plan's order."""
-        return {one.setting: one.where for one in self.cells}
+        """Every setting once, with its text, in the order of the plan."""
+        return {cell.setting: cell.where for cell in self.cells}
 
 
 def scheduled_cells(cells: Sequence[CellResult]) -> ScheduledCells:
-    """The cells that have a result of transports."""
+    """The cells with a result of transports."""
     known = [cell for cell in cells if cell.transports is not None]
-    # Cells of other sweeps may lack a factor, so every sweep is asked.
+    # Cells of other sweeps may lack a factor, so each sweep is read separately.
     varied = dict.fromkeys(
         axis.factor
         for sweep in dict.fromkeys(cell.sweep for cell in known)

@@ -1,4 +1,4 @@
-"""Transports compared: a chart an indicator, a dot a transport, a color a setting of the path."""
+"""Compares transports: a chart per indicator, a dot per transport, a color per setting of the path."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,49 +15,49 @@ from whyperf.report.charts.metric import GOODPUT
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 ID = "transports-dots"
-#: Share of the distance between two transports over which the dots of settings are spread.
+#: The dots of the settings cover this share of the distance between two transports.
 SPREAD = 0.35
-#: More names than this are set at an angle.
-MOST_LEVEL_NAMES = 4
+#: With more names than this, the names are rotated.
+MAX_LEVEL_NAMES = 4
 ANGLE = 0.9
 
 
 @dataclass(frozen=True)
 class Indicator:
-    """An indicator to compare by: `scale` divides it for the axis."""
+    """An indicator to compare; `scale` is its divisor on the axis."""
 
     id: str
     title: str
     axis: str
     value: Callable[[Transports], Spread]
-    told: Callable[[float], str]
+    text: Callable[[float], str]
     scale: float = 1.0
 
 
 def _cpu(result: Transports) -> Spread:
-    """Both ends together; the interval of a sum is not known."""
+    """Both hosts together; the interval of the sum is not known."""
     ends = (result.cpu_ghz_per_gbps.sender.median, result.cpu_ghz_per_gbps.receiver.median)
     known = [value for value in ends if value is not None]
     return Spread(median=sum(known)) if len(known) == len(ends) else Spread()
 
 
 def indicators(cells: ScheduledCells) -> tuple[Indicator, ...]:
-    """What transports are compared by."""
-    unit = GOODPUT.unit([one.cell for one in cells.cells])
+    """The indicators to compare."""
+    unit = GOODPUT.unit([scheduled.cell for scheduled in cells.cells])
     return (
         Indicator(
             "goodput", "Goodput", f"Goodput ({unit.name})", lambda result: result.goodput_bps, bit_rate, unit.scale
         ),
         Indicator("stability", "Stability S", "S, 0 is steady", lambda result: result.stability, significant),
-        Indicator("fairness", "Fairness F", "Least F, 1 is equal", lambda result: result.fairness_min, significant),
+        Indicator("fairness", "Fairness F", "Lowest F, 1 is equal", lambda result: result.fairness_min, significant),
         Indicator(
             "rtt",
             "Round-trip time",
-            "Mean over the smallest",
+            "Mean divided by the minimum",
             lambda result: result.rtt.inflation_ratio,
-            lambda value: f"{significant(value)} times the smallest",
+            lambda value: f"{significant(value)} × the minimum",
         ),
-        Indicator("cpu", "CPU, both ends", "GHz per Gbit/s", _cpu, significant),
+        Indicator("cpu", "CPU, both hosts", "GHz per Gbit/s", _cpu, significant),
         Indicator(
             "retransmitted",
             "Retransmitted",
@@ -84,7 +84,7 @@ def dots_group(cells: ScheduledCells) -> Group | None:
 
 
 def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:
-    known = [one for one in cells.cells if indicator.value(one.result).median is not None]
+    known = [cell for cell in cells.cells if indicator.value(cell.result).median is not None]
     if not known:
         return None
     protocols = cells.protocols
@@ -92,36 +92,36 @@ def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:
     made.x_range = DataRange1d(start=-0.6, end=len(protocols) - 0.4)
     made.xaxis.ticker = FixedTicker(ticks=list(range(len(protocols))), minor_ticks=[])
     figures.label(made, {float(place): name for place, name in enumerate(protocols)})
-    if len(protocols) > MOST_LEVEL_NAMES:
+    if len(protocols) > MAX_LEVEL_NAMES:
         made.xaxis.major_label_orientation = ANGLE
     settings = list(cells.settings)
     points = []
     for number, (setting, paint) in enumerate(zip(settings, _paints(len(settings)), strict=True)):
         offset = SPREAD * (number / (len(settings) - 1) - 0.5) if len(settings) > 1 else 0.0
-        mine = [one for one in known if one.setting == setting]
+        mine = [cell for cell in known if cell.setting == setting]
         source = ColumnDataSource(_columns(indicator, mine, protocols, offset))
         figures.add_whiskers(made, source, paint, f"{ID}-{number}")
         points.append(figures.add_points(made, source, paint, f"{ID}-{number}", size=8))
-    figures.hover(made, points, {"Transport": "words", indicator.title: "told"})
+    figures.hover(made, points, {"Transport": "text", indicator.title: "told"})
     return Chart(f"{ID}-{indicator.id}", indicator.title, made, f"{indicator.title} of each transport.")
 
 
 def _columns(
     indicator: Indicator, cells: Sequence[Scheduled], protocols: Sequence[str], offset: float
 ) -> dict[str, list[object]]:
-    spreads = [indicator.value(one.result) for one in cells]
+    spreads = [indicator.value(cell.result) for cell in cells]
 
     def scaled(value: float | None, spread: Spread) -> float:
         chosen = spread.median if value is None else value
         return (chosen or 0.0) / indicator.scale
 
     return {
-        "x": [protocols.index(one.result.protocol) + offset for one in cells],
+        "x": [protocols.index(cell.result.protocol) + offset for cell in cells],
         "y": [scaled(spread.median, spread) for spread in spreads],
         "low": [scaled(spread.low, spread) for spread in spreads],
         "high": [scaled(spread.high, spread) for spread in spreads],
-        "words": [one.words for one in cells],
-        "told": [indicator.told(spread.median or 0.0) for spread in spreads],
+        "text": [cell.text for cell in cells],
+        "shown": [indicator.text(spread.median or 0.0) for spread in spreads],
     }
 
 

@@ -1,4 +1,4 @@
-"""Goodput of each flow over time, one upon the other, with round trips on the same axis beneath."""
+"""Stacked goodput of the flows over time, and round-trip times on the same time axis."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,37 +15,37 @@ from whyperf.report.charts.blocks import Chart, Group, Key, Legend
 from whyperf.report.charts.colors import CATEGORIES, INK, SHADE, tag
 from whyperf.report.charts.metric import GOODPUT, RateUnit
 from whyperf.report.charts.switchboard import Choice, Columns, Switchboard
-from whyperf.report.charts.ticks import MOST
+from whyperf.report.charts.ticks import MAX_TICKS
 
 TIME = "Time since the start of the load (s)"
-MOST_POINTS = 480
-MOST_FLOWS = len(CATEGORIES)
+MAX_POINTS = 480
+MAX_FLOWS = len(CATEGORIES)
 ID = "transports"
 #: Room for the y axis and its labels, in pixels.
 LEFT = 64
 
 Courses = Mapping[str, Indicators]
-"""A trial a cell, by the cell's words."""
+"""A trial per cell, by the text of the cell."""
 
 
-def course_group(courses: Courses, board: Switchboard) -> Group:
-    """Two charts, one under the other; which cell is shown is chosen from a list."""
+def time_group(courses: Courses, board: Switchboard) -> Group:
+    """Two charts on one time axis; a list selects the cell."""
     options = tuple(courses)
     choices = (Choice(f"{ID}-cell", "Transport", options, options[0]),) if len(options) > 1 else ()
-    trials: dict[tuple[str, ...], Indicators] = {(words,) if choices else (): trial for words, trial in courses.items()}
-    flows = min(MOST_FLOWS, max(len(trial.course.active) for trial in trials.values()))
+    trials: dict[tuple[str, ...], Indicators] = {(text,) if choices else (): trial for text, trial in courses.items()}
+    flows = min(MAX_FLOWS, max(len(trial.course.active) for trial in trials.values()))
     unit = GOODPUT.unit_for(max(float(trial.course.bps.sum(axis=0).max()) for trial in trials.values()))
     rates = figures.chart(TIME, f"Goodput ({unit.name})")
     source = board.source(choices, {key: _stacked(trial, flows, unit) for key, trial in trials.items()})
     for flow in range(flows):
         figures.add_area(rates, source, (f"y{flow}", f"y{flow + 1}"), CATEGORIES[flow], f"{ID}-flow-{flow}")
     top = figures.add_edge(rates, source, f"y{flows}", INK)
-    figures.hover(rates, [top], {"Time": "at", "Region": "region", "All flows": "told"})
-    charts = [Chart(f"{ID}-goodput", "Goodput of each flow", rates, "Goodput over time, flow upon flow.")]
+    figures.hover(rates, [top], {"Time": "at", "Region": "region", "All flows": "shown"})
+    charts = [Chart(f"{ID}-goodput", "Goodput of each flow", rates, "Stacked goodput of the flows over time.")]
     if any(trial.rtt_samples.source for trial in trials.values()):
         charts.append(_round_trips(choices, trials, board, rates))
     for chart in charts:
-        # As wide on the left, so that the same instants stand one above the other.
+        # The same left border, so that the time axes are aligned.
         chart.figure.min_border_left = LEFT
         _mark_regions(chart.figure, list(trials.values()))
     first = next(iter(trials.values())).course
@@ -55,10 +55,10 @@ def course_group(courses: Courses, board: Switchboard) -> Group:
 
 
 def _note(trials: Sequence[Indicators]) -> str:
-    at_work = ", ".join(str(len(region.flows)) for region in trials[0].course.regions)
+    flows = ", ".join(str(len(region.flows)) for region in trials[0].course.regions)
     sources = {trial.rtt_samples.source for trial in trials}
-    smoothed = " Where no probe ran, round-trip times are those that the senders smoothed." if SENDER in sources else ""
-    bands = f"Bands are the schedule's regions, with {at_work} flows." if _same_regions(trials) else ""
+    smoothed = " Without a probe, round-trip times are the smoothed ones of the senders." if SENDER in sources else ""
+    bands = f"Bands are the regions of the schedule, with {flows} flows." if _same_regions(trials) else ""
     return f"{bands} The first trial of each cell.{smoothed}".strip()
 
 
@@ -68,51 +68,51 @@ def _round_trips(
     board: Switchboard,
     above: figures.Figure,
 ) -> Chart:
-    most = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
-    scale, unit = (1e3, "ms") if most >= 1e-3 else (1e6, "µs")
+    longest = max(float(trial.rtt_samples.rtt_s.max()) for trial in trials.values() if trial.rtt_samples.rtt_s.size)
+    scale, unit = (1e3, "ms") if longest >= 1e-3 else (1e6, "µs")
     made = figures.chart(TIME, f"Round-trip time ({unit})", height=240)
     made.x_range = above.x_range
     source = board.source(choices, {key: _rtt_columns(trial, scale) for key, trial in trials.items()})
     figures.add_line(made, source, CATEGORIES[2])
     points = figures.add_points(made, source, CATEGORIES[2], size=3)
-    figures.hover(made, [points], {"Time": "at", "Round-trip time": "told"})
+    figures.hover(made, [points], {"Time": "at", "Round-trip time": "shown"})
     return Chart(f"{ID}-rtt", "Round-trip time", made, "Round-trip time over time.")
 
 
 def _stacked(trial: Indicators, flows: int, unit: RateUnit) -> Columns:
-    """Edges of the areas: y0 is 0, y1 the first flow, y2 the first two … at the middle of each bin."""
+    """Edges of the areas: y0 is 0, y1 the first flow, y2 the first two …, at the center of each bin."""
     course = trial.course
-    step = max(1, -(-course.region.size // MOST_POINTS))
-    middles = _thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
-    levels = np.zeros((flows + 1, middles.size))
+    step = max(1, -(-course.region.size // MAX_POINTS))
+    centers = _thinned((course.edges_s[1:] + course.edges_s[:-1]) / 2, step)
+    levels = np.zeros((flows + 1, centers.size))
     for flow in range(min(flows, len(course.active))):
         levels[flow + 1] = _thinned(course.bps[flow], step)
     levels = levels.cumsum(axis=0)
-    regions = course.region[::step][: middles.size]
+    regions = course.region[::step][: centers.size]
     return {
-        "x": _short(middles),
+        "x": _short(centers),
         **{f"y{number}": _short(level / unit.scale) for number, level in enumerate(levels)},
-        "at": [f"{value:.1f} s" for value in middles],
+        "at": [f"{value:.1f} s" for value in centers],
         "region": [f"{course.regions[region].number}" for region in regions],
-        "told": [bit_rate(value) for value in levels[-1]],
+        "shown": [bit_rate(value) for value in levels[-1]],
     }
 
 
 def _rtt_columns(trial: Indicators, scale: float) -> Columns:
-    """Means over equal times, at most `MOST_POINTS` of them."""
+    """Means over equal time steps, at most `MAX_POINTS` of them."""
     at_s, rtt_s = trial.rtt_samples.at_s, trial.rtt_samples.rtt_s
     end_s = float(trial.course.edges_s[-1])
-    count = min(MOST_POINTS, max(1, trial.course.region.size))
+    count = min(MAX_POINTS, max(1, trial.course.region.size))
     place = np.clip((at_s / end_s * count).astype(np.int64), 0, count - 1)
     totals, numbers = np.bincount(place, rtt_s, count), np.bincount(place, minlength=count)
     have = np.flatnonzero(numbers)
     means = totals[have] / numbers[have]
-    middles = (have + 0.5) * end_s / count
+    centers = (have + 0.5) * end_s / count
     return {
-        "x": _short(middles),
+        "x": _short(centers),
         "y": _short(means * scale),
-        "at": [f"{value:.1f} s" for value in middles],
-        "told": [seconds(value * 1e9) for value in means],
+        "at": [f"{value:.1f} s" for value in centers],
+        "shown": [seconds(value * 1e9) for value in means],
     }
 
 
@@ -121,7 +121,7 @@ def _same_regions(trials: Sequence[Indicators]) -> bool:
 
 
 def _mark_regions(made: figures.Figure, trials: Sequence[Indicators]) -> None:
-    """Shades every second region and puts a tick at each change, where all trials have the same."""
+    """Shades every second region and puts a tick at each change, if all trials have the same regions."""
     if not _same_regions(trials):
         return
     regions = trials[0].course.regions
@@ -133,13 +133,13 @@ def _mark_regions(made: figures.Figure, trials: Sequence[Indicators]) -> None:
         shade.tags = [tag(SHADE)]
         made.add_layout(shade)
     edges = [0.0, *(region.stop_ns / 1e9 for region in regions)]
-    if len(edges) <= MOST + 2:
+    if len(edges) <= MAX_TICKS + 2:
         made.xaxis.ticker = FixedTicker(ticks=edges, minor_ticks=[])
         figures.label(made, {edge: f"{edge:g}" for edge in edges})
 
 
 def _thinned(values: Floats, step: int) -> Floats:
-    """Means of `step` neighbors; the rest at the end is left out."""
+    """Means of `step` neighbors; an incomplete group at the end is left out."""
     count = values.size // step
     means: Floats = values[: count * step].reshape(count, step).mean(axis=1)
     return means

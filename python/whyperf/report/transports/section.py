@@ -1,4 +1,4 @@
-"""The section of transports: the table, the course of each, the comparison."""
+"""The section of transports: the table, the charts over time, the comparison."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from whyperf.report.charts.blocks import Section
 from whyperf.report.charts.switchboard import Switchboard
 from whyperf.report.transports.cells import scheduled_cells
 from whyperf.report.transports.dots import dots_group
-from whyperf.report.transports.over_time import course_group
+from whyperf.report.transports.over_time import time_group
 from whyperf.report.transports.study import study_of_transports
 from whyperf.report.transports.table import transports_table
 
@@ -21,11 +21,11 @@ def transports_section(
     if not known.cells:
         return []
     section = Section("transports", "Transports", tables=[transports_table(known)])
-    courses = {one.words: trials[one.cell.id][0] for one in known.cells if trials.get(one.cell.id)}
+    courses = {cell.text: trials[cell.cell.id][0] for cell in known.cells if trials.get(cell.cell.id)}
     if courses:
-        section.groups.append(course_group(courses, board))
+        section.groups.append(time_group(courses, board))
     compared = dots_group(known)
     if compared is not None:
         section.groups.append(compared)
-    beside = study_of_transports(known)
-    return [section] if beside is None else [section, beside]
+    study = study_of_transports(known)
+    return [section] if study is None else [section, study]

@@ -1,6 +1,6 @@
-"""The study's table of transports over long paths beside ours.
+"""Compares the published table of transports over long paths with the measurement.
 
-The study averaged over transports at 1 Gbit/s, so ours are averaged the same way; rates compare as parts of the path's.
+The study averaged over transports at 1 Gbit/s, and so does this table. Rates are compared as ratios of the path rate.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ RTT = "path_rtt_ms"
 RATE = "path_rate_bps"
 
 NOTE = (
-    "The study's paths were real ones at 1 Gbit/s, with other traffic and runs of 16 minutes; ours is emulated and "
-    "empty. Mean ± standard deviation over the transports named. Of path: goodput over the path's rate."
+    "The study used real paths at 1 Gbit/s with other traffic and runs of 16 minutes. The path here is emulated and "
+    "has no other traffic. Mean ± standard deviation over these transports. Of path: goodput divided by the path rate."
 )
 
 
@@ -42,11 +42,11 @@ def study_of_transports(cells: ScheduledCells) -> Section | None:
     )
     table = Table(columns, tuple(_row(row, _matching(row, cells.cells)) for row in rows))
     heading = "Throughput, stability and fairness over long paths"
-    return Section("study", "Beside the study", tables=[StudyTable(heading, f"{NOTE} {source}", table)])
+    return Section("study", "Comparison with the study", tables=[StudyTable(heading, f"{NOTE} {source}", table)])
 
 
 def _matching(row: Row, cells: Sequence[Scheduled]) -> list[Scheduled]:
-    """Our cells with the row's round-trip time and transports."""
+    """The measured cells with the round-trip time and the transports of the row."""
 
     def is_meant(protocol: str) -> bool:
         match row["protocols"]:
@@ -57,13 +57,13 @@ def _matching(row: Row, cells: Sequence[Scheduled]) -> list[Scheduled]:
         return True
 
     rtt = float(row["path_rtt_ms"])
-    return [one for one in cells if one.cell.factors.get(RTT) == rtt and is_meant(one.result.protocol)]
+    return [cell for cell in cells if cell.cell.factors.get(RTT) == rtt and is_meant(cell.result.protocol)]
 
 
 def _row(row: Row, cells: Sequence[Scheduled]) -> tuple[Entry, ...]:
-    def of_path(one: Scheduled) -> float | None:
-        rate = one.cell.factors.get(RATE)
-        goodput = one.result.goodput_bps.median
+    def of_path(cell: Scheduled) -> float | None:
+        rate = cell.cell.factors.get(RATE)
+        goodput = cell.result.goodput_bps.median
         return goodput / float(rate) if isinstance(rate, int | float) and goodput is not None else None
 
     throughput, deviation = (float(row[name]) * 1e6 / STUDY_RATE_BPS for name in ("throughput_mbps", "throughput_sd"))
@@ -71,22 +71,22 @@ def _row(row: Row, cells: Sequence[Scheduled]) -> tuple[Entry, ...]:
         Entry(row["path_rtt_ms"], row["path_rtt_ms"]),
         Entry(row["protocols"], row["protocols"]),
         Entry(f"{percent(throughput)} ± {percent(deviation)}", str(throughput)),
-        _mean([of_path(one) for one in cells], percent),
+        _mean([of_path(cell) for cell in cells], percent),
         Entry(row["stability"] + (f" ± {row['stability_sd']}" if row["stability_sd"] else ""), row["stability"]),
         _mean(_values(cells, lambda result: result.stability.median), significant),
         Entry(row["fairness_min"], row["fairness_min"]),
         _mean(_values(cells, lambda result: result.fairness_min.median), significant),
-        Entry(str(len(cells)), str(len(cells)), ", ".join(one.result.protocol for one in cells)),
+        Entry(str(len(cells)), str(len(cells)), ", ".join(cell.result.protocol for cell in cells)),
     )
 
 
 def _values(cells: Sequence[Scheduled], value: Callable[[Transports], float | None]) -> list[float | None]:
-    return [value(one.result) for one in cells]
+    return [value(cell.result) for cell in cells]
 
 
-def _mean(values: Sequence[float | None], told: Callable[[float], str]) -> Entry:
+def _mean(values: Sequence[float | None], text: Callable[[float], str]) -> Entry:
     known = [value for value in values if value is not None]
     if not known:
         return Entry("")
-    deviation = f" ± {told(stdev(known))}" if len(known) > 1 else ""
-    return Entry(f"{told(fmean(known))}{deviation}", f"{fmean(known):.6g}")
+    deviation = f" ± {text(stdev(known))}" if len(known) > 1 else ""
+    return Entry(f"{text(fmean(known))}{deviation}", f"{fmean(known):.6g}")

@@ -1,4 +1,4 @@
-"""The table of transports: a row a cell with a schedule."""
+"""The table of transports: a row per cell with a schedule."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ from whyperf.report.table import Column, Entry, Table
 from whyperf.report.transports.cells import Scheduled, ScheduledCells
 
 NOTE = (
-    "S: standard deviation over mean of the goodput. F: least of Jain's index over the regions with several flows. "
-    "Recovery, convergence and slack: medians; > where half or more took longer than could be seen."
+    "S: standard deviation divided by mean of the goodput. F: lowest Jain's index of the regions with several flows. "
+    "Recovery, convergence and slack: medians; > if at least half took longer than the observation."
 )
 
 Make = Callable[[Scheduled], Entry]
@@ -20,16 +20,19 @@ Make = Callable[[Scheduled], Entry]
 
 def transports_table(cells: ScheduledCells) -> StudyTable:
     """The table; columns that are empty everywhere are left out."""
-    unit = GOODPUT.unit([one.cell for one in cells.cells])
+    unit = GOODPUT.unit([scheduled.cell for scheduled in cells.cells])
     columns: list[tuple[Column, Make]] = [
-        (Column("Transport", number=False), lambda one: Entry(one.result.protocol, one.result.protocol)),
+        (
+            Column("Transport", number=False),
+            lambda scheduled: Entry(scheduled.result.protocol, scheduled.result.protocol),
+        ),
         *((Column(factor_title(name)), _factor(name)) for name in cells.factors),
         (
-            Column(f"Goodput ({unit.name})", "Of all flows together over the schedule"),
+            Column(f"Goodput ({unit.name})", "All flows together over the schedule"),
             _spread(lambda result: result.goodput_bps, lambda value: significant(value / unit.scale)),
         ),
         (
-            Column("Of ideal", "Of what TCP could carry at most over the path: 1 over RFC 6349's transfer-time ratio"),
+            Column("Of ideal", "Share of the maximum TCP rate of the path: 1 / transfer-time ratio (RFC 6349)"),
             _spread(lambda result: result.rfc6349.transfer_time_ratio, lambda value: percent(1 / value), falling=True),
         ),
         (Column("S", "Stability: 0 is steady"), _spread(lambda result: result.stability, "{:.3f}".format)),
@@ -42,9 +45,12 @@ def transports_table(cells: ScheduledCells) -> StudyTable:
         ),
         (Column("Recovery (s)", "After a loss"), _duration(lambda result: result.recovery)),
         (Column("Convergence (s)", "Of a flow that joins"), _duration(lambda result: result.convergence)),
-        (Column("Slack (s)", "Until what a flow left is taken up"), _duration(lambda result: result.slack)),
         (
-            Column("Slack taken", "Share of what a flow left that the others gained"),
+            Column("Slack (s)", "Time until other flows use the rate that a flow released"),
+            _duration(lambda result: result.slack),
+        ),
+        (
+            Column("Slack taken", "Share of the released rate that the other flows gained"),
             _spread(lambda result: result.slack_ratio, percent),
         ),
         (
@@ -60,7 +66,7 @@ def transports_table(cells: ScheduledCells) -> StudyTable:
             _spread(lambda result: result.cpu_ghz_per_gbps.receiver, significant),
         ),
     ]
-    rows = [tuple(make(one) for _, make in columns) for one in cells.cells]
+    rows = [tuple(make(scheduled) for _, make in columns) for scheduled in cells.cells]
     kept = [index for index in range(len(columns)) if any(row[index].text for row in rows)]
     table = Table(
         tuple(columns[index][0] for index in kept), tuple(tuple(row[index] for index in kept) for row in rows)
@@ -69,34 +75,34 @@ def transports_table(cells: ScheduledCells) -> StudyTable:
 
 
 def _factor(name: str) -> Make:
-    def make(one: Scheduled) -> Entry:
-        level = one.cell.factors.get(name)
+    def make(scheduled: Scheduled) -> Entry:
+        level = scheduled.cell.factors.get(name)
         return Entry("" if level is None else level_text(level), str(level))
 
     return make
 
 
-def _spread(value: Callable[[Transports], Spread], told: Callable[[float], str], *, falling: bool = False) -> Make:
-    """A median; `falling` where what is told falls as the value grows."""
+def _spread(value: Callable[[Transports], Spread], text: Callable[[float], str], *, falling: bool = False) -> Make:
+    """A median; `falling` if the shown number falls as the value rises."""
 
-    def make(one: Scheduled) -> Entry:
-        spread = value(one.result)
+    def make(scheduled: Scheduled) -> Entry:
+        spread = value(scheduled.result)
         if spread.median is None:
             return Entry("")
         title = ""
         if spread.low is not None and spread.high is not None:
-            title = f"{told(spread.low)} to {told(spread.high)}"
-        return Entry(told(spread.median), f"{-spread.median if falling else spread.median:.6g}", title)
+            title = f"{text(spread.low)} to {text(spread.high)}"
+        return Entry(text(spread.median), f"{-spread.median if falling else spread.median:.6g}", title)
 
     return make
 
 
 def _duration(value: Callable[[Transports], Duration]) -> Make:
-    def make(one: Scheduled) -> Entry:
-        found = value(one.result)
+    def make(scheduled: Scheduled) -> Entry:
+        found = value(scheduled.result)
         if not found.count:
             return Entry("")
-        title = f"{found.count} seen, {found.cut_count} of them longer than could be seen"
+        title = f"{found.count} observed, {found.cut_count} of them longer than the observation"
         if found.median_s is None:
             return Entry(">", "1e9", title)
         return Entry(significant(found.median_s), f"{found.median_s:.6g}", title)

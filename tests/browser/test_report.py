@@ -128,15 +128,15 @@ def test_text_has_contrast(browser: Browser, pages: dict[str, Path]) -> None:
         const [r, g, b] = color.match(/[\\d.]+/g).map(Number);
         return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
       };
-      const ground = (one) => {
-        for (let at = one; at; at = at.parentElement) {
+      const ground = (element) => {
+        for (let at = element; at; at = at.parentElement) {
           const color = getComputedStyle(at).backgroundColor;
           if (color !== "rgba(0, 0, 0, 0)") return color;
         }
       };
       const texts = [...document.querySelectorAll("p, dt, dd, h1, h2, h3, td, th, label, li, a, code")];
-      return Math.min(...texts.map((one) => {
-        const [a, b] = [light(getComputedStyle(one).color), light(ground(one))].sort((x, y) => y - x);
+      return Math.min(...texts.map((element) => {
+        const [a, b] = [light(getComputedStyle(element).color), light(ground(element))].sort((x, y) => y - x);
         return (a + 0.05) / (b + 0.05);
       }));
     }"""

@@ -54,4 +54,4 @@ def test_wan_transports(tmp_path: Path, only: tuple[str, ...]) -> None:
     reno = next(cell["transports"] for cell in cells if cell["transports"]["protocol"] == "reno")
     assert reno["retransmitted_ratio"]["median"] is not None
     report = (tmp_path / "wan" / "report.html").read_text()
-    assert "Beside the study" in report
+    assert "Comparison with the study" in report

@@ -1,10 +1,10 @@
-"""What is said where a state has more time than the kernel's clock of it."""
+"""A state with more time than the clock of the kernel is reported with the reason."""
 
 import pytest
 
 from whyperf.explain.budget.shares import budget_of_sums
 from whyperf.explain.model import Chronograph
-from whyperf.report.explanation.bars import besides
+from whyperf.report.explanation.bars import excess
 
 MS = 1_000_000
 
@@ -16,4 +16,4 @@ def test_a_longer_state_is_reported_with_its_clock(waited_ns: int, is_reported: 
         trial="log01-c0001", host="near", role="sender", connection=0, begin_ns=0, end_ns=2000 * MS, sums=sums
     )
     clock = Chronograph(name="sndbuf_limited", kernel_ns=0, budget_ns=0, agrees=True)
-    assert ("106 ms" in besides(budget, clock)) is is_reported
+    assert ("106 ms" in excess(budget, clock)) is is_reported

@@ -189,7 +189,7 @@ def test_a_state_leads_to_each_of_its_longest_spans(summary: Summary) -> None:
 
 
 def test_a_sweep_is_mapped_listed_and_drawn_in_part(summary: Summary) -> None:
-    cells = [cell(one.id, rate=1e9 + number) for number, one in enumerate(summary.cells)]
+    cells = [cell(result.id, rate=1e9 + number) for number, result in enumerate(summary.cells)]
     cells[5] = cell(cells[5].cell, verdict(Cause.NAGLE_DELAYED_ACK, lost_ratio=0.1), state="nagle")
     drop = Anomaly(
         kind="drop", cell=cells[7].cell, sweep="main", factor="write_size_bytes", level=1, ratio=0.8, neighbors=[],

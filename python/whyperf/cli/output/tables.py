@@ -15,14 +15,14 @@ from whyperf.report.table import cells_table
 MAX_ROWS = 24
 #: Between two columns.
 GAP = 2
-#: Headings of the report's table that are long for a terminal.
-SHORTER = {"Retransmitted": "Retr", "Announced window (bytes)": "Window announced"}
+#: Short headings for a terminal, by the heading in the report.
+SHORTER = {"Retransmitted": "Retr", "Advertised window (bytes)": "Window advertised"}
 #: What a narrow terminal does without, in this order.
 LEAVE_OUT = (
     "Trials",
     "Packets/s",
     "Retr",
-    "Window announced",
+    "Window advertised",
     "Cycles/KB receiver",
     "Cycles/KB sender",
     "µs of CPU receiver",

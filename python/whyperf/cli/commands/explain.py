@@ -59,8 +59,9 @@ def command(
 ) -> int:
     """Explains what limits the rate, with evidence, and what to change.
 
-    A sweep has one line per cell; --cell prints one in full. --verify changes a setting for its own trials only,
-    never permanently. An interrupted --verify resumes when started again.
+    A sweep has one line per cell; --cell prints one in full.
+    --verify changes a setting for its own trials only, never permanently.
+    The same command resumes an interrupted --verify.
     """
     from whyperf.cli.exits import UsageError  # noqa: PLC0415 - keeps help and completion quick
     from whyperf.cli.inputs.experiments import find_experiment  # noqa: PLC0415

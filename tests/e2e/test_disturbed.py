@@ -37,6 +37,6 @@ def test_it_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     manifest = json.loads(aside.read_text(encoding="utf-8"))
     assert manifest["status"] == "void"
     assert manifest["reason"] == (
-        "the token was not welcomed; the far end: 0 connections had arrived; "
+        "the token was not welcomed; the far agent: 0 connections had arrived; "
         "connections without the trial's token that came to its port: 1"
     )

@@ -166,8 +166,8 @@ class Agent:
             before_ns = time.monotonic_ns()
             reply = self.call({"request": "clock"})
             after_ns = time.monotonic_ns()
-            middle_ns = (before_ns + after_ns) // 2
-            offset_ns, uncertainty_ns = reply["mono_ns"] - middle_ns, (after_ns - before_ns) // 2
+            halfway_ns = (before_ns + after_ns) // 2
+            offset_ns, uncertainty_ns = reply["mono_ns"] - halfway_ns, (after_ns - before_ns) // 2
             if self.shares_clock:
                 offset_ns, uncertainty_ns = 0, 0
             if best is None or uncertainty_ns < best.uncertainty_ns:
@@ -221,7 +221,7 @@ class Agent:
             self._process.stdin.write(frames.encode(json.dumps(message).encode()))
             self._process.stdin.flush()
         except (OSError, ValueError) as error:
-            # What it last said tells more than that it is gone.
+            # Its last message says more than that it is gone.
             self._inbox.close()
             self._reader.join(_EXIT_GRACE_S)
             raise self._ended or self._gone() from error

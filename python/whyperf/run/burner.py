@@ -1,4 +1,4 @@
-"""A program that only computes, on the CPUs of one end, while trials of chosen cells run: another load, put there."""
+"""A program that only computes, on the CPUs of one side, while trials of chosen cells run: an injected load."""
 
 import os
 import subprocess

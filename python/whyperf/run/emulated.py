@@ -1,4 +1,4 @@
-"""The emulated path of a trial: told to the testbed's agent before, begun with the load, ended and judged after it."""
+"""The emulated path of a trial: sent to the testbed's agent before, started and ended with the load, and judged."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,18 @@ from whyperf.run.inbox import TablePiece
 from whyperf.run.received import ReceivedTables
 from whyperf.wire import PathSpec, ReplyPathCarried
 
-LEAST_BUDGET_NS = 1_000_000
+MIN_BUDGET_NS = 1_000_000
 """A packet that leaves this late after it was due is late, whatever the path."""
 BUDGET_OF_ROUND_TRIP = 0.05
 """On a long path it takes this part of the round trip to be late."""
-MOST_LATE = 0.01
+MAX_LATE_RATIO = 0.01
 """Share of a trial's packets that may be late."""
 
 
 def budget_ns(spec: PathSpec) -> int:
     """How late a packet may leave without being counted as late."""
     round_trip_ns = spec["forward"]["delay_ns"] + spec["backward"]["delay_ns"]
-    return max(LEAST_BUDGET_NS, round(BUDGET_OF_ROUND_TRIP * round_trip_ns))
+    return max(MIN_BUDGET_NS, round(BUDGET_OF_ROUND_TRIP * round_trip_ns))
 
 
 def why_void(audit: ReplyPathCarried, spec: PathSpec, busiest: str = "") -> str | None:
@@ -30,7 +30,7 @@ def why_void(audit: ReplyPathCarried, spec: PathSpec, busiest: str = "") -> str 
     Args:
         audit: how well it was carried.
         spec: the path that was asked for: only a rate that was set can be lowered.
-        busiest: which other process was busy meanwhile, in words; empty where none was.
+        busiest: which other process was busy meanwhile, as text; empty where none was.
     """
     advice = f"{busiest} meanwhile: end it and run again" if busiest else "free CPUs and run again"
     if any(way["rate_bps"] is not None for way in (spec["forward"], spec["backward"])):
@@ -40,12 +40,12 @@ def why_void(audit: ReplyPathCarried, spec: PathSpec, busiest: str = "") -> str 
         "{} packets were dropped by the testbed's devices": audit["device_dropped_packets"],
         "the kernel refused {} frames": audit["refused_frames"],
     }
-    told = [text.format(f"{count:,}") for text, count in lost.items() if count]
-    if told:
-        return f"the host lost what the path did not lose: {', '.join(told)}; {advice}"
+    losses = [text.format(f"{count:,}") for text, count in lost.items() if count]
+    if losses:
+        return f"the host lost what the path did not lose: {', '.join(losses)}; {advice}"
     released, late = audit["released_packets"], audit["late_packets"]
     # Nobody sees when packets leave the kernel's own disciplines; the audit says so.
-    if late is not None and late > MOST_LATE * released:
+    if late is not None and late > MAX_LATE_RATIO * released:
         return (
             f"{late / released:.1%} of the packets left the path more than {audit['budget_ns'] / 1e6:g} ms late, the "
             f"latest by {(audit['lateness_ns_max'] or 0) / 1e6:.1f} ms; {advice}"
@@ -61,14 +61,14 @@ class EmulatedPath:
     spec: PathSpec
 
     def carry(self) -> None:
-        """Make it the path, without its losses until it begins, so that connections open.
+        """Make it the path, without its losses until it starts, so that connections open.
 
         Raises:
             AgentError: this host cannot carry it.
         """
         self.holder.call({"request": "carry_path", "path": self.spec, "budget_ns": budget_ns(self.spec)})
 
-    def begin(self, at_mono_ns: int) -> None:
+    def start(self, at_mono_ns: int) -> None:
         """Be all of it from the load's start on; the holder reads the controller's clock."""
         self.holder.call({"request": "begin_path", "at_mono_ns": at_mono_ns})
 

@@ -15,23 +15,23 @@ NEAR, FAR = "near", "far"
 
 
 def labels(pair: int) -> dict[str, str]:
-    """Names of both ends of a pair of agents, by end: pair 0 is `near` and `far`, the next `near2` and `far2`."""
+    """Names of both agents of a pair, by side: pair 0 is `near` and `far`, the next `near2` and `far2`."""
     return {end: end if pair == 0 else f"{end}{pair + 1}" for end in (NEAR, FAR)}
 
 
 @dataclass(frozen=True)
 class End:
-    """One end, ready for trials."""
+    """One side, ready for trials."""
 
     agent: Agent
     facts: HostFacts
-    #: Address of the far end for data connections, by IP version; both empty at the near end.
+    #: Address of the far host for data connections, by IP version; both empty on the near host.
     addresses: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class Cpus:
-    """CPUs of one end's load; ``pin`` empty leaves the choice to the scheduler."""
+    """CPUs of one side's load; ``pin`` empty leaves the choice to the scheduler."""
 
     pin: tuple[int, ...]
     #: CPUs whose time counts as this end's.
@@ -41,9 +41,9 @@ class Cpus:
 
 
 def share_cpus(kind: Kind, factors: Mapping[str, Any], facts: Mapping[str, HostFacts]) -> dict[str, Cpus]:
-    """Give each end its CPUs as the factors ``near_cpus`` and ``far_cpus`` ask.
+    """Give each side its CPUs as the factors ``near_cpus`` and ``far_cpus`` ask.
 
-    ``auto`` splits a machine that holds both ends into halves; between two machines it pins nothing, and each end has
+    ``auto`` splits a machine that holds both sides into halves; between two machines it pins nothing, and each side has
     its own to itself.
 
     Raises:

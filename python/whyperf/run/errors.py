@@ -13,7 +13,7 @@ class Fault(StrEnum):
 
 
 class RunError(Exception):
-    """A measurement that cannot go on: one sentence that names the thing and the way out."""
+    """A measurement that cannot go on: one sentence that says what happened and what to do."""
 
     def __init__(self, text: str, fault: Fault = Fault.HOST) -> None:
         """Keep the sentence and whose fault it is."""

@@ -27,7 +27,7 @@ def run_plan(
     goodput_of: GoodputOf,
     wants: Wants = lambda _: True,
 ) -> None:
-    """Run every trial that the record lacks, the stop rule wants, and `wants` wants.
+    """Run every trial that the record lacks and that both the stop rule and `wants` ask for.
 
     Raises:
         RunError: an agent is gone, or nothing works; everything recorded so far stays.

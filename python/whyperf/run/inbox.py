@@ -14,7 +14,7 @@ MAX_MESSAGES = 10_000
 """Messages held at most: no agent of ours sends so many that nobody asked for."""
 
 TABLE_BYTES = 16 << 20
-"""Table pieces held at most, beside the one that comes in: a segment log is larger than memory may be."""
+"""Table pieces held at most, in addition to the one that comes in: a segment log is larger than memory may be."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ Item = tuple[int, Reply] | TablePiece | Exception
 class Inbox:
     """A queue in the order of arrival. Whoever fills it waits while it holds too much of tables.
 
-    The pipe is then not read, and the agent at its other end waits in turn: neither holds a table in memory.
+    The pipe is then not read, and the agent waits too: neither holds a table in memory.
     """
 
     def __init__(self, table_bytes: int = TABLE_BYTES) -> None:

@@ -6,7 +6,7 @@ from whyperf.wire import ReplyProgress
 
 
 class Observer(Protocol):
-    """Told what happens, in order, from one thread at a time. Implementations must not raise."""
+    """Is called with what happens, in order, from one thread at a time. Implementations must not raise."""
 
     def on_message(self, text: str) -> None:
         """Note a fact worth a line, such as the testbed being the loopback."""
@@ -15,7 +15,7 @@ class Observer(Protocol):
         """Note the start of a trial: ``done`` of at most ``total`` trials are recorded."""
 
     def on_progress(self, host: str, progress: ReplyProgress) -> None:
-        """Note an interval of the running trial at one end (Progress in crates/schema/src/message.rs)."""
+        """Note an interval of the running trial on one side (Progress in crates/schema/src/message.rs)."""
 
     def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
         """Note a recorded trial, how it ended, and why where that is not `complete`."""

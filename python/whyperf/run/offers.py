@@ -12,9 +12,9 @@ from whyperf.wire import HostFacts, Offer
 #: Transports that no host lacks.
 EVERYWHERE = frozenset({"tcp", "udp", "unix"})
 #: Transports that libraries carry, each connection by threads of its own, and the most of these that a trial may have
-#: (MOST_LIBRARY_CONNECTIONS in crates/load/src/open/mod.rs).
+#: (MAX_LIBRARY_CONNECTIONS in crates/load/src/open/mod.rs).
 OF_LIBRARIES = frozenset({"udt", "quic", "srt"})
-MOST_LIBRARY_CONNECTIONS = 256
+MAX_LIBRARY_CONNECTIONS = 256
 
 
 def list_offers(host: str | None) -> list[Offer]:
@@ -65,10 +65,10 @@ def refuse_crowds(cells: Iterable[Cell]) -> None:
         transports += [flow.transport for flow in cell.schedule or () if flow.transport is not None]
         library = next((name for name in transports if name in OF_LIBRARIES), None)
         asked = int(cell.factors.get("connections", 1)) if cell.schedule is None else len(cell.schedule)
-        if library is not None and asked > MOST_LIBRARY_CONNECTIONS:
+        if library is not None and asked > MAX_LIBRARY_CONNECTIONS:
             raise RunError(
                 f"connections is {asked}; over {library}, where each has threads of its own, "
-                f"it must be from 1 to {MOST_LIBRARY_CONNECTIONS}",
+                f"it must be from 1 to {MAX_LIBRARY_CONNECTIONS}",
                 Fault.USAGE,
             )
 

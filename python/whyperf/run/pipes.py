@@ -24,7 +24,7 @@ SSH_FAILED = 255
 
 
 def agent_binary() -> Path:
-    """Find the agent's binary: ``WHYPERF_AGENT``, beside this Python, on PATH, or in a source tree.
+    """Find the agent's binary: ``WHYPERF_AGENT``, next to this Python, on PATH, or in a source tree.
 
     Raises:
         RunError: there is none.
@@ -164,19 +164,19 @@ def _push(host: str) -> str:
     # The file is opened once: what has the right sum is what is started, whatever has its name by then.
     opened = "/proc/$$/fd/3"
     checked = f'{_is_safe(opened)} && [ "$(sha256sum <&3)" = "{digest}  -" ]'
-    changed = "{ echo the agent in $d has changed since it was put there, run the same command again >&2; exit 1; }"
+    changed = "{ echo the agent in $d has changed since it was copied there, run the same command again >&2; exit 1; }"
     return f"exec {_in_sh(f'{_ENTER} && exec 3< {name} && {{ {checked} || {changed}; }} && exec {opened} serve')}"
 
 
 def _store(host: str, name: str, digest: str, data: bytes) -> None:
     """Write a file on the host."""
-    # Written beside and renamed, so that a push that breaks off leaves no agent that half exists, and nothing else.
-    beside = f".{name}.$$"
-    whole = f"{{ {_has_sum(beside, digest)} || {{ echo it arrived incomplete >&2; false; }}; }}"
+    # Written under another name and renamed, so that an interrupted copy leaves no partial agent.
+    partial = f".{name}.$$"
+    whole = f"{{ {_has_sum(partial, digest)} || {{ echo it arrived incomplete >&2; false; }}; }}"
     script = (
         f"{_MAKE} && {_ENTER} && "
-        f"{{ cat > {beside} && {whole} && chmod 700 {beside} && mv {beside} {name}"
-        f" || {{ rm -f {beside}; false; }}; }}"
+        f"{{ cat > {partial} && {whole} && chmod 700 {partial} && mv {partial} {name}"
+        f" || {{ rm -f {partial}; false; }}; }}"
     )
     done = _finished(_ssh(host, _in_sh(script)), host, data)
     # ssh(1) ends with the status of what ran there, with 255 when it broke itself, or by a signal.

@@ -18,7 +18,7 @@ SILENT_S = 2.2
 
 
 class SilentError(PipeClosedError):
-    """An agent that lives no more as far as can be told, though its pipe is open."""
+    """An agent that sends nothing and so counts as dead, although its pipe is open."""
 
 
 class Pulse(io.RawIOBase):

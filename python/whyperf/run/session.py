@@ -86,7 +86,7 @@ class Session:
         return self._ends
 
     def cpus_for(self, factors: Mapping[str, Any]) -> dict[str, Cpus]:
-        """Each end's CPUs as these factors ask."""
+        """Each side's CPUs as these factors ask."""
         cpus: dict[str, Cpus] = {}
         for names in self.pairs:
             shared = share_cpus(self.kind, factors, {end: self._ends[name].facts for end, name in names.items()})
@@ -95,15 +95,15 @@ class Session:
 
     @property
     def pairs(self) -> list[dict[str, str]]:
-        """The names of both ends of each pair of agents, by end."""
+        """The names of both agents of each pair, by side."""
         return [labels(pair) for pair in range(len(self.target.near))]
 
     def addresses(self, factors: Mapping[str, Any]) -> tuple[str, str]:
-        """Address that the near end connects to, and that the far end listens on."""
+        """Address that the near agent connects to, and that the far agent listens on."""
         version = factors["ip_version"]
         address = self._ends[FAR].addresses.get(version)
         if not address:
-            raise RunError(f"the far end has no IPv{version} address", Fault.USAGE)
+            raise RunError(f"the far host has no IPv{version} address", Fault.USAGE)
         return address, ANY_ADDRESSES[version] if self.kind is Kind.NETWORK else address
 
     def path_for(self, cell: Cell, trial: str) -> EmulatedPath | None:
@@ -199,7 +199,7 @@ class Session:
             else:
                 share_cpus(self.kind, cell.factors, facts)
             if cell.factors.get("transport") == "unix" and self.kind is Kind.NETWORK:
-                problem = "transport unix needs both ends on one host; leave the host out, or choose another transport"
+                problem = "transport unix needs both sides on one host; leave the host out, or choose another transport"
                 raise RunError(problem, Fault.USAGE)
         refuse_crowds(self.plan.cells)
         hosts = {label: (found, self._agent_of(label)) for label, found in facts.items()}

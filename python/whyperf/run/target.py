@@ -20,7 +20,7 @@ class Target:
 
     ``kind`` None on the embedded testbed takes the veth testbed where the host allows it and the loopback where not.
     ``address`` is the far host's numeric address for data connections, found by its ssh name when absent; ``port`` is
-    the port it listens on, 0 for any. `near` are the hosts of the near ends, each with an agent of its own and a far
+    the port it listens on, 0 for any. `near` are the near hosts, each with an agent of its own and a far
     agent for it: several load the far host together. The embedded testbed and the loopback have local ones only.
     """
 

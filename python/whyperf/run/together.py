@@ -1,4 +1,4 @@
-"""The progress of several pairs of agents, told as if it were one pair's."""
+"""The progress of several pairs of agents, summed as if it were one pair's."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +10,8 @@ from whyperf.wire import ReplyProgress
 class Together:
     """Sums the intervals of all near agents and of all far agents.
 
-    An interval is told when every agent of its end has told it. Agents are heard from threads of their own; the
-    observer is told from one at a time.
+    An interval is passed on when every agent of its side has reported it. Agents report from threads of their own; the
+    observer is called from one at a time.
     """
 
     def __init__(self, pairs: Sequence[Mapping[str, str]], observer: Callable[[str, ReplyProgress], None]) -> None:
@@ -33,8 +33,8 @@ class Together:
                 # The rest is the first one's.
                 whole: ReplyProgress = {
                     **heard[0],
-                    "payload_bytes": sum(one["payload_bytes"] for one in heard),
-                    "load_cpu_ns": sum(one["load_cpu_ns"] for one in heard),
-                    "retransmitted_segments": sum(one["retransmitted_segments"] for one in heard),
+                    "payload_bytes": sum(part["payload_bytes"] for part in heard),
+                    "load_cpu_ns": sum(part["load_cpu_ns"] for part in heard),
+                    "retransmitted_segments": sum(part["retransmitted_segments"] for part in heard),
                 }
                 self._observer(end, whole)

@@ -26,7 +26,7 @@ Document = dict[str, object]
 """A part of the manifest; `TrialWriter.commit` checks the whole."""
 
 _LEAD_NS = 15_000_000
-"""Time between telling the ends to start and the start, beside the way there."""
+"""Time from sending the start command to the start, in addition to the latency of the pipes."""
 _LEAD_NS_EACH = 400_000
 """More of it for each connection: making its thread, and what watches it."""
 _MORE_INTERVALS = 8
@@ -146,8 +146,8 @@ class _Trial:
         lead_ns = _LEAD_NS + connections * _LEAD_NS_EACH + 4 * max(clock.uncertainty_ns for clock in clocks.values())
         start_mono_ns = time.monotonic_ns() + lead_ns
         if self.path is not None:
-            self.path.begin(start_mono_ns)
-        tell = Together([pair.names for pair in self.pairs], on_progress)
+            self.path.start(start_mono_ns)
+        together = Together([pair.names for pair in self.pairs], on_progress)
 
         def collect(name: str) -> ReplyFinished:
             at_mono_ns = start_mono_ns + clocks[name].offset_ns
@@ -157,7 +157,7 @@ class _Trial:
                 if progress["payload_bytes"]:
                     for other in others:
                         other.load_moved()
-                tell.on_progress(label, progress)
+                together.on_progress(label, progress)
 
             return _collect(agents[name], specs[name], at_mono_ns, writer, on_progress)
 
@@ -183,9 +183,9 @@ class _Trial:
         return {"status": status, "reason": reason, "start_mono_ns": start_mono_ns, "hosts": hosts} | carried
 
     def _connect(self, near: Agent, far: Agent, specs: dict[str, RequestPrepare], pair: Pair) -> None:
-        """Prepare both ends of a pair and open their connections.
+        """Prepare both agents of a pair and open their connections.
 
-        On one host the near end uses the BPF programs of the far one.
+        On one host the near agent uses the BPF programs of the far one.
         """
         far_spec, near_spec = specs[pair.names[FAR]], specs[pair.names[NEAR]]
         prepared = far.call({**far_spec, "programs": {"by": "lend"}} if self.on_one_host else far_spec)
@@ -239,26 +239,26 @@ class _Trial:
 
 
 def _with_far_side(error: AgentError, far: Agent) -> RunError:
-    """Why connections did not open, with what the far end saw of it; it alone knows of strangers."""
+    """Why connections did not open, as the far agent saw it: only there arrive connections without the token."""
     try:
         seen = far.call({"request": "describe_opening"})
     except AgentError:
         return error
-    strangers = seen["strangers_count"]
-    far_side = seen["problem"] or (f"{seen['connections_count']} connections had arrived" if strangers else None)
-    text = str(error) if far_side is None else f"{error}; the far end: {far_side}"
-    if not strangers:
+    unauthenticated = seen["strangers_count"]
+    far_side = seen["problem"] or (f"{seen['connections_count']} connections had arrived" if unauthenticated else None)
+    text = str(error) if far_side is None else f"{error}; the far agent: {far_side}"
+    if not unauthenticated:
         return RunError(text, error.fault)
-    text += f"; connections without the trial's token that came to its port: {strangers}"
+    text += f"; connections without the trial's token that came to its port: {unauthenticated}"
     return DisturbedError(text, error.fault)
 
 
 def _all(
     collect: Callable[[str], ReplyFinished], agents: dict[str, Agent], *, keeps_interrupted: bool = False
 ) -> tuple[dict[str, ReplyFinished], bool]:
-    """Collect from all ends at once; when one fails, or the user interrupts, end the others too.
+    """Collect from all agents at once; when one fails, or the user interrupts, end the others too.
 
-    Returns what each end answered, and whether the user interrupted. Of an interrupted trial nothing is collected
+    Returns the answer of each agent, and whether the user interrupted. Of an interrupted trial nothing is collected
     unless ``keeps_interrupted``; then the load is aborted, and what all ends send in time is kept.
     """
     failures: list[Exception] = []
@@ -301,7 +301,7 @@ def _all(
 def _cause(failures: list[Exception]) -> Exception:
     """The failure that came first. One at a file that is gone or closed follows from the other, which abandoned both.
 
-    A full disk is hit by one end; the other finds the trial's folder removed, perhaps before the first has told.
+    A full disk fails one agent's tables; the other finds the trial's folder removed, perhaps before the first reports.
     """
     return min(failures, key=lambda error: isinstance(error.__cause__ or error, FileNotFoundError | ValueError))
 
@@ -309,7 +309,7 @@ def _cause(failures: list[Exception]) -> Exception:
 def _collect(
     agent: Agent, spec: RequestPrepare, at_mono_ns: int, writer: TrialWriter, on_progress: Progress
 ) -> ReplyFinished:
-    """Start one end's load and take in all it tells, tables straight to their files."""
+    """Start one agent's load and receive all it reports, tables straight to their files."""
     finished: ReplyFinished | None = None
     timeout_s = spec["deadline_ns"] / 1e9 + _REPLY_GRACE_S
     due_count = spec["deadline_ns"] // spec["interval_ns"] + _MORE_INTERVALS

@@ -26,17 +26,17 @@ class Far:
     ("strangers", "problem", "text"),
     [
         (0, None, "not welcomed"),
-        (0, "too many connections", "not welcomed; the far end: too many connections"),
+        (0, "too many connections", "not welcomed; the far agent: too many connections"),
         (
             9,
             None,
-            "not welcomed; the far end: 0 connections had arrived; "
+            "not welcomed; the far agent: 0 connections had arrived; "
             "connections without the trial's token that came to its port: 9",
         ),
         (
             9,
             "too many connections",
-            "not welcomed; the far end: too many connections; "
+            "not welcomed; the far agent: too many connections; "
             "connections without the trial's token that came to its port: 9",
         ),
     ],

@@ -83,7 +83,7 @@ def test_another_agent_than_the_checked_one_is_never_started(far: Far, change: C
     change(cached(home))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "has changed since it was put there" in done.stderr
+    assert "has changed since it was copied there" in done.stderr
     # What is not the agent is replaced by the next command.
     if change is not exchanged:
         assert subprocess.run(pipes.ssh("host7"), capture_output=True, check=False).returncode == 0

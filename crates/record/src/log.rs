@@ -61,6 +61,7 @@ impl<R: Row> Log<R> {
     ///
     /// # Errors
     /// The file cannot grow.
+    #[inline]
     pub fn push(&mut self, row: R::With<'_>) -> Result<(), RecordError> {
         row.put(&mut Cells(self.builders.iter_mut()));
         self.rows += 1;

@@ -4,6 +4,9 @@
 //! A row has a named field for each column, of the column's type: one that is missing, misspelled or of another type
 //! does not compile, and the order in which a row names them does not matter.
 
+// A log has millions of rows: a call for each value of each made writing it slower.
+#![allow(clippy::inline_always)]
+
 use super::{Column, ColumnType, Table};
 
 /// Takes the values of a row, in the order of the columns.
@@ -106,7 +109,7 @@ macro_rules! cell {
             const TYPE: ColumnType = ColumnType::$column_type;
             type Held<'a, M: Maker> = M::Held<$value>;
 
-            #[inline]
+            #[inline(always)]
             fn put<M: Maker>(held: Self::Held<'_, M>, sink: &mut impl Sink) {
                 sink.$put(M::value(held));
             }
@@ -125,7 +128,7 @@ impl<C: Cell> Cell for Option<C> {
     const WORDS: &'static [&'static str] = C::WORDS;
     type Held<'a, M: Maker> = C::Held<'a, Simulated>;
 
-    #[inline]
+    #[inline(always)]
     fn put<M: Maker>(held: Self::Held<'_, M>, sink: &mut impl Sink) {
         C::put::<Simulated>(held, sink);
     }
@@ -167,7 +170,7 @@ macro_rules! table {
             const IS_SIMULATED: bool = M::IS_SIMULATED;
             type With<'a> = $row<'a, M>;
 
-            #[inline]
+            #[inline(always)]
             fn put(self, sink: &mut impl $crate::table::Sink) {
                 $(<$cell as $crate::table::Cell>::put::<M>(self.$field, sink);)*
             }
@@ -209,7 +212,7 @@ macro_rules! words {
             }
 
             /// That of a code, as BPF programs write it.
-            #[inline]
+            #[inline(always)]
             pub fn of_code(code: u8) -> Option<Self> {
                 Self::ALL.get(usize::from(code)).copied()
             }
@@ -220,7 +223,7 @@ macro_rules! words {
             const WORDS: &'static [&'static str] = &Self::WORDS;
             type Held<'a, M: $crate::table::Maker> = M::Held<Self>;
 
-            #[inline]
+            #[inline(always)]
             fn put<M: $crate::table::Maker>(held: Self::Held<'_, M>, sink: &mut impl $crate::table::Sink) {
                 sink.word(<Self as $crate::table::Cell>::WORDS, M::value(held).map(|word| word as u8));
             }

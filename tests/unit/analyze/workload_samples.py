@@ -14,13 +14,21 @@ from whyperf.analyze.read.assemble import assemble
 from whyperf.analyze.read.inputs import Inputs
 from whyperf.plan.model import Plan, identify
 
+
+def workload(arrivals: Mapping[str, Any], transaction: str = "rr") -> dict[str, Any]:
+    """The workload of one group with one transaction."""
+    own = {"name": transaction, "outstanding_count": 1, "steps": [], "arrivals": arrivals, "repeat": {"by": "trial"}}
+    group = {"name": "clients", "is_connected": True, "strands_count": 1, "transactions": [own]}
+    return {"name": "rr", "seed": 1, "groups": [group]}
+
+
 RR: Mapping[str, Any] = {
     "name": "rr",
     "metric": "transactions",
-    "workload": {"groups": [{"transactions": [{"arrivals": {"by": "closed"}}]}]},
+    "workload": workload({"by": "closed"}),
     "datagrams": None,
 }
-OPEN: Mapping[str, Any] = {**RR, "workload": {"groups": [{"transactions": [{"arrivals": {"by": "poisson"}}]}]}}
+OPEN: Mapping[str, Any] = {**RR, "workload": workload({"by": "poisson", "per_kilosecond": 1_000_000})}
 UDP: Mapping[str, Any] = {"name": "udp-stream", "metric": "datagrams", "workload": None, "datagrams": {}}
 
 U32, U64, TEXT = pl.UInt32(), pl.UInt64(), pl.String()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analyze import synthetic as made
-from tests.unit.analyze.workload_samples import RR, Exchange, latency_load, rr_ack, write
+from tests.unit.analyze.workload_samples import RR, Exchange, latency_load, rr_ack, workload, write
 from tests.unit.report.test_page import checked, page, plain_text
 from whyperf.analyze import summarize
 from whyperf.profile import shipped_names
@@ -73,7 +73,7 @@ MESSAGES = {
     **RR,
     "name": "small-messages",
     "metric": "goodput",
-    "workload": {"groups": [{"transactions": [{"name": "message", "arrivals": {"by": "closed"}}]}]},
+    "workload": workload({"by": "closed"}, "message"),
 }
 
 

@@ -7,14 +7,14 @@ fails while a section is not what the code says.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
 from whyperf.profile import shipped_workload, shipped_workload_names
-from whyperf.profile.applies import LACKING
 from whyperf.profile.factors import FACTORS, Factor
+from whyperf.profile.options import OPTIONS, RULES, TRANSPORTS
 from whyperf.profile.path_factors import MAKERS
 from whyperf.profile.schedule import SHIPPED
 from whyperf.record.kinds import COLUMNS
@@ -31,6 +31,7 @@ def main(folder: Path = ROOT / "docs") -> None:
         if current != text:
             document.write_text(current)
     COLUMNS.write_text(record_columns())
+    RULES.write_text((ROOT / "schemas" / "options.json").read_text())
 
 
 def record_columns() -> str:
@@ -67,25 +68,16 @@ def factors() -> str:
     return table(("Factor", "Levels", "Default", "Meaning"), rows)
 
 
-#: Where a factor has a meaning, if not everywhere.
-#: Transports that lack single factors of a scope, as readers call them.
-TITLES = {"mptcp": "MPTCP", "unix": "Unix sockets"}
+#: Where a factor that is no option has a meaning, if not everywhere.
 SCOPES = {
     "all": "",
     "workload": " Workloads that refer to it.",
     "stream": " Streams.",
-    "blocking stream": " Streams in blocking calls.",
     "schedule": " Schedules that refer to it.",
-    "tcp": " TCP and MPTCP.",
-    "window": " TCP, MPTCP, UDT, QUIC and SRT.",
-    "control": " TCP, MPTCP and QUIC.",
-    "ip": " Sockets of IP: not for Unix sockets, UDT, QUIC and SRT.",
-    "probe": " Not for Unix sockets.",
-    "bytes": " Not over UDP.",
-    "stamps": " Requests and datagrams over TCP and UDP.",
-    "threads": " epoll and io_uring.",
     "path": " With an emulated path.",
 }
+#: Transports, loads and I/O models as readers call them.
+TITLES = {"unix": "Unix sockets", "stream": "streams", "operations": "requests"}
 
 
 def _only(factor: Factor) -> str:
@@ -93,12 +85,27 @@ def _only(factor: Factor) -> str:
         return " Makes an emulated path. Embedded testbed only."
     if factor.testbed and factor.scope == "all":
         return " Embedded testbed only."
-    only = SCOPES[factor.scope]
-    for transport, title in TITLES.items():
-        if factor.name in LACKING[transport]:
-            without = only.replace(f" and {title}", "").replace(f"{title}, ", "")
-            only = without if without != only else f"{only} Not over {title}."
-    return only
+    if factor.name not in OPTIONS:
+        return SCOPES[factor.scope]
+    rule = OPTIONS[factor.name]
+    where = _titles(rule.loads, {load for carries in TRANSPORTS.values() for load in carries.loads})
+    models = _titles(rule.io_models, {model for carries in TRANSPORTS.values() for model in carries.io_models})
+    if where and models:
+        where += f" in {models} calls"
+    transports = _titles(rule.transports, TRANSPORTS.keys())
+    if where and transports:
+        where += f" over {transports}"
+    if not where:
+        return f" {transports or models}." if transports or models else ""
+    return f" {where[:1].upper()}{where[1:]}."
+
+
+def _titles(names: Iterable[str], every: Collection[str]) -> str:
+    """The names as a reader's list; empty where it is all there are."""
+    titles = [TITLES.get(name, name.upper() if name in TRANSPORTS else name) for name in names]
+    if len(titles) == len(every):
+        return ""
+    return " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
 
 
 def _shown(level: object) -> str:

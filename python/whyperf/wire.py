@@ -862,19 +862,6 @@ class SimulatedEndSystem(TypedDict):
     written_bytes: U64
 
 
-class SimulatedSocket(TypedDict):
-    """Options of the sockets of the model. What is absent is as the host has it."""
-
-    congestion_control: NotRequired[str | None]
-    mss_bytes: NotRequired[U32 | None]
-    no_delay: NotRequired[bool]
-    pacing_rate_bytes_per_second: NotRequired[U64 | None]
-    quick_ack: NotRequired[bool]
-    receive_buffer_bytes: NotRequired[U32 | None]
-    send_buffer_bytes: NotRequired[U32 | None]
-    window_bytes: NotRequired[U32 | None]
-
-
 class SimulatedTrial(TypedDict):
     """The answer to one line."""
 
@@ -1011,7 +998,7 @@ class RequestCarryPath(TypedDict):
 
 
 class SocketSpec(TypedDict):
-    """Socket options of the data connections. `None` and `false` leave the kernel's default."""
+    """Options of the data sockets, on hosts and on the model. `None` and `false` leave the host's default."""
 
     busy_poll_us: NotRequired[U32 | None]
     congestion_control: NotRequired[str | None]
@@ -1019,9 +1006,9 @@ class SocketSpec(TypedDict):
     dscp: NotRequired[U8 | None]
     kernel_timestamps: NotRequired[bool]
     mss_bytes: NotRequired[U32 | None]
-    no_delay: bool
+    no_delay: NotRequired[bool]
     pacing_rate_bytes_per_second: NotRequired[U64 | None]
-    quick_ack: bool
+    quick_ack: NotRequired[bool]
     receive_buffer_bytes: NotRequired[U32 | None]
     send_buffer_bytes: NotRequired[U32 | None]
     send_call: NotRequired[SendCall]
@@ -1191,7 +1178,7 @@ class Simulation(TypedDict):
     path: NotRequired[PathSpec | None]
     read_size_bytes: NotRequired[U32]
     seed: NotRequired[U64]
-    socket: NotRequired[SimulatedSocket]
+    socket: NotRequired[SocketSpec]
     stop: Stop
     trial: NotRequired[str]
     workload: NotRequired[Workload | None]

@@ -55,8 +55,8 @@ TRIED: dict[str, tuple[dict[str, Level], ...]] = {
     "transfer_bytes": ({"transfer_bytes": 2000},),
     "rtt_probe_ms": ({"rtt_probe_ms": 20},),
     "rtt_probe": ({"rtt_probe_ms": 20, "rtt_probe": "icmp"},),
-    "schedule": ({"schedule": "staircase", "schedule_scale": 0.0002},),
-    "competitor": ({"schedule": "mixed", "schedule_scale": 0.0002, "competitor": "reno"},),
+    "schedule": ({"schedule": "staircase", "schedule_scale": 0.007},),
+    "competitor": ({"schedule": "mixed", "schedule_scale": 0.002, "competitor": "reno"},),
 }
 #: Factors that say where and how long, or what the cell is tried with.
 GIVEN = {

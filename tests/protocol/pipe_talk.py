@@ -60,7 +60,7 @@ def trial(opening: str = "listen", role: str = "receiver", **changes: Any) -> Bo
             "receive_buffer_bytes": None,
             "no_delay": False,
             "quick_ack": False,
-            "congestion_control": "cubic",
+            "congestion_control": "cubic" if changes.get("transport", "tcp") in {"tcp", "mptcp"} else None,
             "mss_bytes": None,
         },
         "pin_cpus": [],

@@ -182,8 +182,8 @@ def test_an_unauthenticated_peers_datagrams_are_no_part_of_it(talk: StartTalk) -
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        ({"transport": "tcp"}, "needs the transport udp"),
-        ({"datagrams": None}, "a stream needs a transport with streams"),
+        ({"transport": "tcp"}, "tcp carries no datagrams; choose udp or quic"),
+        ({"datagrams": None}, "udp carries no stream; choose tcp, mptcp"),
         (
             {"datagrams": {"datagram_bytes": 23, "batch_count": 1, "rate_bps": 0, "is_merged": False}},
             "datagram_bytes is 23",

@@ -131,7 +131,7 @@ def of(one: Body) -> Body:
         (of(ASK) | {"transport": "mptcp"}, "no option of the transport mptcp"),
         (of(ASK) | {"transport": "unix", "socket": {"kernel_timestamps": True}}, "no option of the transport unix"),
         (of(ASK) | {"socket": STAMPED | {"zero_copy": True}}, "leave one of them out"),
-        ({}, "a stream has neither"),
+        ({}, "no option of a load of stream"),
     ],
 )
 def test_what_cannot_be_stamped_is_refused(talk: StartTalk, changes: dict[str, Any], why: str) -> None:

@@ -165,7 +165,7 @@ def test_another_trials_connection_is_an_unauthenticated_peer(talk: StartTalk, t
         ({"socket": {"no_delay": True}}, "no_delay is no option"),
         ({"socket": {"dscp": 8}}, "dscp is no option"),
         ({"socket": {"zero_copy": True}}, "zero_copy is no option"),
-        ({"io_model": "epoll"}, "with a thread a connection"),
+        ({"io_model": "epoll"}, "has no I/O model epoll"),
         ({"connections_count": 100_000}, "connections_count is 100000"),
     ],
 )

@@ -5,6 +5,7 @@
 use anyhow::Context;
 use schema::host::HostFacts;
 use schema::message::{Envelope, Reply, Request};
+use schema::options::{OPTIONS, TRANSPORTS};
 use schema::simulation::{SimulatedTrial, Simulation};
 use schema::table::TABLES;
 use schemars::JsonSchema;
@@ -21,12 +22,14 @@ fn documents() -> anyhow::Result<Vec<(&'static str, String)>> {
         "record_version": schema::RECORD_VERSION,
         "tables": TABLES,
     });
+    let options = serde_json::json!({"transports": TRANSPORTS, "options": OPTIONS});
     Ok(vec![
         ("request.json", pretty(schemars::schema_for!(Envelope<Request>).as_value())?),
         ("reply.json", pretty(sent::<Envelope<Reply>>().as_value())?),
         ("simulation.json", pretty(schemars::schema_for!(Simulation).as_value())?),
         ("simulated.json", pretty(sent::<SimulatedTrial>().as_value())?),
         ("tables.json", pretty(&tables)?),
+        ("options.json", pretty(&options)?),
     ])
 }
 

@@ -7,7 +7,7 @@
 //! `SO_SNDBUF`, as the studies' hosts did.
 
 use schema::message::{Buffer, Note};
-use schema::trial::{Role, SendCall, SocketSpec};
+use schema::trial::{Role, SocketSpec};
 use schema::workload::Transport;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
@@ -202,43 +202,6 @@ pub fn settle(socket: &Socket, transport: Transport, spec: &SocketSpec, role: Ro
         }
     }
     Ok(())
-}
-
-/// The first option of the trial that its transport does not have. Congestion control is none: it
-/// is always given, and left out where there is none.
-pub fn unsuited(transport: Transport, spec: &SocketSpec) -> Option<&'static str> {
-    let only_tcp = [
-        ("no_delay", spec.no_delay),
-        ("quick_ack", spec.quick_ack),
-        ("mss_bytes", spec.mss_bytes.is_some()),
-        ("cork", spec.cork),
-        ("truncate", spec.truncate),
-    ];
-    let only_ip = [
-        ("busy_poll_us", spec.busy_poll_us.is_some()),
-        ("dscp", spec.dscp.is_some()),
-        ("zero_copy", spec.zero_copy),
-        ("pacing_rate_bytes_per_second", spec.pacing_rate_bytes_per_second.is_some()),
-        ("kernel_timestamps", spec.kernel_timestamps),
-    ];
-    let only_streams = [("send_call", spec.send_call != SendCall::Send), ("zero_copy", spec.zero_copy)];
-    // Of a connection of several subflows no kernel numbers what was sent, and these options none hands
-    // down to the subflows (`mptcp_setsockopt`, `net/mptcp/sockopt.c`).
-    let not_mptcp = [
-        ("kernel_timestamps", spec.kernel_timestamps),
-        ("window_bytes", spec.window_bytes.is_some()),
-        ("quick_ack", spec.quick_ack),
-        ("zero_copy", spec.zero_copy),
-        ("pacing_rate_bytes_per_second", spec.pacing_rate_bytes_per_second.is_some()),
-    ];
-    let refused: &[&[(&'static str, bool)]] = match transport {
-        Transport::Tcp => &[],
-        Transport::Mptcp => &[&not_mptcp],
-        Transport::Udp => &[&only_tcp, &only_streams],
-        Transport::Unix => &[&only_tcp, &only_ip],
-        Transport::Udt | Transport::Quic | Transport::Srt => &[&only_tcp, &only_ip, &only_streams],
-    };
-    refused.iter().copied().flatten().find(|(_, asked)| *asked).map(|(name, _)| *name)
 }
 
 /// Turns delayed ACK off until the kernel finds the connection interactive again (tcp(7)).

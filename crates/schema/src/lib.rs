@@ -2,7 +2,8 @@
 //!
 //! Both sides of the boundary are defined here and nowhere else: the frames and messages of the
 //! control protocol ([`frame`], [`message`]), what a trial asks of each side ([`trial`]), when its
-//! connections carry payload ([`schedule`]) and what its application does ([`workload`]), what a host
+//! connections carry payload ([`schedule`]) and what its application does ([`workload`]),
+//! which option applies where ([`options`]), what a host
 //! is ([`host`]) and offers ([`offer`]), how closely it is watched ([`evidence`]), what a testbed looks
 //! like ([`testbed`]) and the path through it does ([`path`]), and the columns of every table with unit,
 //! meaning and source ([`table`]). Nothing in this crate does I/O or reads a clock.
@@ -12,6 +13,7 @@ pub mod frame;
 pub mod host;
 pub mod message;
 pub mod offer;
+pub mod options;
 pub mod path;
 pub mod schedule;
 pub mod simulation;

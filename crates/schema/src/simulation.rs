@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 use crate::path::PathSpec;
-use crate::trial::{Role, Stop};
+use crate::trial::{Role, SocketSpec, Stop};
 use crate::workload::Workload;
 
 /// One trial on the model. The same line has the same answer.
@@ -62,7 +62,7 @@ pub struct Simulation {
     pub has_merging: Option<bool>,
     /// Options of the sockets.
     #[serde(default)]
-    pub socket: SimulatedSocket,
+    pub socket: SocketSpec,
     /// What the application does; absent: the stream that the sizes describe.
     #[serde(default)]
     pub workload: Option<Workload>,
@@ -87,36 +87,6 @@ pub struct SimulatedHost {
     /// Rules and numbers of the profile that are changed, by their keys.
     #[serde(default)]
     pub set: BTreeMap<String, serde_json::Value>,
-}
-
-/// Options of the sockets of the model. What is absent is as the host has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SimulatedSocket {
-    /// Window in bytes: the receiver's buffer and the sender's.
-    #[serde(default)]
-    pub window_bytes: Option<u32>,
-    /// Send buffer in bytes; overrides the window's.
-    #[serde(default)]
-    pub send_buffer_bytes: Option<u32>,
-    /// Receive buffer in bytes; overrides the window's.
-    #[serde(default)]
-    pub receive_buffer_bytes: Option<u32>,
-    /// Nagle off.
-    #[serde(default)]
-    pub no_delay: bool,
-    /// No delayed ACK.
-    #[serde(default)]
-    pub quick_ack: bool,
-    /// Congestion control.
-    #[serde(default)]
-    pub congestion_control: Option<String>,
-    /// Largest segment in bytes.
-    #[serde(default)]
-    pub mss_bytes: Option<u32>,
-    /// Upper bound of the sender's rate, in bytes/s.
-    #[serde(default)]
-    pub pacing_rate_bytes_per_second: Option<u64>,
 }
 
 /// How a trial on the model ended.

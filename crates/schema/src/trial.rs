@@ -77,9 +77,9 @@ pub enum Stop {
     Workload,
 }
 
-/// Socket options of the data connections. `None` and `false` leave the kernel's default.
+/// Options of the data sockets, on hosts and on the model. `None` and `false` leave the host's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SocketSpec {
     /// Window in bytes: the receiver's buffer and window clamp, and the sender's buffer.
     pub window_bytes: Option<u32>,
@@ -96,28 +96,20 @@ pub struct SocketSpec {
     /// `TCP_MAXSEG` in bytes.
     pub mss_bytes: Option<u32>,
     /// `SO_MAX_PACING_RATE` of each connection at the sender, in bytes a second.
-    #[serde(default)]
     pub pacing_rate_bytes_per_second: Option<u64>,
     /// Partial segments wait for more: `TCP_CORK`, let go after every write operation.
-    #[serde(default)]
     pub cork: bool,
     /// `SO_BUSY_POLL` in microseconds.
-    #[serde(default)]
     pub busy_poll_us: Option<u32>,
     /// DSCP (RFC 2474) of all packets, 0 to 63.
-    #[serde(default)]
     pub dscp: Option<u8>,
     /// Sends without copying: `MSG_ZEROCOPY`.
-    #[serde(default)]
     pub zero_copy: bool,
     /// Receives without copying: `MSG_TRUNC` (tcp(7)), the payload is thrown away in the kernel.
-    #[serde(default)]
     pub truncate: bool,
     /// Payload comes from a file in memory by `sendfile`(2), or through a pipe by `splice`(2).
-    #[serde(default)]
     pub send_call: SendCall,
     /// Time stamps by the kernel (`SO_TIMESTAMPING`, software) beside the application's.
-    #[serde(default)]
     pub kernel_timestamps: bool,
 }
 

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from whyperf.profile import BY_NAME, Level, Profile, ProfileError
+from whyperf.profile.options import OPTIONS
 from whyperf.profile.path_factors import PATH_FACTORS
 
 #: Any level is understood; what a host has no rule for is refused by the model itself, before the run.
 KNOWN = frozenset({
     "hosts",
     "link",
-    "window_bytes",
-    "send_buffer_bytes",
-    "receive_buffer_bytes",
     "workload",
     "write_size_bytes",
     "read_size_bytes",
@@ -25,11 +23,6 @@ KNOWN = frozenset({
     "arrivals",
     "connections",
     "direction",
-    "no_delay",
-    "quick_ack",
-    "congestion_control",
-    "mss_bytes",
-    "pacing_rate_bps",
     "mtu_bytes",
     "tso",
     "gso",
@@ -40,6 +33,7 @@ KNOWN = frozenset({
     "cooldown_s",
     "interval_ms",
     "deadline_s",
+    *(rule.factor for rule in OPTIONS.values() if "model" in rule.targets),
     *(factor.name for factor in PATH_FACTORS if factor.name not in {"path_implementation", "path_ecn"}),
 })  # fmt: skip
 #: Levels other than the default that are as the model is: its processes block in their calls, its path is the router's.

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from whyperf.profile.applies import BY_LIBRARY, applies, refusal
+from whyperf.profile.applies import applies, refusal
 from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Factor
 from whyperf.profile.factors import FACTORS, Level, factor_named
 from whyperf.profile.levels import is_reference
 from whyperf.profile.model import Factors
+from whyperf.profile.options import TRANSPORTS
 from whyperf.profile.path import defaults_with, has_path, missing, refuse_impossible_path
 from whyperf.profile.path_factors import MAKERS, PATH_FACTORS
 from whyperf.profile.schedule import NO_SCHEDULE, SHIPPED, Schedule, checked_flows
@@ -15,6 +16,7 @@ from whyperf.profile.workload import (
     STREAM,
     STREAM_RECEIVE,
     Workload,
+    has_exchange,
     least_seconds,
     shipped_workload,
     shipped_workload_names,
@@ -129,7 +131,7 @@ def resolve(
         document = None if timed else workload.document(cell)
         needed = _phases_s(cell) if timed else least_seconds(document) if document is not None else 0.0
         cell["deadline_s"] = max(float(cell["deadline_s"]), needed + DEADLINE_MARGIN_S if needed else 0.0)
-    _refuse_contradictions(given, cell, testbed=testbed, timed=timed)
+    _refuse_contradictions(given, cell, workload, testbed=testbed, timed=timed)
     return cell
 
 
@@ -183,7 +185,8 @@ def _scheduled_phases(schedule: Schedule, cell: Factors) -> Factors:
     own = str(cell["transport"])
     # TCP connections come to one listening socket, which is Multipath TCP's only where the trial's is; a Unix socket's
     # file is no port for the others.
-    transports = {own} if own == "unix" else BY_LIBRARY | {"tcp", own}
+    libraries = {name for name, carries in TRANSPORTS.items() if carries.is_library}
+    transports = {own} if own == "unix" else libraries | {"tcp", own}
     for flow in flows:
         if flow.transport is not None and flow.transport not in transports:
             known = ", ".join(sorted(map(str, transports)))
@@ -216,7 +219,7 @@ def _io_model(everything: Mapping[str, Level], workload: Workload) -> str:
 
 def _refuse_io_model(io_model: str, transport: str, workload: Workload) -> None:
     """What the agents' few threads for all connections do not carry (crates/load/src/open/mod.rs, engine/mod.rs)."""
-    if transport in BY_LIBRARY and io_model != "blocking":
+    if io_model not in TRANSPORTS[transport].io_models:
         problem = f"{transport} has a thread for each connection; choose blocking, or leave the factor out"
         raise ProfileError("", "io_model", problem)
     if transport == "udp" and io_model == "io_uring" and workload.metric != "datagrams":
@@ -246,11 +249,13 @@ def _resolved(name: str, levels: Mapping[str, Level]) -> Level:
     return level
 
 
-def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed: bool, timed: bool) -> None:
+def _refuse_contradictions(
+    given: Mapping[str, Level], cell: Factors, workload: Workload, *, testbed: bool, timed: bool
+) -> None:
     if "rtt_probe" in given and cell.get("rtt_probe_ms") == "none":
         raise ProfileError("", "rtt_probe", "there is no probe to carry; set rtt_probe_ms too, or leave the factor out")
     if cell.get("kernel_timestamps"):
-        _refuse_time_stamps(cell)
+        _refuse_time_stamps(cell, workload)
     if timed and float(cell["deadline_s"]) <= (phases_s := _phases_s(cell)):
         problem = f"{cell['deadline_s']:g} s end before warm-up, measurement and cool-down ({phases_s:g} s); raise it"
         raise ProfileError("", "deadline_s", problem)
@@ -267,17 +272,17 @@ def _refuse_contradictions(given: Mapping[str, Level], cell: Factors, *, testbed
     refuse_impossible_path(cell)
 
 
-def _refuse_time_stamps(cell: Factors) -> None:
+def _refuse_time_stamps(cell: Factors, workload: Workload) -> None:
     """With what the kernel's time stamps do not go together (`check` in crates/load/src/engine/wire.rs)."""
     problem = ""
-    if cell["io_model"] == "io_uring":
-        problem = "io_uring and the kernel's time stamps exclude each other; choose io_model blocking or epoll"
-    elif cell.get("zero_copy"):
+    if cell.get("zero_copy"):
         problem = "zero_copy and the kernel's time stamps use the same queue of the socket; leave one of them out"
     elif int(cell.get("outstanding", 1)) > 1:
         problem = (
             f"the kernel's time stamps are for one request at a time, not {cell['outstanding']}; set outstanding to 1"
         )
+    elif (document := workload.document(cell)) is not None and not has_exchange(document):
+        problem = f"the workload {workload.name} has no request with a response; leave the factor out, or choose rr"
     if problem:
         raise ProfileError("", "kernel_timestamps", problem)
 

@@ -25,27 +25,9 @@ KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or f
 Level = bool | int | float | str
 Kind = Literal["int", "float", "bool", "choice", "name", "workload", "schedule", "cpus", "queue", "loss", "hosts"]
 
-#: Where a factor has a meaning: everywhere; only where the cell's workload refers to it; with the workload `stream`;
-#: with `stream` in blocking calls; where the cell's schedule refers to it; over TCP and MPTCP; where a window can be
-#: set, or a congestion control chosen; over sockets of IP; with anything over IP; where payload is a stream of bytes;
-#: in requests and datagrams over TCP and UDP; where a few threads carry all connections; where the cell has an emulated
-#: path. A workload that refers to a factor always takes it.
-Scope = Literal[
-    "all",
-    "workload",
-    "stream",
-    "blocking stream",
-    "schedule",
-    "tcp",
-    "window",
-    "control",
-    "ip",
-    "probe",
-    "bytes",
-    "stamps",
-    "threads",
-    "path",
-]
+#: Where a factor applies that is no option with a rule of its own (options.py): everywhere; only where the cell's
+#: workload refers to it; with the workload `stream`; where the cell's schedule refers to it; with an emulated path.
+Scope = Literal["all", "workload", "stream", "schedule", "path"]
 
 #: Largest byte count that fits every counter of the record (signed 64 bits).
 LARGEST_BYTES = 2**63 - 1

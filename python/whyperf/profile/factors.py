@@ -44,7 +44,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",), scope="window",
+        low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
     ),
     Factor(
         "send_buffer_bytes", "int", "default", "bytes",
@@ -74,7 +74,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "threads", "int", "auto", "threads",
         "Threads on each side for all connections (epoll, io_uring); auto: one for each CPU it may use.",
-        low=1, high=1024, words=("auto",), scope="threads", later=True,
+        low=1, high=1024, words=("auto",), later=True,
     ),
     Factor(
         "write_size_bytes", "int", 131072, "bytes", "Bytes a send call asks for.",
@@ -88,17 +88,17 @@ FACTORS: tuple[Factor, ...] = (
         "read_wait", "choice", "poll", "",
         "How the receiver waits: in poll(2) before each read (of 64 connections and more not where a backlog waits), "
         "or block inside the read as ttcp does.",
-        choices=("poll", "block"), scope="blocking stream",
+        choices=("poll", "block"),
     ),
     Factor(
         "reply_size_bytes", "int", 0, "bytes",
         "Reply to every write, which the sender waits for; 0: none, the payload is a stream.",
-        low=0, high=LARGEST_WINDOW_BYTES, scope="blocking stream",
+        low=0, high=LARGEST_WINDOW_BYTES,
     ),
     Factor(
         "write_rate_bps", "int", "default", "bit/s",
         "Rate at which each connection's application writes; default: as fast as it can.",
-        low=8, high=10**13, words=("default",), scope="blocking stream",
+        low=8, high=10**13, words=("default",),
     ),
     Factor(
         "request_size_bytes", "int", 1, "bytes", "Request: what the near side sends in a transaction.",
@@ -162,7 +162,7 @@ FACTORS: tuple[Factor, ...] = (
         "schedule", "schedule", "none", "",
         "When flows start and stop: a shipped schedule (whyperf list --schedules), or the profile's own; "
         "none: all connections carry payload from start to end.",
-        words=("none",), scope="blocking stream", later=True,
+        words=("none",), later=True,
     ),
     Factor(
         "schedule_scale", "float", 1.0, "", "All times of the schedule times this.",
@@ -178,54 +178,52 @@ FACTORS: tuple[Factor, ...] = (
         "Who competes in the schedule mixed: a congestion control of TCP, or another transport.",
         scope="schedule", later=True,
     ),
-    Factor("no_delay", "bool", False, "", "Nagle off (TCP_NODELAY).", scope="tcp"),
-    Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK).", scope="tcp"),
+    Factor("no_delay", "bool", False, "", "Nagle off (TCP_NODELAY)."),
+    Factor("quick_ack", "bool", False, "", "Delayed ACK off (TCP_QUICKACK)."),
     Factor(
-        "cork", "bool", False, "", "Partial segments wait for more (TCP_CORK), let go after every write.",
-        scope="tcp", later=True,
+        "cork", "bool", False, "", "Partial segments wait for more (TCP_CORK), let go after every write.", later=True,
     ),
     Factor(
         "congestion_control", "name", "cubic", "",
         "Congestion control on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
         "each host's own, also where nothing is given and a host does not let its user choose cubic.",
-        words=("default",), scope="control",
+        words=("default",),
     ),
     Factor(
         "mss_bytes", "int", "default", "bytes",
         "Largest segment (TCP_MAXSEG; bounds of Linux).",
-        low=88, high=32767, words=("default",), scope="tcp",
+        low=88, high=32767, words=("default",),
     ),
     Factor(
         "pacing_rate_bps", "int", "default", "bit/s",
         "Upper bound of each connection's rate at the sender (SO_MAX_PACING_RATE).",
-        low=8_000, high=10**13, words=("default",), scope="ip",
+        low=8_000, high=10**13, words=("default",),
     ),
     Factor(
         "busy_poll_us", "int", "default", "us",
         "How long a receive call polls the device before it sleeps (SO_BUSY_POLL).",
-        low=0, high=1_000_000, words=("default",), scope="ip", later=True,
+        low=0, high=1_000_000, words=("default",), later=True,
     ),
     Factor(
         "dscp", "int", "default", "", "DSCP of all packets (RFC 2474).",
-        low=0, high=63, words=("default",), scope="ip", later=True,
+        low=0, high=63, words=("default",), later=True,
     ),
     Factor(
-        "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", scope="tcp", later=True,
+        "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", later=True,
     ),
     Factor(
         "truncate", "bool", False, "",
-        "Receives without copying (MSG_TRUNC): the kernel discards the payload.", scope="stream", later=True,
+        "Receives without copying (MSG_TRUNC): the kernel discards the payload.", later=True,
     ),
     Factor(
         "send_call", "choice", "send", "",
         "The call that sends: sendfile from a file in memory, splice from a pipe.",
-        choices=("send", "sendfile", "splice"), scope="bytes", later=True,
+        choices=("send", "sendfile", "splice"), later=True,
     ),
     Factor(
         "kernel_timestamps", "bool", False, "",
         "Kernel time stamps in addition to the application's (SO_TIMESTAMPING): time in the near host and "
-        "beyond it, and the jitter of datagrams as they arrive.",
-        scope="stamps", later=True,
+        "beyond it, and the jitter of datagrams as they arrive.", later=True,
     ),
     Factor("ip_version", "choice", 4, "", "IP version.", choices=(4, 6)),
     Factor(
@@ -243,12 +241,12 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "rtt_probe_ms", "int", "none", "ms",
         "Interval of the RTT probe under load; 1000 is usual.",
-        low=1, high=60_000, words=("none",), scope="probe", later=True,
+        low=1, high=60_000, words=("none",), later=True,
     ),
     Factor(
         "rtt_probe", "choice", "udp", "",
         "What carries that probe: datagrams that the far agent answers, or echoes of ICMP that its kernel answers.",
-        choices=("udp", "icmp"), scope="probe", later=True,
+        choices=("udp", "icmp"), later=True,
     ),
     Factor(
         "deadline_s", "float", 60.0, "s",

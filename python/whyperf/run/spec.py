@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from whyperf.plan import PlannedFlow, PlannedTrial, PlannedWorkload
 from whyperf.profile import BY_NAME
+from whyperf.profile.options import OF_SOCKETS
 from whyperf.profile.workload import STREAM_RECEIVE
 from whyperf.run.ends import FAR, NEAR, Cpus
 from whyperf.wire import RequestPrepare, Role, ScheduledFlow, SocketSpec, Stop, Transport, Workload
@@ -77,12 +78,13 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
         "write_size_bytes": levels["write_size_bytes"],
         "read_size_bytes": levels["read_size_bytes"],
         "read_wait": levels["read_wait"],
-        "reply_size_bytes": levels["reply_size_bytes"],
-        "write_rate_bps": _number(levels["write_rate_bps"]) or 0,
+        # A workload that refers to them says so itself.
+        "reply_size_bytes": levels["reply_size_bytes"] if workload is None else 0,
+        "write_rate_bps": (_number(levels["write_rate_bps"]) or 0) if workload is None else 0,
         "stop": stop_of(factors),
         "interval_ns": factors["interval_ms"] * NS_PER_MS,
         "deadline_ns": round(factors["deadline_s"] * NS_PER_S),
-        "socket": _socket(factors),
+        "socket": socket_of(factors),
         "transport": levels["transport"],
         "io_model": "blocking" if levels["io_model"] == "auto" else levels["io_model"],
         "threads_count": _number(levels["threads"]) or 0,
@@ -153,27 +155,13 @@ def stop_of(factors: Mapping[str, Any]) -> Stop:
     }
 
 
-def _socket(factors: Mapping[str, Any]) -> SocketSpec:
-    """Options of the data sockets; a factor that has no meaning in the cell stays the kernel's choice."""
-    pacing = _number(factors.get("pacing_rate_bps"))
-    control = factors.get("congestion_control")
-    return {
-        "window_bytes": _number(factors.get("window_bytes")),
-        "send_buffer_bytes": _number(factors.get("send_buffer_bytes")),
-        "receive_buffer_bytes": _number(factors.get("receive_buffer_bytes")),
-        "mss_bytes": _number(factors.get("mss_bytes")),
-        "busy_poll_us": _number(factors.get("busy_poll_us")),
-        "dscp": _number(factors.get("dscp")),
-        "no_delay": bool(factors.get("no_delay", False)),
-        "quick_ack": bool(factors.get("quick_ack", False)),
-        "cork": bool(factors.get("cork", False)),
-        "zero_copy": bool(factors.get("zero_copy", False)),
-        "truncate": bool(factors.get("truncate", False)),
-        "kernel_timestamps": bool(factors.get("kernel_timestamps", False)),
-        "pacing_rate_bytes_per_second": None if pacing is None else pacing // 8,
-        "congestion_control": None if control == OWN_CONTROL else control,
-        "send_call": factors.get("send_call", "send"),
-    }
+def socket_of(factors: Mapping[str, Any]) -> SocketSpec:
+    """Options of the data sockets (SocketSpec) that the cell sets; the others are each host's own choice."""
+    levels = {field: factors.get(factor) for factor, field in OF_SOCKETS.items()}
+    socket = {field: level for field, level in levels.items() if level not in {None, "default"} and level is not False}
+    if (pacing := "pacing_rate_bytes_per_second") in socket:
+        socket[pacing] //= 8
+    return cast("SocketSpec", socket)
 
 
 def _number(level: object) -> int | None:

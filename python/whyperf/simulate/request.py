@@ -8,8 +8,8 @@ from whyperf.foreign import read_text
 from whyperf.plan import Cell, Plan, PlannedTrial
 from whyperf.profile import Level, ProfileError
 from whyperf.run.path import path_seed, path_spec
-from whyperf.run.spec import NS_PER_MS, NS_PER_S, OWN_CONTROL, roles, stop_of, workload_with_seed
-from whyperf.wire import SimulatedHost, SimulatedSocket, Simulation
+from whyperf.run.spec import NS_PER_MS, NS_PER_S, roles, socket_of, stop_of, workload_with_seed
+from whyperf.wire import SimulatedHost, Simulation
 
 
 def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]) -> Simulation:
@@ -26,7 +26,7 @@ def line(plan: Plan, planned: PlannedTrial, cell: Cell, texts: Mapping[str, str]
         "stop": stop_of(factors),
         "interval_ns": int(factors["interval_ms"]) * NS_PER_MS,
         "deadline_ns": round(float(factors["deadline_s"]) * NS_PER_S),
-        "socket": _socket(factors),
+        "socket": socket_of(factors),
         "evidence": "segments" if planned.is_log else "user",
     }
     if (size := factors.get("write_size_bytes")) is not None:
@@ -88,21 +88,6 @@ def _text(name: str) -> str:
 
 def _host(name: str, texts: Mapping[str, str]) -> SimulatedHost:
     return {"host": name, "profile": texts[name]} if name in texts else {"host": name}
-
-
-def _socket(factors: Mapping[str, Level]) -> SimulatedSocket:
-    control = factors.get("congestion_control", OWN_CONTROL)
-    rate_bps = _number(factors, "pacing_rate_bps")
-    return {
-        "window_bytes": _number(factors, "window_bytes"),
-        "send_buffer_bytes": _number(factors, "send_buffer_bytes"),
-        "receive_buffer_bytes": _number(factors, "receive_buffer_bytes"),
-        "mss_bytes": _number(factors, "mss_bytes"),
-        "no_delay": bool(factors.get("no_delay", False)),
-        "quick_ack": bool(factors.get("quick_ack", False)),
-        "congestion_control": None if control == OWN_CONTROL else str(control),
-        "pacing_rate_bytes_per_second": None if rate_bps is None else rate_bps // 8,
-    }
 
 
 def _number(factors: Mapping[str, Level], name: str) -> int | None:

@@ -101,7 +101,11 @@ def test_two_libraries_may_compete() -> None:
         ({"transport": "quic", "io_model": "epoll"}, "io_model", "quic has a thread for each connection"),
         ({"transport": "udt", "io_model": "io_uring"}, "io_model", "udt has a thread for each connection"),
         ({"transport": "udp", "workload": "udp-rr", "io_model": "io_uring"}, "io_model", "does not carry udp-rr"),
-        ({"workload": "rr", "io_model": "io_uring", "kernel_timestamps": True}, "kernel_timestamps", "exclude each"),
+        (
+            {"workload": "rr", "io_model": "io_uring", "kernel_timestamps": True},
+            "kernel_timestamps",
+            'io_model "io_uring" has',
+        ),
         ({"workload": "rr", "outstanding": 8, "kernel_timestamps": True}, "kernel_timestamps", "one request at a time"),
         ({"workload": "rr", "zero_copy": True, "kernel_timestamps": True}, "kernel_timestamps", "the same queue"),
     ],

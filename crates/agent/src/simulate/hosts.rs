@@ -24,6 +24,7 @@ const HEADERS_BYTES: u32 = 40;
 /// # Errors
 /// What cannot be, in a sentence.
 pub fn end_systems(asked: &Simulation, processes: [Vec<Application>; 2]) -> Result<([Machine; 2], LinkSpec, [HostProfile; 2]), String> {
+    schema::options::check_model(&asked.socket).map_err(|error| error.to_string())?;
     let profiles = [profile(asked, 0)?, profile(asked, 1)?];
     let [near, far] = processes;
     let (near, near_link) = end_system(asked, 0, &profiles[0], near)?;

@@ -5,7 +5,6 @@
 //! A thread has none of this unless the stamps were asked for.
 
 use schema::trial::TrialSpec;
-use schema::workload::IoModel;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::RawFd;
@@ -176,9 +175,6 @@ fn is_exchange(transaction: &Transaction) -> bool {
 /// They cannot; the reason and what to do.
 pub(super) fn check(spec: &TrialSpec, near: &Script) -> Result<(), LoadError> {
     let refuse = |text: &str| Err(LoadError::Usage(format!("kernel_timestamps {text}")));
-    if spec.io_model == IoModel::IoUring {
-        return refuse("and io_uring do not go together in this version; choose blocking or epoll");
-    }
     if spec.socket.zero_copy {
         return refuse("and zero_copy share one error queue; leave one of them out");
     }

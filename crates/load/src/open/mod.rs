@@ -19,7 +19,7 @@ use ::udt::Library;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags, EpollTimeout};
 use schema::trial::TrialSpec;
-use schema::workload::{IoModel, Transport};
+use schema::workload::Transport;
 use socket2::Socket;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -266,13 +266,7 @@ pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
     if let Some(dscp) = spec.socket.dscp.filter(|dscp| *dscp > 63) {
         return Err(LoadError::Usage(format!("dscp is {dscp}; it must be from 0 to 63")));
     }
-    if let Some(option) = options::unsuited(spec.transport, &spec.socket) {
-        return Err(LoadError::Usage(format!("{option} is no option of the transport {}", spec.transport.name())));
-    }
-    if spec.socket.kernel_timestamps && spec.workload.is_none() && spec.datagrams.is_none() {
-        let text = "kernel_timestamps times requests and datagrams, and a stream has neither; leave it out";
-        return Err(LoadError::Usage(text.to_owned()));
-    }
+    schema::options::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     workload::schedule::check(spec).map_err(|error| LoadError::Usage(error.to_string()))?;
     check_transport(spec)?;
     check_pinning(&spec.pin_cpus)?;
@@ -292,10 +286,8 @@ fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
         }
     }
     let name = LIBRARIES.iter().find(|library| is_over(spec, **library)).map_or("", |library| library.name());
-    if spec.workload.is_some() || spec.io_model != IoModel::Blocking {
-        return Err(LoadError::Usage(format!(
-            "{name} carries streams with a thread a connection, and no workload; choose tcp, or leave the workload out"
-        )));
+    if spec.workload.is_some() {
+        return Err(LoadError::Usage(format!("{name} executes no operations; leave the workload out, or choose tcp")));
     }
     if u64::from(spec.connections_count) > MAX_LIBRARY_CONNECTIONS {
         let asked = spec.connections_count;
@@ -307,25 +299,12 @@ fn check_libraries(spec: &TrialSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Datagrams go over UDP, and streams over what has streams.
+/// What a transport bounds.
 fn check_transport(spec: &TrialSpec) -> Result<(), LoadError> {
     if is_over_udt(spec) || is_over_quic(spec) {
         check_libraries(spec)?;
     }
-    let is_udp = spec.transport == Transport::Udp;
-    let has_datagrams = is_udp || spec.transport == Transport::Quic;
-    let Some(datagrams) = &spec.datagrams else {
-        let has_workload = spec.workload.is_some();
-        return if is_udp && !has_workload {
-            Err(LoadError::Usage("a stream needs a transport with streams; udp has none".to_owned()))
-        } else {
-            Ok(())
-        };
-    };
-    let name = spec.transport.name();
-    if !has_datagrams {
-        return Err(LoadError::Usage(format!("a stream of datagrams needs the transport udp or quic; {name} has none")));
-    }
+    let Some(datagrams) = &spec.datagrams else { return Ok(()) };
     let (low, high) = (HEADER_BYTES as u64, MAX_DATAGRAM_BYTES);
     let bounded = [
         ("datagram_bytes", u64::from(datagrams.datagram_bytes), low, high),

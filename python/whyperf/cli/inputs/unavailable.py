@@ -7,8 +7,8 @@ from typing import Any
 from whyperf.cli.exits import say
 from whyperf.plan import Plan
 from whyperf.profile import Factors, Level, Profile, ProfileError, Sweep
-from whyperf.profile.applies import WITH_CONTROL
 from whyperf.profile.factors import BY_NAME
+from whyperf.profile.options import OPTIONS
 from whyperf.run import describe_host, list_offers
 from whyperf.run.spec import OWN_CONTROL
 from whyperf.wire import Offer
@@ -117,7 +117,8 @@ def _kinds(factor: str, transports: Iterable[Level]) -> list[str]:
     """The kinds of offers that a factor's levels are among; congestion controls are QUIC's own where QUIC has them."""
     if factor != "congestion_control":
         return [factor]
-    kinds = {"quic_congestion_control" if name == "quic" else factor for name in transports if name in WITH_CONTROL}
+    with_control = OPTIONS[factor].transports
+    kinds = {"quic_congestion_control" if name == "quic" else factor for name in transports if name in with_control}
     return sorted(kinds)
 
 

@@ -5,7 +5,7 @@ factors, so that one workload serves many cells. What it becomes for a cell is t
 `crates/schema/src/workload.rs`.
 """
 
-from whyperf.profile.workload.model import METRICS, STREAM, STREAM_RECEIVE, Workload, least_seconds, ready
+from whyperf.profile.workload.model import METRICS, STREAM, STREAM_RECEIVE, Workload, has_exchange, least_seconds, ready
 from whyperf.profile.workload.read import load_workload, looks_like_workload, read_workload
 from whyperf.profile.workload.shipped import shipped_workload, shipped_workload_names, shipped_workloads_folder
 from whyperf.profile.workload.tables import Metric
@@ -16,6 +16,7 @@ __all__ = [
     "STREAM_RECEIVE",
     "Metric",
     "Workload",
+    "has_exchange",
     "least_seconds",
     "load_workload",
     "looks_like_workload",

@@ -39,6 +39,13 @@ class Workload:
     #: The file it is from, for messages; empty where a profile carries it.
     where: str = ""
 
+    @property
+    def load(self) -> str:
+        """What its connections carry: `Load` of crates/schema/src/options.rs."""
+        if self._datagrams is not None:
+            return "datagrams"
+        return "stream" if self.name in {STREAM, STREAM_RECEIVE} else "operations"
+
     def document(self, factors: Mapping[str, Level]) -> wire.Workload | None:
         """The workload of a cell as JSON, its seed 0; None when it is a stream of datagrams.
 
@@ -76,6 +83,13 @@ def ready(document: wire.Workload, *, about: str, metric: Metric, transport: str
             transaction["repeat"]["by"] != "trial" for group in groups for transaction in group["transactions"]
         ),
     )
+
+
+def has_exchange(document: wire.Workload) -> bool:
+    """Whether the near side both sends and receives in a transaction (`is_exchange` in crates/load/src/engine)."""
+    transactions = [transaction for group in document["groups"] for transaction in group["transactions"]]
+    operations = [{step["operation"]["operation"] for step in transaction["steps"]} for transaction in transactions]
+    return any("read" in names and names & {"write", "send_file"} for names in operations)
 
 
 def least_seconds(document: wire.Workload) -> float:

@@ -15,6 +15,7 @@ from whyperf.profile.errors import ProfileError, suggestion
 from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
+from whyperf.profile.options import carrying
 from whyperf.profile.workload.model import Workload
 from whyperf.profile.workload.steps import MOVING, OPENING, follow_connections, step_value
 from whyperf.profile.workload.tables import (
@@ -94,7 +95,7 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
     uses: frozenset[str] = frozenset()
     groups = datagrams = None
     if table.datagrams is not None:
-        if not set(table.transports) <= {"udp", "quic"}:
+        if not set(table.transports) <= set(carrying("datagrams")):
             raise ProfileError("", "transports", 'datagrams need UDP or QUIC; write transports = ["udp", "quic"]')
         stream = _datagrams(table.datagrams)
         datagrams, uses = stream.of, stream.uses

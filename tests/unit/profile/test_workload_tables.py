@@ -125,6 +125,7 @@ def test_a_workload_of_a_profile_becomes_what_the_agents_know() -> None:
         ("iterations = 10", "rate_per_s = -3", "group.clients.ask.rate_per_s: -3 is not a rate; write executions"),
         ('name = "ask"', 'nom = "ask"', "workload.group.clients.transaction.1.nom: there is no"),
         ('name = "two-steps"', 'name = "rr"', "workload.name: rr is a shipped workload; choose another name"),
+        ('name = "two-steps"', 'name = "two-steps"\ntransports = ["quic"]', "transports: groups of operations run"),
         ('name = "two-steps"', 'metric = "speed"', "workload.metric: 'speed' does not fit"),
         ("[workload.defaults]", "[workload.default]", "workload.default: there is no such key; did you mean defaults?"),
         (

@@ -16,7 +16,7 @@ from whyperf.profile.factor import Level
 from whyperf.profile.factors import BY_NAME, factor_named
 from whyperf.profile.levels import one_level
 from whyperf.profile.options import carrying
-from whyperf.profile.workload.model import Workload
+from whyperf.profile.workload.model import STREAM, STREAM_RECEIVE, Workload
 from whyperf.profile.workload.steps import MOVING, OPENING, follow_connections, step_value
 from whyperf.profile.workload.tables import (
     DatagramsTable,
@@ -100,6 +100,10 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
         stream = _datagrams(table.datagrams)
         datagrams, uses = stream.of, stream.uses
     else:
+        carriers = carrying("operations")
+        if (table.name or name) not in {STREAM, STREAM_RECEIVE} and not set(table.transports) <= set(carriers):
+            problem = f"groups of operations run over {', '.join(carriers)} only; leave the others out"
+            raise ProfileError("", "transports", problem)
         _refuse_twice("group", [group.name for group in table.group])
         values = [_group(f"group.{group.name}", group, folder) for group in table.group]
         uses = frozenset().union(*(value.uses for value in values))

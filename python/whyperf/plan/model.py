@@ -15,13 +15,13 @@ from whyperf.wire import DatagramStream, Workload
 PLAN_VERSION: Literal[1] = 1
 
 
-class Table(BaseModel):
+class PlanModel(BaseModel):
     """A part of plan.json: nothing is converted, nothing unknown passes."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class StopRule(Table):
+class StopRule(PlanModel):
     """When a cell has enough trials: after `trials`, or when its interval is narrow enough.
 
     `interval_width` is the width of the 95 % interval of the median over the median.
@@ -35,7 +35,7 @@ class StopRule(Table):
     sweep_trials: dict[str, int] = {}
 
 
-class PlannedFlow(Table):
+class PlannedFlow(PlanModel):
     """A flow of a cell's schedule: connections that carry payload from one instant after the start to another.
 
     `transport` and `congestion_control` are None where they are the cell's; `direction` is seen from the near side.
@@ -50,7 +50,7 @@ class PlannedFlow(Table):
     direction: Literal["send", "receive"] = "send"
 
 
-class Cell(Table):
+class Cell(PlanModel):
     """One combination of factor levels, all factors resolved, in the order of the factor table."""
 
     id: str
@@ -62,7 +62,7 @@ class Cell(Table):
     schedule: tuple[PlannedFlow, ...] | None = None
 
 
-class PlannedWorkload(Table):
+class PlannedWorkload(PlanModel):
     """What cells do: `workload` or `datagrams` of a TrialSpec (crates/schema/src/trial.rs), seed 0."""
 
     name: str
@@ -105,13 +105,13 @@ class PlannedTrial(NamedTuple):
         return self.evidence == "segments"
 
 
-class Testbed(Table):
+class Testbed(PlanModel):
     """Where it is measured: `veth` (the embedded testbed), `loopback`, `network`, or `model`: simulated."""
 
     kind: Literal["veth", "loopback", "network", "model"]
 
 
-class Plan(Table):
+class Plan(PlanModel):
     """The design: what is measured, how often, in which order."""
 
     plan_version: Literal[1] = PLAN_VERSION

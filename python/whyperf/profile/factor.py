@@ -46,7 +46,7 @@ class Factor:
     help: str
     low: float = -math.inf
     high: float = math.inf
-    words: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
     choices: tuple[Level, ...] = ()
     testbed: bool = False
     #: Only in cells that run for a time, not in those that transfer a number of bytes.
@@ -67,13 +67,13 @@ class Factor:
         if self.kind == "choice":
             return " or ".join(str(choice) for choice in self.choices)
         if self.kind in TEXT_PHRASES:
-            return " or ".join([TEXT_PHRASES[self.kind], *(word for word in self.words if self.kind != "cpus")])
+            return " or ".join([TEXT_PHRASES[self.kind], *(word for word in self.keywords if self.kind != "cpus")])
         if self.kind == "bool":
             return KIND_PHRASES["bool"]
         bounds = f"{KIND_PHRASES[self.kind]} from {self.low:.12g}"
         if self.high < LARGEST_BYTES:
             bounds += f" to {self.high:.12g}"
-        return " or ".join([bounds, *self.words])
+        return " or ".join([bounds, *self.keywords])
 
     def check(self, level: object) -> Level:
         """The level as the plan keeps it (a float factor's `10` becomes `10.0`).
@@ -96,7 +96,7 @@ class Factor:
 
     def _checked(self, level: object) -> Level | None:
         if isinstance(level, str):
-            return level if level in self.words or self._is_text(level) else None
+            return level if level in self.keywords or self._is_text(level) else None
         if isinstance(level, bool):
             return level if self.kind == "bool" else None
         return self._checked_number(level) if isinstance(level, int | float) else None
@@ -133,7 +133,7 @@ class Factor:
         return self.check(self._parsed(text.strip()))
 
     def _parsed(self, text: str) -> object:
-        if text in self.words:
+        if text in self.keywords:
             return text
         if self.kind == "bool":
             return {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(text, text)

@@ -34,7 +34,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "hosts", "hosts", "none", "",
         "Hosts of the model (whyperf simulate): one for both sides, or the writer and the reader.",
-        words=("none",), model=True, later=True,
+        keywords=("none",), model=True, later=True,
     ),
     Factor(
         "link", "choice", "default", "",
@@ -44,17 +44,17 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "window_bytes", "int", "default", "bytes",
         "Window: buffer and window clamp at the receiver, buffer at the sender.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
+        low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),
     ),
     Factor(
         "send_buffer_bytes", "int", "default", "bytes",
         "Send buffer at the sender; overrides the window's.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
+        low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),
     ),
     Factor(
         "receive_buffer_bytes", "int", "default", "bytes",
         "Receive buffer at the receiver; overrides the window's.",
-        low=1, high=LARGEST_WINDOW_BYTES, words=("default",),
+        low=1, high=LARGEST_WINDOW_BYTES, keywords=("default",),
     ),
     Factor(
         "workload", "workload", "stream", "",
@@ -74,7 +74,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "threads", "int", "auto", "threads",
         "Threads on each side for all connections (epoll, io_uring); auto: one for each CPU it may use.",
-        low=1, high=1024, words=("auto",), later=True,
+        low=1, high=1024, keywords=("auto",), later=True,
     ),
     Factor(
         "write_size_bytes", "int", 131072, "bytes", "Bytes a send call asks for.",
@@ -98,7 +98,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "write_rate_bps", "int", "default", "bit/s",
         "Rate at which each connection's application writes; default: as fast as it can.",
-        low=8, high=10**13, words=("default",),
+        low=8, high=10**13, keywords=("default",),
     ),
     Factor(
         "request_size_bytes", "int", 1, "bytes", "Request: what the near side sends in a transaction.",
@@ -122,7 +122,7 @@ FACTORS: tuple[Factor, ...] = (
         "offered_rate_per_s", "float", "default", "transactions/s",
         "Transactions started per second over all connections, whether or not earlier ones have ended (open loop); "
         "default: the next one starts when the previous one ends (closed loop).",
-        low=0.001, high=1e9, words=("default",), scope="workload",
+        low=0.001, high=1e9, keywords=("default",), scope="workload",
     ),
     Factor(
         "arrivals", "choice", "auto", "",
@@ -162,7 +162,7 @@ FACTORS: tuple[Factor, ...] = (
         "schedule", "schedule", "none", "",
         "When flows start and stop: a shipped schedule (whyperf list --schedules), or the profile's own; "
         "none: all connections carry payload from start to end.",
-        words=("none",), later=True,
+        keywords=("none",), later=True,
     ),
     Factor(
         "schedule_scale", "float", 1.0, "", "All times of the schedule times this.",
@@ -187,26 +187,26 @@ FACTORS: tuple[Factor, ...] = (
         "congestion_control", "name", "cubic", "",
         "Congestion control on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
         "each host's own, also where nothing is given and a host does not let its user choose cubic.",
-        words=("default",),
+        keywords=("default",),
     ),
     Factor(
         "mss_bytes", "int", "default", "bytes",
         "Largest segment (TCP_MAXSEG; bounds of Linux).",
-        low=88, high=32767, words=("default",),
+        low=88, high=32767, keywords=("default",),
     ),
     Factor(
         "pacing_rate_bps", "int", "default", "bit/s",
         "Upper bound of each connection's rate at the sender (SO_MAX_PACING_RATE).",
-        low=8_000, high=10**13, words=("default",),
+        low=8_000, high=10**13, keywords=("default",),
     ),
     Factor(
         "busy_poll_us", "int", "default", "us",
         "How long a receive call polls the device before it sleeps (SO_BUSY_POLL).",
-        low=0, high=1_000_000, words=("default",), later=True,
+        low=0, high=1_000_000, keywords=("default",), later=True,
     ),
     Factor(
         "dscp", "int", "default", "", "DSCP of all packets (RFC 2474).",
-        low=0, high=63, words=("default",), later=True,
+        low=0, high=63, keywords=("default",), later=True,
     ),
     Factor(
         "zero_copy", "bool", False, "", "Sends without copying (MSG_ZEROCOPY).", later=True,
@@ -229,7 +229,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "transfer_bytes", "int", "default", "bytes",
         "Payload of each connection; default: run for duration_s instead.",
-        low=1, high=LARGEST_BYTES, words=("default",),
+        low=1, high=LARGEST_BYTES, keywords=("default",),
     ),
     Factor(
         "duration_s", "float", 10.0, "s", "Length of the measurement window.",
@@ -241,7 +241,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "rtt_probe_ms", "int", "none", "ms",
         "Interval of the RTT probe under load; 1000 is usual.",
-        low=1, high=60_000, words=("none",), later=True,
+        low=1, high=60_000, keywords=("none",), later=True,
     ),
     Factor(
         "rtt_probe", "choice", "udp", "",
@@ -256,9 +256,9 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "near_cpus", "cpus", "auto", "",
         "CPUs of the load on the near side; auto: disjoint halves where both sides share a machine.",
-        words=("auto", "any"),
+        keywords=("auto", "any"),
     ),
-    Factor("far_cpus", "cpus", "auto", "", "The same for the far side.", words=("auto", "any")),
+    Factor("far_cpus", "cpus", "auto", "", "The same for the far side.", keywords=("auto", "any")),
     # The smallest MTU is RFC 791's 68; IP version 6 needs 1280 (RFC 8200 section 5).
     Factor("mtu_bytes", "int", 1500, "bytes", "MTU of the testbed.", low=68, high=65535, testbed=True),
     Factor("tso", "bool", True, "", "TCP segmentation offload of the testbed.", testbed=True),

@@ -19,17 +19,17 @@ PATH_FACTORS: tuple[Factor, ...] = (
     _of_path(
         "path_rtt_ms", "float", "none", "ms",
         "Propagation delay of the emulated path there and back; none: as if 0, or no path.",
-        low=0, high=LONGEST_MS, words=("none",),
+        low=0, high=LONGEST_MS, keywords=("none",),
     ),
     _of_path(
         "path_rate_bps", "int", "none", "bit/s",
         "Rate of the path's bottleneck forward, Ethernet headers counted; none: unlimited, or no path.",
-        low=1000, high=HIGHEST_RATE_BPS, words=("none",),
+        low=1000, high=HIGHEST_RATE_BPS, keywords=("none",),
     ),
     _of_path(
         "path_loss", "loss", "none", "",
         "Packets lost forward, whatever the load; none: no loss, or no path.",
-        words=("none",),
+        keywords=("none",),
     ),
     _of_path(
         "path_implementation", "choice", "auto", "",
@@ -39,11 +39,11 @@ PATH_FACTORS: tuple[Factor, ...] = (
     ),
     _of_path(
         "path_delay_back_ms", "float", "half", "ms", "How much of path_rtt_ms is in the back direction.",
-        low=0, high=LONGEST_MS, words=("half",),
+        low=0, high=LONGEST_MS, keywords=("half",),
     ),
     _of_path(
         "path_rate_back_bps", "int", "same", "bit/s", "Rate, back direction; same: path_rate_bps; none: unlimited.",
-        low=1000, high=HIGHEST_RATE_BPS, words=("same", "none"),
+        low=1000, high=HIGHEST_RATE_BPS, keywords=("same", "none"),
     ),
     _of_path(
         "path_queue", "queue", "bdp", "bytes",
@@ -68,11 +68,11 @@ PATH_FACTORS: tuple[Factor, ...] = (
     ),
     _of_path(
         "path_red_min_bytes", "int", "auto", "bytes", "RED's lower threshold; auto: a sixth of the queue.",
-        low=1, high=10**12, words=("auto",),
+        low=1, high=10**12, keywords=("auto",),
     ),
     _of_path(
         "path_red_max_bytes", "int", "auto", "bytes", "RED's upper threshold; auto: half of the queue.",
-        low=1, high=10**12, words=("auto",),
+        low=1, high=10**12, keywords=("auto",),
     ),
     _of_path(
         "path_red_probability", "float", 0.1, "", "RED's probability at the upper threshold.",

@@ -1,4 +1,4 @@
-"""From a cell's factors to what each end is told (TrialSpec in crates/schema/src/trial.rs)."""
+"""Makes the request for each host from a cell's factors (TrialSpec in crates/schema/src/trial.rs)."""
 
 import hashlib
 import secrets
@@ -36,9 +36,9 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def roles(factors: Mapping[str, Any], schedule: Sequence[PlannedFlow] = ()) -> dict[str, Role]:
-    """Which end sends: the near one, unless the direction is ``receive``, in a schedule that of its first flow.
+    """Which side sends: the near one, unless the direction is ``receive``, in a schedule that of its first flow.
 
-    In an exchange the near end is the sender.
+    In an exchange the near side is the sender.
     """
     direction = schedule[0].direction if schedule else factors.get("direction")
     is_received = direction == "receive" or factors.get("workload") == STREAM_RECEIVE
@@ -55,9 +55,9 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
     seed: int = 0,
     schedule: Sequence[PlannedFlow] = (),
 ) -> dict[str, RequestPrepare]:
-    """What both ends are asked to prepare, with a random token that only they know.
+    """The requests to prepare for both hosts, with a random token for this trial.
 
-    `workload` is what the cell does beside a plain stream, `seed` the plan's: with the trial's name it is the seed
+    `workload` is what the cell does other than a plain stream, `seed` the plan's: with the trial's name it is the seed
     of everything random in the workload. `schedule` says when flows start and stop.
     """
     token = secrets.token_hex(32)
@@ -116,7 +116,7 @@ def trial_specs(  # noqa: PLR0917 - the last ones come with workloads and schedu
 
 
 def _flow(flow: PlannedFlow, label: str) -> ScheduledFlow:
-    """A flow as one end is told of it."""
+    """A flow in the request for one host."""
     sends = (flow.direction == "send") == (label == NEAR)
     return {
         "start_ns": flow.start_ns,

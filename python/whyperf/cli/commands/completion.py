@@ -29,6 +29,6 @@ def assignments(incomplete: str) -> list[str]:
     if not equals or factor is None:
         return [f"{factor}=" for factor in BY_NAME if factor.startswith(name)]
     levels = (
-        ["true", "false"] if factor.kind == "bool" else [str(choice) for choice in (*factor.choices, *factor.words)]
+        ["true", "false"] if factor.kind == "bool" else [str(choice) for choice in (*factor.choices, *factor.keywords)]
     )
     return [f"{name}={choice}" for choice in levels if choice.startswith(level)]

@@ -76,12 +76,14 @@ class Definitions:
         if "items" in schema:
             schema["items"] = self._named(schema["items"], name)
         if "anyOf" in schema:
-            schema["anyOf"] = [self._named(one, name) for one in schema["anyOf"]]
+            schema["anyOf"] = [self._named(choice, name) for choice in schema["anyOf"]]
         return self._bounded(schema, name)
 
     def _union(self, schema: Schema, name: str) -> Schema:
         """A union whose variants differ by a tag: each is named by the union and its tag."""
-        (tag,) = {key for one in schema["oneOf"] for key, value in one["properties"].items() if "const" in value}
+        (tag,) = {
+            key for variant in schema["oneOf"] for key, value in variant["properties"].items() if "const" in value
+        }
         references = []
         for variant in schema["oneOf"]:
             own = name + _camel(variant["properties"][tag]["const"])

@@ -64,47 +64,47 @@ class Crowd:
     def _stand(self) -> None:
         while not self._over.is_set():
             for number, kind in enumerate(self._kinds):
-                one = self._sockets[number]
-                if one is None or self._is_dropped(kind, one):
+                client = self._sockets[number]
+                if client is None or self._is_dropped(kind, client):
                     self._sockets[number] = None if self._over.is_set() else self._come(kind)
             self._all_came.set()
             self._over.wait(0.02)
         self._all_came.set()
 
     def _come(self, kind: str) -> socket.socket | None:
-        one = socket.socket()
+        client = socket.socket()
         try:
-            one.settimeout(5)
-            one.connect(("127.0.0.1", self._port))
+            client.settimeout(5)
+            client.connect(("127.0.0.1", self._port))
             self.came_count += 1
-            one.setblocking(False)
-            one.send(SAYS[kind])
+            client.setblocking(False)
+            client.send(SAYS[kind])
         except ConnectionRefusedError:
             # The port has closed.
             self._over.set()
-            one.close()
+            client.close()
             return None
         except OSError:
             # The agent was quicker, or its queue is full.
-            one.close()
+            client.close()
             return None
         if kind == "reset":
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            one.close()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            client.close()
             return None
-        return one
+        return client
 
     @staticmethod
-    def _is_dropped(kind: str, one: socket.socket) -> bool:
+    def _is_dropped(kind: str, client: socket.socket) -> bool:
         """Whether the agent has closed it, which is closed then; a drip says its next byte."""
         try:
             if kind == "drip":
-                one.send(b"P")
-            if one.recv(1):
+                client.send(b"P")
+            if client.recv(1):
                 return False
         except BlockingIOError:
             return False
         except OSError:
             pass
-        one.close()
+        client.close()
         return True

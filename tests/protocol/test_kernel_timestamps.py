@@ -117,9 +117,9 @@ PIPELINED = transaction(write(10), read(10), outstanding_count=4, repeat=iterati
 ONE_WAY = transaction(write(10), repeat=iterations(9))
 
 
-def of(one: Body) -> Body:
+def of(body: Body) -> Body:
     """Changes for a workload of one transaction."""
-    return {"workload": workload(group(one)), "stop": WORKLOAD, "io_model": "epoll"}
+    return {"workload": workload(group(body)), "stop": WORKLOAD, "io_model": "epoll"}
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def _ensemble(
 ) -> tuple[Member, ...]:
     """The best set, then of those that are nearly as good the ones farthest from all that are kept already."""
     best = min(loss for _, loss in tried)
-    ordered = sorted(tried, key=lambda one: one[1])
+    ordered = sorted(tried, key=lambda candidate: candidate[1])
     near = [candidate for candidate in ordered if candidate[1] <= best * (1 + NEAR_BEST)] or ordered[:1]
     if len(near) < members:
         near = [candidate for candidate in ordered[:members] if candidate[1] <= best * (1 + STILL_KEPT)]

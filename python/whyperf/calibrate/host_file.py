@@ -154,7 +154,7 @@ def _toml(value: object) -> str:
         case int() | float():
             return repr(value)
         case list() | tuple():
-            return f"[{', '.join(_toml(one) for one in value)}]"
+            return f"[{', '.join(_toml(item) for item in value)}]"
         case _:
             escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
             return f'"{escaped}"'

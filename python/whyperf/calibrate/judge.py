@@ -78,7 +78,7 @@ def judge(points: Sequence[Point], is_held_out: Sequence[bool], said_bps: Sequen
     return Verdict(
         points=judged,
         held_out_median=_median(held),
-        held_out_worst=max(held, key=lambda one: abs(one.error_ratio)),
+        held_out_worst=max(held, key=lambda point: abs(point.error_ratio)),
         fitted_median=_median(fitted),
         held_out_signs=_signs([pair for pair in combinations(held, 2) if _is_what_if(*pair)]),
         signs=_signs([pair for pair in combinations(judged, 2) if _is_what_if(*pair) and _is_new(*pair)]),
@@ -96,12 +96,13 @@ def _is_what_if(first: Judged, other: Judged) -> bool:
     return changed == 1 and large > small * (1 + MIN_DIFFERENCE_RATIO)
 
 
-def _is_new(one: Judged, other: Judged) -> bool:
-    return one.is_held_out or other.is_held_out
+def _is_new(first: Judged, other: Judged) -> bool:
+    return first.is_held_out or other.is_held_out
 
 
 def _signs(pairs: Sequence[tuple[Judged, Judged]]) -> Signs:
     right = sum(
-        (one.point.goodput_bps < other.point.goodput_bps) == (one.said_bps < other.said_bps) for one, other in pairs
+        (first.point.goodput_bps < other.point.goodput_bps) == (first.said_bps < other.said_bps)
+        for first, other in pairs
     )
     return Signs(right, len(pairs))

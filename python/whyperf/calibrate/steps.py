@@ -48,8 +48,8 @@ class _Round:
 
     calls: Mapping[tuple[str, int], float]
 
-    def one(self, step: str) -> float:
-        """Time of a call that has no size, or one; KeyError where it was not timed."""
+    def call_us(self, step: str) -> float:
+        """Time of a call with at most one size; KeyError where it was not timed."""
         return next(us for (name, _), us in self.calls.items() if name == step)
 
     def line(self, step: str) -> tuple[float, float]:
@@ -75,7 +75,7 @@ def _beyond(step: str, other: str) -> "_Quantity":
 _Quantity = Callable[[_Round], float]
 
 QUANTITIES: Mapping[str, tuple[str, _Quantity]] = {
-    "call_us": ("a system call that does nothing", lambda done: done.one("call")),
+    "call_us": ("a system call that does nothing", lambda done: done.call_us("call")),
     "write_call_us": ("a write while the window is closed, each time", _fixed("write_held")),
     # Into memory that is new for every byte: what a full send buffer costs, not what a moving one does.
     "write_new_ns_per_byte": ("and for each byte, into new memory", _per_byte("write_held")),
@@ -86,19 +86,19 @@ QUANTITIES: Mapping[str, tuple[str, _Quantity]] = {
     "take_us": ("taking in what was sent, in the same thread", _beyond("send_here", "send_steered")),
     "ack_us": (
         "an acknowledgment, sent and taken in by one thread",
-        lambda done: done.one("ack_here") - done.one("call"),
+        lambda done: done.call_us("ack_here") - done.call_us("call"),
     ),
     # On a virtual machine waking a processor that sleeps takes an exit to the hypervisor.
-    "other_cpu_us": ("and the other CPU woken for it", lambda done: done.one("ack_steered") - done.one("call")),
-    "hop_here_us": ("from thread to thread on one CPU", lambda done: done.one("hop_here")),
-    "hop_across_us": ("from thread to thread across CPUs", lambda done: done.one("hop_across")),
+    "other_cpu_us": ("and the other CPU woken for it", lambda done: done.call_us("ack_steered") - done.call_us("call")),
+    "hop_here_us": ("from thread to thread on one CPU", lambda done: done.call_us("hop_here")),
+    "hop_across_us": ("from thread to thread across CPUs", lambda done: done.call_us("hop_across")),
     "copy_hot_ns_per_byte": (
         "a copy of bytes in the cache",
-        lambda done: done.one("copy_hot") * _NS_PER_US / _COPY_BYTES,
+        lambda done: done.call_us("copy_hot") * _NS_PER_US / _COPY_BYTES,
     ),
     "copy_cold_ns_per_byte": (
         "a copy of bytes that are not",
-        lambda done: done.one("copy_cold") * _NS_PER_US / _COPY_BYTES,
+        lambda done: done.call_us("copy_cold") * _NS_PER_US / _COPY_BYTES,
     ),
 }
 """What is derived from the steps: words, and how from one round."""

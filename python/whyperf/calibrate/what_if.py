@@ -111,10 +111,10 @@ def _what_if(
     return WhatIf(
         factors=cell,
         changed=changed,
-        before_bps=_range([one.goodput_bps for one, _ in pairs]),
+        before_bps=_range([earlier.goodput_bps for earlier, _ in pairs]),
         after_bps=_range([other.goodput_bps for _, other in pairs]),
-        gain=_range([other.goodput_bps / one.goodput_bps - 1 for one, other in pairs]),
-        busy_before=_busy([one for one, _ in pairs]),
+        gain=_range([other.goodput_bps / earlier.goodput_bps - 1 for earlier, other in pairs]),
+        busy_before=_busy([earlier for earlier, _ in pairs]),
         busy_after=_busy([other for _, other in pairs]),
         extrapolates=tuple(reasons),
     )

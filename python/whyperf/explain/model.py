@@ -72,7 +72,7 @@ class Budget(FrozenModel):
         return sum(share.ratio for share in self.shares if share.state in states)
 
 
-class TurnSegment(FrozenModel):
+class CyclePlace(FrozenModel):
     """One place of a turn: a payload that left TCP at once, `times` in a row, and what let the first of them go.
 
     `payload_bytes` holds all of a super-segment. `released_by` says who sent it in most turns (`ratio` of them):
@@ -117,7 +117,7 @@ class Phase(FrozenModel):
     words: str
     stretches: int = 1
     """How often the cycle started, where the connection goes back and forth between cycles."""
-    turn: list[TurnSegment] = Field(default_factory=list)
+    turn: list[CyclePlace] = Field(default_factory=list)
     turns: int = 0
     turn_ns: int | None = None
     ack_reasons: dict[str, float] = Field(default_factory=dict)

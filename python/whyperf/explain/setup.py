@@ -51,7 +51,7 @@ class Setup:
         if BY_NAME[name].kind == "loss" and _is_lossless(level):
             return _is_lossless(now)
         if name == "path_queue" and (rate := rates_bps(self._path())[0]) is not None:
-            held, wanted = (queue_bytes({**self._path(), name: one}, rate) for one in (now, level))
+            held, wanted = (queue_bytes({**self._path(), name: queue}, rate) for queue in (now, level))
             return held >= wanted
         return now == level
 
@@ -73,7 +73,7 @@ class Setup:
     def stated(self, change: Mapping[str, Level]) -> Factors:
         """The factors to state for a cell that is this one with the change.
 
-        The plan resolved those of a cell, and some may not be stated though they have a level: what tells of a probe
+        The plan resolved those of a cell, and some may not be stated though they have a level: those of a probe
         that is not there, or, with a change, of a path that is no longer there. They follow from the others.
 
         Raises:

@@ -479,7 +479,7 @@ class Facts:
     @property
     def lost_in_receiver_ratio(self) -> float:
         """Their part of all that was sent again; a go-back-N sends more again than was lost."""
-        again = sum(sum(one.losses.kinds.values()) for one in self.patterns if one.losses is not None)
+        again = sum(sum(pattern.losses.kinds.values()) for pattern in self.patterns if pattern.losses is not None)
         return self.lost_in_receiver / again if again else 0.0
 
     @property

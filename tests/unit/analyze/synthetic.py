@@ -68,7 +68,7 @@ class Trial:
     direction: str = "send"
     factors: Mapping[str, object] = field(default_factory=dict)
     #: With a schedule: when each connection, a flow of its own, is at work; those at work share the rate evenly.
-    turns: tuple[tuple[float, float], ...] = ()
+    active: tuple[tuple[float, float], ...] = ()
     #: Requests of the RTT probe: when, in s after the start of the load, and the round-trip time in ns, if answered.
     round_trips: tuple[tuple[float, int | None], ...] = ()
 
@@ -141,8 +141,8 @@ def _octets(trial: Trial, connection: int, start: int, end: int) -> int:
         last = first + _connection_ns(trial, connection)
         return round(max(0.0, min(end, last) - max(start, first)) * rate)
     center_s = (start + end) / 2 / SECOND
-    if trial.turns:
-        at_work = [number for number, (begin, stop) in enumerate(trial.turns) if begin <= center_s < stop]
+    if trial.active:
+        at_work = [number for number, (start_s, stop_s) in enumerate(trial.active) if start_s <= center_s < stop_s]
         rate = trial.rate_bps / len(at_work) / 8e9 if connection in at_work else 0.0
     return round((end - start) * rate * trial.course(center_s))
 
@@ -359,7 +359,7 @@ def manifest(trial: Trial, testbed: str = "veth") -> dict[str, Any]:
 
 def _spec(trial: Trial, label: str) -> dict[str, Any]:
     """What of an end's TrialSpec the analysis reads: the schedule."""
-    if not trial.turns:
+    if not trial.active:
         return {}
     return {
         "opening": "connect" if label == "near" else "listen",
@@ -367,7 +367,7 @@ def _spec(trial: Trial, label: str) -> dict[str, Any]:
         "socket": {"congestion_control": factors(trial)["congestion_control"]},
         "schedule": [
             {"start_ns": round(start * SECOND), "stop_ns": round(stop * SECOND), "connections_count": 1}
-            for start, stop in trial.turns
+            for start, stop in trial.active
         ],
     }
 

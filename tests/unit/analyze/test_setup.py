@@ -18,8 +18,8 @@ def cell(connections: int, *spans_ms: float, opened: bool = True) -> CellResult:
     spans = dict(zip((trial.name for trial in trials), spans_ms, strict=True))
     base = made.Trial().start_ns - 5 * made.SECOND
     step = pl.col("trial").replace_strict(spans, return_dtype=pl.Float64) * MS / connections
-    begin = (base + pl.col("connection") * step).cast(pl.Int64)
-    times = (begin.alias("opening_mono_ns"), (begin + step).cast(pl.Int64).alias("opened_mono_ns"))
+    start = (base + pl.col("connection") * step).cast(pl.Int64)
+    times = (start.alias("opening_mono_ns"), (start + step).cast(pl.Int64).alias("opened_mono_ns"))
     flows = known.flows.with_columns(*times) if opened else known.flows
     (result,) = summarize_inputs(made.changed(known, flows=flows)).cells
     return result

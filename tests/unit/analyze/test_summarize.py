@@ -220,7 +220,7 @@ def test_the_rtt_probe_has_percentiles_under_load_and_idle() -> None:
         duration_s=3,
         cooldown_s=0,
         connections=2,
-        turns=((0, 1), (2, 3)),
+        active=((0, 1), (2, 3)),
         round_trips=tuple(trips),
         factors={"schedule": "two", "rtt_probe_ms": 10},
     )

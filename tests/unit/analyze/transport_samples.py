@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.unit.analyze import synthetic as made
 
-TURNS = ((0.0, 16.0), (2.0, 14.0), (4.0, 12.0), (6.0, 10.0))
+ACTIVE = ((0.0, 16.0), (2.0, 14.0), (4.0, 12.0), (6.0, 10.0))
 GOODPUTS = {"reno": 60e6, "cubic": 85e6, "fast": 80e6}
 
 
@@ -14,11 +14,11 @@ def trial(protocol: str, rtt_ms: float, cell: str, block: int = 1) -> made.Trial
         cell=cell,
         block=block,
         rate_bps=GOODPUTS[protocol] * (1 + block / 100) / (1 + rtt_ms / 400),
-        connections=len(TURNS),
-        duration_s=TURNS[0][1],
+        connections=len(ACTIVE),
+        duration_s=ACTIVE[0][1],
         warmup_s=0,
         cooldown_s=0,
-        turns=TURNS,
+        active=ACTIVE,
         retransmitted=7,
         factors={
             "schedule": "seven-regions",

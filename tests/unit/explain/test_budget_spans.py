@@ -47,10 +47,10 @@ def scene(draw: st.DrawFn) -> str:
 
 
 def _check(spans: pl.DataFrame, life: tuple[int, int]) -> None:
-    begins, ends = spans["begin_ns"].to_numpy(), spans["end_ns"].to_numpy()
-    assert (begins[0], ends[-1]) == life
-    assert (begins[1:] == ends[:-1]).all()
-    assert (ends > begins).all()
+    starts, ends = spans["begin_ns"].to_numpy(), spans["end_ns"].to_numpy()
+    assert (starts[0], ends[-1]) == life
+    assert (starts[1:] == ends[:-1]).all()
+    assert (ends > starts).all()
     states = spans["state"].to_list()
     assert all(state != other for state, other in pairwise(states))
     assert sum(ns for ns, _ in sums_of(spans).values()) == life[1] - life[0]

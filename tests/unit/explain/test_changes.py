@@ -170,7 +170,7 @@ def assert_raises(change: Change, hosts: Mapping[str, Any]) -> None:
     if "sysctl -w" in text:
         present = hosts[change.command_host]["sysctls"]
         for name, quoted, single in re.findall(r'(net[\w.]+)=(?:"([^"]+)"|(\d+))', text):
-            then, now = [list(map(int, one.split())) for one in (quoted or single, present[name])]
+            then, now = [list(map(int, value.split())) for value in (quoted or single, present[name])]
             assert all(new >= old for new, old in zip(then, now, strict=True)), text
             assert then != now
     assert not re.search(r"ethtool -G|tc qdisc (change|add|replace)", text)

@@ -33,9 +33,9 @@ def test_an_activity_is_one_of_those_wanted() -> None:
 
 
 def test_the_longest_spans_of_a_state_come_longest_first() -> None:
-    begins = [0, 10, 15, 40, 50, 90]
+    starts = [0, 10, 15, 40, 50, 90]
     states = ["away", "busy", "away", "away", "busy", "away"]
-    spans = pl.DataFrame({"begin_ns": begins, "end_ns": [*begins[1:], 105], "state": states})
+    spans = pl.DataFrame({"begin_ns": starts, "end_ns": [*starts[1:], 105], "state": states})
 
     found = longest_of(spans, 3)
     assert [(span.from_ns, span.to_ns) for span in found["away"]] == [(15, 40), (90, 105), (0, 10)]

@@ -28,22 +28,22 @@ def tail_drop(limit: int) -> Drops:
     return lambda waiting, _: waiting >= limit
 
 
-def chance(ratio: float) -> Drops:
+def at_random(ratio: float) -> Drops:
     return lambda _, generator: bool(generator.random() < ratio)
 
 
-def in_bursts(begins: float, ends: float) -> Drops:
+def in_bursts(start_ratio: float, end_ratio: float) -> Drops:
     """The chain of Gilbert: everything is lost in its bad state."""
     state = {"bad": False}
 
     def drops(_: float, generator: np.random.Generator) -> bool:
-        state["bad"] = generator.random() >= ends if state["bad"] else generator.random() < begins
+        state["bad"] = generator.random() >= end_ratio if state["bad"] else generator.random() < start_ratio
         return state["bad"]
 
     return drops
 
 
-def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> tuple[SegmentLog, SegmentLog]:
+def logs(drops: Drops, *, rounds: int, seed: int, connections: int = 1) -> tuple[SegmentLog, SegmentLog]:
     """A flight of each connection a round trip, in bursts of ten segments, a segment longer each time up to sixty; what
     is lost is sent again in the next round trip and arrives.
     """
@@ -54,19 +54,19 @@ def logs(drops: Drops, *, turns: int, seed: int, connections: int = 1) -> tuple[
     free_ns = 0
     following = [0] * connections
     again: list[list[int]] = [[] for _ in range(connections)]
-    for turn in range(turns):
-        begin = turn * ROUND_TRIP_NS
-        for place in range(0, 10 + turn % 50, 10):
+    for number in range(rounds):
+        start_ns = number * ROUND_TRIP_NS
+        for place in range(0, 10 + number % 50, 10):
             for connection in range(connections):
-                now = begin + place * SPACING_NS * connections + connection
-                for _ in range(min(10, 10 + turn % 50 - place)):
+                now = start_ns + place * SPACING_NS * connections + connection
+                for _ in range(min(10, 10 + number % 50 - place)):
                     level = max(0.0, level - (now - before) / SPACING_NS)
                     before = now
                     repeated = bool(again[connection]) and place == 0
                     sequence = again[connection].pop(0) if repeated else following[connection]
                     following[connection] += 0 if repeated else PACKET
                     sent.append((now, connection, sequence, "fast" if repeated else None))
-                    if drops(level, generator) and not repeated and turn + 1 < turns:
+                    if drops(level, generator) and not repeated and number + 1 < rounds:
                         again[connection].append(sequence)
                         continue
                     level += 1
@@ -104,23 +104,23 @@ def causes(segments: SegmentFacts) -> list[Cause]:
     ("drops", "cause"),
     [
         (lambda: tail_drop(8), Cause.SMALL_QUEUE),
-        (lambda: chance(0.01), Cause.RANDOM_LOSS),
+        (lambda: at_random(0.01), Cause.RANDOM_LOSS),
         (lambda: in_bursts(0.002, 0.2), Cause.BURST_LOSS),
     ],
-    ids=["queue", "chance", "bursts"],
+    ids=["queue", "random", "bursts"],
 )
 def test_the_losses_of_a_second_show_what_took_them(drops: Callable[[], Drops], cause: Cause, seed: int) -> None:
-    assert causes(segment_facts(*logs(drops(), turns=100, seed=seed)))[0] is cause
+    assert causes(segment_facts(*logs(drops(), rounds=100, seed=seed)))[0] is cause
 
 
 def test_connections_before_one_queue_are_seen_together() -> None:
-    found = segment_facts(*logs(tail_drop(18), turns=60, seed=1, connections=2))
+    found = segment_facts(*logs(tail_drop(18), rounds=60, seed=1, connections=2))
     assert (found.losses.random_high or 1) <= 0.5
     assert found.losses.examples
 
 
 def test_the_first_losses_of_bursts_leave_open_what_took_them() -> None:
-    few = [segment_facts(*logs(in_bursts(0.002, 0.2), turns=8, seed=seed)) for seed in range(40)]
+    few = [segment_facts(*logs(in_bursts(0.002, 0.2), rounds=8, seed=seed)) for seed in range(40)]
     lossy = [log for log in few if log.losses.events]
     diagnosed = [causes(log)[0] for log in lossy]
     assert Cause.NOT_KNOWN in diagnosed

@@ -25,14 +25,14 @@ from whyperf.overhead.links import Medium
 from whyperf.overhead.protocols import Options
 
 
-def one(link: str, protocol: str, size: int, encapsulation: Encapsulation | None = None, aal: str = "5") -> Point:
+def point_of(link: str, protocol: str, size: int, encapsulation: Encapsulation | None = None, aal: str = "5") -> Point:
     (point,) = overhead(link_named(link), protocol_named(protocol), [size], encapsulation=encapsulation, aal=aal).points
     return point
 
 
 def test_a_full_segment_on_gigabit_ethernet() -> None:
     """1448 of 1538 bytes: the 941 Mbit/s that everybody measures."""
-    point = one("ethernet-1G", "tcp", 1448)
+    point = point_of("ethernet-1G", "tcp", 1448)
     assert point.layers == {
         Layer.USER: 1448,
         Layer.TRANSPORT: 32,
@@ -57,15 +57,15 @@ def test_a_byte_more_needs_a_frame_more() -> None:
 
 def test_short_frames_are_padded() -> None:
     """18 bytes are the most that UDP has in the shortest frame: 14 + 20 + 8 + 18 = 60."""
-    assert one("ethernet-100M", "udp", 18).line_bytes == 84
-    assert one("ethernet-100M", "udp", 1).line_bytes == 84
-    assert one("ethernet-100M", "udp", 1).layers[Layer.PADDING] == 17
-    assert one("ethernet-100M", "udp", 19).line_bytes == 85
+    assert point_of("ethernet-100M", "udp", 18).line_bytes == 84
+    assert point_of("ethernet-100M", "udp", 1).line_bytes == 84
+    assert point_of("ethernet-100M", "udp", 1).layers[Layer.PADDING] == 17
+    assert point_of("ethernet-100M", "udp", 19).line_bytes == 85
 
 
 def test_fragments_are_multiples_of_8() -> None:
     """1473 bytes and the header of UDP: 1480 in the first packet, 1 in the second."""
-    point = one("ethernet-1G", "udp", 1473)
+    point = point_of("ethernet-1G", "udp", 1473)
     assert point.frames == 2
     assert point.layers[Layer.TRANSPORT] == 8
     # 1480 + 20 + 14 + 24, and a padded frame of 84.
@@ -82,7 +82,7 @@ def test_cells_of_aal5() -> None:
 
 def test_ip_over_atm_in_sonet() -> None:
     """The largest packet of classical IP: 9180 + 8 + 8 = 9196 bytes in 192 cells, and a 27th for SONET."""
-    point = one("atm-oc3", "tcp", 9128)
+    point = point_of("atm-oc3", "tcp", 9128)
     assert point.cells == 192
     assert point.line_bytes == pytest.approx(192 * 53 * 27 / 26)
     assert point.layers[Layer.LINE] == pytest.approx(192 * 53 / 26)
@@ -91,7 +91,7 @@ def test_ip_over_atm_in_sonet() -> None:
 
 def test_cells_of_aal34() -> None:
     """8192 bytes and 8 around them are 8200: 187 cells of 44, in which 28 bytes are empty."""
-    point = one("atm-taxi-140", "raw", 8192, Encapsulation.VC_MUX, "3/4")
+    point = point_of("atm-taxi-140", "raw", 8192, Encapsulation.VC_MUX, "3/4")
     assert point.cells == 187
     assert point.layers[Layer.ADAPTATION] == 8 + 187 * 4
     assert point.layers[Layer.CELL_PADDING] == 187 * 44 - 8200
@@ -101,7 +101,7 @@ def test_cells_of_aal34() -> None:
 
 def test_lan_emulation_carries_a_frame_without_its_check_sequence() -> None:
     """IPX of 1500 bytes: 2 + 14 + 1500 + 8 = 1524 bytes in 32 cells."""
-    point = one("atm-oc3", "ipx", 1470, Encapsulation.LANE_ETHERNET)
+    point = point_of("atm-oc3", "ipx", 1470, Encapsulation.LANE_ETHERNET)
     assert point.cells == 32
     assert point.layers[Layer.EMULATION] == 2
     assert Layer.CHECK not in point.layers
@@ -109,7 +109,7 @@ def test_lan_emulation_carries_a_frame_without_its_check_sequence() -> None:
 
 def test_netbios_on_a_token_ring() -> None:
     """14 of NetBIOS, 4 of LLC type 2, 14 of MAC, 4 of check sequence, 6 of delimiters, status and token."""
-    assert one("token-ring-16M", "netbios", 4096).line_bytes == 4096 + 14 + 4 + 14 + 4 + 6
+    assert point_of("token-ring-16M", "netbios", 4096).line_bytes == 4096 + 14 + 4 + 14 + 4 + 6
 
 
 def test_tags_make_frames_longer() -> None:

@@ -15,13 +15,13 @@ from whyperf.explain.model import (
     Budget,
     CellExplanation,
     Change,
+    CyclePlace,
     Evidence,
     Explanation,
     Pattern,
     Phase,
     Spell,
     StateShare,
-    TurnSegment,
     Verdict,
     Verification,
 )
@@ -257,8 +257,8 @@ def test_few_cells_are_all_drawn() -> None:
 
 def test_a_cycle_is_drawn_place_by_place() -> None:
     cycle = [
-        TurnSegment(payload_bytes=1024, released_by="ack", ratio=1.0, wait_ns=1_200_000),
-        TurnSegment(payload_bytes=6144, times=3, released_by="write", held_by="window", ratio=0.9),
+        CyclePlace(payload_bytes=1024, released_by="ack", ratio=1.0, wait_ns=1_200_000),
+        CyclePlace(payload_bytes=6144, times=3, released_by="write", held_by="window", ratio=0.9),
     ]
     phase = Phase(
         begin_ns=0, end_ns=10, payloads=[(1024, 1), (6144, 3)], acks_per_turn=1.0, waits="the sender", ratio=1,

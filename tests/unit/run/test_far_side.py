@@ -12,9 +12,9 @@ from whyperf.run.trial import _with_far_side
 class Far:
     """A far side that reports this of its opening."""
 
-    def __init__(self, strangers: int, problem: str | None) -> None:
+    def __init__(self, unauthenticated: int, problem: str | None) -> None:
         """No connection has come."""
-        self._seen = {"connections_count": 0, "strangers_count": strangers, "problem": problem}
+        self._seen = {"connections_count": 0, "strangers_count": unauthenticated, "problem": problem}
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Reports it."""
@@ -23,7 +23,7 @@ class Far:
 
 
 @pytest.mark.parametrize(
-    ("strangers", "problem", "text"),
+    ("unauthenticated", "problem", "text"),
     [
         (0, None, "not welcomed"),
         (0, "too many connections", "not welcomed; the far agent: too many connections"),
@@ -41,7 +41,7 @@ class Far:
         ),
     ],
 )
-def test_the_far_side_s_own_reason_is_reported(strangers: int, problem: str | None, text: str) -> None:
-    error = _with_far_side(AgentError("not welcomed", Fault.PEER), cast("Agent", Far(strangers, problem)))
+def test_the_far_side_s_own_reason_is_reported(unauthenticated: int, problem: str | None, text: str) -> None:
+    error = _with_far_side(AgentError("not welcomed", Fault.PEER), cast("Agent", Far(unauthenticated, problem)))
     assert (str(error), error.fault) == (text, Fault.PEER)
-    assert isinstance(error, DisturbedError) == (strangers > 0)
+    assert isinstance(error, DisturbedError) == (unauthenticated > 0)

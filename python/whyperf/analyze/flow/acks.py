@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from whyperf.analyze.flow.log import ACK, ACK_REASONS, FIN, RST, SYN
-from whyperf.analyze.flow.steps import SECOND_NS, by_word, divided, quotient, share, sum_in_steps
+from whyperf.analyze.flow.steps import SECOND_NS, by_value, divided, quotient, share, sum_in_steps
 
 _IS_PLAIN = (pl.col("flags") & (FIN | SYN | RST)) == 0
 IS_PURE_ACK = (pl.col("payload_bytes") == 0) & (pl.col("flags") & ACK != 0) & _IS_PLAIN
@@ -55,7 +55,7 @@ def ack_reasons(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Why this end sent its pure ACKs: `reason` (all of them, in the record's order), `count`, `ratio`."""
     reasons = log.lazy().filter(pl.col("ack_reason").is_not_null()).group_by(pl.col("ack_reason").alias("reason"))
     counts = reasons.agg(pl.len().cast(pl.Int64).alias("count")).collect(engine="streaming")
-    return by_word(counts, "reason", ACK_REASONS).with_columns(share("count", "ratio"))
+    return by_value(counts, "reason", ACK_REASONS).with_columns(share("count", "ratio"))
 
 
 def count_duplicate_acks(log: pl.DataFrame) -> int:

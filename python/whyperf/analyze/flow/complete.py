@@ -51,7 +51,7 @@ class Completeness:
         return self.ratio is not None and self.ratio >= NEARLY_COMPLETE_RATIO
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """`complete`, `99.7 % complete`, or `not complete`; rounded down."""
         if self.complete:
             return "complete"

@@ -38,7 +38,7 @@ class Cycle:
     last_segment: int
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """One cycle as text: "100, 1400" or "1448 × 44, 1000"."""
         return ", ".join(f"{size}" if times == 1 else f"{size} × {times}" for size, times in self.payloads)
 
@@ -77,7 +77,7 @@ def find_payloads(payloads: Runs) -> Payloads:
     parts = _parts([repeat.long_ones(PART_REPETITIONS, LONG_RATIO * segments) for repeat in repeats], payloads, main)
     cycle = None if main is None else _cycle(main, payloads)
     reported = tuple(sorted((_cycle(part, payloads) for part in parts), key=lambda part: part.first_segment))
-    return Payloads(cycle, reported, frequent, segments, _words(cycle, reported, frequent, segments))
+    return Payloads(cycle, reported, frequent, segments, _in_text(cycle, reported, frequent, segments))
 
 
 def find_cycles(payloads: Runs) -> list[Repeat]:
@@ -142,17 +142,17 @@ def _frequent(payloads: Runs) -> tuple[tuple[int, float], ...]:
     return tuple((int(sizes[at]), float(counts[at] / payloads.segments_count)) for at in first)
 
 
-def _words(
+def _in_text(
     cycle: Cycle | None, parts: tuple[Cycle, ...], frequent: tuple[tuple[int, float], ...], segments: int
 ) -> str:
     if cycle is not None:
         covered = f"{percent(cycle.segments_ratio)} of {count(segments, 'segment')}"
         if cycle.period_segments == 1:
-            return f"The payload stays at {cycle.words} bytes: {covered}."
-        return f"The payloads repeat as {cycle.words}: {covered}."
+            return f"The payload stays at {cycle.text} bytes: {covered}."
+        return f"The payloads repeat as {cycle.text}: {covered}."
     most = ", ".join(f"{size} ({percent(ratio)})" for size, ratio in frequent[:5])
     text = f"No repeating cycle in {count(segments, 'segment')}. Most frequent: {most}."
     if parts:
-        phases = ", then ".join(f"{part.words} ({percent(part.segments_ratio)})" for part in parts)
+        phases = ", then ".join(f"{part.text} ({percent(part.segments_ratio)})" for part in parts)
         text += f" In parts it repeats: {phases}."
     return text

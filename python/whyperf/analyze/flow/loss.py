@@ -35,8 +35,8 @@ def _count_out_of_order(start: Ints, end: Ints) -> int:
 
 
 def _reassemble(arrivals: list[list[int]], ignored: Ranges) -> tuple[int, Ranges]:
-    """Packets out of order and the holes left open. `arrivals` are the packets that do not begin where the highest so
-    far ends: number, start, end, that highest end. Holes within `ignored` are none.
+    """Packets out of order and the holes left open. `arrivals` are the packets that do not start at the highest end so
+    far: number, start, end, that highest end. Holes within `ignored` are none.
     """
     count, before = 0, 0
     holes: Ranges = []

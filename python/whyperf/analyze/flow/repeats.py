@@ -33,7 +33,7 @@ PROMISING_RATIO = 0.5
 """Part of a sample that must equal itself a period later."""
 
 Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def _constant(runs: Runs) -> Iterator[Repeat]:
         yield Repeat(1, 1, at, at + 1, runs.repeats[at])
 
 
-def _promising(keys: Words) -> Iterator[int]:
+def _promising(keys: Hashes) -> Iterator[int]:
     """Periods for which some sample of the sequence repeats itself."""
     longest = min(LONGEST_PERIOD, keys.size // MIN_REPETITIONS)
-    samples: Sequence[Words] = [keys]
+    samples: Sequence[Hashes] = [keys]
     if keys.size > SAMPLES * SAMPLE_RUNS:
         starts = np.linspace(0, keys.size - SAMPLE_RUNS, SAMPLES).astype(np.int64)
         samples = [keys[start : start + SAMPLE_RUNS] for start in starts]
@@ -107,7 +107,7 @@ def _promising(keys: Words) -> Iterator[int]:
             yield period
 
 
-def _repeats(keys: Words, pairs: Words, before: Ints, period: int, least: float) -> Iterator[Repeat]:
+def _repeats(keys: Hashes, pairs: Hashes, before: Ints, period: int, least: float) -> Iterator[Repeat]:
     """The cycles of one period that may cover `least` segments."""
     equal = np.zeros(keys.size - period + 2, dtype=np.int8)
     equal[1:-1] = keys[period:] == keys[:-period]
@@ -133,9 +133,9 @@ def _repeats(keys: Words, pairs: Words, before: Ints, period: int, least: float)
         )
 
 
-def _mixed(words: Words) -> Words:
+def _mixed(hashes: Hashes) -> Hashes:
     """A hash of each word (the finalizer of SplitMix64: Steele, Lea, Flood, OOPSLA 2014)."""
-    mixed = words + np.uint64(0x9E3779B97F4A7C15)
+    mixed = hashes + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))

@@ -41,9 +41,9 @@ def quotient(numerator: float | None, denominator: float | None) -> float | None
     return None if numerator is None or not denominator else numerator / denominator
 
 
-def by_word(counts: pl.DataFrame, column: str, words: tuple[str, ...]) -> pl.DataFrame:
-    """`counts` with a row for each of `words`, in their order, zeros where there was none."""
-    every = pl.DataFrame({column: words}, schema={column: pl.String()})
+def by_value(counts: pl.DataFrame, column: str, values: tuple[str, ...]) -> pl.DataFrame:
+    """`counts` with a row for each of `values`, in their order, zeros where there was none."""
+    every = pl.DataFrame({column: values}, schema={column: pl.String()})
     found = counts.with_columns(pl.col(column).cast(pl.String))
     return every.join(found, on=column, how="left", maintain_order="left").with_columns(pl.exclude(column).fill_null(0))
 

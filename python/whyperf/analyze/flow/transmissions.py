@@ -3,7 +3,7 @@
 import polars as pl
 
 from whyperf.analyze.flow.log import CONTEXTS
-from whyperf.analyze.flow.steps import SECOND_NS, by_word, divided, share, sum_in_steps
+from whyperf.analyze.flow.steps import SECOND_NS, by_value, divided, share, sum_in_steps
 
 _IS_DATA_OUT = (pl.col("direction") == "out") & (pl.col("payload_bytes") > 0)
 
@@ -39,7 +39,7 @@ def contexts(log: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
         )
         .collect(engine="streaming")
     )
-    whole = by_word(counts, "context", CONTEXTS)
+    whole = by_value(counts, "context", CONTEXTS)
     shares = (share("packets", "packets_ratio"), share("bytes", "bytes_ratio"))
     return whole.with_columns(shares).select(_CONTEXT_COLUMNS)
 

@@ -186,9 +186,9 @@ def _span(path: Path, offset_ns: int) -> _Span | None:
         row = pl.scan_parquet(path).select(pl.col("phase"), start, end).select(bounds).collect().row(0)
     if row[0] is None:
         return None
-    first, begin, stop = (None if value is None else int(value) - offset_ns for value in row)
+    first, start_ns, stop_ns = (None if value is None else int(value) - offset_ns for value in row)
     assert first is not None
-    return _Span(first, None if begin is None or stop is None else (begin, stop))
+    return _Span(first, None if start_ns is None or stop_ns is None else (start_ns, stop_ns))
 
 
 def _first_segment(folder: Path, end: FlowEnd) -> int:

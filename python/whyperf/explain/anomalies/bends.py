@@ -47,14 +47,14 @@ def find_bend(curve: Curve, left_out: frozenset[int] = frozenset()) -> Bend | No
     if kept.size < FEWEST_POINTS or not (curve.levels > 0).all():
         return None
     x, y = curve.steps[kept], np.log(curve.rates[kept])
-    one = _left(np.column_stack([np.ones_like(x), x]), y)[1]
+    straight = _left(np.column_stack([np.ones_like(x), x]), y)[1]
     fits = []
     for at in range(1, kept.size - FEWEST_BEHIND):
         terms = np.column_stack([np.ones_like(x), x, np.maximum(0, x - x[at])])
         weights, left = _left(terms, y)
         fits.append((left, at, float(weights[1]), float(weights[1] + weights[2])))
     left, at, before, behind = min(fits)
-    if left > BETTER * one or before < STEEP or behind > LESS * before:
+    if left > BETTER * straight or before < STEEP or behind > LESS * before:
         return None
     tail = y[at:]
     is_flat = float(tail.max() - tail.min()) < np.log1p(FLAT)

@@ -142,7 +142,7 @@ def differences(own: Known, others: Sequence[Known]) -> list[Difference]:
         weight = _weight(name, value, usual, there, figure)
         if weight is not None:
             found.append((weight, Difference(name, value, usual, figure)))
-    found.sort(key=lambda one: -one[0])
+    found.sort(key=lambda weighted: -weighted[0])
     return [difference for _, difference in found[:MAX_LISTED]]
 
 

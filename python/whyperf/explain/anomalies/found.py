@@ -12,7 +12,7 @@ from whyperf.explain.anomalies.cause import bend_cause, point_cause
 from whyperf.explain.anomalies.curves import Curve, curves_of
 from whyperf.explain.anomalies.evidence import Difference, differences, known_of
 from whyperf.explain.anomalies.standing_out import Candidate, standing_out
-from whyperf.explain.anomalies.together import Group, Member, together
+from whyperf.explain.anomalies.together import FindingGroup, Member, together
 from whyperf.explain.model import Anomaly, CellExplanation, Evidence, Value
 from whyperf.explain.wording.anomalies import because, cycles, evidence_of, levels, off, other_levels, place, span
 from whyperf.explain.wording.catalog import known, render
@@ -31,12 +31,12 @@ def anomalies_of(summary: Summary, cells: Sequence[CellExplanation] = ()) -> lis
     explained = {cell.cell: cell for cell in cells}
     curves = curves_of(summary.cells, summary.varied)
     points = standing_out(curves)
-    members = [_member(one, explained) for one in _once(points)]
+    members = [_member(point, explained) for point in _once(points)]
     found = sorted(together(members, curves), key=lambda group: -(group.first.lost or 0.0))
     anomalies = [_point(group, explained) for group in found]
     bends = []
     for curve in curves:
-        left_out = frozenset(one.at for one in points if one.curve is curve and len(one.neighbors) > 1)
+        left_out = frozenset(point.at for point in points if point.curve is curve and len(point.neighbors) > 1)
         bend = find_bend(curve, left_out)
         if bend is not None:
             bends.append(Member(bend, bend_cause(list(curve.cells[bend.at :]), explained)))
@@ -50,44 +50,50 @@ def _once(points: Sequence[Candidate]) -> list[Candidate]:
     A drop makes its neighbors along all axes look like peaks; on its own axis both sides of an edge are reported.
     """
     kept: dict[str, Candidate] = {}
-    for one in points:
-        cell = one.curve.cells[one.at].id
-        beside = [kept.get(one.curve.cells[at].id) for at in one.neighbors]
+    for point in points:
+        cell = point.curve.cells[point.at].id
+        neighbors = [kept.get(point.curve.cells[at].id) for at in point.neighbors]
         if cell not in kept and not any(
-            other is not None and other.kind != one.kind and other.curve.factor != one.curve.factor for other in beside
+            other is not None and other.kind != point.kind and other.curve.factor != point.curve.factor
+            for other in neighbors
         ):
-            kept[cell] = one
+            kept[cell] = point
     return list(kept.values())
 
 
-def _member(one: Candidate, explained: Explained) -> Member[Candidate]:
+def _member(point: Candidate, explained: Explained) -> Member[Candidate]:
     """A point with its cause and the rate that is lost: there, or next to a peak."""
-    own, near = one.curve.cells[one.at], [one.curve.cells[at] for at in one.neighbors]
-    rate = float(one.curve.rates[one.at])
-    return Member(one, point_cause(one.kind, own, near, explained), abs(rate / one.ratio - rate))
+    own, near = point.curve.cells[point.at], [point.curve.cells[at] for at in point.neighbors]
+    rate = float(point.curve.rates[point.at])
+    return Member(point, point_cause(point.kind, own, near, explained), abs(rate / point.ratio - rate))
 
 
-def _point(group: Group[Candidate], explained: Explained) -> Anomaly:
-    one = group.first.found
-    curve = one.curve
+def _point(group: FindingGroup[Candidate], explained: Explained) -> Anomaly:
+    point = group.first.found
+    curve = point.curve
     lost = group.first.lost or 0.0
-    code = one.kind if len(one.neighbors) > 1 else "fall"
-    values = {"rate": _rate(curve, one.at), "off": off(one.ratio), "lost": si(lost, curve.unit), "shared": _shared(one)}
-    measured = {"ratio": one.ratio, "lost_rate": group.first.lost, "kind": one.kind}
-    note = "" if one.chance is not None else render("anomaly", "one_trial", {})
+    code = point.kind if len(point.neighbors) > 1 else "fall"
+    values = {
+        "rate": _rate(curve, point.at),
+        "off": off(point.ratio),
+        "lost": si(lost, curve.unit),
+        "shared": _shared(point),
+    }
+    measured = {"ratio": point.ratio, "lost_rate": group.first.lost, "kind": point.kind}
+    note = "" if point.p_value is not None else render("anomaly", "one_trial", {})
     return _anomaly(
         group,
-        list(one.neighbors),
+        list(point.neighbors),
         explained,
         code=code,
         values=values,
         note=note,
         measured=measured,
-        neighbors=[curve.cells[at] for at in one.neighbors],
+        neighbors=[curve.cells[at] for at in point.neighbors],
     )
 
 
-def _bend(group: Group[Bend], explained: Explained) -> Anomaly:
+def _bend(group: FindingGroup[Bend], explained: Explained) -> Anomaly:
     bend = group.first.found
     curve = bend.curve
     values: dict[str, Value | None] = {"rate": _rate(curve, bend.at)}
@@ -110,8 +116,8 @@ def _bend(group: Group[Bend], explained: Explained) -> Anomaly:
 
 
 def _anomaly(
-    group: Group[Candidate] | Group[Bend],
-    beside: list[int],
+    group: FindingGroup[Candidate] | FindingGroup[Bend],
+    compared: list[int],
     explained: Explained,
     *,
     code: str,
@@ -120,14 +126,14 @@ def _anomaly(
     neighbors: Sequence[CellResult],
     note: str = "",
 ) -> Anomaly:
-    """The anomaly of a group. `beside` are the points of its curve with which its evidence is compared, `neighbors` the
-    cells that its rate is compared with, `note` is a sentence that ends its text.
+    """The anomaly of a group. Its evidence is compared with the points `compared` of its curve, its rate with the cells
+    `neighbors`; `note` is a sentence that ends its text.
     """
     curve, own = group.first.found.curve, group.first.found.curve.cells[group.first.found.at]
-    near = [curve.cells[at] for at in beside]
-    there = levels(curve, beside)
+    near = [curve.cells[at] for at in compared]
+    there = levels(curve, compared)
     found = _differences(own, near, explained)
-    flows = cycles(explained.get(own.id), [(levels(curve, [at]), explained.get(curve.cells[at].id)) for at in beside])
+    flows = cycles(explained.get(own.id), [(levels(curve, [at]), explained.get(curve.cells[at].id)) for at in compared])
     reason = " ".join(filter(None, (because(group.cause, found, there), flows)))
     given = known({
         "place": place(curve, own), "neighbors": there, "others": len(group.others) or None,
@@ -159,7 +165,7 @@ def _evidence(
     found: Sequence[Difference], own: CellResult, near: Sequence[CellResult], explained: Explained, neighbors: str
 ) -> list[Evidence]:
     """The differences as rows, and what could not be compared."""
-    rows = [evidence_of(one, neighbors) for one in found]
+    rows = [evidence_of(difference, neighbors) for difference in found]
     with_log = [_has_log(explained.get(cell.id)) for cell in (own, *near)]
     if not with_log[0] or not any(with_log[1:]):
         code = "no_log_here" if not with_log[0] else "no_log_there"
@@ -171,10 +177,10 @@ def _has_log(explained: CellExplanation | None) -> bool:
     return explained is not None and any(pattern.phases or pattern.losses for pattern in explained.patterns)
 
 
-def _shared(one: Candidate) -> str | None:
+def _shared(point: Candidate) -> str | None:
     """Which other points share in it."""
-    before, after = one.neighbors[0], one.neighbors[-1]
-    return span(one.curve, before + 1, after - 1) if after - before > 2 else None
+    before, after = point.neighbors[0], point.neighbors[-1]
+    return span(point.curve, before + 1, after - 1) if after - before > 2 else None
 
 
 def _rate(curve: Curve, at: int) -> str:

@@ -29,7 +29,7 @@ class Candidate:
     """A point that is higher or lower than its neighbors: `ratio` is its rate over what they predict.
 
     `neighbors` are the nearest points on either side that do not share in it; only the one before where the curve
-    stays low. `chance` is how probable such a ratio is from the trials' spread alone, None where no cell has two.
+    stays low. `p_value` is how probable such a ratio is from the trials' spread alone, None where no cell has two.
     """
 
     curve: Curve
@@ -37,27 +37,27 @@ class Candidate:
     kind: Kind
     ratio: float
     neighbors: tuple[int, ...]
-    chance: float | None
+    p_value: float | None
 
 
 def standing_out(curves: Sequence[Curve]) -> list[Candidate]:
     """The points of all curves that stand out by 10 % and more, and not at random, the farthest first."""
-    found = [one for curve in curves for one in _of_curve(curve) if not _overlaps(one)]
-    chances = np.array([1.0 if one.chance is None else one.chance for one in found])
-    if not chances.size:
+    found = [point for curve in curves for point in _of_curve(curve) if not _overlaps(point)]
+    p_values = np.array([1.0 if point.p_value is None else point.p_value for point in found])
+    if not p_values.size:
         return []
     from scipy import stats  # noqa: PLC0415 - takes a second to load
 
-    likely = stats.false_discovery_control(chances)
-    kept = [one for one, chance in zip(found, likely, strict=True) if one.chance is None or chance <= FALSE_RATIO]
-    return sorted(kept, key=lambda one: -abs(float(np.log(one.ratio))))
+    adjusted = stats.false_discovery_control(p_values)
+    kept = [point for point, p in zip(found, adjusted, strict=True) if point.p_value is None or p <= FALSE_RATIO]
+    return sorted(kept, key=lambda point: -abs(float(np.log(point.ratio))))
 
 
 def _of_curve(curve: Curve) -> list[Candidate]:
     """A point before which or at which the curve falls and stays lower is no peak and no drop in addition."""
     falls = list(_falls(curve))
-    told = {one.at for one in falls} | {one.at - 1 for one in falls}
-    return [*falls, *(one for one in _extremes(curve) if one.at not in told)]
+    reported = {fall.at for fall in falls} | {fall.at - 1 for fall in falls}
+    return [*falls, *(point for point in _extremes(curve) if point.at not in reported)]
 
 
 def _extremes(curve: Curve) -> Iterator[Candidate]:
@@ -80,8 +80,8 @@ def _extremes(curve: Curve) -> Iterator[Candidate]:
             ratio = float(np.exp(off if kind == "peak" else -off))
             if abs(ratio - 1) < MIN_DIFFERENCE:
                 continue
-            chance = _chance(curve, at, (before, after), ratio)
-            yield Candidate(curve, at, "peak" if kind == "peak" else "drop", ratio, (before, after), chance)
+            p_value = _p_value(curve, at, (before, after), ratio)
+            yield Candidate(curve, at, "peak" if kind == "peak" else "drop", ratio, (before, after), p_value)
 
 
 def _falls(curve: Curve) -> Iterator[Candidate]:
@@ -95,12 +95,12 @@ def _falls(curve: Curve) -> Iterator[Candidate]:
         was = ahead.size < 2 or bool(ahead[-2] >= logs[at] + step / 2)
         if step >= MIN_LOG and stays and was:
             ratio = float(np.exp(-step))
-            yield Candidate(curve, at, "drop", ratio, (at - 1,), _chance(curve, at, (at - 1,), ratio))
+            yield Candidate(curve, at, "drop", ratio, (at - 1,), _p_value(curve, at, (at - 1,), ratio))
 
 
-def _overlaps(one: Candidate) -> bool:
+def _overlaps(point: Candidate) -> bool:
     """Whether the 95 % interval of the point has a rate in common with that of a neighbor."""
-    spreads = [spread_of(one.curve.cells[at]) for at in (one.at, *one.neighbors)]
+    spreads = [spread_of(point.curve.cells[at]) for at in (point.at, *point.neighbors)]
     known = [(spread.low, spread.high) for spread in spreads if spread.low is not None and spread.high is not None]
     if len(known) < len(spreads):
         return False
@@ -108,7 +108,7 @@ def _overlaps(one: Candidate) -> bool:
     return any(low <= their_high and their_low <= high for their_low, their_high in others)
 
 
-def _chance(curve: Curve, at: int, neighbors: tuple[int, ...], ratio: float) -> float | None:
+def _p_value(curve: Curve, at: int, neighbors: tuple[int, ...], ratio: float) -> float | None:
     """The probability of a ratio so far from 1 where there is none: Student's t of the log rates."""
     if curve.freedom == 0 or not np.isfinite(curve.errors[at]):
         return None

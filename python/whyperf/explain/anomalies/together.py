@@ -49,7 +49,7 @@ class Member(Generic[Found]):
 
 
 @dataclass(frozen=True)
-class Group(Generic[Found]):
+class FindingGroup(Generic[Found]):
     """What is reported as one: the member that loses most, and the others, in the order of the plan.
 
     `apart` is the distance between them where those of the first one's curve lie at even ones.
@@ -62,7 +62,7 @@ class Group(Generic[Found]):
     @property
     def cause(self) -> Cause:
         """The first member's, or where that is not known the first that is."""
-        causes = [self.first.cause, *(one.cause for one in self.others)]
+        causes = [self.first.cause, *(member.cause for member in self.others)]
         return next((cause for cause in causes if cause is not Cause.NOT_KNOWN), Cause.NOT_KNOWN)
 
 
@@ -93,10 +93,10 @@ class _Ground:
         return {name: self.places[setting, name][level] for name, level in own.items()}
 
 
-def together(found: Sequence[Member[Found]], curves: Sequence[Curve]) -> list[Group[Found]]:
+def together(found: Sequence[Member[Found]], curves: Sequence[Curve]) -> list[FindingGroup[Found]]:
     """The findings as groups, each finding in one; a finding never speaks for another host or algorithm."""
     ground = _Ground.of(curves)
-    places = [ground.place(one) for one in found]
+    places = [ground.place(member) for member in found]
     parent = list(range(len(found)))
 
     def root(at: int) -> int:
@@ -106,8 +106,8 @@ def together(found: Sequence[Member[Found]], curves: Sequence[Curve]) -> list[Gr
         return at
 
     kinds: dict[object, list[int]] = {}
-    for at, one in enumerate(found):
-        kinds.setdefault((_setting(one.found.curve), one.found.kind), []).append(at)
+    for at, member in enumerate(found):
+        kinds.setdefault((_setting(member.found.curve), member.found.kind), []).append(at)
     apart: dict[int, float] = {}
     for own in kinds.values():
         for at, other in _of_many_settings(found, own, ground):
@@ -128,20 +128,20 @@ def together(found: Sequence[Member[Found]], curves: Sequence[Curve]) -> list[Gr
     return [_group(found, own, apart) for own in groups.values()]
 
 
-def _group(found: Sequence[Member[Found]], own: list[int], apart: Mapping[int, float]) -> Group[Found]:
+def _group(found: Sequence[Member[Found]], own: list[int], apart: Mapping[int, float]) -> FindingGroup[Found]:
     first = max(own, key=lambda at: (found[at].lost or 0.0, -at))
-    others = sorted((found[at] for at in own if at != first), key=lambda one: one.cell)
-    return Group(found[first], tuple(others), apart.get(first))
+    others = sorted((found[at] for at in own if at != first), key=lambda member: member.cell)
+    return FindingGroup(found[first], tuple(others), apart.get(first))
 
 
-def _alike(one: Member[Found], other: Member[Found]) -> bool:
+def _alike(first: Member[Found], other: Member[Found]) -> bool:
     """A point of unknown cause next to one of known cause counts as the same."""
-    return one.cause is other.cause or Cause.NOT_KNOWN in {one.cause, other.cause}
+    return first.cause is other.cause or Cause.NOT_KNOWN in {first.cause, other.cause}
 
 
-def _is_next(one: Mapping[str, int], other: Mapping[str, int], axis: str) -> bool:
+def _is_next(first: Mapping[str, int], other: Mapping[str, int], axis: str) -> bool:
     """Whether two findings lie side by side: at about one level of the axis, one other factor a step or two apart."""
-    steps = {name: abs(one[name] - other[name]) for name in one}
+    steps = {name: abs(first[name] - other[name]) for name in first}
     if steps.pop(axis) > NEAR_LEVELS:
         return False
     moved = [step for step in steps.values() if step]

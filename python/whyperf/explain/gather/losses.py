@@ -108,15 +108,15 @@ def losses(
     )
     order = np.argsort(time, kind="stable")
     sent, lost, whose = Wire(time[order], sequence[order], payload[order]), np.concatenate(gone)[order], whose[order]
-    begins = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
-    sizes = np.diff(np.append(np.cumsum(lost)[begins] - 1, lost.sum()))
-    ranks: list[float | None] = [None] * begins.size
-    if bytes_per_ns and begins.size > 0:
+    starts = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
+    sizes = np.diff(np.append(np.cumsum(lost)[starts] - 1, lost.sum()))
+    ranks: list[float | None] = [None] * starts.size
+    if bytes_per_ns and starts.size > 0:
         waiting = backlog(sent, lost, bytes_per_ns, overhead)
-        ranks = list(_ranks(waiting[begins], waiting[~lost]))
+        ranks = list(_ranks(waiting[starts], waiting[~lost]))
     runs = (
         LostRun(int(whose[at]), int(sent.time_ns[at]), int(sent.time_ns[at + size - 1]), size, rank)
-        for at, size, rank in zip(begins.tolist(), sizes.tolist(), ranks, strict=True)
+        for at, size, rank in zip(starts.tolist(), sizes.tolist(), ranks, strict=True)
     )
     return Losses(int(lost.size), int(lost.sum()), tuple(runs))
 

@@ -108,7 +108,7 @@ def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
     for end in trial.ends.values():
         log = completeness(trial, end.host)
         if log is not None and not log.complete:
-            values = {"host": end.host, "completeness": log.words, "reason": (log.reason or "").rstrip(".")}
+            values = {"host": end.host, "completeness": log.summary, "reason": (log.reason or "").rstrip(".")}
             found.append((render("missing", "log_incomplete", values), log.is_nearly_complete))
     return found
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow.log import ACK_REASONS
-from whyperf.explain.model import TurnSegment
+from whyperf.explain.model import CyclePlace
 from whyperf.explain.pattern.packets import HOLDS, RELEASES, Packets
 from whyperf.explain.pattern.stretches import Stretch
 
@@ -101,9 +101,9 @@ def _bursts(packets: Packets, inner: tuple[tuple[int, int], ...]) -> Cycles:
     return Cycles(rows[:, None])
 
 
-def places(packets: Packets, cycles: Cycles) -> list[TurnSegment]:
+def places(packets: Packets, cycles: Cycles) -> list[CyclePlace]:
     """Each place of the cycle by what most cycles have there; equal neighbors are one place."""
-    found: list[TurnSegment] = []
+    found: list[CyclePlace] = []
     for place in range(min(cycles.places, MAX_PLACES)):
         own = cycles.rows[:, place]
         made = _place(packets, own)
@@ -119,7 +119,7 @@ def places(packets: Packets, cycles: Cycles) -> list[TurnSegment]:
     return found
 
 
-def _place(packets: Packets, rows: Ints) -> TurnSegment:
+def _place(packets: Packets, rows: Ints) -> CyclePlace:
     kinds = packets.released[rows].astype(np.int64) * len(HOLDS) + packets.held[rows]
     often = np.bincount(kinds)
     most = int(often.argmax())
@@ -128,7 +128,7 @@ def _place(packets: Packets, rows: Ints) -> TurnSegment:
     reasons = packets.reason[own]
     known = reasons[reasons >= 0]
     has_reason = released in {"ack", "woken"} and known.size
-    return TurnSegment(
+    return CyclePlace(
         payload_bytes=int(np.median(packets.payload[rows])),
         released_by=released,  # type: ignore[arg-type]  # a word of RELEASES
         held_by=held,  # type: ignore[arg-type]  # a word of HOLDS

@@ -20,7 +20,7 @@ Codes = NDArray[np.int8]
 
 RELEASES = ("ack", "woken", "write", "pacing", "timer", "worker", "unknown")
 HOLDS = ("", "window", "congestion_window", "small")
-"""Words of `TurnSegment.released_by` and `held_by`; a code is their place here."""
+"""Words of `CyclePlace.released_by` and `held_by`; a code is their place here."""
 
 _ACK, _WOKEN, _WRITE = 0, 1, 2
 _NOT, _WINDOW, _CONGESTION, _SMALL = range(4)

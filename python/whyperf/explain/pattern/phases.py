@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import Runs, find_payloads, runs_of
 from whyperf.analyze.flow.log import ACK_REASONS
-from whyperf.explain.model import Pattern, Phase, Statement, TurnSegment
+from whyperf.explain.model import CyclePlace, Pattern, Phase, Statement
 from whyperf.explain.pattern.changes import what_changed
 from whyperf.explain.pattern.cycles import Cycles, cycles_of, overlap_ratio, places, stop_and_go_ratio
 from whyperf.explain.pattern.losses import find_losses
@@ -35,8 +35,8 @@ def describe_pattern(
     missing = _missing(sender, receiver)
     packets = packets_of(sender, receiver, mss)
     if packets is None:
-        words = render("cycle", "none" if len(missing) < 2 else "no_log", {})
-        return Pattern(trial=trial, connection=connection, phases=[], words=words, missing=missing)
+        text = render("cycle", "none" if len(missing) < 2 else "no_log", {})
+        return Pattern(trial=trial, connection=connection, phases=[], words=text, missing=missing)
     losses = find_losses(sender, receiver)
     phases, otherwise = _phases(packets, sender)
     found = Pattern(trial=trial, connection=connection, phases=phases, words="", losses=losses, missing=missing)
@@ -125,21 +125,21 @@ def _phase(
 ) -> Phase:
     """One phase; `on_wire` is its cycle where that is one of segments and not of packets."""
     cycle = places(packets, cycles) if cycles.count else []
-    begin = int(packets.time_ns[stretch.start])
+    start_ns = int(packets.time_ns[stretch.start])
     after = stretch.stop < packets.time_ns.size
-    end = int(packets.time_ns[stretch.stop]) if after else packets.last_ns
+    end_ns = int(packets.time_ns[stretch.stop]) if after else packets.last_ns
     inner = np.concatenate([np.arange(start, stop) for start, stop in stretch.inner])
     per_cycle = max(1, cycles.places) if on_wire is None else sum(times for _, times in on_wire)
     sent = (
         stretch.stop - stretch.start if on_wire is None else int(packets.segments[stretch.start : stretch.stop].sum())
     )
     cycles_count = max(1.0, sent / per_cycle)
-    acks = packets.acks.filter(pl.col("time_ns").is_between(begin, end, closed="left" if after else "both"))
+    acks = packets.acks.filter(pl.col("time_ns").is_between(start_ns, end_ns, closed="left" if after else "both"))
     reasons = _reasons(acks, cycles_count)
     waited = inner[packets.follows_ack[inner]]
     return Phase(
-        begin_ns=begin,
-        end_ns=end,
+        begin_ns=start_ns,
+        end_ns=end_ns,
         payloads=on_wire or _payloads(cycle),
         acks_per_turn=acks.height / cycles_count,
         waits="",
@@ -149,7 +149,7 @@ def _phase(
         stretches=stretch.returns,
         turn=cycle,
         turns=int(cycles_count),
-        turn_ns=int((end - begin) / cycles_count),
+        turn_ns=int((end_ns - start_ns) / cycles_count),
         ack_reasons=reasons,
         stop_and_go_ratio=stop_and_go_ratio(packets, inner),
         overlap_ratio=overlap_ratio(packets, inner),
@@ -174,7 +174,7 @@ def _reasons(acks: pl.DataFrame, cycles: float) -> dict[str, float]:
     return {reason: found[reason] for reason in sorted(found, key=lambda word: (-found[word], ACK_REASONS.index(word)))}
 
 
-def _payloads(cycle: Sequence[TurnSegment]) -> list[tuple[int, int]]:
+def _payloads(cycle: Sequence[CyclePlace]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for place in cycle:
         if found and found[-1][0] == place.payload_bytes:

@@ -8,7 +8,7 @@ from whyperf.explain.anomalies.bends import Bend
 from whyperf.explain.anomalies.curves import Curve
 from whyperf.explain.anomalies.evidence import Difference
 from whyperf.explain.anomalies.standing_out import Candidate
-from whyperf.explain.anomalies.together import Group
+from whyperf.explain.anomalies.together import FindingGroup
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Evidence, Phase
 from whyperf.explain.wording.catalog import listed, render
@@ -61,7 +61,7 @@ def _levels(factor: str, found: Sequence[object]) -> str:
     return f"{text} {unit}" if unit and is_number else text
 
 
-def other_levels(group: Group[Candidate] | Group[Bend]) -> str | None:
+def other_levels(group: FindingGroup[Candidate] | FindingGroup[Bend]) -> str | None:
     """Where else it is: `window 8,192 to 24,576 bytes`; None where nowhere."""
     if not group.others:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from whyperf.analyze.text import percent, seconds, significant
-from whyperf.explain.model import Losses, Pattern, Phase, TurnSegment
+from whyperf.explain.model import CyclePlace, Losses, Pattern, Phase
 from whyperf.explain.wording.catalog import capitalized, render, templates
 
 STOP_AND_GO = 0.8
@@ -121,7 +121,7 @@ def _acks(reasons: Mapping[str, float]) -> str:
     return f"ACKs per cycle: {', '.join(f'{significant(number, 2)} by {name}' for name, number in often.items())}."
 
 
-def _wait(place: TurnSegment) -> str:
+def _wait(place: CyclePlace) -> str:
     return render("wait", place.held_by or place.released_by, {"size": size_text(place.payload_bytes)})
 
 

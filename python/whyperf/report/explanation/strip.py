@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whyperf.analyze.text import count, percent, seconds, significant
-from whyperf.explain.model import Budget, Pattern, Phase, TurnSegment
+from whyperf.explain.model import Budget, CyclePlace, Pattern, Phase
 from whyperf.explain.wording.catalog import render
 
 MAX_PLACES = 16
@@ -79,7 +79,7 @@ def _duration(pattern: Pattern, budgets: Sequence[Budget]) -> tuple[int, int]:
 
 def _phase(number: int, phase: Phase, start: int, end: int) -> PhaseView:
     length = max(1, end - start)
-    cycle = phase.turn or [TurnSegment(payload_bytes=size, times=times) for size, times in phase.payloads]
+    cycle = phase.turn or [CyclePlace(payload_bytes=size, times=times) for size, times in phase.payloads]
     largest = max((place.payload_bytes for place in cycle), default=1)
     cycles = count(phase.turns, "cycle") if phase.turns else ""
     if cycles and phase.turn_ns:
@@ -98,7 +98,7 @@ def _phase(number: int, phase: Phase, start: int, end: int) -> PhaseView:
     )
 
 
-def _place(place: TurnSegment, largest: int) -> Place:
+def _place(place: CyclePlace, largest: int) -> Place:
     share = (place.payload_bytes / largest) ** 0.5 if largest else 0
     released = render("released", place.released_by, {})
     if released and 0 < place.ratio < 0.995:

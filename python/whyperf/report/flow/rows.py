@@ -27,7 +27,7 @@ def log_text(flow: HostFlow) -> str:
     """Whether the log of this host is complete, or why there is none."""
     if flow.log is not None:
         rows = count(flow.log.rows_count, "row")
-        return f"{flow.log.words}, {rows}" + (f". {flow.log.reason}" if flow.log.reason else "")
+        return f"{flow.log.summary}, {rows}" + (f". {flow.log.reason}" if flow.log.reason else "")
     evidence = flow.end.evidence
     why = f": {evidence.reason}" if evidence.reason else ""
     return f"none{why}" if evidence.asked == "segments" else f"none requested{why}"

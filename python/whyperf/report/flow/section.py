@@ -186,7 +186,7 @@ def _waited(row: TrialRow) -> Entry:
 def pattern_text(found: Payloads) -> str:
     """The payloads of a connection in short: its cycle, or its most frequent sizes."""
     if found.cycle is not None:
-        return f"{found.cycle.words} ({percent(found.cycle.segments_ratio)})"
+        return f"{found.cycle.text} ({percent(found.cycle.segments_ratio)})"
     return "; ".join(
         f"{size} ({percent(ratio)})" for size, ratio in found.frequent[:MAX_PAYLOADS] if ratio >= MIN_RATIO
     )

@@ -161,7 +161,12 @@ def _host_json(flow: HostFlow) -> dict[str, Any]:
         if log is None
         else {"complete": log.complete, "complete_ratio": log.ratio, "reason": log.reason, "rows": log.rows_count},
         "facts": {
-            name: {"value": fact.value, "unit": fact.quantity.unit, "level": fact.level, "words": fact.quantity.words}
+            name: {
+                "value": fact.value,
+                "unit": fact.quantity.unit,
+                "level": fact.level,
+                "words": fact.quantity.description,
+            }
             for name, fact in flow.facts.items()
         },
         "payloads": None if flow.payloads is None else asdict(flow.payloads),

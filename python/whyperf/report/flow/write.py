@@ -137,7 +137,7 @@ def pattern(summary: FlowSummary) -> str:
 def gaps(summary: FlowSummary, *, nearly_complete: bool) -> list[str]:
     """What the incomplete logs lack: of the nearly complete ones, or of the others."""
     return [
-        f"The log of the {log.host} side is {log.words}. {log.reason}"
+        f"The log of the {log.host} side is {log.summary}. {log.reason}"
         for log in summary.logs
         if not log.complete and log.is_nearly_complete is nearly_complete
     ]

@@ -95,7 +95,7 @@ def test_lost_events_are_reported_by_cpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "words", "is_nearly_complete"),
+    ("report", "summary", "is_nearly_complete"),
     [
         ({"lost_events_count": [{"cpu": 1, "count": 3}], "logged_events_count": 1014}, "99.7 % complete", True),
         ({"lost_events_count": [{"cpu": 1, "count": 11}], "logged_events_count": 1022}, "98.9 % complete", False),
@@ -105,11 +105,11 @@ def test_lost_events_are_reported_by_cpu(tmp_path: Path) -> None:
     ],
 )
 def test_how_complete_a_log_is_is_rounded_down(
-    tmp_path: Path, report: dict[str, Any], words: str, is_nearly_complete: bool
+    tmp_path: Path, report: dict[str, Any], summary: str, is_nearly_complete: bool
 ) -> None:
     text = TRANSFER.replace("400 >", "".join(f"0.{n:04d} < . 41:41 ack 41\n" for n in range(11, 1011)) + "    400 >")
     found = judged(tmp_path, text, 2000, **report)
-    assert (found.words, found.is_nearly_complete) == (words, is_nearly_complete)
+    assert (found.summary, found.is_nearly_complete) == (summary, is_nearly_complete)
 
 
 def test_lost_calls_are_reported(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def series(folder: Path, text: str, role: str = "sender") -> ConnectionSeries:
     return connection_series(log, role)
 
 
-def points(one: Series) -> list[tuple[float, int]]:
-    return [(at / traces.MS, value) for at, value in zip(one.time_ns.tolist(), one.value.tolist(), strict=True)]
+def points(series: Series) -> list[tuple[float, int]]:
+    return [(at / traces.MS, value) for at, value in zip(series.time_ns.tolist(), series.value.tolist(), strict=True)]
 
 
 def test_a_transmission_steps_up_and_an_ack_down(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_super_segments_are_taken_apart_and_retransmissions_left_out(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("turn", "words"),
+    ("cycle", "text"),
     [
         ((100, 1400), "100, 1400"),
         ((60, 1440), "60, 1440"),
@@ -46,13 +46,13 @@ def test_super_segments_are_taken_apart_and_retransmissions_left_out(tmp_path: P
         ((1, 2, 1, 3), "1, 2, 1, 3"),
     ],
 )
-def test_a_cycle_is_found_whatever_its_length(turn: tuple[int, ...], words: str) -> None:
-    result = found(*turn * 300)
+def test_a_cycle_is_found_whatever_its_length(cycle: tuple[int, ...], text: str) -> None:
+    result = found(*cycle * 300)
     assert result.cycle is not None
-    assert result.cycle.words == words
-    assert result.cycle.period_segments == len(turn)
+    assert result.cycle.text == text
+    assert result.cycle.period_segments == len(cycle)
     assert result.cycle.segments_ratio >= 0.99
-    assert result.words.startswith(f"The payloads repeat as {words}: 100 % of ")
+    assert result.words.startswith(f"The payloads repeat as {text}: 100 % of ")
 
 
 def test_one_payload_over_and_over() -> None:
@@ -67,7 +67,7 @@ def test_foreign_segments_now_and_then_do_not_hide_the_cycle() -> None:
     sizes = np.insert(np.array([100, 1400] * 5000), rng.integers(0, 10000, 100), 536)
     result = found(*sizes.tolist())
     assert result.cycle is not None
-    assert result.cycle.words == "100, 1400"
+    assert result.cycle.text == "100, 1400"
     assert 0.97 < result.cycle.segments_ratio < 1
 
 
@@ -75,7 +75,7 @@ def test_phases_are_reported_as_parts_and_no_cycle() -> None:
     """As in the study of 1995: 4096 at first, after a timer's ACK 1016 and 3080, then 2028 and 2068."""
     result = found(*[4096] * 3000, *[1016, 3080] * 2000, *[2028, 2068] * 1000)
     assert result.cycle is None
-    assert [(part.words, part.first_segment, part.last_segment) for part in result.parts] == [
+    assert [(part.text, part.first_segment, part.last_segment) for part in result.parts] == [
         ("4096", 0, 2999),
         ("1016, 3080", 3000, 6999),
         ("2028, 2068", 7000, 8999),
@@ -125,15 +125,15 @@ def test_a_long_sequence_is_searched_by_samples() -> None:
     st.integers(0, 5),
     st.lists(st.integers(1, 5)),
 )
-def test_a_repeated_cycle_is_always_found(turn: list[int], times: int, shift: int, tail: list[int]) -> None:
-    """Whatever is repeated, wherever it begins: the cycle covers it, and is no longer than the turn.
+def test_a_repeated_cycle_is_always_found(cycle: list[int], times: int, shift: int, tail: list[int]) -> None:
+    """Whatever is repeated, wherever it begins: a cycle is found that covers it and is no longer.
 
-    Turns broken by the two ends may not count, hence 40 of them.
+    Cycles cut at the start and the end may not count, hence 40 of them.
     """
-    whole = (turn * (times + 6))[shift : shift + len(turn) * times] + tail[: len(turn) * times // 40]
+    whole = (cycle * (times + 6))[shift : shift + len(cycle) * times] + tail[: len(cycle) * times // 40]
     result = found(*whole)
     assert result.cycle is not None
-    assert result.cycle.period_segments <= len(turn)
-    assert len(turn) % result.cycle.period_segments == 0 or result.cycle.segments_ratio < 1
+    assert result.cycle.period_segments <= len(cycle)
+    assert len(cycle) % result.cycle.period_segments == 0 or result.cycle.segments_ratio < 1
     sizes = [size for size, repeats in result.cycle.payloads for _ in range(repeats)]
     assert len(sizes) == result.cycle.period_segments

@@ -6,22 +6,22 @@ from tests.unit.explain.anomalies.sweeps import BASE, Rates, grid, sweep
 from whyperf.analyze.summary import Retransmitted
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Losses, Pattern, Phase, TurnSegment
+from whyperf.explain.model import CellExplanation, CyclePlace, Losses, Pattern, Phase
 
 DROP: Rates = {5120: (20, 20.2), 6144: (20, 20.1), 7168: (15, 15.1), 8192: (20, 20.2), 9216: (20, 20.1)}
 
 
-def explained(cell: str, turn: list[TurnSegment], losses: Losses | None = None) -> CellExplanation:
+def explained(cell: str, cycle: list[CyclePlace], losses: Losses | None = None) -> CellExplanation:
     """What is known of a cell whose log has one phase."""
     phase = Phase(
         begin_ns=0,
         end_ns=10**9,
-        payloads=[(place.payload_bytes, place.times) for place in turn],
+        payloads=[(place.payload_bytes, place.times) for place in cycle],
         acks_per_turn=1.0,
         waits="",
         ratio=1.0,
         words="",
-        turn=turn,
+        turn=cycle,
         turns=100,
     )
     pattern = Pattern(trial="log01", connection=0, phases=[phase], words="So it goes.", losses=losses)
@@ -144,8 +144,8 @@ def test_what_loses_most_is_first() -> None:
 
 
 def test_other_causes_are_no_ridge() -> None:
-    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack"), TurnSegment(payload_bytes=6144)]
-    even = [TurnSegment(payload_bytes=4096)]
+    held = [CyclePlace(payload_bytes=1024, held_by="small", released_by="ack"), CyclePlace(payload_bytes=6144)]
+    even = [CyclePlace(payload_bytes=4096)]
     lost = Losses(kinds={"timeout": 5}, timeout_wait_ns=9 * 10**8, lost_in_receiver=5, lost_on_path=0)
     summary = grid({"4096": DROP, "8192": DROP}, "write_size_bytes", "window_bytes")
     again = Retransmitted(ratio=0.12)
@@ -178,8 +178,8 @@ def test_a_knee_rises_less_behind_it() -> None:
 
 
 def test_what_differs_is_evidence_and_makes_the_cause() -> None:
-    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack"), TurnSegment(payload_bytes=6144)]
-    even = [TurnSegment(payload_bytes=4096, times=2)]
+    held = [CyclePlace(payload_bytes=1024, held_by="small", released_by="ack"), CyclePlace(payload_bytes=6144)]
+    even = [CyclePlace(payload_bytes=4096, times=2)]
     cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
     (found,) = anomalies_of(sweep(DROP), cells)
     assert found.cause is Cause.WRITE_WINDOW_MISMATCH
@@ -194,16 +194,16 @@ def test_what_differs_is_evidence_and_makes_the_cause() -> None:
 
 
 def test_a_timer_makes_it_a_delayed_ack() -> None:
-    held = [TurnSegment(payload_bytes=1024, held_by="small", released_by="ack", ack_reason="delayed_timer")]
-    even = [TurnSegment(payload_bytes=4096)]
+    held = [CyclePlace(payload_bytes=1024, held_by="small", released_by="ack", ack_reason="delayed_timer")]
+    even = [CyclePlace(payload_bytes=4096)]
     cells = [explained("c0002", even), explained("c0003", held), explained("c0004", even)]
     assert anomalies_of(sweep(DROP), cells)[0].cause is Cause.NAGLE_DELAYED_ACK
 
 
 def test_losses_in_the_receiver_are_its_cause() -> None:
-    turn = [TurnSegment(payload_bytes=9148)]
+    cycle = [CyclePlace(payload_bytes=9148)]
     lost = Losses(kinds={"timeout": 5}, timeout_wait_ns=9 * 10**8, lost_in_receiver=5, lost_on_path=0)
-    cells = [explained("c0003", turn, lost), explained("c0002", turn), explained("c0004", turn)]
+    cells = [explained("c0003", cycle, lost), explained("c0002", cycle), explained("c0004", cycle)]
     again: dict[float, dict[str, object]] = {7168: {"retransmitted_segments": Retransmitted(ratio=0.12)}}
     (found,) = anomalies_of(sweep(DROP, changes=again), cells)
     assert found.cause is Cause.RECEIVER_LOSS

@@ -10,7 +10,7 @@ from whyperf.explain.segment_log import read_logs
 from whyperf.explain.wording.catalog import statement
 from whyperf.explain.wording.patterns import with_text
 
-TURNS = 20
+CYCLES = 20
 
 
 class Wire:
@@ -52,7 +52,7 @@ class Wire:
 
 def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(1024, "ctx=net_rx", after_ms=0.3)
         wire.data(6144)
         wire.ack()
@@ -69,12 +69,12 @@ def test_a_small_rest_that_waits_for_the_ack_is_stop_and_go(tmp_path: Path) -> N
 
 def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(4096)
         wire.ack(win=4096)
     wire.data(4096)
     wire.ack(why="delayed_timer", win=3080)
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(3080)
         wire.data(1016)
         wire.ack(win=4096)
@@ -87,7 +87,7 @@ def test_a_delayed_ack_that_announces_less_changes_the_flow(tmp_path: Path) -> N
 
 def test_two_segments_and_two_acks_a_cycle_are_work_at_the_same_time(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(2048)
         wire.data(2048)
         wire.ack(wire.sent - 2048, win=4096, after_ms=0.5)
@@ -101,7 +101,7 @@ def test_two_segments_and_two_acks_a_cycle_are_work_at_the_same_time(tmp_path: P
 
 def test_the_acknowledgment_within_a_cycle_is_described(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(4096)
         wire.ack()
         wire.data(512, "ctx=net_rx", after_ms=0.3)
@@ -115,7 +115,7 @@ def test_the_acknowledgment_within_a_cycle_is_described(tmp_path: Path) -> None:
 
 def test_a_loss_changes_the_flow_and_its_place_is_found(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(1000)
         wire.ack()
     lost = wire.sent
@@ -123,7 +123,7 @@ def test_a_loss_changes_the_flow_and_its_place_is_found(tmp_path: Path) -> None:
     wire.ack(lost, why="out_of_order")
     wire.again(lost, 1000, "timeout", after_ms=200.0)
     wire.ack()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(600)
         wire.ack()
     found = wire.pattern(tmp_path)
@@ -138,7 +138,7 @@ def test_a_loss_changes_the_flow_and_its_place_is_found(tmp_path: Path) -> None:
 
 def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(1000)
         wire.ack()
     lost = wire.sent
@@ -155,7 +155,7 @@ def test_what_never_arrived_was_lost_on_the_path(tmp_path: Path) -> None:
 
 def test_without_the_senders_log_sizes_and_reasons_are_known(tmp_path: Path) -> None:
     wire = Wire()
-    for _ in range(TURNS):
+    for _ in range(CYCLES):
         wire.data(1024, "ctx=net_rx")
         wire.data(6144)
         wire.ack()

@@ -16,7 +16,7 @@ COUNTED_FIRST = ("counters", "segments", "user")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity: `name`; `unit`: bytes, segments, packets, count or ratio; what it is, in words.
+    """A quantity: `name`; `unit`: bytes, segments, packets, count or ratio; `description`, what it is.
 
     Data is what goes the payload's way: sent at the sender, arrived at the receiver. ACKs are pure
     ones, the other way. `levels` are tried in their order.
@@ -24,7 +24,7 @@ class Quantity:
 
     name: str
     unit: str
-    words: str
+    description: str
     levels: tuple[str, ...] = BEST_FIRST
 
 

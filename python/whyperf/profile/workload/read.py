@@ -100,9 +100,9 @@ def read_workload(written: Mapping[str, Any], *, folder: Path | None = None, nam
         stream = _datagrams(table.datagrams)
         datagrams, uses = stream.of, stream.uses
     else:
-        carriers = carrying("operations")
-        if (table.name or name) not in {STREAM, STREAM_RECEIVE} and not set(table.transports) <= set(carriers):
-            problem = f"groups of operations run over {', '.join(carriers)} only; leave the others out"
+        transports = carrying("operations")
+        if (table.name or name) not in {STREAM, STREAM_RECEIVE} and not set(table.transports) <= set(transports):
+            problem = f"groups of operations run over {', '.join(transports)} only; leave the others out"
             raise ProfileError("", "transports", problem)
         _refuse_twice("group", [group.name for group in table.group])
         values = [_group(f"group.{group.name}", group, folder) for group in table.group]

@@ -9,12 +9,14 @@ from threading import Thread
 from typing import IO, Any
 
 from whyperf.calibrate.errors import CalibrationError, QuestionError
+from whyperf.profile.workload import near_receives
 from whyperf.run.pipes import agent_binary
+from whyperf.run.spec import socket_of
 
 Document = dict[str, Any]
 
 #: Options of sockets that the model takes, and what of a host's rules a factor is.
-_OPTIONS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "mss_bytes")
+_OPTIONS = ("window_bytes", "send_buffer_bytes", "receive_buffer_bytes", "no_delay", "mss_bytes", "pacing_rate_bps")
 _RULES = {"congestion_control": "congestion_control", "quick_ack": "quick_ack"}
 Costs = Mapping[str, float]
 
@@ -97,21 +99,18 @@ def question(profile: str, costs: Costs, factors: Mapping[str, Any], *, seed: in
     machine = {"host": "calibrated", "profile": profile, "set": {**costs, **rules}}
     warmup_ns = WARMUP_NS + WARMUP_ROUND_TRIPS * round_trip_ns
     measure_ns = MEASURE_NS + MEASURE_ROUND_TRIPS * round_trip_ns
-    socket = {name: given[name] for name in _OPTIONS if name in given}
-    if "pacing_rate_bps" in given:
-        socket["pacing_rate_bytes_per_second"] = given["pacing_rate_bps"] // 8
     return {
         "hosts": [machine, machine],
         "seed": seed,
         # In addition to the path between the processors.
         "delay_ns": round_trip_ns // 2,
         "mtu_bytes": given.get("mtu_bytes"),
-        "near_role": "receiver" if given.get("direction") == "receive" else "sender",
+        "near_role": "receiver" if near_receives(given) else "sender",
         "connections_count": given.get("connections", 1),
         "write_size_bytes": given["write_size_bytes"],
         "read_size_bytes": given.get("read_size_bytes", 131_072),
         "stop": {"by": "duration", "warmup_ns": warmup_ns, "measure_ns": measure_ns, "cooldown_ns": 0},
-        "socket": socket,
+        "socket": socket_of({name: given[name] for name in _OPTIONS if name in given}),
     }
 
 

@@ -7,6 +7,7 @@ from whyperf.analyze.summary import CellResult, Summary
 from whyperf.analyze.text import ENDS, octets, percent, seconds, setting, significant
 from whyperf.analyze.warnings.cell_rules import CPU_POOL_SHORT_S
 from whyperf.analyze.warnings.workload_rules import RATE_MISSED_RATIO
+from whyperf.profile.workload import near_receives
 from whyperf.report.charts.layout import varied_axes
 from whyperf.report.charts.metric import GOODPUT, Metric, metric_of
 
@@ -200,7 +201,7 @@ def _direction(cell: CellResult) -> str:
     over = f" over {many} connections" if isinstance(many, int) and many > 1 else ""
     if cell.metric == "transactions" or cell.workload == "bidirectional":
         return f"between near and far{over}"
-    is_received = cell.factors.get("direction") == "receive" or cell.workload == "stream-receive"
+    is_received = near_receives({**cell.factors, "workload": cell.workload})
     return f"{'from far to near' if is_received else 'from near to far'}{over}"
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from whyperf.plan import PlannedFlow, PlannedTrial, PlannedWorkload
 from whyperf.profile import BY_NAME
 from whyperf.profile.options import OF_SOCKETS
-from whyperf.profile.workload import STREAM_RECEIVE
+from whyperf.profile.workload import near_receives
 from whyperf.run.ends import FAR, NEAR, Cpus
 from whyperf.wire import RequestPrepare, Role, ScheduledFlow, SocketSpec, Stop, Transport, Workload
 
@@ -41,7 +41,7 @@ def roles(factors: Mapping[str, Any], schedule: Sequence[PlannedFlow] = ()) -> d
     In an exchange the near side is the sender.
     """
     direction = schedule[0].direction if schedule else factors.get("direction")
-    is_received = direction == "receive" or factors.get("workload") == STREAM_RECEIVE
+    is_received = near_receives({**factors, "direction": direction})
     return {NEAR: "receiver", FAR: "sender"} if is_received else {NEAR: "sender", FAR: "receiver"}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from whyperf.analyze.text import bit_rate, significant
 from whyperf.plan import Plan, PlannedTrial, TimeLeft
 from whyperf.profile import Level
+from whyperf.profile.workload import near_receives
 from whyperf.wire import ReplyProgress
 
 BITS_PER_BYTE = 8
@@ -80,9 +81,8 @@ class Progress:
 
 
 def receiver(factors: Mapping[str, Level]) -> str:
-    """Which end receives."""
-    is_received = factors.get("direction") == "receive" or factors.get("workload") == "stream-receive"
-    return "near" if is_received else "far"
+    """The side that receives."""
+    return "near" if near_receives(factors) else "far"
 
 
 def transaction_bytes(plan: Plan, cell: str) -> int | None:

@@ -5,7 +5,16 @@ factors, so that one workload serves many cells. What it becomes for a cell is t
 `crates/schema/src/workload.rs`.
 """
 
-from whyperf.profile.workload.model import METRICS, STREAM, STREAM_RECEIVE, Workload, has_exchange, least_seconds, ready
+from whyperf.profile.workload.model import (
+    METRICS,
+    STREAM,
+    STREAM_RECEIVE,
+    Workload,
+    has_exchange,
+    least_seconds,
+    near_receives,
+    ready,
+)
 from whyperf.profile.workload.read import load_workload, looks_like_workload, read_workload
 from whyperf.profile.workload.shipped import shipped_workload, shipped_workload_names, shipped_workloads_folder
 from whyperf.profile.workload.tables import Metric
@@ -20,6 +29,7 @@ __all__ = [
     "least_seconds",
     "load_workload",
     "looks_like_workload",
+    "near_receives",
     "read_workload",
     "ready",
     "shipped_workload",

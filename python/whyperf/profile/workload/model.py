@@ -17,6 +17,11 @@ STREAM, STREAM_RECEIVE = "stream", "stream-receive"
 TRANSPORTS: tuple[str, ...] = get_args(TransportName)
 
 
+def near_receives(factors: Mapping[str, object]) -> bool:
+    """Whether the near host receives a plain stream; in all other cells it sends, or both sides do."""
+    return factors.get("direction") == "receive" or factors.get("workload") == STREAM_RECEIVE
+
+
 @dataclass(frozen=True)
 class Workload:
     """What an application does, with factors left open."""

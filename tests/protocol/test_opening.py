@@ -79,10 +79,10 @@ def test_a_unix_socket_of_another_host_is_named(talk: StartTalk) -> None:
 @pytest.mark.parametrize(
     ("transport", "option"),
     [
-        ("udp", {"no_delay": True}),
-        ("udp", {"cork": True}),
-        ("udp", {"send_call": "sendfile"}),
-        ("udp", {"zero_copy": True}),
+        ("quic", {"no_delay": True}),
+        ("quic", {"cork": True}),
+        ("quic", {"send_call": "sendfile"}),
+        ("quic", {"zero_copy": True}),
         ("unix", {"mss_bytes": 1000}),
         ("unix", {"dscp": 8}),
         ("unix", {"truncate": True}),

@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,11 +30,14 @@ from tests.protocol.workload_talk import (
 )
 
 
-@pytest.mark.parametrize("io_model", ["epoll", "blocking", "io_uring"])
-@pytest.mark.parametrize("threads_count", [1, 2])
-def test_each_transaction_has_a_connection_of_its_own(talk: StartTalk, io_model: str, threads_count: int) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{"io_model": "blocking"}, *({"io_model": io, "threads_count": n} for io in ("epoll", "io_uring") for n in (1, 2))],
+    ids=str,
+)
+def test_each_transaction_has_a_connection_of_its_own(talk: StartTalk, options: dict[str, Any]) -> None:
     load = workload(group(crr(100, 1000, iterations(50)), strands=4, connected=False))
-    far, near = execute(talk, load, {"by": "workload"}, io_model=io_model, threads_count=threads_count)
+    far, near = execute(talk, load, {"by": "workload"}, **options)
     assert [far.outcome, near.outcome] == ["complete", "complete"], (far.finished, near.finished)
     assert near.total("transactions_count") == far.total("transactions_count") == 200
     assert near.total("sent_bytes") == far.total("received_bytes") == 20_000

@@ -1,17 +1,25 @@
-"""Writes the tables of docs/ that code decides: factors, record columns, messages, warnings; and the record's columns
-for the package.
+"""Writes the tables of the documents that code decides: options, factors, record columns, messages, warnings, limit
+states, causes; and the record's columns for the package.
 
 A section stands between `<!-- table NAME -->` and `<!-- end -->`. Run it by `make schemas`; a test
 fails while a section is not what the code says.
 """
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from whyperf.analyze.warnings.catalog import WARNING_TEXTS
+from whyperf.cli.app import VERBS, app
+from whyperf.explain import states
+from whyperf.explain.causes import Cause
+from whyperf.explain.wording.catalog import templates
 from whyperf.profile import shipped_workload, shipped_workload_names
 from whyperf.profile.factors import FACTORS, Factor
 from whyperf.profile.options import OPTIONS, RULES, TRANSPORTS
@@ -24,8 +32,8 @@ SECTION = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main(folder: Path = ROOT / "docs") -> None:
-    """Rewrites every document of the folder and its subfolders that has sections."""
-    for document in sorted(folder.rglob("*.md")):
+    """Rewrites every document next to the folder, in it and in its subfolders that has sections."""
+    for document in sorted([*folder.parent.glob("*.md"), *folder.rglob("*.md")]):
         text = document.read_text()
         current = filled(text)
         if current != text:
@@ -194,7 +202,59 @@ def warnings() -> str:
 
 
 def _example(text: str) -> str:
-    return re.sub(r"\{(\w+)\}", r"*\1*", text)
+    return re.sub(r"\{(\w+)[^}]*\}", r"*\1*", text)
+
+
+#: What an option takes whose metavariable does not say it.
+VALUES = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+
+
+def options() -> str:
+    """Every option of every command, with its help."""
+    commands = vars(typer.main.get_command(app))["commands"]
+    return "".join(f"\n### `whyperf {name}`\n\n" + _option_table(commands[name].params) for name in VERBS)
+
+
+def _option_table(params: Iterable[Any]) -> str:
+    rows = []
+    for param in params:
+        is_argument = param.param_type_name == "argument"
+        names = [param.metavar or param.name.upper()] if is_argument else _long_first(param)
+        kind = param.type_descriptor.annotation
+        values = (
+            list(kind) if inspect.isclass(kind) and issubclass(kind, StrEnum) else [param.metavar or VALUES.get(kind)]
+        )
+        rows.append(
+            (
+                ", ".join(f"`{name}`" for name in names),
+                "" if is_argument or param.is_flag else ", ".join(f"`{value}`" for value in values),
+                param.help or "",
+                _shown(param.default) if param.default and not getattr(param, "is_flag", False) else "",
+            )
+        )
+    return table(("Option", "Value", "Meaning", "Default"), rows)
+
+
+def _long_first(option: Any) -> list[str]:
+    return [*sorted(option.opts, key=lambda name: name.startswith("--"), reverse=True), *option.secondary_opts]
+
+
+def limit_states(kind: type[states.SenderState | states.ReceiverState]) -> str:
+    """Every limit state of one side, in the order of the checks: its code, its definition and its printed name."""
+    meanings = dict(re.findall(r'    [A-Z_]+ = "(\w+)"\n    """(.*?)"""', inspect.getsource(kind), re.DOTALL))
+    return table(
+        ("Code", "Meaning", "Printed as"),
+        ((f"`{state}`", " ".join(meanings[state.value].split()), states.name_of(state.value)) for state in kind),
+    )
+
+
+def causes() -> str:
+    """Every cause: its code, what completes "limited by", and the general form of its sentence."""
+    limits, claims = templates()["limit"], templates()["claim"]
+    return table(
+        ("Code", "Limited by …", "Sentence of a verdict"),
+        ((f"`{cause}`", limits.get(cause, "(not known)"), _example(claims[cause])) for cause in Cause),
+    )
 
 
 WRITERS: dict[str, Callable[[], str]] = {
@@ -205,6 +265,10 @@ WRITERS: dict[str, Callable[[], str]] = {
     "requests": lambda: messages("request.json", "request"),
     "replies": lambda: messages("reply.json", "reply"),
     "warnings": warnings,
+    "options": options,
+    "sender-states": lambda: limit_states(states.SenderState),
+    "receiver-states": lambda: limit_states(states.ReceiverState),
+    "causes": causes,
 }
 
 if __name__ == "__main__":

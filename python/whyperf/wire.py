@@ -155,7 +155,7 @@ Outcome: TypeAlias = Annotated[
 PathImplementation: TypeAlias = Literal["auto", "router", "netem"]
 
 
-ProbeCarrier: TypeAlias = Literal["udp", "icmp"]
+ProbeTransport: TypeAlias = Literal["udp", "icmp"]
 
 
 class ProgramsLend(TypedDict):
@@ -1121,7 +1121,7 @@ class RequestPrepare(TypedDict):
     reply_size_bytes: NotRequired[U32]
     request: Literal["prepare"]
     role: Role
-    round_trip_probe_by: NotRequired[ProbeCarrier]
+    round_trip_probe_by: NotRequired[ProbeTransport]
     round_trip_probe_ns: NotRequired[U64 | None]
     schedule: NotRequired[list[ScheduledFlow]]
     socket: SocketSpec

@@ -1,4 +1,4 @@
-//! The evidence of one end: which programs watch, which trial they watch, and what that is worth.
+//! Evidence of this host's side: which programs watch, which trial they watch, and how complete that is.
 
 use probe::evidence::{Call, LogReader, Record, Watch, Watched};
 use probe::processes::{Busy, Processes};
@@ -30,7 +30,7 @@ pub struct EvidenceCollector {
 }
 
 /// How many records were logged and not written: those of the connection that a load of few threads has of its own
-/// beside the others.
+/// in addition to the others.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LeftOut {
     /// Segments.
@@ -82,7 +82,7 @@ impl LoadedPrograms {
         EvidenceCollector { asked: level, watch: self.watch.clone(), ..EvidenceCollector::default() }
     }
 
-    /// What the other end has lent. A user who may load programs need not be allowed to find another's.
+    /// Programs that the agent of the other side has lent. A user who may load programs need not be allowed to find another's.
     fn borrow(&mut self, loan: &Loan, level: Evidence) -> Option<Arc<Watch>> {
         if self.watch.as_ref().is_none_or(|watch| !watch.is_of(loan)) {
             self.watch = None;
@@ -103,13 +103,13 @@ fn counted<R: Copy>(log: &LogReader<R>) -> (u64, Vec<CpuCount>) {
 impl EvidenceCollector {
     /// Watches the connections to this port from now on, and the softirqs of the CPUs that are this
     /// end's own.
-    pub fn begin(&mut self, port: u16, listens: bool, own_cpus: &[u32]) {
+    pub fn start(&mut self, port: u16, listens: bool, own_cpus: &[u32]) {
         // Port 0 is nobody's.
         let port = if self.only_cpus.is_some() { 0 } else { port };
         if let Some(watch) = &self.watch
-            && let Err(error) = watch.begin(&Watched { port, listens, timed_cpus: own_cpus.to_vec() })
+            && let Err(error) = watch.start(&Watched { port, listens, timed_cpus: own_cpus.to_vec() })
         {
-            self.reason = Some(format!("the network namespace cannot be told: {error}"));
+            self.reason = Some(format!("cannot read the network namespace: {error}"));
             self.watch = None;
         }
     }

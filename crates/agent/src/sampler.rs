@@ -114,12 +114,12 @@ impl Sampler {
             executed.on_begin(start_mono_ns);
         }
         if mono_ns() < start_mono_ns {
-            self.cpus.begin()?;
+            self.cpus.start()?;
         }
         Ok(())
     }
 
-    /// Something came this much later than planned, in ns; the worst is told.
+    /// Something came this much later than planned, in ns; the worst is reported.
     pub fn on_late(&mut self, late_ns: u64) {
         self.worst_late_ns = self.worst_late_ns.max(late_ns);
     }

@@ -1,5 +1,5 @@
 //! Writes the logs of segments and calls while the trial runs, in a thread that takes CPU time nobody else wants:
-//! what a log needs beside the programs in the kernel should not be missing in the measurement.
+//! what a log needs in addition to the programs in the kernel should not slow the measurement.
 
 use load::flow::Flow;
 use load::running::Load;

@@ -10,7 +10,7 @@ use load::open::{self, Arrivals, Listening, Opened};
 use load::round_trips::Echo;
 use path::Testbed;
 use schema::message::{Envelope, Fault, Reply, Request};
-use schema::trial::{Opening, ProbeCarrier, TrialSpec};
+use schema::trial::{Opening, ProbeTransport, TrialSpec};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use crate::trial::{self, Abort};
 const END_GRACE: Duration = Duration::from_secs(1);
 /// How long after the pipe closed the process ends, whatever it is doing: an agent never outlives its pipe by 2 s.
 const CLOSED_GRACE: Duration = Duration::from_millis(1_700);
-/// How long a trial may take to end, and tell its result, after it was aborted.
+/// How long a trial may take to end, and to reply with its result, after it was aborted.
 const ABORT_GRACE: Duration = Duration::from_millis(1_500);
 /// How long a thread may take to be gone after its last reply.
 const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
@@ -35,9 +35,9 @@ const LAST_REPLY_GRACE: Duration = Duration::from_millis(100);
 /// Where the agent stands with its trial.
 enum Stage {
     Idle,
-    /// The near end, before it connects.
+    /// The near side, before it connects.
     Ready(Arc<TrialSpec>, EvidenceCollector),
-    /// Either end, while its connections open and until the start.
+    /// Either side, while its connections open and until the start.
     Opening {
         spec: Arc<TrialSpec>,
         evidence: EvidenceCollector,
@@ -56,9 +56,9 @@ struct Server {
     testbed: Option<Testbed>,
     programs: LoadedPrograms,
     controls: congestion::Holder,
-    /// The far end of the trial's round-trip probe.
+    /// Answers the trial's round-trip probe, on the far side.
     echo: Option<Echo>,
-    /// Where the near end's goes.
+    /// Where the near side sends its probe.
     echo_address: Option<SocketAddr>,
     /// What comes to the listening end of the trial.
     arrivals: Arc<Arrivals>,
@@ -229,18 +229,18 @@ impl Server {
             return Ok(Reply::Prepared { port: None, loan, echo_port: None });
         }
         let listening = Listening::open(&spec)?;
-        self.echo = Echo::beside(&spec)?;
+        self.echo = Echo::for_trial(&spec)?;
         let port = listening.port();
-        evidence.begin(port, true, &spec.own_cpus);
+        evidence.start(port, true, &spec.own_cpus);
         let abort = Abort::default();
         self.arrivals = listening.arrivals();
         self.opening_problem = Arc::default();
         let problem = Arc::clone(&self.opening_problem);
-        let tell = move |refusal: Option<Refusal>| {
+        let on_opened = move |refusal: Option<Refusal>| {
             // It is set once: the cell is this trial's own.
             let _ = refusal.map(|Refusal { text, .. }| problem.set(text));
         };
-        let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), tell);
+        let opener = open_in_thread(&abort, move |aborted| listening.accept_all(aborted), on_opened);
         self.stage = Stage::Opening { spec, evidence, abort, opener };
         Ok(Reply::Prepared { port: Some(port), loan, echo_port: self.echo.as_ref().map(Echo::port) })
     }
@@ -251,9 +251,9 @@ impl Server {
         };
         let ip: IpAddr = address.parse().map_err(|_| usage(&format!("\"{address}\" is not a numeric address")))?;
         let (spec, mut evidence, abort) = (Arc::clone(spec), evidence.clone(), Abort::default());
-        evidence.begin(port, false, &spec.own_cpus);
+        evidence.start(port, false, &spec.own_cpus);
         // The kernel answers ICMP at no port.
-        let echo_port = echo_port.or((spec.round_trip_probe_by == ProbeCarrier::Icmp).then_some(0));
+        let echo_port = echo_port.or((spec.round_trip_probe_by == ProbeTransport::Icmp).then_some(0));
         self.echo_address = echo_port.map(|port| SocketAddr::new(ip, port));
         let (asked, replies) = (Arc::clone(&spec), self.replies.clone());
         let connections_count = spec.connections_count;
@@ -290,7 +290,7 @@ impl Server {
         Ok(())
     }
 
-    /// A trial that has told everything, or whose connections failed, leaves the stage to the next.
+    /// A trial that has sent all its replies, or whose connections failed, leaves the stage to the next.
     fn forget_finished(&mut self) {
         // The controller may ask again as soon as it has the last reply, a moment before the
         // thread has ended.
@@ -305,7 +305,7 @@ impl Server {
         }
     }
 
-    /// Ends the trial, which has until `end` to tell what it must.
+    /// Ends the trial, which has until `end` to send its last replies.
     fn end_trial(&mut self, end: Instant) {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Idle | Stage::Ready(..) => {}
@@ -321,12 +321,12 @@ impl Server {
     }
 }
 
-/// Opens a trial's connections in a thread, and tells when that is done or why it is not. A trial
+/// Opens a trial's connections in a thread, and reports when they are open or why they are not. A trial
 /// whose connections failed counts as aborted.
 fn open_in_thread(
     abort: &Abort,
     open: impl FnOnce(&AtomicBool) -> Result<Opened, LoadError> + Send + 'static,
-    tell: impl FnOnce(Option<Refusal>) + Send + 'static,
+    on_opened: impl FnOnce(Option<Refusal>) + Send + 'static,
 ) -> JoinHandle<Result<Opened, Refusal>> {
     let abort = abort.clone();
     thread::spawn(move || {
@@ -334,7 +334,7 @@ fn open_in_thread(
         if opened.is_err() {
             abort.abort();
         }
-        tell(opened.as_ref().err().cloned());
+        on_opened(opened.as_ref().err().cloned());
         opened
     })
 }

@@ -99,8 +99,8 @@ fn reason(library: Library) -> String {
     }
 }
 
-/// Puts the names that the kernel knows in place of those that a trial uses, and registers what it
-/// needs. Both ends on one machine come to the same names.
+/// Replaces the names that a trial uses by those in the kernel, and registers what it
+/// needs. Both agents on one machine get the same names.
 pub fn register(controls: &mut congestion::Holder, spec: &mut TrialSpec) -> Result<(), LoadError> {
     // QUIC's are its own, and no business of the kernel.
     let transport = spec.transport;

@@ -1,4 +1,4 @@
-//! One trial at one end: the stages in order. Opens, loads, samples at every interval's end,
+//! One trial on one host: the stages in order. Opens, loads, samples at every interval's end,
 //! joins, and hands the tables over. Decides nothing: the plan says what, the tables say what was.
 
 use load::connection_result::{ConnectionResult, Cut, Ended};
@@ -25,7 +25,7 @@ use crate::segment_log::{SegmentLog, Written};
 /// How long a cut load's threads may take to notice.
 const CUT_GRACE_NS: u64 = 1_000_000_000;
 /// How long a receiver whose connections are logged leaves them open: the sender still reads what
-/// the kernel knows of its own, and its delayed ACK of the count of the payload may take 40 ms.
+/// the kernel counted of its own, and its delayed ACK of the count of the payload may take 40 ms.
 const CLOSE_AFTER: Duration = Duration::from_millis(60);
 /// Lateness of the sampler that is worth a note; whether it matters the analysis knows.
 const LATE_NS: u64 = 1_000_000;
@@ -37,7 +37,7 @@ const FIN_GRACE: Duration = Duration::from_millis(200);
 const LAST_ACK_GRACE: Duration = Duration::from_millis(5);
 
 /// A trial's handle for aborting it from the request loop, from its first connection on. It keeps
-/// the sockets open: the other end may still have to read what the kernel knows of its own.
+/// the sockets open: the other host may still have to read what its kernel counted.
 #[derive(Default, Clone)]
 pub struct Abort {
     state: Arc<AbortState>,
@@ -106,7 +106,7 @@ pub fn run(
     let start_mono_ns = planned_mono_ns.max(probe::clock::mono_ns());
     sampler.on_late(start_mono_ns - planned_mono_ns);
     load.start(start_mono_ns)?;
-    let round_trips = Probe::beside(spec, echo, start_mono_ns)?;
+    let round_trips = Probe::for_trial(spec, echo, start_mono_ns)?;
     load.wait_until(start_mono_ns.saturating_sub(BEGIN_LEAD_NS));
     sampler.on_begin(start_mono_ns)?;
 
@@ -156,7 +156,7 @@ fn close(spec: &TrialSpec, load: Load, abort: &Abort, evidence: &EvidenceCollect
     thread::sleep(LAST_ACK_GRACE);
 }
 
-/// Waits until every connection has closed both ways, but not long: the other end may be gone.
+/// Waits until every connection has closed in both directions, but not long: the other host may be gone.
 fn wait_for_fins(evidence: &EvidenceCollector, connections: usize) {
     let end = Instant::now() + FIN_GRACE;
     let is_closed = || {
@@ -174,7 +174,7 @@ fn drive(
     load: &mut Load,
     sampler: &mut Sampler,
     start_mono_ns: u64,
-    mut tell: impl FnMut(schema::message::Progress),
+    mut report: impl FnMut(schema::message::Progress),
 ) -> anyhow::Result<()> {
     let deadline_mono_ns = start_mono_ns.saturating_add(spec.deadline_ns);
     let mut intervals = Intervals::new(&spec.stop, spec.interval_ns).peekable();
@@ -184,7 +184,7 @@ fn drive(
         let all_done = load.wait_until(due_mono_ns);
         let phase_ends = all_done || intervals.peek().is_none_or(|next| next.phase != phase);
         let moment = Moment { index: interval.index, phase, phase_ends, due_mono_ns: (!all_done).then_some(due_mono_ns) };
-        tell(sampler.sample(load, &moment)?);
+        report(sampler.sample(load, &moment)?);
         if all_done {
             return Ok(());
         }

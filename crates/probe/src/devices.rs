@@ -53,7 +53,7 @@ pub fn sample() -> io::Result<BTreeMap<String, DeviceCounters>> {
     Ok(parse(&fs::read_to_string("/proc/self/net/dev")?))
 }
 
-/// How the offloads of a device stand; `None` where it does not tell.
+/// State of a device's offloads; `None` where it reports none.
 #[must_use]
 pub fn offloads(name: &str) -> Option<Offloads> {
     Device::open(name).and_then(|socket| socket.offloads()).ok()

@@ -36,7 +36,7 @@ pub struct Busy {
 impl Processes {
     /// What they have used up by now.
     pub fn now() -> Self {
-        let ticks = all().map(|one| ((one.pid, one.started), one.ticks)).collect();
+        let ticks = all().map(|process| ((process.pid, process.started), process.ticks)).collect();
         Self { at_mono_ns: mono_ns(), ticks }
     }
 

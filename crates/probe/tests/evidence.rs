@@ -64,14 +64,14 @@ fn bytes_once(records: &[Record], direction: u8) -> u64 {
 }
 
 #[test]
-fn the_log_holds_every_byte_at_both_ends() {
+fn the_log_holds_every_byte_on_both_sides() {
     const BYTES: usize = 3_000_000;
     let _guard = guard();
     for (address, listens) in [("127.0.0.1:0", false), ("127.0.0.1:0", true), ("[::1]:0", false), ("[::1]:0", true)] {
         let Some(watch) = watch(Evidence::Segments) else { return };
         let listener = TcpListener::bind(address).expect("bind");
         let port = listener.local_addr().expect("address").port();
-        watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
+        watch.start(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
         transfer(&listener, BYTES);
         let records = records(&watch);
         assert_eq!(watch.log().expect("log").lost().iter().sum::<u64>(), 0);
@@ -138,7 +138,7 @@ fn records(watch: &Watch) -> Vec<Record> {
 }
 
 #[test]
-fn both_ends_see_their_own_by_one_set_of_programs() {
+fn both_sides_see_their_own_by_one_set_of_programs() {
     let _guard = guard();
     if watch(Evidence::User).is_none() {
         return;
@@ -162,7 +162,7 @@ fn watch_a_transfer(lender: &Watch, borrower: &Watch, lender_listens: bool) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
     let port = listener.local_addr().expect("address").port();
     for (watch, listens) in [(lender, lender_listens), (borrower, !lender_listens)] {
-        watch.begin(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
+        watch.start(&Watched { port, listens, timed_cpus: Vec::new() }).expect("namespace");
     }
     transfer(&listener, BYTES);
     for (watch, listens) in [(lender, lender_listens), (borrower, !lender_listens)] {
@@ -181,7 +181,7 @@ fn watch_a_transfer(lender: &Watch, borrower: &Watch, lender_listens: bool) {
 }
 
 #[test]
-fn every_hook_is_told() {
+fn every_hook_is_listed() {
     let start = Instant::now();
     let hooks = probe::evidence::hooks();
     eprintln!("{:?} {hooks:#?}", start.elapsed());

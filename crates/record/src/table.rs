@@ -148,7 +148,7 @@ impl ColumnBuilder {
     pub(crate) fn coded(column: &Column) -> Self {
         match column.column_type {
             ColumnType::Text => {
-                let texts = column.words.iter().copied().map(str::to_owned).collect();
+                let texts = column.values.iter().copied().map(str::to_owned).collect();
                 Self::Coded { texts, codes: PrimitiveBuilder::new() }
             }
             _ => Self::plain(column),
@@ -231,9 +231,9 @@ impl Sink for Cells<'_> {
     }
 
     #[inline(always)]
-    fn word(&mut self, words: &'static [&'static str], position: Option<u8>) {
+    fn word(&mut self, known: &'static [&'static str], position: Option<u8>) {
         match self.0.next() {
-            Some(ColumnBuilder::Text(builder)) => builder.append_option(position.map(|position| words[usize::from(position)])),
+            Some(ColumnBuilder::Text(builder)) => builder.append_option(position.map(|position| known[usize::from(position)])),
             Some(ColumnBuilder::Coded { codes, .. }) => codes.append_option(position),
             _ => {}
         }

@@ -15,7 +15,7 @@ use crate::trial::{Phase, Role};
 use crate::workload::Transport;
 use cell::{About, table};
 
-pub(crate) use cell::words;
+pub(crate) use cell::word_enum;
 pub use cell::{Cell, Maker, Measured, Row, Simulated, Sink, Text};
 pub use evidence::{
     AckReason, CALLS, COUNTERS, CallKind, CallOutcome, CallRow, Context, CounterRow, Retransmission, SEGMENTS, SIZES, SOFTIRQS,
@@ -54,8 +54,8 @@ pub struct Column {
     /// Where the number comes from.
     pub source: &'static str,
     /// The words that it can hold, in the order of their codes; empty where anything can stand.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub words: &'static [&'static str],
+    #[serde(rename = "words", skip_serializing_if = "<[_]>::is_empty")]
+    pub values: &'static [&'static str],
     /// Whether a row may lack it.
     pub optional: bool,
 }

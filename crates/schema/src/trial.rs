@@ -1,14 +1,14 @@
-//! What one trial asks of one end: the transport, its factors, when to stop, what to look at.
+//! What one trial asks of one host: the transport, its factors, when to stop, what to look at.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Evidence, Programs};
 use crate::schedule::ScheduledFlow;
-use crate::table::words;
+use crate::table::word_enum;
 use crate::workload::{DatagramStream, IoModel, Transport, Workload};
 
-words! {
+word_enum! {
     /// Which way the payload goes, seen from this end.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
@@ -20,7 +20,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Part of a trial.
     Phase {
         /// Before the measurement.
@@ -109,7 +109,7 @@ pub struct SocketSpec {
     pub truncate: bool,
     /// Payload comes from a file in memory by `sendfile`(2), or through a pipe by `splice`(2).
     pub send_call: SendCall,
-    /// Time stamps by the kernel (`SO_TIMESTAMPING`, software) beside the application's.
+    /// Time stamps by the kernel (`SO_TIMESTAMPING`, software) in addition to the application's.
     pub kernel_timestamps: bool,
 }
 
@@ -129,15 +129,15 @@ pub enum SendCall {
 /// What carries the requests of the round-trip probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ProbeCarrier {
-    /// Datagrams that the far end answers.
+pub enum ProbeTransport {
+    /// Datagrams that the far side answers.
     #[default]
     Udp,
-    /// Echoes (RFC 792, RFC 4443) that the far end's kernel answers.
+    /// Echoes (RFC 792, RFC 4443) that the far host's kernel answers.
     Icmp,
 }
 
-/// One end's part of one trial.
+/// One host's part of one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialSpec {
@@ -194,7 +194,7 @@ pub struct TrialSpec {
     /// Threads of an end where a few carry all connections; 0: one a CPU that it may use.
     #[serde(default)]
     pub threads_count: u32,
-    /// What the application does, as the near end does it; absent: the stream that the sizes above
+    /// What the application does, as the near side does it; absent: the stream that the sizes above
     /// describe. With a workload `connections_count` counts the users of all groups.
     #[serde(default)]
     pub workload: Option<Workload>,
@@ -209,7 +209,7 @@ pub struct TrialSpec {
     pub round_trip_probe_ns: Option<u64>,
     /// What carries them.
     #[serde(default)]
-    pub round_trip_probe_by: ProbeCarrier,
+    pub round_trip_probe_by: ProbeTransport,
     /// Whose programs watch it.
     #[serde(default)]
     pub programs: Programs,

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::table::words;
+use crate::table::word_enum;
 
 /// What both sides do in one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -214,7 +214,7 @@ pub struct WeightedSize {
     pub weight: u32,
 }
 
-words! {
+word_enum! {
     /// What carries the connections.
     #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]

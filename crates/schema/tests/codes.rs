@@ -17,13 +17,13 @@ fn generated() -> String {
         ("call_kind", &CallKind::WORDS),
         ("outcome", &CallOutcome::WORDS),
     ];
-    for (name, words) in enumerations {
+    for (name, texts) in enumerations {
         let prefix = name.to_uppercase();
         let _ = writeln!(text, "\nenum {name} {{");
-        for (code, word) in words.iter().enumerate() {
+        for (code, word) in texts.iter().enumerate() {
             let _ = writeln!(text, "\t{prefix}_{} = {code},", word.to_uppercase());
         }
-        let _ = writeln!(text, "\t{prefix}S = {},\n}};", words.len());
+        let _ = writeln!(text, "\t{prefix}S = {},\n}};", texts.len());
     }
     text
 }

@@ -71,12 +71,12 @@ impl AtCall {
     }
 }
 
-/// Where the time of a call, or before it, went beside the process's own work.
+/// Where the time of a call, or before it, went in addition to the process's own work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// It slept.
     pub asleep: Ps,
-    /// It could run, and its processor was not yet told or had another's turn.
+    /// It could run, and its processor was not yet signaled or ran something else.
     pub runnable: Ps,
     /// It was awake, and its processor did protocol work that was not its own.
     pub displaced: Ps,

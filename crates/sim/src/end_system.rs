@@ -1,4 +1,4 @@
-//! What an end system is to the world: it takes segments in, lets segments out, and says when it wants
+//! What an end system is to the world: it takes segments in, lets segments out, and says when it is
 //! to be asked again. Everything else, its processors, rules and processes, is its own.
 //!
 //! The world asks [`EndSystem::next_at`] and calls [`EndSystem::advance`] at that instant, never later
@@ -10,10 +10,10 @@ use crate::calls::AtCall;
 use crate::segment::Segment;
 use crate::time::Ps;
 
-/// What each host told the other when the connections were opened; the handshake itself takes no time here.
+/// What each host announced to the other when the connections were opened; the handshake itself takes no time here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// Largest payload that this host wants to receive, in bytes.
+    /// Largest payload of a segment that this host accepts, in bytes.
     pub mss: u32,
     /// Its receive window, in bytes.
     pub window_bytes: u32,
@@ -23,7 +23,7 @@ pub struct Hello {
     pub has_ecn: bool,
 }
 
-/// What made an end system send a segment: for the log, where it tells context and reason.
+/// What made an end system send a segment: the log shows it as context and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The process, in a write call.
@@ -169,7 +169,7 @@ impl EndState {
         busy.iter_mut().zip(other.busy).for_each(|(time, more)| *time += more);
         let read_at = match (self.read_at, other.read_at) {
             (Some((first, last)), Some((too, also))) => Some((first.min(too), last.max(also))),
-            (one, another) => one.or(another),
+            (first, another) => first.or(another),
         };
         Self {
             written_bytes: self.written_bytes + other.written_bytes,
@@ -201,7 +201,7 @@ impl EndState {
 
 /// One of the two.
 pub trait EndSystem {
-    /// What it tells the other host when the connections are opened.
+    /// What it announces to the other host when the connections are opened.
     fn hello(&self) -> Hello;
 
     /// The connections are open; called once, at 0, before anything else.

@@ -69,7 +69,7 @@ pub struct Log {
     pub entries: Vec<Entry>,
     /// What came out of a path behind the line, in the order in which it came: `arrives` and `at_receiver` count.
     pub came: Vec<Entry>,
-    /// Of each host system, the entries on their way to it, and in how many pieces each comes.
+    /// Of each host system, the entries in flight to it, and in how many pieces each comes.
     under_way: [VecDeque<(usize, usize)>; 2],
 }
 

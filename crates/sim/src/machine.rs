@@ -39,7 +39,7 @@ pub struct Buffers {
     pub receive_bytes: Option<u32>,
     /// Most that it may announce, in bytes.
     pub window_bytes: Option<u32>,
-    /// Upper bound of its rate, in bytes a second; only Linux knows it.
+    /// Upper bound of its rate, in bytes a second; only Linux has it.
     pub pacing_rate: Option<u64>,
 }
 

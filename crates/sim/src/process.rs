@@ -29,7 +29,7 @@ pub enum Process {
 }
 
 impl Process {
-    /// What the log of calls is told.
+    /// What the log of calls records.
     pub fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
         match *self {
             Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),

@@ -1,6 +1,6 @@
 //! What travels between the end systems.
 
-/// Blocks of a selective acknowledgment that fit beside other options (RFC 2018 section 3).
+/// Blocks of a selective acknowledgment that fit next to other options (RFC 2018 section 3).
 pub const SACK_BLOCKS: usize = 3;
 
 /// A TCP segment, without a handshake: numbers begin at 0 in both directions.

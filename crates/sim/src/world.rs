@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// retransmission timeout of TCP (64 s in BSD, 120 s in Linux).
 pub const STILL: Ps = 200 * S;
 
-/// What is asked of a run, besides its end systems.
+/// What is asked of a run, in addition to its end systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorldSpec {
     /// The line, in both directions.
@@ -123,7 +123,7 @@ struct World<E> {
     is_complete: [bool; 2],
 }
 
-/// Connections that a finding tells of.
+/// Connections that a finding lists.
 const MAX_LISTED_CONNECTIONS: u16 = 4;
 /// An instant that never comes.
 const NEVER: Ps = Ps::MAX;
@@ -230,7 +230,7 @@ impl<E: EndSystem> World<E> {
         if arrivals[to] < self.next_at[own] { (arrivals[to], to, true) } else { (self.next_at[own], own, false) }
     }
 
-    /// When anything happens beside what an end system does of itself.
+    /// When anything happens that an end system does not do of itself.
     fn others_at(&self, who: usize) -> Ps {
         let arrivals = self.under_way.iter().map(|under_way| under_way.front().map_or(NEVER, |arrival| arrival.first));
         arrivals.fold(self.next_at[1 - who].min(self.path_at()), Ps::min)

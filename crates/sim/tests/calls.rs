@@ -36,8 +36,8 @@ fn calls_follow_one_another_and_move_everything() {
             assert_eq!(calls.iter().map(|call| call.moved_bytes).sum::<u64>(), BYTES, "{host}");
             assert!(calls.windows(2).all(|pair| pair[0].to == pair[1].from), "{host}: one call begins where the last ended");
             for call in calls {
-                let beside = call.inside.asleep + call.inside.runnable + call.inside.displaced;
-                assert!(beside <= call.to - call.from, "{host}: {call:?}");
+                let elsewhere = call.inside.asleep + call.inside.runnable + call.inside.displaced;
+                assert!(elsewhere <= call.to - call.from, "{host}: {call:?}");
             }
         }
         assert_eq!(outcome.calls[1][0].last().map(|call| call.to), Some(outcome.duration), "{host}: the reader calls until the end");

@@ -44,7 +44,7 @@ fn a_driver_may_be_left_out_where_there_is_one() {
 
 #[test]
 fn hosts_that_cannot_be_are_refused() {
-    for (expression, words) in [
+    for (expression, expected) in [
         ("sparc2", "names no adapter"),
         ("sparc3+sba-100", "known: sparc2, sparc10"),
         ("sparc2+sba-300", "known: sba-100, sba-200"),
@@ -53,7 +53,7 @@ fn hosts_that_cannot_be_are_refused() {
         ("sparc2+sba-200", "0 drivers for sparc2"),
     ] {
         let refusal = library().resolve(expression).expect_err(expression).to_string();
-        assert!(refusal.contains(words), "{expression}: {refusal}");
+        assert!(refusal.contains(expected), "{expression}: {refusal}");
     }
     let mut library = library();
     let text = "part = 'machine'\nname = 'pdp11'\nabout = ''\nsystem = '2.9bsd'\n[values]";

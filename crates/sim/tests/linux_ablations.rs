@@ -70,10 +70,10 @@ fn a_buffer_of_64_kilobytes_is_the_adapters_limit_and_not_the_writes() {
 
 #[test]
 fn softirqs_on_another_processor_leave_the_process_its_own() {
-    let one = with(&[], 1 << 20, 65_536);
-    let two = with(&[("steering", Value::Word("other-processor".to_owned()))], 1 << 20, 65_536);
-    assert!(one.busy_share(1) <= 1.0);
-    assert!(two.goodput_bps(1) > one.goodput_bps(1), "{} and {}", two.goodput_bps(1), one.goodput_bps(1));
+    let shared = with(&[], 1 << 20, 65_536);
+    let separate = with(&[("steering", Value::Word("other-processor".to_owned()))], 1 << 20, 65_536);
+    assert!(shared.busy_share(1) <= 1.0);
+    assert!(separate.goodput_bps(1) > shared.goodput_bps(1), "{} and {}", separate.goodput_bps(1), shared.goodput_bps(1));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Loss recovery and congestion control of Linux over a line that loses what it is told to.
+//! Loss recovery and congestion control of Linux over a link that loses what it is set to lose.
 
 use sim::application::Application;
 use sim::coalescing::Coalescing;

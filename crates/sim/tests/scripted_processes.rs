@@ -54,7 +54,7 @@ fn an_exchange_is_calls_on_both_hosts() {
     }
     assert_eq!(far.next_call(300 * US), Call::Over);
     assert_eq!((near.is_complete(), far.is_complete()), (true, true));
-    let times: Vec<(u64, u64)> = near.executed().iter().map(|one| (one.execution.begin_ns, one.execution.end_ns)).collect();
+    let times: Vec<(u64, u64)> = near.executed().iter().map(|executed| (executed.execution.begin_ns, executed.execution.end_ns)).collect();
     assert_eq!(times.len(), 2);
     assert_eq!(times[0], (0, 25_000));
 }

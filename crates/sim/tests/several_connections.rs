@@ -10,7 +10,7 @@ use sim::world::{Outcome, WorldSpec, run};
 
 const ENDLESS: u64 = u64::MAX;
 
-/// What is asked of a run, beside its hosts.
+/// What is asked of a run, in addition to its hosts.
 #[derive(Clone, Copy)]
 struct Request {
     connections: usize,
@@ -31,7 +31,7 @@ const STREAMS: Request = Request {
 };
 
 /// Streams from one host to another of its kind with other rules than usual; the readers of `silent` never read.
-fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Request, silent: &[usize]) -> Outcome {
+fn streams_with_silent(host: &str, rules: &[(&str, Value)], asked: Request, silent: &[usize]) -> Outcome {
     let mut profile = Library::shipped().and_then(|library| library.resolve(host)).expect("shipped");
     for (key, value) in rules {
         profile.set(key, value.clone()).expect("the key is there");
@@ -46,7 +46,7 @@ fn streams_beside(host: &str, rules: &[(&str, Value)], asked: Request, silent: &
 }
 
 fn streams(host: &str, rules: &[(&str, Value)], asked: Request) -> Outcome {
-    streams_beside(host, rules, asked, &[])
+    streams_with_silent(host, rules, asked, &[])
 }
 
 fn read(outcome: &Outcome) -> Vec<f64> {
@@ -75,8 +75,8 @@ fn connections_of_one_processor_share_it_alike_and_have_no_more_than_one_alone()
 #[test]
 fn two_processors_carry_more_of_what_one_was_too_slow_for() {
     let of = |processors: f64| streams(LINUX, &[("processors", Value::Number(processors))], STREAMS).goodput_bps(1);
-    let (one, two) = (of(1.0), of(2.0));
-    assert!(two > 1.8 * one, "{one} and {two}");
+    let (single, dual) = (of(1.0), of(2.0));
+    assert!(dual > 1.8 * single, "{single} and {dual}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_slow_line_is_shared_and_full() {
 
 #[test]
 fn a_reader_that_does_not_read_stops_its_own_connection_alone() {
-    let outcome = streams_beside(LINUX, &[], STREAMS, &[0]);
+    let outcome = streams_with_silent(LINUX, &[], STREAMS, &[0]);
     let [stopped, other] = [0, 1].map(|number: usize| outcome.connections[1][number]);
     assert_eq!(stopped.read_bytes, 0);
     assert!(outcome.connections[0][0].send_window_bytes < 1448, "its window is shut");

@@ -196,7 +196,7 @@ fn a_lone_small_message_waits_for_the_timer_and_nothing_hangs() {
     assert!((100 * MS..110 * MS).contains(&outcome.duration), "{}", outcome.duration);
 }
 
-/// A reader so slow that the window shuts; the line loses the frame that tells that it is open again.
+/// A reader so slow that the window shuts; the line loses the frame that reports that it is open again.
 fn lost_window_update(has_persist_timer: bool) -> Outcome {
     let rules = Rules { has_persist_timer, deferred_acks_max: 2, ..Rules::SOLARIS_8 };
     let slow = HostSpec { rules, window_bytes: 10 * MSS, costs: Costs { read_call: 20 * MS, ..costs() }, ..spec() };

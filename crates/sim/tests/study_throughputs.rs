@@ -1,7 +1,7 @@
 //! The throughputs of study 1 and what it says of costs, for every set of the ensemble.
 //!
 //! The golden table `study_throughputs.csv` has the model's figure of the profiles' own numbers for all seven windows,
-//! beside the study's where it gives one. A change of it must state its cause; its bound is the study's.
+//! next to the study's where it gives one. A change of it must state its cause; its bound is the study's.
 
 mod study;
 
@@ -144,9 +144,9 @@ fn small_windows_of_the_adapter_with_dma_peak_at_multiples_of_4096() {
         let pair = Pair::of_set(DMA, set);
         for (window, call) in [(4096, 4096), (8192, 4096), (8192, 8192)] {
             let peak = pair.rate(of(window, call), 3);
-            for beside in [call - 512, call + 512] {
-                let found = pair.rate(of(window, beside), 3);
-                assert!(found < peak, "set {set}, window {window}: {found} at {beside}, {peak} at {call}");
+            for neighbor in [call - 512, call + 512] {
+                let found = pair.rate(of(window, neighbor), 3);
+                assert!(found < peak, "set {set}, window {window}: {found} at {neighbor}, {peak} at {call}");
             }
         }
     }

@@ -8,7 +8,7 @@ import pytest
 from whyperf.overhead import Window, link_named, overhead, protocol_named
 from whyperf.overhead.protocols import Options
 
-TABLE = Path(__file__).parents[3] / "crates/sim/tests/line_rates.csv"
+TABLE = Path(__file__).parents[3] / "crates/sim/tests/link_rates.csv"
 ROWS = list(csv.DictReader(line for line in TABLE.read_text().splitlines() if not line.startswith("#")))
 
 

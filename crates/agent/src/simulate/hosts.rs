@@ -19,7 +19,7 @@ const SEEDS: [u64; 2] = [0x57, 0x52];
 /// IPv4 and TCP without options (RFC 791, RFC 9293).
 const HEADERS_BYTES: u32 = 40;
 
-/// The near and the far end system, what joins them, and the hosts' rules and numbers.
+/// The end systems of the near and the far side, what joins them, and the hosts' rules and numbers.
 ///
 /// # Errors
 /// What cannot be, in a sentence.
@@ -65,10 +65,7 @@ fn not_joined(ends: [(&HostProfile, &LinkSpec); 2]) -> String {
     let kinds =
         format!("hosts: the adapter of {} is for {}, that of {} for {}", near.host, near_link.named.name, far.host, far_link.named.name);
     if near_link.named == far_link.named {
-        format!(
-            "hosts: {} and {} tell of the same line in different ways; name it with --link {}",
-            near.host, far.host, near_link.named.name
-        )
+        format!("hosts: {} and {} describe the same link differently; name it with --link {}", near.host, far.host, near_link.named.name)
     } else if fits(&near_link.named, &far_link.named) {
         format!("{kinds}; name the line between them with --link")
     } else {
@@ -114,7 +111,7 @@ fn profile(asked: &Simulation, who: usize) -> Result<HostProfile, String> {
     }
     set_offloads(asked, &mut profile).map_err(refused)?;
     if asked.path.is_some() && profile.values.get("completion").is_some_and(|entry| entry.value == Value::Word("taken".to_owned())) {
-        // The path takes what was sent out of the kernel at once; else it were the sender's memory until the far end has it.
+        // The path takes what was sent out of the kernel at once; otherwise it would stay in the sender's memory until the far side has it.
         profile.set("completion", Value::Word("timed".to_owned())).map_err(refused)?;
     }
     for (key, value) in &asked.hosts[who].set {
@@ -145,8 +142,8 @@ fn defer_no_acks(profile: &mut HostProfile) -> Result<(), String> {
     set.map_err(|refusal| format!("hosts: {refusal}"))
 }
 
-/// Offloads where a host has any: one without them is as if they were off. On a veth only what the host cuts up can the
-/// other end merge again.
+/// Offloads where a host has any: one without them is as if they were off. On a veth the other
+/// side can merge only what this host has cut up.
 fn set_offloads(asked: &Simulation, profile: &mut HostProfile) -> Result<(), Refusal> {
     for (key, wanted) in [("tso", asked.has_segmentation), ("gro", asked.has_merging)] {
         if let Some(is_on) = wanted
@@ -167,7 +164,7 @@ fn set_offloads(asked: &Simulation, profile: &mut HostProfile) -> Result<(), Ref
 pub fn path(asked: &Simulation, link: &LinkSpec, profiles: &[HostProfile; 2]) -> Result<Option<Path>, String> {
     let Some(spec) = &asked.path else { return Ok(None) };
     if spec.forward.queue.ecn || spec.backward.queue.ecn {
-        return Err("path_ecn: the model's hosts know no ECN; leave it out".to_owned());
+        return Err("path_ecn: the model's hosts have no ECN; leave it out".to_owned());
     }
     let mss = profiles.iter().filter_map(mss_bytes).min().unwrap_or(1);
     spec.validate(mss.saturating_add(HEADERS_BYTES)).map_err(|error| error.to_string())?;

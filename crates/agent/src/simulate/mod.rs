@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_tells_the_rules_and_numbers_of_both_hosts() {
+    fn a_check_returns_the_rules_and_numbers_of_both_hosts() {
         let checked = answer(&line(8192, "sparc2+sba-100@2.2.6"), true, false).answer;
         assert_eq!((checked.end, checked.hosts.len()), (SimulatedEnd::Complete, 2));
         let mss_bytes = &checked.hosts[1].values["mss_bytes"];
@@ -215,7 +215,7 @@ mod tests {
         };
         let (cells, frames) = ("sparc2+sba-100@2.2.6", "solaris8+gigabit");
         assert_eq!(on(cells, cells, "atm-oc3"), None);
-        for (near, far, link, words) in [
+        for (near, far, link, expected) in [
             (
                 cells,
                 cells,
@@ -227,8 +227,8 @@ mod tests {
             (cells, frames, "atm-oc3", "the adapter of solaris8+gigabit"),
             (frames, "linux-6.18+nic", "", "--link"),
         ] {
-            let reason = on(near, far, link).expect(words);
-            assert!(reason.contains(words), "{reason}");
+            let reason = on(near, far, link).expect(expected);
+            assert!(reason.contains(expected), "{reason}");
         }
     }
 

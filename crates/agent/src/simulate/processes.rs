@@ -24,7 +24,7 @@ pub fn processes(asked: &Simulation) -> Result<[Vec<Application>; 2], String> {
     };
     let process = |is_near, user| {
         let scripted = Scripted::new(workload, is_near, user, ending(&asked.stop));
-        scripted.map(|one| Application::Scripted(Box::new(one))).map_err(|refusal| format!("workload {}: {refusal}", workload.name))
+        scripted.map(|process| Application::Scripted(Box::new(process))).map_err(|refusal| format!("workload {}: {refusal}", workload.name))
     };
     let end = |is_near| (0..count).map(|user| process(is_near, user)).collect::<Result<Vec<_>, String>>();
     let ends = [end(true)?, end(false)?];

@@ -103,7 +103,7 @@ impl Window {
 
     fn transactions_count(&self, outcome: &Outcome) -> u64 {
         let is_inside = |at_ns: u64| (self.start..=self.end).contains(&ps(at_ns));
-        outcome.executed[0].iter().filter(|one| is_inside(one.execution.end_ns)).count() as u64
+        outcome.executed[0].iter().filter(|executed| is_inside(executed.execution.end_ns)).count() as u64
     }
 
     fn end_system(&self, outcome: &Outcome, who: usize) -> SimulatedEndSystem {

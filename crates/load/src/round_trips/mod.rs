@@ -9,7 +9,7 @@
 mod wire;
 
 use probe::clock::mono_ns;
-use schema::trial::{Opening, ProbeCarrier, TrialSpec};
+use schema::trial::{Opening, ProbeTransport, TrialSpec};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -44,8 +44,8 @@ impl Echo {
     ///
     /// # Errors
     /// The period is too short, or the kernel refuses the socket.
-    pub fn beside(spec: &TrialSpec) -> Result<Option<Self>, LoadError> {
-        if period_of(spec)?.is_none() || spec.round_trip_probe_by == ProbeCarrier::Icmp {
+    pub fn for_trial(spec: &TrialSpec) -> Result<Option<Self>, LoadError> {
+        if period_of(spec)?.is_none() || spec.round_trip_probe_by == ProbeTransport::Icmp {
             return Ok(None);
         }
         let address = spec.listen_address.as_deref().and_then(|text| text.parse().ok());
@@ -120,11 +120,11 @@ impl Probe {
     ///
     /// # Errors
     /// The period is too short, or the kernel refuses the socket.
-    pub fn beside(spec: &TrialSpec, echo: Option<SocketAddr>, start_mono_ns: u64) -> Result<Option<Self>, LoadError> {
+    pub fn for_trial(spec: &TrialSpec, echo: Option<SocketAddr>, start_mono_ns: u64) -> Result<Option<Self>, LoadError> {
         let (Some(period_ns), Some(echo)) = (period_of(spec)?, echo) else { return Ok(None) };
         let wire = match spec.round_trip_probe_by {
-            ProbeCarrier::Udp => Wire::udp(echo)?,
-            ProbeCarrier::Icmp => Wire::icmp(echo.ip())?,
+            ProbeTransport::Udp => Wire::udp(echo)?,
+            ProbeTransport::Icmp => Wire::icmp(echo.ip())?,
         };
         Ok(Some(Self::over(wire, token_of(spec)?, start_mono_ns, period_ns)))
     }
@@ -166,7 +166,7 @@ impl Drop for Probe {
 /// # Errors
 /// The period is too short, or this host gives no ICMP socket to the end that needs one.
 pub fn check(spec: &TrialSpec) -> Result<(), LoadError> {
-    let is_icmp = period_of(spec)?.is_some() && spec.round_trip_probe_by == ProbeCarrier::Icmp;
+    let is_icmp = period_of(spec)?.is_some() && spec.round_trip_probe_by == ProbeTransport::Icmp;
     if is_icmp && spec.opening == Opening::Connect { icmp_ability().map(drop).map_err(LoadError::Limit) } else { Ok(()) }
 }
 

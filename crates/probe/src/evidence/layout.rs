@@ -9,7 +9,7 @@ pub const CONNECTING: EndNumber = 1;
 pub const ENDS: EndNumber = 2;
 /// The ends of a trial. Where both are on this machine, one set of programs watches both.
 pub type EndNumber = ::core::ffi::c_uint;
-/** Which connections of an end are watched, and where what is seen of them goes. Each end's reader
+/** Which connections of a side are watched, and where what is seen of them goes. Each side's reader
  writes its own, at any time.*/
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
@@ -241,7 +241,7 @@ pub struct Cpu {
     pub entered_ns: __u64,
     /// vector + 1; 0: no softirq runs
     pub running: __u32,
-    /// set by each end's reader: whether its softirqs' time is taken
+    /// set by each side's reader: whether its softirqs' time is taken
     pub is_timed: [__u16; 2usize],
     /// by number of the vector
     pub vectors: [Vector; 16usize],

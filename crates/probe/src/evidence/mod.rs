@@ -13,9 +13,9 @@
 //!
 //! Not seen: packets that the kernel sends for a connection without its socket (resets, and before
 //! Linux 6.13 the ACKs of a connection in `TIME_WAIT`); TCP behind IPv6 extension headers; before 6.2
-//! the socket's state beside an arrival; whatever the kernel does on top of a process that it hides
+//! the socket's state at an arrival; whatever the kernel does on top of a process that it hides
 //! from tracing, as some sandboxes do with their own: programs do not run there, and only TCP's own
-//! counts of segments tell. Whoever compares with a capture would notice.
+//! counts of segments show it. A comparison with a capture would show it, too.
 
 pub mod hooks;
 #[rustfmt::skip]

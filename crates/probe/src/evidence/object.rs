@@ -14,13 +14,13 @@ use super::hooks::{PLACES, Place, refuse_calls};
 use super::layout::{Call, Constants, LogHead, Record};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bpf.o"));
-/// For kernels whose atomic additions do not tell what was there.
+/// For kernels whose atomic additions do not return the previous value.
 static OLD_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_old.bpf.o"));
 
 /// How large to make what the programs write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Connections that are told apart, of each end.
+    /// Connections that are counted separately, of each side.
     pub connections: u32,
     /// CPUs the machine may have.
     pub cpus: u32,
@@ -58,7 +58,7 @@ impl From<libbpf_rs::Error> for Refused {
 }
 
 /// Whether the user may not (EPERM); a verifier that dislikes a program says EACCES, which is of the
-/// same kind. Only the text tells the number.
+/// same kind. Only the text has the number.
 fn is_forbidden(error: &libbpf_rs::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && format!("{error:#}").contains("(os error 1)")
 }
@@ -145,7 +145,7 @@ impl Programs {
     /// The kernel's number for a map.
     ///
     /// # Errors
-    /// There is none, or it cannot be told.
+    /// There is none, or its number cannot be read.
     pub fn map_number(&self, name: &str) -> Result<u32, Refused> {
         Ok(self.map(name)?.info()?.info.id)
     }
@@ -291,7 +291,7 @@ pub const fn bytes_of<T>() -> u32 {
     size_of::<T>() as u32
 }
 
-/// Whether atomic additions tell what was there: Linux 5.12.
+/// Whether atomic additions return the previous value: Linux 5.12.
 fn has_fetch() -> bool {
     let release = nix::sys::utsname::uname().map(|names| names.release().to_string_lossy().into_owned()).unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));

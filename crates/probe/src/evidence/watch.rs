@@ -22,8 +22,8 @@ const CALLS_BYTES: u64 = 64 << 20;
 const CPU_LOG_BYTES: (u64, u64) = (4 << 20, 128 << 20);
 /// The same where a map's value may have 4 MiB (`KMALLOC_MAX_SIZE`), the log's head included.
 const OLD_CPU_LOG_BYTES: u64 = 2 << 20;
-/// Connections that strangers may try beside a trial's own.
-const STRANGERS: u32 = 64;
+/// Connections that unauthenticated peers may try in addition to a trial's own.
+const UNAUTHENTICATED_MAX: u32 = 64;
 
 /// Which connections are watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,14 +68,14 @@ impl Watch {
         let slots = |bytes, record_bytes| if level == Evidence::Segments { log_slots(cpus, bytes, record_bytes) } else { 0 };
         let (log_slots, call_slots) = (slots(LOG_BYTES, bytes_of::<Record>()), slots(CALLS_BYTES, bytes_of::<Call>()));
         let ends = if lends { ENDS } else { 1 };
-        let extent = Extent { connections: connections + STRANGERS, cpus, log_slots, call_slots, ends };
+        let extent = Extent { connections: connections + UNAUTHENTICATED_MAX, cpus, log_slots, call_slots, ends };
         let mut programs = Programs::load(&extent)?;
         let shared = Shared::of(&programs, extent)?;
         programs.attach()?;
         Ok(Self::new(level, Origin::Own(programs), shared))
     }
 
-    /// Watches with what another process on this machine has loaded, as its other end. The
+    /// Watches with what another process on this machine has loaded, as the other side. The
     /// two keep to their sides from trial to trial: one listens, the other connects.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Watch {
     /// Whether it does for a trial of this level and size.
     pub fn suits(&self, level: Evidence, connections: u32, lends: bool) -> bool {
         let extent = self.shared.extent;
-        let has_room = connections.saturating_add(STRANGERS) <= extent.connections && (!lends || extent.ends > 1);
+        let has_room = connections.saturating_add(UNAUTHENTICATED_MAX) <= extent.connections && (!lends || extent.ends > 1);
         matches!(self.origin, Origin::Own(_)) && self.level == level && has_room
     }
 
@@ -132,8 +132,8 @@ impl Watch {
     /// Forgets everything and watches the connections named, in this thread's network namespace.
     ///
     /// # Errors
-    /// The namespace cannot be told.
-    pub fn begin(&self, watched: &Watched) -> io::Result<()> {
+    /// The namespace cannot be read.
+    pub fn start(&self, watched: &Watched) -> io::Result<()> {
         self.end();
         for index in self.used() {
             self.shared.connections.write(index, Connection::default());
@@ -151,7 +151,7 @@ impl Watch {
         for (cpu, number) in (0..self.shared.cpus.count()).zip(0u32..) {
             let is_timed = u16::from(self.is_timed(number));
             // SAFETY: `pointer` is to an element of the mapping; programs only read this field, and the
-            // other end has one of its own.
+            // other side has one of its own.
             unsafe { (&raw mut (*self.shared.cpus.pointer(cpu)).is_timed[end]).write_volatile(is_timed) };
         }
         *lock(&self.missed_before) = self.missed_runs_ever();

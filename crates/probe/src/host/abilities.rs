@@ -77,8 +77,9 @@ fn cpu_pinning() -> Verdict {
     let allowed = cpus::allowed();
     let Some(&first) = allowed.first() else { return Err("the CPUs this process may use cannot be read".to_owned()) };
     on_own_thread(move || {
-        let mut one = CpuSet::new();
-        let pinned = usize::try_from(first).ok().and_then(|cpu| one.set(cpu).ok()).map(|()| sched_setaffinity(Pid::from_raw(0), &one));
+        let mut first_only = CpuSet::new();
+        let pinned =
+            usize::try_from(first).ok().and_then(|cpu| first_only.set(cpu).ok()).map(|()| sched_setaffinity(Pid::from_raw(0), &first_only));
         match pinned {
             Some(Ok(())) if allowed.len() > 1 => Ok(format!("a thread was pinned; {} CPUs are allowed", allowed.len())),
             Some(Ok(())) => Err(format!("only CPU {first} is allowed, there is nothing to choose")),

@@ -1,7 +1,7 @@
 //! What the host is and what it allows, found before anything is changed. Evidence level 0.
 //!
 //! Cost: about 30 ms, most of it spent asleep to measure the time stamp counter. What a host does
-//! not tell is empty, absent, or the reason of an [`Ability`](schema::host::Ability); nothing here
+//! not report is empty, absent, or the reason of an [`Ability`](schema::host::Ability); nothing here
 //! fails as a whole.
 
 mod abilities;

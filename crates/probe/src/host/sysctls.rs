@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn names_are_sorted_and_single() {
-        assert!(NAMES.is_sorted_by(|one, next| one < next));
+        assert!(NAMES.is_sorted_by(|name, next| name < next));
     }
 
     #[test]

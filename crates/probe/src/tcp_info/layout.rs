@@ -80,7 +80,7 @@ pub struct RawTcpInfo {
 pub struct TcpInfo {
     /// The fields; those beyond `known_bytes` are zero.
     pub raw: RawTcpInfo,
-    /// Bytes this kernel knows.
+    /// Bytes of the structure that this kernel fills.
     known_bytes: usize,
 }
 
@@ -103,7 +103,7 @@ impl TcpInfo {
         Ok(Self { raw, known_bytes: length as usize })
     }
 
-    /// Whether this kernel knows `bytes_sent` and what stands before it (Linux 4.19).
+    /// Whether this kernel fills the structure up to this offset.
     fn knows(&self, end_offset: usize) -> bool {
         self.known_bytes >= end_offset
     }

@@ -32,7 +32,7 @@ impl Cpus {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn begin(&mut self) -> anyhow::Result<()> {
+    pub fn start(&mut self) -> anyhow::Result<()> {
         self.before = (mono_ns(), self.probe.sample()?);
         Ok(())
     }

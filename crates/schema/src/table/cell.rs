@@ -1,4 +1,4 @@
-//! Columns and rows from one definition: [`table!`] makes a table's columns and the type of its rows, [`words!`] an
+//! Columns and rows from one definition: [`table!`] makes a table's columns and the type of its rows, [`word_enum!`] an
 //! enumeration whose words stand in a column.
 //!
 //! A row has a named field for each column, of the column's type: one that is missing, misspelled or of another type
@@ -20,7 +20,7 @@ pub trait Sink {
     /// Of a column of text.
     fn text(&mut self, value: Option<&str>);
     /// Of a column of words, by the word's position.
-    fn word(&mut self, words: &'static [&'static str], position: Option<u8>);
+    fn word(&mut self, known: &'static [&'static str], position: Option<u8>);
 }
 
 /// A row of a table.
@@ -139,7 +139,7 @@ pub(super) type About = (&'static str, &'static str, &'static str);
 
 /// The column of a field.
 pub(super) const fn column<C: Cell>(name: &'static str, (unit, meaning, source): About) -> Column {
-    Column { name, column_type: C::TYPE, unit, meaning, source, words: C::WORDS, optional: C::IS_OPTIONAL }
+    Column { name, column_type: C::TYPE, unit, meaning, source, values: C::WORDS, optional: C::IS_OPTIONAL }
 }
 
 /// A table's columns as a constant, and the type of its rows: `field: type = (unit, meaning, source);`.
@@ -189,7 +189,7 @@ macro_rules! table {
 }
 
 /// An enumeration whose words stand in the record: `Variant = "word"`, coded by position.
-macro_rules! words {
+macro_rules! word_enum {
     ($(#[$about:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,4 +231,4 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {table, words};
+pub(crate) use {table, word_enum};

@@ -1,10 +1,10 @@
 //! Tables of the BPF evidence: counters (level 1) and the segment log (level 2).
 
-use super::cell::{table, words};
+use super::cell::{table, word_enum};
 use super::{CONNECTION, END, HOST, INTERVAL, PHASE, ROLE, START, Text};
 use crate::trial::{Phase, Role};
 
-words! {
+word_enum! {
     /// Whether a segment left or arrived.
     SegmentDirection {
         Out = "out",
@@ -12,7 +12,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Who made the kernel send.
     Context {
         Process = "process",
@@ -24,7 +24,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Why a pure ACK was sent.
     AckReason {
         DelayedTimer = "delayed_timer",
@@ -39,7 +39,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Kind of a retransmission.
     Retransmission {
         Timeout = "timeout",
@@ -49,7 +49,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// What a size class counts.
     Sized {
         SegmentOut = "segment_out",
@@ -59,7 +59,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// A softirq's vector, in the order of the kernel's numbers (`include/linux/interrupt.h`).
     Vector {
         Hi = "hi",
@@ -75,7 +75,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Which way a call moved payload, whichever system call it was.
     CallKind {
         Write = "write",
@@ -83,7 +83,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// How a call ended.
     CallOutcome {
         Done = "done",

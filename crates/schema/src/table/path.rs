@@ -1,10 +1,10 @@
 //! Tables of the path: what each direction of an emulated one did to packets, how late it let them go, and the round
 //! trips of the probe.
 
-use super::cell::{table, words};
+use super::cell::{table, word_enum};
 use super::{About, END, HOST, INTERVAL, START, Text};
 
-words! {
+word_enum! {
     /// Direction of an emulated path.
     PathDirection {
         /// From the near host to the far host.

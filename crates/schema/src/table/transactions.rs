@@ -1,10 +1,10 @@
 //! Tables of workloads: transactions, their latency, and datagrams.
 
-use super::cell::{table, words};
+use super::cell::{table, word_enum};
 use super::{About, CONNECTION, END, HOST, INTERVAL, PHASE, START, Text};
 use crate::trial::Phase;
 
-words! {
+word_enum! {
     /// What a latency histogram counts.
     LatencyKind {
         /// From the instant at which the transaction was to begin. Open loop only: what waited behind a slow one counts

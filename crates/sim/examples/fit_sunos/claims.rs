@@ -1,4 +1,4 @@
-//! What else the study says of a host: what a set must fulfill besides the throughputs. Each is a distance, 0 where
+//! What else the study says of a host: what a set must fulfill in addition to the throughputs. Each is a distance, 0 where
 //! it holds.
 
 use crate::family::Effort;
@@ -42,7 +42,7 @@ pub fn of_costs(kinds: &Kinds) -> f64 {
     missing
 }
 
-/// No dip and no hump at a window that the table leaves out, beside those of the table that are next to it, whose rates are
+/// No dip and no hump at a window that the table leaves out, compared with the neighboring windows of the table, whose rates are
 /// given: the study saw none that it found worth a word.
 pub fn of_windows(kind: &Kind, rates: &[(u32, f64)], effort: Effort) -> f64 {
     let between = rates.windows(2).map(|two| {
@@ -122,7 +122,7 @@ fn of_sparc10(kinds: &Kinds, effort: Effort) -> f64 {
         .map(|(window, call)| {
             let at = dma.rate(window, call, effort.bytes / 2, 2);
             [call - 512, call + 512]
-                .map(|beside| outside(dma.rate(window, beside, effort.bytes / 2, 2) / at, 0.0, 0.98))
+                .map(|neighbor| outside(dma.rate(window, neighbor, effort.bytes / 2, 2) / at, 0.0, 0.98))
                 .iter()
                 .sum::<f64>()
         })
@@ -136,7 +136,7 @@ fn of_sparc10(kinds: &Kinds, effort: Effort) -> f64 {
     0.02 * (lost as f64).min(20.0) + peaks + behind + ahead
 }
 
-/// How much reads of 8192 bytes bring with a window of 32 KB, beside reads as large as the writes.
+/// How much reads of 8192 bytes bring with a window of 32 KB, compared with reads as large as the writes.
 fn lift(kind: &Kind, call: u32, seeds: u64) -> f64 {
     let rate = |read| (0..seeds).map(|seed| kind.transfer_of(32768, [call, read], 1 << 20, seed).goodput_bps(1)).sum::<f64>();
     rate(8192) / rate(call)
@@ -168,7 +168,7 @@ pub fn hold_in_detail(family: &str, kinds: &Kinds) -> bool {
     is_held && is_whole && is_lifted && seen.iter().sum::<f64>() > 0.9 && seen[0] > 0.0 && seen[1] > 0.0
 }
 
-/// What the slower machine with driver 2.2.6 is held to, in Mbit/s, so that any set of the one can stand beside any
+/// What the slower machine with driver 2.2.6 is held to, in Mbit/s, so that any set of the one can be combined with any
 /// of the other; the study gives the crossing alone.
 const SPARC2_STOP_AND_GO: [(u32, f64); 5] = [(512, 4.0), (1024, 6.85), (2048, 10.5), (3072, 12.45), (4096, 13.9)];
 

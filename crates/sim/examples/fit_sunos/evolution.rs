@@ -78,7 +78,7 @@ pub fn accept(family: &Family, mut members: Vec<Member>) -> Vec<Member> {
 }
 
 /// Tries so many sets between two that are accepted, give or take up to [`DEVIATION`], and keeps those that are accepted, too:
-/// how far the numbers may move is what the ensemble is to tell. Most of what is asked is a sum of costs, so that what lies
+/// the ensemble shows how far the numbers may move. Most of what is asked is a sum of costs, so that what lies
 /// between two that do is likely to do as well.
 pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) -> Vec<Member> {
     let mut dice = Dice(Rng::new(seed, 0));
@@ -88,11 +88,11 @@ pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) ->
         if kept.is_empty() || kept.len() >= POPULATION {
             break;
         }
-        let (one, other) = (&kept[dice.index(kept.len())].values, &kept[dice.index(kept.len())].values);
+        let (first, other) = (&kept[dice.index(kept.len())].values, &kept[dice.index(kept.len())].values);
         let part = dice.share();
-        let moved = family.bounds.iter().zip(one.iter().zip(other)).map(|(&(low, high), (one, other))| {
+        let moved = family.bounds.iter().zip(first.iter().zip(other)).map(|(&(low, high), (first, other))| {
             let factor = 1.0 + DEVIATION * (2.0 * dice.share() - 1.0);
-            (((one + part * (other - one)) * factor).clamp(low, high) * 10.0).round() / 10.0
+            (((first + part * (other - first)) * factor).clamp(low, high) * 10.0).round() / 10.0
         });
         let values: Vec<f64> = moved.collect();
         let verdict = family.judge_below(HOPELESS, &values, ACCEPT);
@@ -105,7 +105,7 @@ pub fn spread(family: &Family, members: Vec<Member>, seed: u64, tries: usize) ->
 }
 
 fn judged(family: &Family, values: Vec<f64>, limit: f64) -> Member {
-    // A tenth is more than the study can tell, and a file of tenths can be read.
+    // One digit after the point is more than the study can resolve, and keeps the file readable.
     let values: Vec<f64> = values.into_iter().map(|value| (value * 10.0).round() / 10.0).collect();
     let verdict = family.judge_below(limit, &values, SEARCH);
     Member { values, verdict }

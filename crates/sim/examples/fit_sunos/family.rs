@@ -29,7 +29,7 @@ const LARGEST: f64 = 0.112;
 const MARGIN: f64 = 0.004;
 
 /// So much above what is asked is hopeless, judged by a single run.
-const DOUBT: f64 = 1.4;
+const HOPELESS_RATIO: f64 = 1.4;
 
 /// The hosts of a machine.
 pub struct Family {
@@ -134,8 +134,8 @@ impl Family {
             // Not worth a run, but in flight.
             return Verdict { loss: 1e3 + missing, missing, ..Verdict::IMPOSSIBLE };
         }
-        // One run tells most of those that will not do.
-        if Self::of_points(&kinds, Effort { seeds: 1, ..effort }).loss > DOUBT * limit {
+        // One run rules out most of the sets that will not do.
+        if Self::of_points(&kinds, Effort { seeds: 1, ..effort }).loss > HOPELESS_RATIO * limit {
             return Verdict { loss: f64::INFINITY, ..Verdict::IMPOSSIBLE };
         }
         let of_points = Self::of_points(&kinds, effort);
@@ -194,8 +194,8 @@ impl Family {
     pub fn print(&self, values: &[f64]) {
         let Some(kinds) = self.kinds(values) else { return };
         for (host, window, reported, modeled) in self.table(values) {
-            let beside = reported.map_or(String::new(), |mbps| format!("{mbps:6.1} {:+6.1} %", 100.0 * (modeled / mbps - 1.0)));
-            println!("{host:24} {window:6} {modeled:6.1} {beside}");
+            let compared = reported.map_or(String::new(), |mbps| format!("{mbps:6.1} {:+6.1} %", 100.0 * (modeled / mbps - 1.0)));
+            println!("{host:24} {window:6} {modeled:6.1} {compared}");
         }
         claims::print(self.name, &kinds);
         println!("{:?}", self.judge(values, ACCEPT));

@@ -24,8 +24,8 @@ use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match texts.as_slice() {
         ["search", family, seed, generations, file] => search(family, seed.parse()?, generations.parse()?, file),
         ["accept", family, found, file] => accept(family, found, file),
         ["spread", family, seed, tries, file] => {
@@ -85,8 +85,8 @@ fn audit(family: &str, file: &str) -> Result<(), Box<dyn Error>> {
         let points: Vec<String> = rows
             .iter()
             .map(|&(_, window, reported, modeled)| {
-                let beside = reported.map_or(String::new(), |mbps| format!(" ({:+.1} %)", 100.0 * (modeled / mbps - 1.0)));
-                format!("{window} {modeled:.1}{beside}")
+                let compared = reported.map_or(String::new(), |mbps| format!(" ({:+.1} %)", 100.0 * (modeled / mbps - 1.0)));
+                format!("{window} {modeled:.1}{compared}")
             })
             .collect();
         let few = Effort { seeds: 2, ..ACCEPT };

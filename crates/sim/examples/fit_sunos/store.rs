@@ -45,12 +45,13 @@ pub fn keep(file: &str, family: &Family, members: &[Member]) -> Result<(), Box<d
 pub fn write(sparc2: &str, sparc10: &str) -> Result<(), Box<dyn Error>> {
     let families = [Family::new("sparc2")?, Family::new("sparc10")?];
     let members = [accepted(sparc2, &families[0])?, accepted(sparc10, &families[1])?];
-    // Any set of one machine stands beside any of the other: where one has fewer, they come again.
+    // Any set of one machine is combined with any of the other: where one has fewer, they repeat.
     let count = members.iter().map(Vec::len).max().unwrap_or(0).min(SHIPPED);
     let names: Vec<&String> = families.iter().flat_map(|family| &family.names).collect();
     let hosts = concat!(env!("CARGO_MANIFEST_DIR"), "/hosts");
     let mut text = String::from(
-        "about = \"Numbers with which the model does what study 1 reports; throughputs alone do not tell so many costs apart. Found by examples/fit_sunos.\"\n",
+        "about = \"Numbers with which the model does what study 1 reports; throughputs alone do not determine so many costs. Found by examples/fit_sunos.\"
+",
     );
     writeln!(text, "names = [")?;
     for name in &names {
@@ -100,7 +101,7 @@ fn accepted(file: &str, family: &Family) -> Result<Vec<Member>, Box<dyn Error>> 
     }
     let mut chosen = vec![left.remove(0)];
     while !left.is_empty() && chosen.len() < SHIPPED {
-        let far = |member: &Member| chosen.iter().map(|one| distance(family, one, member)).fold(f64::INFINITY, f64::min);
+        let far = |member: &Member| chosen.iter().map(|other| distance(family, other, member)).fold(f64::INFINITY, f64::min);
         let farthest = (0..left.len()).max_by(|&a, &b| far(&left[a]).total_cmp(&far(&left[b]))).unwrap_or(0);
         chosen.push(left.remove(farthest));
     }

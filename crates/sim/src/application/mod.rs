@@ -53,7 +53,7 @@ impl Application {
         }
     }
 
-    /// So many bytes of a call went over; a call may be told of in pieces.
+    /// So many bytes of a call went over; one call may be reported in pieces.
     pub fn on_moved(&mut self, bytes: u32) {
         match self {
             Self::Writer { left_bytes, .. } | Self::Reader { left_bytes, .. } => {

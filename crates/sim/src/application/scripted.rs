@@ -48,7 +48,7 @@ pub struct Scripted {
     ending: Ending,
     round: u32,
     direction: Direction,
-    /// When the last call was made, in ns: what a user is told of the instant of its bytes.
+    /// When the last call was made, in ns: reported to the user as the time of its bytes.
     now_ns: u64,
     executed: Vec<Executed>,
     is_over: bool,
@@ -87,7 +87,7 @@ impl Scripted {
                     let row = self.user.row(&self.script).unwrap_or(0);
                     self.executed.push(Executed { row, execution });
                 }
-                // The other host has been told by what it reads: one that ends by a clock is cut by it.
+                // The other host learns it from what it reads: one that ends by a clock is cut by it.
                 Action::Limit { .. } => {}
                 Action::Barrier if (self.round as usize) + 1 < self.script.rounds_count() => {
                     self.round += 1;
@@ -116,7 +116,7 @@ impl Scripted {
     /// Names of groups and transactions, by the number of all groups' transactions.
     pub fn names(&self) -> Vec<(&str, &str)> {
         let groups = self.script.groups.iter();
-        groups.flat_map(|group| group.transactions.iter().map(|one| (group.name.as_str(), one.name.as_str()))).collect()
+        groups.flat_map(|group| group.transactions.iter().map(|transaction| (group.name.as_str(), transaction.name.as_str()))).collect()
     }
 }
 

@@ -209,7 +209,7 @@ mod tests {
     fn left(path: &mut Path, until: Ps) -> Vec<(Ps, u64, u32, u16)> {
         let mut under_way = [VecDeque::new(), VecDeque::new()];
         path.release(until, &mut under_way);
-        under_way[1].iter().map(|one| (one.last, one.segment.sequence, one.segment.bytes, one.segment.wire_segments_count)).collect()
+        under_way[1].iter().map(|arrival| (arrival.last, arrival.segment.sequence, arrival.segment.bytes, arrival.segment.wire_segments_count)).collect()
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Acknowledging {
     }
 
     /// Whether data that came is acknowledged at once (`__tcp_ack_snd_check`): more than a segment since the last
-    /// acknowledgment, and the window would not fall behind the one announced; else the read will tell.
+    /// acknowledgment, and the window would not fall behind the one announced; otherwise the read decides.
     pub fn is_due_on_input(&self, unacknowledged: u64, window_would_be: u32, window: u32) -> bool {
         (unacknowledged > u64::from(self.mss_seen) && window_would_be >= window) || self.is_quick()
     }

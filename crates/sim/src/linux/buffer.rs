@@ -1,6 +1,6 @@
 //! Buffers as Linux counts them: memory with all overhead, of which the window is a share.
 
-/// Memory that a buffer of the stack takes beside its payload, in bytes: 256 of `struct sk_buff`, 320 of shared
+/// Memory that a buffer of the stack takes in addition to its payload, in bytes: 256 of `struct sk_buff`, 320 of shared
 /// information, 384 of the small head (`SKB_SMALL_HEAD_CACHE_SIZE`, from 6.3 on; before it 704, 1280 in all).
 pub const OVERHEAD_BYTES: u64 = 960;
 /// A ratio of 1 (`TCP_RMEM_TO_WIN_SCALE` 8).

@@ -130,7 +130,7 @@ impl EndSystem for Host {
     }
 
     fn is_complete(&self) -> bool {
-        self.connections.iter().all(|one| one.application.is_complete())
+        self.connections.iter().all(|connection| connection.application.is_complete())
     }
 
     fn at_call(&self, connection: u16) -> AtCall {

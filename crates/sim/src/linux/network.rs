@@ -186,7 +186,7 @@ impl Acting<'_> {
         }
     }
 
-    /// A process is woken by a softirq: on the same processor it stands in line, on another one that must be told, if
+    /// A process is woken by a softirq: on the same processor it queues, another processor must be interrupted, if
     /// it has nothing else to do.
     fn wake(&mut self, now: Ps) {
         let costs = self.shared.spec.costs;

@@ -25,7 +25,7 @@ impl Recovery {
 
 impl Sender {
     /// What left before something that arrived, and is overdue, is lost (RFC 8985 6.2 step 5; `tcp_rack_detect_loss`).
-    /// Without SACK three duplicates tell of the oldest alone (RFC 5681 3.2).
+    /// Without SACK three duplicates mark only the oldest (RFC 5681 3.2).
     pub(super) fn detect_losses(&mut self, now: Ps) {
         let recovery = self.recovery;
         if !recovery.has_sack {

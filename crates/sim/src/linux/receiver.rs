@@ -59,7 +59,7 @@ pub struct Receiver {
     /// Acknowledgments owed.
     pub acks: Acknowledging,
     tuning: Tuning,
-    /// Ranges beyond a hole, by their begin; and the one that came last.
+    /// Ranges beyond a hole, by their start; and the one that came last.
     beyond: Vec<(u64, u64)>,
     newest: u64,
     /// Segments that found no room.
@@ -107,7 +107,7 @@ impl Receiver {
         self.window
     }
 
-    /// Up to where the other host was told that everything has come.
+    /// Up to where everything was acknowledged to the other host.
     pub fn acknowledged(&self) -> u64 {
         self.window_from
     }
@@ -202,7 +202,7 @@ impl Receiver {
         }
     }
 
-    /// The window grows while segments make good use of memory, and each growth is told at once (`tcp_grow_window`).
+    /// The window grows while segments make good use of memory, and each growth is announced at once (`tcp_grow_window`).
     fn grow(&mut self, bytes: u32, memory: u64) {
         let free = self.share.window(self.limit.saturating_sub(self.memory));
         let room = self.clamp.min(free).saturating_sub(self.threshold);
@@ -455,7 +455,7 @@ mod tests {
                 receiver.is_due_on_read()
             });
             let Some(reads) = updated_at else {
-                assert!(2 * left > receiver.clamp, "{left} left, and nobody was told");
+                assert!(2 * left > receiver.clamp, "{left} left, and no window update was sent");
                 continue;
             };
             assert!(2 * left <= receiver.clamp, "{left} left are more than half");

@@ -1,7 +1,7 @@
 //! What was lost, and how fast it is sent again: SACK (RFC 2018), RACK and the tail loss probe (RFC 8985),
 //! proportional rate reduction (RFC 6937), and the timeout.
 //!
-//! Simplified: that a segment came twice is not told (DSACK), so the patience with reordering never grows beyond a
+//! Simplified: a segment that came twice is not reported (DSACK), so the patience with reordering never grows beyond a
 //! quarter of the round trip, and forward RTO recovery (RFC 5682) is left out. Behind a timeout that was not needed, Linux
 //! can be faster.
 
@@ -325,7 +325,7 @@ impl Sender {
         Some(buffer)
     }
 
-    /// The tail's last segment leaves again, so that its acknowledgment tells what is lost (`tcp_send_loss_probe`;
+    /// The tail's last segment leaves again, so that its acknowledgment shows what is lost (`tcp_send_loss_probe`;
     /// new data, which Linux prefers, would have left by itself).
     fn probe_tail(&mut self, now: Ps) -> Option<Buffer> {
         let last = self.queue.sent_count().checked_sub(1)?;
@@ -402,7 +402,7 @@ impl Sender {
     }
 }
 
-/// What an acknowledgment, or a timer, tells of losses.
+/// What an acknowledgment, or a timer, shows of losses.
 #[derive(Debug, Clone, Copy)]
 struct News {
     has_progress: bool,

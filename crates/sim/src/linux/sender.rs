@@ -77,7 +77,7 @@ pub struct Sender {
     pub window_end: u64,
     pub(super) window: u32,
     pub(super) largest_window: u32,
-    /// Sequence of the segment that last told the window (`snd_wl1`).
+    /// Sequence of the segment that last updated the window (`snd_wl1`).
     pub(super) window_updated_at: u64,
     small_end: u64,
     pushed_end: u64,
@@ -183,7 +183,7 @@ impl Sender {
         sizing::segments(bytes, self.mss)
     }
 
-    /// The next buffer that leaves, if any; asked until there is none, and then [`Sender::end_burst`] is told.
+    /// The next buffer that leaves, if any; asked until there is none, and then [`Sender::end_burst`] is called.
     pub fn poll(&mut self, now: Ps, push: Push) -> Option<Buffer> {
         if let Some(again) = self.poll_again(now) {
             return Some(again);

@@ -33,7 +33,7 @@ impl Caller {
         !matches!(self, Self::Softirq | Self::Timer(_))
     }
 
-    /// What is told in the log of data that leaves.
+    /// What the log records of data that leaves.
     pub(super) fn cause(self) -> Cause {
         match self {
             Self::Write | Self::WriteEnd | Self::WriteSleep => Cause::WriteCall,
@@ -109,7 +109,7 @@ pub(super) enum Process {
 }
 
 impl Process {
-    /// What the log of calls is told. One that polls for data is before its read call, not in it.
+    /// What the log of calls records. One that polls for data is before its read call, not in it.
     pub(super) fn at_call(&self, processor: Processor, counted: &EndState) -> AtCall {
         match *self {
             Self::Writing { is_asleep, .. } => AtCall::inside(Kind::Write, is_asleep, processor, counted),

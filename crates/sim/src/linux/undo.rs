@@ -1,7 +1,7 @@
-//! A reduction that was not needed is undone: what was held for lost comes after all, as its echoed time stamp tells
+//! A reduction that was not needed is undone: what was held for lost comes after all, as its echoed time stamp shows
 //! (Eifel, RFC 3522; `tcp_may_undo`, `tcp_packet_delayed`, `tcp_undo_cwnd_reduction`, `tcp_input.c`).
 //!
-//! Time stamps count milliseconds: of what leaves again within the millisecond in which it left nothing is told. The
+//! Time stamps count milliseconds: of what leaves again within the millisecond in which it left they show nothing. The
 //! receiver's other sign, that a segment came twice (DSACK, RFC 2883), is not modeled.
 
 use crate::linux::congestion::Congestion;

@@ -56,7 +56,7 @@ pub fn announce(selected: u64, current: u64, scale: u32) -> u64 {
     window.min(65535 << scale)
 }
 
-/// Whether a read has freed so much that it is told at once: twice what is left of the announced window
+/// Whether a read has freed so much that it is announced at once: twice what is left of the announced window
 /// (`tcp_cleanup_rbuf`, tcp.c).
 pub fn is_worth_announcing(current: u64, clamp: u64, selected: u64) -> bool {
     2 * current <= clamp && selected > 0 && selected >= 2 * current

@@ -19,7 +19,7 @@ pub struct Buffer {
     pub is_lost: bool,
     /// It was sent again and is under way.
     pub is_again_out: bool,
-    /// It was ever sent again: its round trip tells nothing (Karn).
+    /// It was ever sent again: its round trip is not usable (Karn).
     pub was_again_out: bool,
     /// A write ends here.
     pub is_push: bool,

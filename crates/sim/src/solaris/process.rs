@@ -102,7 +102,7 @@ impl Host {
         self.cpus[PROCESS].go_on(Level::Process, cost, Task::CopiedOut(bytes));
     }
 
-    /// A read returns with what was there, and tells of the window where that is due.
+    /// A read returns with what was there, and announces the window where that is due.
     pub(super) fn copied_out(&mut self, now: Ps, bytes: u32) {
         self.counted.on_read(now, bytes);
         self.counted.read_calls += 1;

@@ -92,8 +92,8 @@ impl Receiver {
         }
     }
 
-    /// The reader took bytes; whether the other host must be told at once: its window would grow by a segment, and it
-    /// knows of less than what may pass before an answer (illumos `tcp.c`, `tcp_rwnd_reopen`).
+    /// The reader took bytes; whether a window update is sent at once: the window would grow by a segment, and the
+    /// other host has room for less than what may pass before an answer (illumos `tcp.c`, `tcp_rwnd_reopen`).
     pub fn on_read(&mut self, bytes: u64) -> bool {
         self.unread -= bytes;
         let known = self.edge.saturating_sub(self.expected);

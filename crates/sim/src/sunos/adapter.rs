@@ -68,7 +68,7 @@ impl Host {
         to_read.saturating_sub(last.saturating_sub(now)) <= per_byte * Ps::from(fifo_bytes)
     }
 
-    /// The line is done with a segment at `left`: the host hears of it, where the adapter tells.
+    /// The line is done with a segment at `left`: the host gets an interrupt for it, where the adapter raises one.
     pub(super) fn plan_interrupt_of_sent(&mut self, left: Ps) {
         if matches!(self.spec.adapter, Adapter::Dma { sent_interrupt, .. } if sent_interrupt > 0) {
             self.sent_at.push_back(left);

@@ -104,7 +104,7 @@ pub struct Host {
     pub(super) incoming: VecDeque<Segment>,
     /// What the driver is to take from the adapter, and when it can begin.
     pub(super) inbox: VecDeque<(Ps, Arrival)>,
-    /// When the adapter tells of segments that have left.
+    /// When the adapter reports segments that have left.
     pub(super) sent_at: VecDeque<Ps>,
     /// When the adapter's own processor is free: for segments out, and for those in.
     pub(super) board_free_at: [Ps; 2],

@@ -73,7 +73,7 @@ impl Host {
         }
     }
 
-    /// A read returns when the user's buffer is full or the socket's is empty, and then tells of the window.
+    /// A read returns when the user's buffer is full or the socket's is empty, and then announces the window.
     pub(super) fn copied_out(&mut self, now: Ps, bytes: u32) {
         self.received.take(bytes);
         self.counted.on_read(now, bytes);

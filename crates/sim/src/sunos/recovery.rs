@@ -41,7 +41,7 @@ pub enum Due {
     Nothing,
     /// The oldest segment again.
     Retransmission,
-    /// A byte, to be told of the window.
+    /// A byte that asks for the window.
     Probe,
 }
 

@@ -81,7 +81,7 @@ fn on_model(restarts: bool) -> Paused {
     profile.set("slow_start_after_idle", Value::Switch(restarts)).expect("the rule is there");
     profile.set("congestion_control", Value::Word("reno".to_owned())).expect("the rule is there");
     let build = |is_near, seed| {
-        let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model knows its operations");
+        let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model has its operations");
         machine::build_with(&profile, &machine::Buffers::default(), Application::Scripted(Box::new(process)), seed).expect("it can be")
     };
     let ((near, link), (far, _)) = (build(true, 1), build(false, 2));
@@ -110,8 +110,8 @@ fn in_kernel(restarts: bool) -> Paused {
         fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").expect("the namespace has the choice");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
-        let far = thread::spawn(move || answer(listener.accept().expect("the near end comes").0));
-        let mut near = TcpStream::connect(("127.0.0.1", port)).expect("the far end listens");
+        let far = thread::spawn(move || answer(listener.accept().expect("the near side connects").0));
+        let mut near = TcpStream::connect(("127.0.0.1", port)).expect("the far side listens");
         let mut reply = [0];
         near.write_all(&vec![0; BYTES as usize]).expect("a write");
         near.read_exact(&mut reply).expect("a reply");
@@ -122,7 +122,7 @@ fn in_kernel(restarts: bool) -> Paused {
         let late = begun.elapsed();
         let (after, ..) = reported(port);
         near.read_exact(&mut reply).expect("a reply");
-        far.join().expect("the far end ends");
+        far.join().expect("the far side ends");
         // It is counted in ticks of up to 10 ms.
         let idle_ms = [idle_ms - 10.0, idle_ms + 10.0 + late.as_secs_f64() * 1000.0];
         Paused { window: [before, after], idle_ms, timeout_ms }

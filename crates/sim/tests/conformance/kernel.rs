@@ -50,10 +50,10 @@ fn in_namespace(scenario: &Scenario) -> (Duration, Vec<Observation>) {
     let copy = *scenario;
     let (deaf, is_deaf) = mpsc::channel();
     let (written, is_written) = mpsc::channel();
-    let far = thread::spawn(move || serve(&copy, listener.accept().expect("the near end comes").0, &deaf, &is_written));
-    let near = TcpStream::connect(address).expect("the far end listens");
+    let far = thread::spawn(move || serve(&copy, listener.accept().expect("the near side connects").0, &deaf, &is_written));
+    let near = TcpStream::connect(address).expect("the far side listens");
     let longest = ask(scenario, near, &is_deaf, &written);
-    far.join().expect("the far end ends");
+    far.join().expect("the far side ends");
     (longest, read_tap(&tap, address.port()))
 }
 
@@ -68,14 +68,14 @@ fn ask(scenario: &Scenario, mut stream: TcpStream, is_deaf: &Receiver<()>, writt
         stream.read_exact(&mut reply).expect("a reply");
     }
     let dialog = begun.elapsed();
-    is_deaf.recv().expect("the far end goes on");
+    is_deaf.recv().expect("the far side goes on");
     let begun = Instant::now();
     for _ in 0..scenario.burst {
         stream.write_all(&message).expect("a write");
     }
     let longest = begun.elapsed().max(dialog);
     if scenario.is_first_lost {
-        written.send(()).expect("the far end waits");
+        written.send(()).expect("the far side waits");
     }
     stream.read_exact(&mut reply).expect("a reply");
     longest
@@ -92,9 +92,9 @@ fn serve(scenario: &Scenario, mut stream: TcpStream, deaf: &Sender<()>, is_writt
         // A filter that takes nothing, before TCP: over the loopback device a segment arrives within its write.
         SockRef::from(&stream).attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]).expect("a filter");
     }
-    deaf.send(()).expect("the near end waits");
+    deaf.send(()).expect("the near side waits");
     if scenario.is_first_lost {
-        is_written.recv().expect("the near end goes on");
+        is_written.recv().expect("the near side goes on");
         SockRef::from(&stream).detach_filter().expect("no filter");
     }
     for _ in 0..scenario.burst {

@@ -60,10 +60,10 @@ fn scenario(no_delay: bool) -> Scenario {
 fn burst(scenario: &Scenario, seen: &[Observation]) -> Vec<u32> {
     let mut next = scenario.burst_from();
     let mut payloads = Vec::new();
-    for one in seen.iter().filter(|one| one.is_near && one.bytes > 0) {
-        if one.sequence >= next {
-            payloads.push(one.bytes);
-            next = one.sequence + u64::from(one.bytes);
+    for segment in seen.iter().filter(|segment| segment.is_near && segment.bytes > 0) {
+        if segment.sequence >= next {
+            payloads.push(segment.bytes);
+            next = segment.sequence + u64::from(segment.bytes);
         }
     }
     payloads

@@ -43,8 +43,8 @@ pub fn segments(scenario: &Scenario) -> Vec<Observation> {
     if !scenario.is_first_lost {
         return clean;
     }
-    let near: Vec<&Observation> = clean.iter().filter(|one| one.is_near).collect();
-    let first = near.iter().position(|one| one.bytes > 0 && one.sequence == scenario.burst_from()).expect("the burst leaves");
+    let near: Vec<&Observation> = clean.iter().filter(|segment| segment.is_near).collect();
+    let first = near.iter().position(|segment| segment.bytes > 0 && segment.sequence == scenario.burst_from()).expect("the burst leaves");
     play(scenario, Losses { scripted: [first as u64 + 1, 0, 0, 0, 0, 0, 0, 0], ..Losses::NONE })
 }
 
@@ -55,7 +55,7 @@ fn play(scenario: &Scenario, losses: Losses) -> Vec<Observation> {
         profile.set("nagle", Value::Word("off".to_owned())).expect("the rule is there");
     }
     let build = |is_near, seed| {
-        let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model knows its operations");
+        let process = Scripted::new(&workload, is_near, 0, Ending::default()).expect("the model has its operations");
         machine::build(&profile, 65_536, Application::Scripted(Box::new(process)), seed).expect("the profile is right")
     };
     let ((near, link), (far, _)) = (build(true, 1), build(false, 2));

@@ -21,9 +21,9 @@ int BPF_PROG(netif_receive_skb, struct sk_buff *skb)
 	return 0;
 }
 
-/* Where TCP processes an arrival late, in the process that held the socket meanwhile. Tells the ACKs
+/* Where TCP processes an arrival late, in the process that held the socket meanwhile. Separates the ACKs
  * of that from those of a read call, which has moved `copied_seq` on. In receive processing, where
- * nearly all arrivals are processed, there is nothing to tell.
+ * nearly all arrivals are processed, there is nothing to separate.
  */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(tcp_probe, struct sock *sk)

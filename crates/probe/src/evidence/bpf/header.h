@@ -36,9 +36,9 @@ struct segment {
 	__u8 flags;
 };
 
-static __always_inline bool is_before(__u32 one, __u32 other)
+static __always_inline bool is_before(__u32 first, __u32 other)
 {
-	return (__s32)(one - other) < 0;
+	return (__s32)(first - other) < 0;
 }
 
 /* `tcp_bytes` counts header and payload. */

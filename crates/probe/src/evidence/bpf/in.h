@@ -1,5 +1,5 @@
 /* What arrives: at net:netif_receive_skb, where the device's receive processing hands a packet to
- * the protocols, after GRO and before the socket. There is no socket yet; the headers tell.
+ * the protocols, after GRO and before the socket. There is no socket yet; the headers name the connection.
  */
 #pragma once
 

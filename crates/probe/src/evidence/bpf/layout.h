@@ -20,7 +20,7 @@ enum end_number {
 	ENDS = 2,
 };
 
-/* Which connections of an end are watched, and where what is seen of them goes. Each end's reader
+/* Which connections of a side are watched, and where what is seen of them goes. Each side's reader
  * writes its own, at any time.
  */
 struct end {
@@ -171,7 +171,7 @@ struct vector {
 struct cpu {
 	__u64 entered_ns;
 	__u32 running;                  /* vector + 1; 0: no softirq runs */
-	__u16 is_timed[ENDS];           /* set by each end's reader: whether its softirqs' time is taken */
+	__u16 is_timed[ENDS];           /* set by each side's reader: whether its softirqs' time is taken */
 	struct vector vectors[VECTORS]; /* by number of the vector */
 	__u64 pad[6];                   /* no two CPUs write to one cache line */
 };

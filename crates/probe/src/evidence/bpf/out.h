@@ -48,7 +48,7 @@ static __always_inline __u8 retransmission_kind(struct tcp_sock *tp, __u8 contex
 	return context == CONTEXT_TIMER ? RETRANSMISSION_PROBE : RETRANSMISSION_OTHER;
 }
 
-/* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is told
+/* Why a pure ACK leaves. When it reaches the device the socket has already forgotten, so it is derived
  * from what the segments before it said and from who is sending:
  * - a number below snd_una is that of a probe or keepalive (tcp_xmit_probe_skb);
  * - the delayed-ACK timer and the timer of compressed ACKs have softirqs of their own;

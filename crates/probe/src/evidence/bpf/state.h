@@ -63,7 +63,7 @@ struct {
 #define seen_as(address, type) ((type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(type)))
 #define can_see_as bpf_ksym_exists(bpf_rdonly_cast)
 
-/* Kernels before 5.11 tell the task by its address only. */
+/* Kernels before 5.11 give the task by its address only. */
 static __always_inline __u32 task_flags(void)
 {
 	struct task_struct *task;
@@ -153,7 +153,7 @@ static __always_inline bool is_watched(enum end_number end, __u32 netns, __u16 p
 	return port != 0 && control.ends[end].port == port && control.ends[end].netns == netns;
 }
 
-/* Over the loopback both ends share a namespace; which one a sock is of, the ports tell. */
+/* Over the loopback both sides share a namespace; the ports show which side a sock belongs to. */
 static __always_inline watched_t watched_sock(const struct sock *sk)
 {
 	__u16 remote = bpf_ntohs(sk->__sk_common.skc_dport);

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438) as `tcp_cubic.c` computes it, in 1/1024 s, and its way out of slow start: `HyStart`
+//! CUBIC (RFC 9438) as `tcp_cubic.c` computes it, in 1/1024 s, and how it leaves slow start: `HyStart`
 //! (Ha, Rhee, "Taming the elephants: New TCP slow start", 2011).
 
 use super::Acked;
@@ -58,7 +58,7 @@ impl Cubic {
         }
         self.last_window = window;
         self.last_at = now;
-        let epoch = self.epoch.unwrap_or_else(|| self.begin(now, window, acked));
+        let epoch = self.epoch.unwrap_or_else(|| self.start_epoch(now, window, acked));
         let t = units(now - epoch + self.delay_least);
         let offset = t.abs_diff(self.k);
         let delta = u32::try_from((u128::from(C) * u128::from(offset).pow(3)) >> 40).unwrap_or(u32::MAX);
@@ -72,7 +72,7 @@ impl Cubic {
         self.each
     }
 
-    fn begin(&mut self, now: Ps, window: u32, acked: u32) -> Ps {
+    fn start_epoch(&mut self, now: Ps, window: u32, acked: u32) -> Ps {
         self.epoch = Some(now);
         self.acked = acked;
         self.reno_window = window;

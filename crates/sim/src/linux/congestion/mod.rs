@@ -36,7 +36,7 @@ pub struct Congestion {
     cubic: Option<Cubic>,
 }
 
-/// What an acknowledgment tells congestion control.
+/// What congestion control reads from an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acked {
     /// Segments that it acknowledged for the first time.

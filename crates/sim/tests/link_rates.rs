@@ -1,4 +1,4 @@
-//! Hosts that cost nothing reach what `whyperf overhead` computes for their line: both are held to `line_rates.csv`.
+//! Hosts that cost nothing reach what `whyperf overhead` computes for their link: both are held to `link_rates.csv`.
 
 use sim::application::Application;
 use sim::coalescing::Coalescing;
@@ -57,7 +57,7 @@ fn rate(row: &[&str]) -> f64 {
 
 #[test]
 fn hosts_that_cost_nothing_reach_the_computed_rate() {
-    let rows = include_str!("line_rates.csv").lines().filter(|row| !row.starts_with('#')).skip(1);
+    let rows = include_str!("link_rates.csv").lines().filter(|row| !row.starts_with('#')).skip(1);
     let mut count = 0;
     for row in rows {
         let fields: Vec<&str> = row.split(',').collect();

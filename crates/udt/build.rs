@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A library, and what a static link takes beside its shim.
+/// A library, and what a static link takes in addition to its shim.
 struct Library {
     name: &'static str,
     shim: &'static str,
     is_shim_cpp: bool,
     header: &'static str,
-    /// Its own archive first, then those that it wants.
+    /// Its own archive first, then those that it requires.
     archives: &'static [&'static str],
 }
 

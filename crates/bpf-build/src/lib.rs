@@ -1,7 +1,7 @@
 //! Compiles BPF programs with clang, for the build scripts of the crates that carry some. The objects
 //! go into the binary, so that a measured host needs neither clang nor headers.
 //!
-//! Whatever goes wrong ends the build with a sentence: a build script has nobody else to tell.
+//! Whatever goes wrong ends the build with a sentence: a build script has no other output that is read.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds everything; tells cargo what the objects depend on.
+    /// Finds everything; prints for cargo what the objects depend on.
     ///
     /// # Panics
     /// There is no clang, the architecture is not known, or the caller is not a build script of a

@@ -5,7 +5,7 @@
 pub struct Algorithm {
     /// What a trial calls it, and what Linux does where it has its own.
     pub name: &'static str,
-    /// What the kernel knows ours as: at most 15 characters (`TCP_CA_NAME_MAX`), and never a name
+    /// Name of ours in the kernel: at most 15 characters (`TCP_CA_NAME_MAX`), and never a name
     /// that a module of the kernel's could want.
     pub own_name: &'static str,
     /// Where it comes from.

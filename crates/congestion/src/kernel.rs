@@ -10,7 +10,7 @@ const FOLDER: &str = "/net/ipv4/tcp_";
 /// A module of that folder that is none.
 const NO_CONTROL: &str = "diag";
 
-/// Names that the kernel knows now.
+/// Names that are registered in the kernel now.
 pub(crate) fn available() -> Vec<String> {
     names("tcp_available_congestion_control")
 }
@@ -30,7 +30,7 @@ fn names(sysctl: &str) -> Vec<String> {
 pub(crate) fn offers(name: &str) -> bool {
     match choose(name) {
         Ok(()) => true,
-        // It is there, but not for everybody; who sets it is told how to get it.
+        // It is registered, but this user may not set it; the error of setting it says how to.
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied && available().iter().any(|other| other == name),
     }
 }

@@ -31,12 +31,12 @@ fn highspeed_is_the_table_of_the_rfc() {
     let (mut row, mut last) = (1, 1.0);
     for cwnd in 39..100_000_u32 {
         let w = f64::from(cwnd);
-        let begins = a(w) > last + 1.0;
-        if begins {
+        let is_next = a(w) > last + 1.0;
+        if is_next {
             (row, last) = (row + 1, a(w));
         }
         assert_eq!(highspeed_gain(cwnd), row * SEGMENT, "at {cwnd}");
-        if begins {
+        if is_next {
             let kept = f64::from(highspeed_kept(cwnd)) / w;
             assert!((kept - (1.0 - b(w))).abs() < 0.01 + 1.0 / w, "{kept} kept at {cwnd}");
         }
@@ -72,7 +72,7 @@ fn ltcp_loses_a_layer_at_most_at_a_loss() {
 }
 
 #[test]
-fn bic_goes_to_the_middle_but_not_by_more_than_the_most() {
+fn bic_closes_half_the_distance_but_not_more_than_the_maximum() {
     let bic = Bic { maximum: 100 };
     // S_max = 16 segments; below, half the distance; near the maximum, the least.
     for (cwnd, segments) in [(40, 16.0), (68, 16.0), (70, 15.0), (80, 10.0), (90, 5.0), (94, 3.0), (97, 0.2)] {
@@ -89,7 +89,7 @@ fn bic_makes_room_when_it_loses_below_its_maximum() {
     bic_on_loss(&mut bic, 1_000);
     assert_eq!((bic.maximum, bic_kept(1_000)), (1_000, 800));
     bic_on_loss(&mut bic, 900);
-    // The middle of what was had and what is kept.
+    // The mean of the window before and the window kept.
     assert_eq!(bic.maximum, u32::midpoint(900, 720));
     assert_eq!((bic_gain(&bic, 13), bic_kept(13)), (reno_gain(13), 6));
 }
@@ -121,7 +121,7 @@ fn htcp_backs_off_by_the_queue_while_its_throughput_is_steady() {
     assert!((kept(1_000, 128_000) - 80.0 / 128.0).abs() < 0.01);
     assert!((kept(1_000, 80_000) - 0.8).abs() < 0.01);
     assert!((kept(1_000, 400_000) - 0.5).abs() < 0.01);
-    // A change by more than a fifth, or nothing to compare with: half.
+    // A change by more than 20 %, or nothing to compare with: half.
     for before in [0, 700, 1_300] {
         assert!((kept(before, 80_000) - 0.5).abs() < 0.01, "{before} before");
     }
@@ -156,7 +156,7 @@ fn fast_settles_where_alpha_segments_of_its_own_are_queued() {
 }
 
 #[test]
-fn fast_begins_until_most_of_a_round_tells_of_a_queue() {
+fn fast_starts_slowly_until_most_of_a_round_shows_a_queue() {
     // Of 75 segments 42 are queued where a round trip takes 45 ms instead of 20.
     let after = |queued_count: u32| {
         let mut fast = Fast { is_starting: 1, rtt_us_least: 20_000, alpha: 20, ..Fast::default() };

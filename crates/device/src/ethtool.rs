@@ -38,9 +38,9 @@ const LINK_MASKS_WORDS: usize = 3 * 127;
 
 /// Reads a `struct ethtool_value`.
 pub(crate) fn value(socket: RawFd, device: &str, command: u32) -> io::Result<u32> {
-    let mut words = [command, 0];
-    call(socket, device, &mut words)?;
-    Ok(words[1])
+    let mut buffer = [command, 0];
+    call(socket, device, &mut buffer)?;
+    Ok(buffer[1])
 }
 
 /// Writes a `struct ethtool_value`.
@@ -50,19 +50,19 @@ pub(crate) fn set_value(socket: RawFd, device: &str, command: u32, value: u32) -
 
 /// Name of the driver.
 pub(crate) fn driver(socket: RawFd, device: &str) -> io::Result<String> {
-    let mut words = [0; DRIVER_WORDS];
-    words[0] = GET_DRIVER;
-    call(socket, device, &mut words)?;
-    let bytes: Vec<u8> = words[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
+    let mut buffer = [0; DRIVER_WORDS];
+    buffer[0] = GET_DRIVER;
+    call(socket, device, &mut buffer)?;
+    let bytes: Vec<u8> = buffer[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Receive and transmit channels in use; a combined channel counts as one of each.
 pub(crate) fn channels(socket: RawFd, device: &str) -> io::Result<(u32, u32)> {
-    let mut words = [0; CHANNELS_WORDS];
-    words[0] = GET_CHANNELS;
-    call(socket, device, &mut words)?;
-    let [.., rx, tx, _other, combined] = words;
+    let mut buffer = [0; CHANNELS_WORDS];
+    buffer[0] = GET_CHANNELS;
+    call(socket, device, &mut buffer)?;
+    let [.., rx, tx, _other, combined] = buffer;
     Ok((rx + combined, tx + combined))
 }
 
@@ -73,17 +73,17 @@ pub(crate) fn channels(socket: RawFd, device: &str) -> io::Result<(u32, u32)> {
 pub(crate) fn speed_mbps(socket: RawFd, device: &str) -> io::Result<Option<u32>> {
     const MASK_LENGTH_WORD: usize = 3;
     const MASK_LENGTH_BYTE: usize = 3;
-    let mut words = [0; LINK_SETTINGS_WORDS + LINK_MASKS_WORDS];
-    words[0] = GET_LINK_SETTINGS;
-    call(socket, device, &mut words)?;
-    let negated = words[MASK_LENGTH_WORD].to_ne_bytes()[MASK_LENGTH_BYTE];
+    let mut buffer = [0; LINK_SETTINGS_WORDS + LINK_MASKS_WORDS];
+    buffer[0] = GET_LINK_SETTINGS;
+    call(socket, device, &mut buffer)?;
+    let negated = buffer[MASK_LENGTH_WORD].to_ne_bytes()[MASK_LENGTH_BYTE];
     let mut bytes = [0; 4];
     bytes[MASK_LENGTH_BYTE] = negated.wrapping_neg();
-    words = [0; LINK_SETTINGS_WORDS + LINK_MASKS_WORDS];
-    words[0] = GET_LINK_SETTINGS;
-    words[MASK_LENGTH_WORD] = u32::from_ne_bytes(bytes);
-    call(socket, device, &mut words)?;
-    Ok(Some(words[1]).filter(|&speed| speed != 0 && speed != u32::MAX))
+    buffer = [0; LINK_SETTINGS_WORDS + LINK_MASKS_WORDS];
+    buffer[0] = GET_LINK_SETTINGS;
+    buffer[MASK_LENGTH_WORD] = u32::from_ne_bytes(bytes);
+    call(socket, device, &mut buffer)?;
+    Ok(Some(buffer[1]).filter(|&speed| speed != 0 && speed != u32::MAX))
 }
 
 /// MTU in bytes.
@@ -100,13 +100,13 @@ pub(crate) fn mtu_bytes(socket: RawFd, device: &str) -> io::Result<u32> {
     u32::try_from(mtu).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// Runs the ethtool command in `words[0]`. The callers in this file size `words` for the structure
+/// Runs the ethtool command in `buffer[0]`. The callers in this file size `buffer` for the structure
 /// that belongs to their command.
-fn call(socket: RawFd, device: &str, words: &mut [u32]) -> io::Result<()> {
+fn call(socket: RawFd, device: &str, buffer: &mut [u32]) -> io::Result<()> {
     let mut request = request_for(device)?;
-    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    request.ifr_ifru.ifru_data = buffer.as_mut_ptr().cast();
     // SAFETY: SIOCETHTOOL reads the `ifreq` that `request` points to, and reads and writes the
-    // structure of the command behind `ifru_data`; `words` is at least as long as that structure
+    // structure of the command behind `ifru_data`; `buffer` is at least as long as that structure
     // and stays borrowed during the call.
     let done = unsafe { libc::ioctl(socket, libc::SIOCETHTOOL, &raw mut request) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut direction = Path::new(&spec, 0).forward;
     let arrival_ns = |key: u64| key * seconds * 1_000_000_000 / packets;
     for key in 0..packets {
-        let segments = Segments::one(PACKET_BYTES);
+        let segments = Segments::single(PACKET_BYTES);
         direction.handle_packet(&Packet { key, arrival_ns: arrival_ns(key), segments, kind: PacketKind::Other, is_ecn_capable });
     }
     direction.handle_time(arrival_ns(packets) + DRAIN_NS);

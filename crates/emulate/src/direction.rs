@@ -64,8 +64,8 @@ impl Exit for Output {
 }
 
 impl Direction {
-    /// A direction of a valid path. Cross traffic, jitter and intervals begin at `start_ns`. `number` tells
-    /// the random streams of the directions apart.
+    /// A direction of a valid path. Cross traffic, jitter and intervals start at `start_ns`. `number` separates
+    /// the random streams of the directions.
     pub(crate) fn new(path: &PathSpec, spec: &DirectionSpec, number: u64, start_ns: u64) -> Self {
         Self {
             thinning: Thinning::new(spec.ack_thinning),

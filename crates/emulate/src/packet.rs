@@ -28,7 +28,7 @@ pub struct Segments {
 
 impl Segments {
     /// An ordinary packet.
-    pub fn one(bytes: u32) -> Self {
+    pub fn single(bytes: u32) -> Self {
         Self { count: 1, full_bytes: bytes, last_bytes: bytes }
     }
 
@@ -40,7 +40,7 @@ impl Segments {
     pub fn split(frame_bytes: u32, header_bytes: u32, segment_bytes: u32) -> Self {
         let payload_bytes = frame_bytes.saturating_sub(header_bytes);
         if segment_bytes == 0 || payload_bytes <= segment_bytes {
-            return Self::one(frame_bytes);
+            return Self::single(frame_bytes);
         }
         let count = u16::try_from(payload_bytes.div_ceil(segment_bytes)).unwrap_or(u16::MAX);
         let before_last_bytes = (u32::from(count) - 1) * segment_bytes;
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(segments, Segments { count: 4, full_bytes: 1514, last_bytes: 166 });
         assert_eq!((0..4).map(|segment| segments.bytes(segment)).collect::<Vec<_>>(), [1514, 1514, 1514, 166]);
         assert_eq!(Segments::split(66 + 2 * 1448, 66, 1448), Segments { count: 2, full_bytes: 1514, last_bytes: 1514 });
-        assert_eq!(Segments::split(1514, 66, 0), Segments::one(1514));
-        assert_eq!(Segments::split(1514, 66, 1448), Segments::one(1514));
+        assert_eq!(Segments::split(1514, 66, 0), Segments::single(1514));
+        assert_eq!(Segments::split(1514, 66, 1448), Segments::single(1514));
     }
 }

@@ -17,7 +17,7 @@ fn apart(packets: &[Packet]) -> (Vec<Packet>, Vec<(u64, u16)>) {
     let names: Vec<(u64, u16)> =
         packets.iter().flat_map(|packet| (0..packet.segments.count).map(move |segment| (packet.key, segment))).collect();
     let single = packets.iter().flat_map(|packet| {
-        (0..packet.segments.count).map(|segment| Packet { segments: Segments::one(packet.segments.bytes(segment)), ..*packet })
+        (0..packet.segments.count).map(|segment| Packet { segments: Segments::single(packet.segments.bytes(segment)), ..*packet })
     });
     ((0..).zip(single).map(|(key, packet)| Packet { key, ..packet }).collect(), names)
 }
@@ -69,7 +69,7 @@ proptest! {
         prop_assert_eq!(fate.sum(|tally| tally.misordered_packets), 0);
     }
 
-    /// Also in the middle: in = out + lost + inside.
+    /// Also during the run: in = out + lost + inside.
     #[test]
     fn what_is_inside_is_known(seed in any::<u64>(), forward in any_direction(), packets in any_packets(), cut in any::<prop::sample::Index>()) {
         let mut direction = Path::new(&path(seed, forward), drive::START_NS).forward;
@@ -96,7 +96,7 @@ proptest! {
         }
     }
 
-    /// How late and how often the carrier calls changes nothing: not what is lost, not when what is due.
+    /// How late and how often the caller calls changes nothing: not what is lost, not when what is due.
     #[test]
     fn lateness_changes_no_decision(
         seed in any::<u64>(),

@@ -36,7 +36,7 @@ pub struct Granted {
     pub no_delay: Option<bool>,
 }
 
-/// Buffers that a trial asks for at one end.
+/// Buffers that a trial asks for on one host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requested {
     /// `SO_SNDBUF` in bytes.
@@ -229,7 +229,7 @@ fn clamp_window(socket: &Socket, spec: &SocketSpec, role: Role) -> Result<(), Lo
 }
 
 /// Reads back what an open connection got. What its transport does not have, or the kernel does not
-/// tell of it, is absent.
+/// report, is absent.
 ///
 /// # Errors
 /// The socket is none any more.

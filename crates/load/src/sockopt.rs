@@ -86,7 +86,7 @@ pub(crate) fn pacing_rate(socket: &impl AsFd) -> io::Result<u64> {
     Ok(bytes_per_second)
 }
 
-/// Packets that the socket dropped for want of buffer since it was opened (`sock_diag(7)`).
+/// Packets that the socket dropped because its buffer was full since it was opened (`sock_diag(7)`).
 pub(crate) fn dropped_count(socket: &impl AsFd) -> io::Result<u32> {
     const SO_MEMINFO: libc::c_int = 55;
     /// `SK_MEMINFO_VARS` and `SK_MEMINFO_DROPS` of `include/uapi/linux/sock_diag.h`.
@@ -123,7 +123,7 @@ pub(crate) fn transport_of(socket: &impl AsFd, transport: Transport) -> Transpor
     let mut info = MptcpInfo::default();
     // SAFETY: the structure is integers alone, for which any bits are valid.
     let outcome = unsafe { get(socket, SOL_MPTCP, MPTCP_INFO, &mut info) };
-    // Kernels that do not tell a fallback by a flag (before 5.16) have no such option.
+    // Kernels without a flag for the fallback (before 5.16) have no such option.
     if outcome.is_ok() && info.flags & FLAG_FALLBACK != 0 { Transport::Tcp } else { Transport::Mptcp }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The stamp of what leaves is taken just before the device has it, and comes over the socket's error
 //! queue; that of what arrives is taken when the device hands it over, and comes with the payload. Both
-//! are of `CLOCK_REALTIME`, of which only differences are used. What a device itself adds only stamps of
-//! hardware tell.
+//! are of `CLOCK_REALTIME`, of which only differences are used. Only stamps of
+//! hardware include what a device itself adds.
 
 use std::io;
 use std::mem::zeroed;

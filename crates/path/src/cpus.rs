@@ -25,9 +25,9 @@ pub(crate) fn from_mask(mask: &str) -> Option<BTreeSet<u32>> {
 
 /// Writes a mask that [`from_mask`] and the kernel read.
 pub(crate) fn to_mask(cpus: &BTreeSet<u32>) -> String {
-    let words = cpus.last().map_or(1, |highest| highest / 32 + 1);
+    let words_count = cpus.last().map_or(1, |highest| highest / 32 + 1);
     let mut mask = String::new();
-    for word in (0..words).rev() {
+    for word in (0..words_count).rev() {
         let bits = (0..32).filter(|bit| cpus.contains(&(word * 32 + bit))).fold(0u32, |bits, bit| bits | 1 << bit);
         let separator = if mask.is_empty() { "" } else { "," };
         let _ = write!(mask, "{separator}{bits:08x}");

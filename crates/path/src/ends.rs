@@ -16,7 +16,7 @@ pub(crate) const TOWARDS_NEAR: Plug = Plug { device: "path-near", hardware: [0x0
 /// The path namespace's device towards the far host.
 pub(crate) const TOWARDS_FAR: Plug = Plug { device: "path-far", hardware: [0x02, 0x77, 0x70, 0, 0, 4] };
 
-/// Between the halves of a middle by netem, on the near host's side.
+/// Between the halves of a path by netem, on the near host's side.
 pub(crate) const INNER_LEFT: Plug = Plug { device: "path-right", hardware: [0x02, 0x77, 0x70, 0, 0, 5] };
 /// On the far host's side.
 pub(crate) const INNER_RIGHT: Plug = Plug { device: "path-left", hardware: [0x02, 0x77, 0x70, 0, 0, 6] };

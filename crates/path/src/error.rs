@@ -103,7 +103,7 @@ impl PathError {
         }
     }
 
-    /// An error of the operating system while doing `action`, told as a missing capability where
+    /// An error of the operating system while doing `action`, reported as a missing capability where
     /// it is one.
     pub(crate) fn system(action: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (action, source) = (action.into(), source.into());

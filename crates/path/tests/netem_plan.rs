@@ -72,7 +72,7 @@ fn disciplines_are_the_bucket_s_queue() {
     let Plan([forward, _]) = planned(limited(QueueLimit::Bytes { bytes: 1_000_000 }, red), DirectionSpec::default());
     let Child::Red(red) = tbf(&forward).child else { panic!("{forward:?}") };
     assert_eq!((red.limit_bytes, red.min_bytes, red.max_bytes, red.weight_log), (1_000_000, 50_000, 250_000, 9));
-    // A fifth of 2^32.
+    // 20 % of 2^32.
     assert_eq!(red.probability, 858_993_459);
     assert_eq!(red.packet_ns, 242_240);
 }

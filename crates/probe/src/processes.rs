@@ -45,8 +45,9 @@ impl Processes {
     pub fn busiest_since(&self) -> Option<Busy> {
         let (own, wall_ns) = (Own::now()?, mono_ns() - self.at_mono_ns);
         let tick_ns = 1_000_000_000 / ticks_per_s();
-        let used = |one: &Process| one.ticks.saturating_sub(self.ticks.get(&(one.pid, one.started)).copied().unwrap_or(0));
-        let (ticks, found) = all().filter(|one| !own.has(one)).map(|one| (used(&one), one)).max_by_key(|(ticks, _)| *ticks)?;
+        let used = |process: &Process| process.ticks.saturating_sub(self.ticks.get(&(process.pid, process.started)).copied().unwrap_or(0));
+        let (ticks, found) =
+            all().filter(|process| !own.has(process)).map(|process| (used(&process), process)).max_by_key(|(ticks, _)| *ticks)?;
         Some(Busy { name: found.name, pid: found.pid, cpu_ns: ticks * tick_ns, wall_ns })
     }
 }
@@ -137,9 +138,9 @@ mod tests {
 
     #[test]
     fn the_agent_its_parent_and_its_siblings_are_the_trials_own() {
-        let one = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0 };
-        let own = Own { agent: one(7, 3, "agent") };
-        assert!(own.has(&one(7, 3, "agent")) && own.has(&one(3, 1, "whyperf")) && own.has(&one(8, 3, "agent")));
-        assert!(!own.has(&one(9, 4, "agent")) && !own.has(&one(10, 3, "stress")));
+        let process = |pid, parent, name: &str| Process { pid, name: name.to_owned(), parent, started: 0, ticks: 0 };
+        let own = Own { agent: process(7, 3, "agent") };
+        assert!(own.has(&process(7, 3, "agent")) && own.has(&process(3, 1, "whyperf")) && own.has(&process(8, 3, "agent")));
+        assert!(!own.has(&process(9, 4, "agent")) && !own.has(&process(10, 3, "stress")));
     }
 }

@@ -51,7 +51,7 @@ impl Identity {
         Ok(Self { key, certificate, proof })
     }
 
-    /// The destination of a connection's first packet, by which a listening host tells it from an unauthenticated peer's before
+    /// The destination of a connection's first packet, by which a listening host distinguishes it from an unauthenticated peer's before
     /// anything is computed or kept for it. `drawn` must differ from connection to connection.
     pub(crate) fn destination(&self, drawn: [u8; DRAWN_BYTES]) -> ConnectionId {
         ConnectionId::new(&[&drawn[..], &self.code(&drawn)].concat())

@@ -4,7 +4,7 @@
 //! so that no lock and no other thread stands between a call of the application and the wire.
 //!
 //! Both hosts derive the listening host's key from the trial's secret ([`Identity`]): the connecting host
-//! knows the certificate before it sees it.
+//! computes the certificate before it receives it.
 
 mod connection;
 mod identity;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{ProbeCarrier, ReadWait, SendCall, SocketSpec, TrialSpec};
+use crate::trial::{ProbeTransport, ReadWait, SendCall, SocketSpec, TrialSpec};
 use crate::workload::{IoModel, Transport};
 
 /// What a trial's connections carry.
@@ -185,7 +185,7 @@ pub const OPTIONS: &[Rule] = &[
         "round_trip_probe_by",
         &[Tcp, Mptcp, Udp, Udt, Quic, Srt],
         &[Hosts],
-        Trial(|trial| trial.round_trip_probe_by != ProbeCarrier::Udp),
+        Trial(|trial| trial.round_trip_probe_by != ProbeTransport::Udp),
     ),
 ];
 

@@ -147,7 +147,8 @@ mod tests {
         for &segment in segments {
             link.send(&departure(segment), &mut arrivals);
         }
-        let shown = |arrival: &Arrival| (arrival.last, arrival.segment.sequence, arrival.segment.bytes, arrival.segment.wire_segments_count);
+        let shown =
+            |arrival: &Arrival| (arrival.last, arrival.segment.sequence, arrival.segment.bytes, arrival.segment.wire_segments_count);
         arrivals.iter().map(shown).collect()
     }
 

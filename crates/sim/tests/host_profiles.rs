@@ -64,7 +64,7 @@ fn hosts_that_cannot_be_are_refused() {
 
 #[test]
 fn values_that_cannot_be_are_refused_by_name() {
-    for (key, value, words) in [
+    for (key, value, expected) in [
         ("copy_in_us", Value::Number(-1.0), "cannot be -1; it is a number that is not negative"),
         ("copy_in_us", Value::Number(1e4), "plausible is 10 to 200"),
         ("copy_limit_bytes", Value::Number(0.5), "a whole number"),
@@ -77,7 +77,7 @@ fn values_that_cannot_be_are_refused_by_name() {
         let mut profile = sparc2();
         profile.set(key, value).expect("the key is there");
         let refusal = refusal_of(&profile);
-        assert!(refusal.contains(key) && refusal.contains(words), "{refusal}");
+        assert!(refusal.contains(key) && refusal.contains(expected), "{refusal}");
     }
     let mut profile = sparc2();
     let entry = profile.values["nagle"].clone();
@@ -108,7 +108,7 @@ fn a_host_of_a_users_own_is_one_that_exists_with_other_values() {
 #[test]
 fn a_users_host_that_is_not_whole_is_refused_with_what_to_write() {
     let whole = "part = 'host'\nbase = 'sparc2+sba-100@2.2.6'\nabout = 'mine'\n[values]\n";
-    for (text, words) in [
+    for (text, expected) in [
         (format!("{whole}copy_in_us = 30"), "write copy_in_us = { value = 30, source = "),
         (format!("{whole}copy_in_us = {{ source = 'mine' }}"), "copy_in_us has no value"),
         (format!("{whole}copy_in_us = {{ value = [30], source = 'mine' }}"), "a number, true, false or a word"),
@@ -120,8 +120,8 @@ fn a_users_host_that_is_not_whole_is_refused_with_what_to_write() {
         ("part = 'host'\nbase = 1".to_owned(), "base is missing"),
         ("part = 'host'\nbase".to_owned(), "line 2"),
     ] {
-        let refusal = library().resolve_user("mine.toml", &text).expect_err(words).to_string();
-        assert!(refusal.starts_with("mine.toml: ") && refusal.contains(words) && !refusal.contains('\n'), "{refusal}");
+        let refusal = library().resolve_user("mine.toml", &text).expect_err(expected).to_string();
+        assert!(refusal.starts_with("mine.toml: ") && refusal.contains(expected) && !refusal.contains('\n'), "{refusal}");
     }
 }
 

@@ -4,7 +4,7 @@
 //! Nothing here judges: every [`sample::Sample`] is a count of calls and the time they took. Rounds over
 //! all steps follow each other, so that what else runs on the host does not fall on one step alone.
 //!
-//! - [`sample`]: what is told.
+//! - [`sample`]: what is reported.
 //! - [`memory`]: copies. [`calls`]: the way into the kernel. [`wakes`]: from thread to thread.
 //! - [`joined`]: two connected sockets in the testbed. [`buffers`]: calls that move bytes between user
 //!   and socket and send nothing. [`segments`]: calls that send.

@@ -1,5 +1,5 @@
-//! Calls that send. Without packet steering the calling thread also carries what it sends through the other
-//! end's TCP, in a softirq of its own; with steering to another CPU it stops at handing it over.
+//! Calls that send. Without packet steering the calling thread also carries what it sends through the TCP
+//! of the other side, in a softirq of its own; with steering to another CPU it stops at handing it over.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub struct Names {
     pub ack: &'static str,
 }
 
-/// Writes of several sizes that each leave at once, and acknowledgments that leave when they are told to.
+/// Writes of several sizes that each leave at once, and acknowledgments that leave on request.
 ///
 /// # Errors
 /// The connection could not be had, or broke.

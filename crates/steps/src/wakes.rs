@@ -39,16 +39,16 @@ pub fn sample(step: &'static str, here: u32, there: u32) -> Result<Sample, StepE
 }
 
 fn round_trip(ask: &EventFd, answer: &EventFd) -> Result<(), StepError> {
-    tell(ask)?;
+    notify(ask)?;
     listen(answer)
 }
 
 fn hop(ask: &EventFd, answer: &EventFd) -> Result<(), StepError> {
     listen(ask)?;
-    tell(answer)
+    notify(answer)
 }
 
-fn tell(event: &EventFd) -> Result<(), StepError> {
+fn notify(event: &EventFd) -> Result<(), StepError> {
     nix::unistd::write(event.as_fd(), &1_u64.to_ne_bytes()).map(drop).map_err(refused("writing an event"))
 }
 

@@ -79,26 +79,26 @@ static int state_of(int socket) {
 }
 
 static int facts_of(int socket, struct shim_facts *facts) {
-    SRT_TRACEBSTATS told;
-    if (srt_bistats(socket, &told, 0, 1) == SRT_ERROR) {
+    SRT_TRACEBSTATS counted;
+    if (srt_bistats(socket, &counted, 0, 1) == SRT_ERROR) {
         return -1;
     }
-    facts->sent_packets = told.pktSentTotal;
-    facts->received_packets = told.pktRecvTotal;
-    facts->lost_packets = told.pktSndLossTotal;
-    facts->missed_packets = told.pktRcvLossTotal;
-    facts->retransmitted_packets = told.pktRetransTotal;
-    facts->acks_sent = told.pktSentACKTotal;
-    facts->acks_received = told.pktRecvACKTotal;
-    facts->naks_sent = told.pktSentNAKTotal;
-    facts->naks_received = told.pktRecvNAKTotal;
-    facts->sending_period_us = told.usPktSndPeriod;
-    facts->rtt_ms = told.msRTT;
-    facts->capacity_mbps = told.mbpsBandwidth;
-    facts->window_packets = told.pktFlowWindow;
-    facts->cwnd_packets = told.pktCongestionWindow;
-    facts->flight_packets = told.pktFlightSize;
-    facts->unacknowledged_packets = told.pktSndBuf;
+    facts->sent_packets = counted.pktSentTotal;
+    facts->received_packets = counted.pktRecvTotal;
+    facts->lost_packets = counted.pktSndLossTotal;
+    facts->missed_packets = counted.pktRcvLossTotal;
+    facts->retransmitted_packets = counted.pktRetransTotal;
+    facts->acks_sent = counted.pktSentACKTotal;
+    facts->acks_received = counted.pktRecvACKTotal;
+    facts->naks_sent = counted.pktSentNAKTotal;
+    facts->naks_received = counted.pktRecvNAKTotal;
+    facts->sending_period_us = counted.usPktSndPeriod;
+    facts->rtt_ms = counted.msRTT;
+    facts->capacity_mbps = counted.mbpsBandwidth;
+    facts->window_packets = counted.pktFlowWindow;
+    facts->cwnd_packets = counted.pktCongestionWindow;
+    facts->flight_packets = counted.pktFlightSize;
+    facts->unacknowledged_packets = counted.pktSndBuf;
     return 0;
 }
 

@@ -94,28 +94,28 @@ int send_bytes(int socket, const char *bytes, int length) { return UDT::send(soc
 int receive_bytes(int socket, char *bytes, int length) { return UDT::recv(socket, bytes, length, 0); }
 
 int facts_of(int socket, struct shim_facts *facts) {
-    UDT::TRACEINFO told;
-    if (UDT::perfmon(socket, &told, false) == UDT::ERROR) {
+    UDT::TRACEINFO counted;
+    if (UDT::perfmon(socket, &counted, false) == UDT::ERROR) {
         return -1;
     }
     int unacknowledged = 0;
     int length = sizeof unacknowledged;
     UDT::getsockopt(socket, 0, UDT_SNDDATA, &unacknowledged, &length);
-    facts->sent_packets = told.pktSentTotal;
-    facts->received_packets = told.pktRecvTotal;
-    facts->lost_packets = told.pktSndLossTotal;
-    facts->missed_packets = told.pktRcvLossTotal;
-    facts->retransmitted_packets = told.pktRetransTotal;
-    facts->acks_sent = told.pktSentACKTotal;
-    facts->acks_received = told.pktRecvACKTotal;
-    facts->naks_sent = told.pktSentNAKTotal;
-    facts->naks_received = told.pktRecvNAKTotal;
-    facts->sending_period_us = told.usPktSndPeriod;
-    facts->rtt_ms = told.msRTT;
-    facts->capacity_mbps = told.mbpsBandwidth;
-    facts->window_packets = told.pktFlowWindow;
-    facts->cwnd_packets = told.pktCongestionWindow;
-    facts->flight_packets = told.pktFlightSize;
+    facts->sent_packets = counted.pktSentTotal;
+    facts->received_packets = counted.pktRecvTotal;
+    facts->lost_packets = counted.pktSndLossTotal;
+    facts->missed_packets = counted.pktRcvLossTotal;
+    facts->retransmitted_packets = counted.pktRetransTotal;
+    facts->acks_sent = counted.pktSentACKTotal;
+    facts->acks_received = counted.pktRecvACKTotal;
+    facts->naks_sent = counted.pktSentNAKTotal;
+    facts->naks_received = counted.pktRecvNAKTotal;
+    facts->sending_period_us = counted.usPktSndPeriod;
+    facts->rtt_ms = counted.msRTT;
+    facts->capacity_mbps = counted.mbpsBandwidth;
+    facts->window_packets = counted.pktFlowWindow;
+    facts->cwnd_packets = counted.pktCongestionWindow;
+    facts->flight_packets = counted.pktFlightSize;
     facts->unacknowledged_packets = unacknowledged;
     return 0;
 }

@@ -92,7 +92,7 @@ impl Intended {
     /// Counts from the beginning.
     pub fn new(arrivals: &Arrivals, strands_count: u32, seed_of: impl Fn(u32) -> u64) -> Self {
         // Only a Poisson process has to be followed user by user; of the others the group's own
-        // numbers tell.
+        // numbers suffice.
         let users = match arrivals {
             Arrivals::Poisson { .. } => (0..strands_count)
                 .map(|position| Schedule::new(arrivals, Share { position, strands_count, seed: seed_of(position) }))

@@ -12,7 +12,7 @@ struct End {
     script: Script,
     user: VirtualUser,
     executions: Vec<u64>,
-    /// Executions that the other host must be told of.
+    /// Executions that must be announced to the other host.
     limit: Option<u64>,
     is_over: bool,
     now_ns: u64,
@@ -140,7 +140,7 @@ fn execute(workload: &Workload, ending: Ending, draws: &[u8]) -> [End; 2] {
             }
             assert!(idle < 2_000, "stuck: {} / {}", ends[0].user.describe(&ends[0].script), ends[1].user.describe(&ends[1].script));
         }
-        assert_eq!([pipes[0].bytes, pipes[1].bytes], [0, 0], "bytes are left on the way");
+        assert_eq!([pipes[0].bytes, pipes[1].bytes], [0, 0], "bytes are left in flight");
     }
     ends
 }

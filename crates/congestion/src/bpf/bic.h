@@ -15,7 +15,7 @@
 #define BIC_LOW_WINDOW 14
 /* S_max: the most a window gains in a round trip, in segments. */
 #define BIC_MOST 16
-/* S_min: the least, in 128ths: a fifth of a segment. */
+/* S_min: the least, in 128ths: 0.2 segments. */
 #define BIC_LEAST (SEGMENT / 5)
 /* Distance to the maximum at which the steps are the least, in segments. */
 #define BIC_NEAR 4
@@ -40,7 +40,7 @@ static inline __u32 bic_gain(const struct bic *bic, __u32 cwnd)
 		return BIC_MOST * SEGMENT;
 	if (cwnd < bic->maximum) {
 		distance = bic->maximum - cwnd;
-		/* Section III.A: to the middle, but not by more than S_max (additive increase). */
+		/* Section III.A: half of the distance, but not by more than S_max (additive increase). */
 		if (distance > BIC_NEAR)
 			return smaller_of(BIC_MOST * SEGMENT, distance * (SEGMENT / 2));
 	} else {

@@ -2,7 +2,7 @@
  * INFOCOM 2004.
  *
  * Keeps alpha segments of its own in the path's queues, which the round-trip time above the least one
- * tells, and so needs no loss.
+ * shows, and so needs no loss.
  *
  * Differs: the round-trip time is the mean of a round, where the paper smooths it with a weight of
  * 3 / w, which reaches about as far back; growth is spread over the round by its ACKs instead of by a
@@ -12,13 +12,13 @@
 
 #include "window.h"
 
-/* alpha, in segments: section IV-C of the paper takes 200 at 1 Gbit/s; a tenth each at a tenth of the
- * rate, and not less than 8. The thresholds are apart, so that a rate at one of them stays.
+/* alpha, in segments: section IV-C of the paper takes 200 at 1 Gbit/s and 20 at 100 Mbit/s; here it is not
+ * less than 8. The thresholds are apart, so that a rate at one of them stays.
  */
 #define FAST_LOW 8
-#define FAST_MIDDLE 20
+#define FAST_MEDIUM 20
 #define FAST_HIGH 200
-#define FAST_MIDDLE_BYTES_PER_S 1500000
+#define FAST_MEDIUM_BYTES_PER_S 1500000
 #define FAST_HIGH_BYTES_PER_S 15000000
 /* Parts in six of a threshold below which it counts as left. */
 #define FAST_LEFT 5
@@ -28,7 +28,7 @@ struct fast {
 	__u64 rtt_us_sum;
 	__u32 rtt_us_count;
 	__u32 rtt_us_least;
-	/* Of the round's samples, those that tell of a queue of half of alpha and more. */
+	/* Of the round's samples, those with a queue of half of alpha and more. */
 	__u32 queued_count;
 	/* The round ends when this sequence number is acknowledged. */
 	__u32 round_end;
@@ -44,10 +44,10 @@ static inline __u32 fast_alpha(__u32 alpha, __u64 bytes_per_s)
 		return FAST_HIGH;
 	if (alpha == FAST_HIGH && bytes_per_s * FAST_OF > (__u64)FAST_HIGH_BYTES_PER_S * FAST_LEFT)
 		return FAST_HIGH;
-	if (bytes_per_s > FAST_MIDDLE_BYTES_PER_S)
-		return FAST_MIDDLE;
-	if (alpha >= FAST_MIDDLE && bytes_per_s * FAST_OF > (__u64)FAST_MIDDLE_BYTES_PER_S * FAST_LEFT)
-		return FAST_MIDDLE;
+	if (bytes_per_s > FAST_MEDIUM_BYTES_PER_S)
+		return FAST_MEDIUM;
+	if (alpha >= FAST_MEDIUM && bytes_per_s * FAST_OF > (__u64)FAST_MEDIUM_BYTES_PER_S * FAST_LEFT)
+		return FAST_MEDIUM;
 	return FAST_LOW;
 }
 
@@ -86,7 +86,7 @@ static inline __u32 fast_on_round(struct fast *fast, __u32 cwnd, __u32 mss_bytes
 		return cwnd;
 	rtt_us = larger_of(fast->rtt_us_sum / fast->rtt_us_count, 1);
 	/* A sender that paused finds the queue empty with its first segments, and one whose host paused finds a queue
-	 * that is not there with some: what most of a round tells is so.
+	 * that is not there with some: what most of a round shows is right.
 	 */
 	is_queued = 4 * fast->queued_count >= 3 * fast->rtt_us_count;
 	fast->rtt_us_sum = 0;

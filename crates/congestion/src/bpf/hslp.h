@@ -3,7 +3,7 @@
  * and A. Kuzmanovic, E. Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer",
  * INFOCOM 2003 (cited as LP below).
  *
- * Grows as HighSpeed TCP while the path is free, and gives way as soon as the one-way delay tells of a
+ * Grows as HighSpeed TCP while the path is free, and gives way as soon as the one-way delay shows a
  * queue, before a loss.
  *
  * Not modeled: clocks that drift apart, and time stamps whose ticks differ at the two ends; Linux
@@ -25,7 +25,7 @@ struct hslp {
 	__u64 inference_end_us;
 	/* An indication counts once a round trip. */
 	__u64 indicated_us;
-	/* Delay of the first ACK; the others are told from it, because the clocks differ. */
+	/* Delay of the first ACK; the others are compared with it, because the clocks differ. */
 	__u32 delay_first;
 	/* In eighths of a tick. */
 	__s32 delay_smoothed;
@@ -43,7 +43,7 @@ enum hslp_answer {
 	HSLP_YIELD,
 };
 
-/* `delay` is the peer's time stamp less the echoed one of ours, in ticks. The ACK of a single segment tells
+/* `delay` is the peer's time stamp less the echoed one of ours, in ticks. The ACK of a single segment shows
  * nothing: the peer may have kept it back for 40 ms and more (RFC 1122 section 4.2.3.2), which a window
  * of one segment would for ever take for a queue. */
 static inline void hslp_on_delay(struct hslp *hslp, __u32 delay, __u32 acked)

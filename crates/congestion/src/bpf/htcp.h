@@ -21,7 +21,7 @@
 /* beta between 0.5 and 0.8, in 128ths. */
 #define HTCP_BETA_LEAST 64
 #define HTCP_BETA_MOST 102
-/* A throughput that has changed by more than a fifth since the loss before: the path has changed. */
+/* A throughput that has changed by more than 20 % since the loss before: the path has changed. */
 #define HTCP_CHANGE_PARTS 5
 
 struct htcp {

@@ -8,7 +8,7 @@
 
 #include "window.h"
 
-/* Section 3: a = 0.01 for each acknowledged segment, so a hundredth of the window a round trip. */
+/* Section 3: a = 0.01 for each acknowledged segment, so 1 % of the window a round trip. */
 #define SCALABLE_PARTS 100
 /* Section 3: b = 0.125. */
 #define SCALABLE_KEPT 7

@@ -13,14 +13,14 @@
 #define MIN_WINDOW 2
 #define US_PER_S 1000000
 
-static inline __u32 smaller_of(__u32 one, __u32 other)
+static inline __u32 smaller_of(__u32 first, __u32 other)
 {
-	return one < other ? one : other;
+	return first < other ? first : other;
 }
 
-static inline __u32 larger_of(__u32 one, __u32 other)
+static inline __u32 larger_of(__u32 first, __u32 other)
 {
-	return one > other ? one : other;
+	return first > other ? first : other;
 }
 
 static inline __u32 within(__u32 value, __u32 least, __u32 most)

@@ -27,7 +27,7 @@ pub fn path(seed: u64, forward: DirectionSpec) -> PathSpec {
 
 /// An ordinary packet of TCP data.
 pub fn data(key: u64, arrival_ns: u64, bytes: u32) -> Packet {
-    Packet { key, arrival_ns, segments: Segments::one(bytes), kind: PacketKind::Data, is_ecn_capable: false }
+    Packet { key, arrival_ns, segments: Segments::single(bytes), kind: PacketKind::Data, is_ecn_capable: false }
 }
 
 /// What became of all packets.
@@ -144,7 +144,7 @@ fn queue(rate_bps: Option<u64>, limit: QueueLimit, discipline: Discipline, ecn: 
 pub fn any_packets() -> impl Strategy<Value = Vec<Packet>> {
     let distance = prop_oneof![3 => 0u64..3_000, 3 => 0u64..400_000, 1 => 0u64..30_000_000];
     let segments = prop_oneof![
-        3 => (60u32..=1514).prop_map(Segments::one),
+        3 => (60u32..=1514).prop_map(Segments::single),
         2 => (2u32..46, 1u32..1448).prop_map(|(full, rest)| Segments::split(66 + full * 1448 + rest, 66, 1448)),
     ];
     let kind = prop_oneof![3 => Just(PacketKind::Data), 2 => Just(PacketKind::PureAck), 1 => Just(PacketKind::Other)];
@@ -156,7 +156,7 @@ pub fn any_packets() -> impl Strategy<Value = Vec<Packet>> {
             .map(|(key, (distance_ns, segments, kind, is_ecn_capable))| {
                 arrival_ns += distance_ns;
                 // A pure ACK is never a super-segment.
-                let segments = if kind == PacketKind::PureAck { Segments::one(66) } else { segments };
+                let segments = if kind == PacketKind::PureAck { Segments::single(66) } else { segments };
                 Packet { key, arrival_ns, segments, kind, is_ecn_capable }
             })
             .collect()

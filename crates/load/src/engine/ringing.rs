@@ -1,5 +1,5 @@
 //! How a thread with an `io_uring` sends and receives: what a user asks for is begun, and the user
-//! is told when it has ended. Everything else, from listening to files, stays with epoll, whose own
+//! is notified when it has ended. Everything else, from listening to files, stays with epoll, whose own
 //! descriptor the ring watches.
 
 use std::io;

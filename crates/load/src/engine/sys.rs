@@ -147,9 +147,9 @@ impl Waker {
 
     /// Wakes.
     pub fn wake(&self) {
-        let one = 1u64;
-        // SAFETY: the kernel reads 8 bytes of `one`. A full counter wakes as well.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+        let increment = 1u64;
+        // SAFETY: the kernel reads 8 bytes of `increment`. A full counter wakes as well.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const increment).cast(), 8) };
     }
 
     /// Has been woken.
@@ -222,10 +222,11 @@ pub fn choose_port(descriptor: RawFd, port: u16) -> io::Result<()> {
 /// A bind to an address alone leaves the port to connect(2), which may then use one that is in use
 /// towards another destination (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2).
 pub fn bind_without_port(descriptor: RawFd) -> io::Result<()> {
-    let one: libc::c_int = 1;
+    let enabled: libc::c_int = 1;
     let length = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
-    // SAFETY: the kernel reads `length` bytes of `one`, which lives through the call.
-    let status = unsafe { libc::setsockopt(descriptor, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const one).cast(), length) };
+    // SAFETY: the kernel reads `length` bytes of `enabled`, which lives through the call.
+    let status =
+        unsafe { libc::setsockopt(descriptor, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, (&raw const enabled).cast(), length) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

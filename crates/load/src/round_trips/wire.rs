@@ -1,9 +1,9 @@
 //! What carries the requests of the probe: UDP to an echo of our own, or ICMP to the far host's kernel
 //! (echo and its reply, RFC 792 and RFC 4443 section 4).
 //!
-//! A kernel gives sockets of ICMP in two ways: one that may send echoes alone and is told of its own
+//! A kernel gives sockets of ICMP in two ways: one that may send echoes only and receives only its own
 //! replies, to groups in `net.ipv4.ping_group_range` (Linux 3.0), and raw ones, to `CAP_NET_RAW`, which
-//! are told of everything. Either is good.
+//! receive all. Either is good.
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -59,7 +59,7 @@ impl Wire {
         Ok(Self { socket, icmp: Some(icmp) })
     }
 
-    /// Sends a request; `number` tells it from others to whoever watches the wire.
+    /// Sends a request; `number` distinguishes it from others in a capture.
     pub fn send(&self, number: u16, request: &[u8]) -> io::Result<()> {
         match self.icmp {
             None => self.socket.send(request),

@@ -17,8 +17,8 @@ use std::io;
 use crate::thread::sleep_until;
 use crate::zero_copy::ZeroCopy;
 
-/// What a connection of a stream can do. All of it waits; whatever waited in vain for a while says so
-/// by [`io::ErrorKind::Interrupted`], so that its thread can look whether the load is over.
+/// What a connection of a stream can do. All of it waits; a call that waited in vain for its time limit returns
+/// [`io::ErrorKind::Interrupted`], so that its thread can look whether the load is over.
 pub(crate) trait StreamTransport {
     /// Gets ready to carry; the sender's payload is always the front of `source`.
     fn start(&mut self, role: Role, source: &[u8]) -> io::Result<()>;

@@ -1,7 +1,7 @@
 //! A connection of the UDT library, or of SRT's, carries a stream.
 //!
-//! Both are alike. They close both directions at once and throw away what is unsent, so that the end of the payload
-//! is told over the conductor's connection: the sender tells how much it sent, the receiver reads until
+//! Both are alike. They close both directions at once and throw away what is unsent, so the end of the payload
+//! is announced over the conductor's connection: the sender reports how much it sent, the receiver reads until
 //! it has that and answers with its own count, and the sender gives it leave to close.
 //!
 //! The library takes up to its whole send buffer of 12 MB whatever the path carries, and all of it
@@ -90,7 +90,7 @@ impl UdtTransport {
         !is_full
     }
 
-    /// Whether the other host is gone, as its connection to agree over tells at once; the library takes
+    /// Whether the other host is gone, as its control connection shows at once; the library takes
     /// seconds to notice.
     fn is_alone(&mut self) -> bool {
         self.hear().is_none()
@@ -167,7 +167,7 @@ impl StreamTransport for UdtTransport {
                     return Ok(counts.payload_bytes);
                 }
                 Err(RecvTimeoutError::Timeout) if self.control.cut().is_some() => return Err(io::Error::other("cut")),
-                // The count comes another way than the end of the connection, which may be faster.
+                // The count comes on another connection than the close, which may be faster.
                 Err(RecvTimeoutError::Timeout)
                     if self.view.socket.state() == State::Connected
                         || closed_since.get_or_insert_with(Instant::now).elapsed() < COUNT_GRACE => {}

@@ -1,5 +1,5 @@
 //! How exactly the router keeps a path, and what that costs: the kernel's stamps of the same packets at both hosts'
-//! devices, beside what is reckoned of the path anew. `cargo bench -p whyperf-path`, as root, on a quiet host with
+//! devices, compared with the path computed again. `cargo bench -p whyperf-path`, as root, on a quiet host with
 //! two CPUs or more; `-- 2500` measures at 2500 Mbit/s only. Figures for the documents, not bounds.
 
 mod load;

@@ -30,7 +30,7 @@ pub(super) fn cache_folder() -> Option<PathBuf> {
 pub(super) fn old_ones(folder: &Path) -> Vec<PushedAgent> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut found: Vec<PushedAgent> = entries.filter_map(|entry| describe(&entry.ok()?.path())).collect();
-    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.sort_by(|agent, other| agent.path.cmp(&other.path));
     found
 }
 

@@ -65,7 +65,7 @@ pub(super) fn end(agent: &AgentProcess) -> Outcome {
 
 /// Sends a signal, and lets a stopped process go on so that it can act on it.
 fn signal(agent: &AgentProcess, which: Signal) -> nix::Result<()> {
-    // The id could belong to another process by now; its start tells.
+    // The id could belong to another process by now; its start time shows it.
     if !is_there(agent) {
         return Err(Errno::ESRCH);
     }

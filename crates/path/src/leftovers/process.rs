@@ -12,7 +12,7 @@ use serde::Serialize;
 pub struct AgentProcess {
     /// Process id.
     pub pid: u32,
-    /// Start in clock ticks since boot (proc(5)); tells a process from a later one of the same id.
+    /// Start in clock ticks since boot (proc(5)); distinguishes a process from a later one of the same id.
     pub start_ticks: u64,
     /// Time since its start, in s.
     pub age_s: u64,

@@ -88,8 +88,8 @@ impl Options {
     }
 }
 
-fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
-    words.into_iter().flat_map(u32::to_ne_bytes).collect()
+fn to_bytes<const N: usize>(numbers: [u32; N]) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_ne_bytes).collect()
 }
 
 fn netem(settings: &Netem) -> Options {
@@ -100,22 +100,22 @@ fn netem(settings: &Netem) -> Options {
     // A gap of 1: each packet may be reordered.
     let gap = u32::from(settings.reorder.0 > 0);
     // struct tc_netem_qopt: latency (set below), limit, loss, gap, duplicate, jitter (set below).
-    let mut options = Options(words([0, settings.limit_packets, probability, gap, settings.duplicate.0, 0]))
+    let mut options = Options(to_bytes([0, settings.limit_packets, probability, gap, settings.duplicate.0, 0]))
         .put(TCA_NETEM_LATENCY64, &settings.delay_ns.to_ne_bytes())
         .put(TCA_NETEM_JITTER64, &settings.jitter_ns.to_ne_bytes());
     if settings.reorder.0 > 0 {
         // struct tc_netem_reorder: probability, correlation.
-        options = options.put(TCA_NETEM_REORDER, &words([settings.reorder.0, 0]));
+        options = options.put(TCA_NETEM_REORDER, &to_bytes([settings.reorder.0, 0]));
     }
     if let Loss::Chain(chain) = settings.loss {
         // struct tc_netem_gemodel
-        let nested = Options::default().put(NETEM_LOSS_GE, &words(chain.map(|share| share.0)));
+        let nested = Options::default().put(NETEM_LOSS_GE, &to_bytes(chain.map(|share| share.0)));
         options = options.put(TCA_NETEM_LOSS, &nested.0);
     }
     if settings.rate_bytes_per_s > 0 {
         let (rate, rest) = split_rate(settings.rate_bytes_per_s);
         // struct tc_netem_rate: rate, packet overhead, cell size, cell overhead.
-        options = options.put(TCA_NETEM_RATE, &words([rate, 0, 0, 0]));
+        options = options.put(TCA_NETEM_RATE, &to_bytes([rate, 0, 0, 0]));
         if let Some(rate64) = rest {
             options = options.put(TCA_NETEM_RATE64, &rate64.to_ne_bytes());
         }
@@ -133,7 +133,7 @@ fn tbf(settings: &Tbf) -> Options {
     parameters.extend(rate.to_ne_bytes());
     // struct tc_tbf_qopt: rate, peak rate (none), limit, buffer (set below), mtu.
     parameters.extend([0; 12]);
-    parameters.extend(words([settings.child.bucket_limit_bytes(), 0, 0]));
+    parameters.extend(to_bytes([settings.child.bucket_limit_bytes(), 0, 0]));
     let mut options = Options::default().put(TCA_TBF_PARMS, &parameters).put(TCA_TBF_BURST, &settings.burst_bytes.to_ne_bytes());
     if let Some(rate64) = rest {
         options = options.put(TCA_TBF_RATE64, &rate64.to_ne_bytes());
@@ -146,7 +146,7 @@ fn red(settings: &Red) -> Options {
     let flags = if settings.ecn { TC_RED_ECN | TC_RED_HARDDROP } else { 0 };
     // struct tc_red_qopt: limit, thresholds; logs of the weight, of the probability (set below) and
     // of the table's steps; flags.
-    let mut parameters = words([settings.limit_bytes, settings.min_bytes, settings.max_bytes]);
+    let mut parameters = to_bytes([settings.limit_bytes, settings.min_bytes, settings.max_bytes]);
     parameters.extend([settings.weight_log, 0, log, flags]);
     Options::default().put(TCA_RED_PARMS, &parameters).put(TCA_RED_STAB, &table).put(TCA_RED_MAX_P, &settings.probability.to_ne_bytes())
 }

@@ -8,7 +8,7 @@ use schema::path::PathAudit;
 use super::pace::{Pace, mono_ns, thread_cpu_ns};
 use super::socket::PacketSocket;
 
-/// Latest that the histogram tells from each other, in ns; later counts as this.
+/// Latest that the histogram separates, in ns; later counts as this.
 const LATEST_NS: u64 = 10_000_000_000;
 /// Significant digits of the histogram.
 const DIGITS: u8 = 2;

@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use nix::unistd::Pid;
 
-/// A wake-up that took longer tells of a stall, not of what waking takes, in ns.
+/// A wake-up that took longer shows a stall, not of what waking takes, in ns.
 const STALL_NS: u64 = 200_000;
 /// Weight of a new wake-up in what is learned: one part in this.
 const LEARNED_PARTS: u64 = 32;

@@ -87,8 +87,8 @@ impl VnetHeader {
         let mut bytes = [0; BYTES];
         bytes[0] = if self.needs_checksum { NEEDS_CHECKSUM } else { 0 };
         bytes[1] = self.segmentation.number() | if self.has_cwr { ECN } else { 0 };
-        let words = [self.header_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
-        for (place, word) in bytes[2..].chunks_exact_mut(2).zip(words) {
+        let fields = [self.header_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
+        for (place, word) in bytes[2..].chunks_exact_mut(2).zip(fields) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         bytes

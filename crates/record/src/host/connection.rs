@@ -40,13 +40,13 @@ pub struct Known {
     pub counted: (u64, Counts),
     /// What TCP counted when last asked; none when it never answered.
     pub segments: Option<Segments>,
-    /// The peer's; a closed connection no longer tells.
+    /// The peer's; a closed connection no longer reports it.
     remote: Address,
 }
 
 impl From<Option<io::Result<SockAddr>>> for Address {
-    fn from(told: Option<io::Result<SockAddr>>) -> Self {
-        match told.map(|told| told.map(|address| address.as_socket())) {
+    fn from(answer: Option<io::Result<SockAddr>>) -> Self {
+        match answer.map(|name| name.map(|address| address.as_socket())) {
             None => Address::Later,
             Some(Err(_)) => Address::Closed,
             Some(Ok(None)) => Address::Nameless,

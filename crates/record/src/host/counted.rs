@@ -13,7 +13,7 @@ use super::connection::Segments;
 use super::intervals::Interval;
 use crate::table::{Columns, Rows};
 
-/// What is known of each connection, by the port that tells it at both ends: the connecting end's.
+/// What is known of each connection, by the port that identifies it on both sides: that of the connecting side.
 pub fn by_port<T>(spec: &TrialSpec, load: &Load, known: impl Fn(&Flow) -> T) -> BTreeMap<u16, T> {
     let port = |flow: &Flow| {
         let socket = flow.socket.as_ref()?;

@@ -27,7 +27,7 @@ struct Totals {
 /// Counts the arrivals that an open loop intended, as long as it goes on.
 struct OpenLoop {
     intended: Intended,
-    /// When the transaction began, as far as the sampler can tell, and ends.
+    /// When the transaction began, as far as the sampler can see, and ends.
     begin_mono_ns: u64,
     end_mono_ns: u64,
 }

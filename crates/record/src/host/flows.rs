@@ -13,7 +13,7 @@ use crate::table::{Columns, Rows};
 /// A row a connection, once all have ended and the sockets still stand.
 ///
 /// # Errors
-/// A socket does not tell its options.
+/// A socket's options cannot be read.
 pub fn table(spec: &TrialSpec, load: &Load, ends: &Ends, known: &[Known]) -> anyhow::Result<Columns> {
     let mut rows = Rows::new();
     let requested = Requested::new(&spec.socket, spec.role);

@@ -25,11 +25,11 @@ fn push_transactions(run: &RunOutput, spans: &[Span<'_>], who: usize, executed: 
         let is_last = spans.last().is_some_and(|last| last.to == span.to);
         let is_inside = |at_ns: u64| at_ns >= from && (at_ns < to || (is_last && at_ns == to));
         for (number, (group, transaction)) in (0u32..).zip(&run.names) {
-            let of_this = || executed.iter().filter(|one| one.row == number).map(|one| one.execution);
-            let ended = of_this().filter(|one| is_inside(one.end_ns)).count() as u64;
-            let begun = of_this().filter(|one| is_inside(one.begin_ns)).count() as u64;
-            let intended = of_this().filter(|one| is_inside(one.intended_ns.unwrap_or(one.begin_ns))).count() as u64;
-            // What one transaction of several moved the model does not tell apart.
+            let of_this = || executed.iter().filter(|executed| executed.row == number).map(|executed| executed.execution);
+            let ended = of_this().filter(|execution| is_inside(execution.end_ns)).count() as u64;
+            let begun = of_this().filter(|execution| is_inside(execution.begin_ns)).count() as u64;
+            let intended = of_this().filter(|execution| is_inside(execution.intended_ns.unwrap_or(execution.begin_ns))).count() as u64;
+            // The model does not count separately what one transaction of several moved.
             let moved = (run.names.len() == 1).then(|| span.moved(who));
             tables.transactions.push_of(
                 &run.asked.trial,
@@ -57,12 +57,12 @@ fn push_transactions(run: &RunOutput, spans: &[Span<'_>], who: usize, executed: 
 
 fn push_latencies(run: &RunOutput, spans: &[Span<'_>], executed: &[Executed], tables: &mut Tables) {
     let mut counted: BTreeMap<(u32, Phase, LatencyKind, u64), u64> = BTreeMap::new();
-    for one in executed {
-        let execution = one.execution;
+    for ended in executed {
+        let execution = ended.execution;
         let phase = spans.iter().find(|span| execution.end_ns <= span.to / NS).map_or(Phase::CoolDown, |span| span.interval.phase);
-        *counted.entry((one.row, phase, LatencyKind::Service, execution.end_ns - execution.begin_ns)).or_default() += 1;
+        *counted.entry((ended.row, phase, LatencyKind::Service, execution.end_ns - execution.begin_ns)).or_default() += 1;
         if let Some(intended_ns) = execution.intended_ns {
-            *counted.entry((one.row, phase, LatencyKind::Intended, execution.end_ns.saturating_sub(intended_ns))).or_default() += 1;
+            *counted.entry((ended.row, phase, LatencyKind::Intended, execution.end_ns.saturating_sub(intended_ns))).or_default() += 1;
         }
     }
     for ((number, phase, kind, latency_ns), count) in counted {

@@ -31,7 +31,7 @@ impl Folder {
         }
     }
 
-    /// Takes the calls of a trial, and writes its log of segments; returns how many rows of the log each end has.
+    /// Takes the calls of a trial, and writes its log of segments; returns how many rows of the log each side has.
     ///
     /// # Errors
     /// The log cannot be written, or the folder is of several trials.

@@ -142,7 +142,7 @@ fn reason(cause: Cause) -> AckReason {
     }
 }
 
-/// Appends both ends' calls.
+/// Appends the calls of both hosts.
 pub fn push_calls(run: &RunOutput, hosts: &mut [Tables; 2]) {
     for (who, (connections, tables)) in run.outcome.calls.iter().zip(hosts).enumerate() {
         for (connection, calls) in (0u32..).zip(connections) {

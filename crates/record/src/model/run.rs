@@ -127,7 +127,7 @@ impl Span<'_> {
     }
 }
 
-/// The largest payload that a host wants in a segment.
+/// The largest payload of a segment that a host accepts.
 pub fn mss_bytes(profile: &HostProfile) -> Option<u32> {
     match profile.values.get("mss_bytes")?.value {
         Given::Number(number) => whole(number),

@@ -112,7 +112,7 @@ fn judged(family: &Family, values: Vec<f64>, limit: f64) -> Member {
 }
 
 fn mixture(family: &Family, members: &[Member], index: usize, best: usize, dice: &mut Dice) -> Vec<f64> {
-    let (one, other) = (dice.index(members.len()), dice.index(members.len()));
+    let (first, other) = (dice.index(members.len()), dice.index(members.len()));
     let toward = if dice.share() < 0.5 { best } else { dice.index(members.len()) };
     let (pull, weight) = (WEIGHT.0 * dice.share(), WEIGHT.1 + 0.4 * dice.share());
     let surely = dice.index(family.bounds.len());
@@ -123,8 +123,8 @@ fn mixture(family: &Family, members: &[Member], index: usize, best: usize, dice:
             if place != surely && dice.share() > CROSSOVER {
                 return own[place];
             }
-            let step =
-                pull * (members[toward].values[place] - own[place]) + weight * (members[one].values[place] - members[other].values[place]);
+            let step = pull * (members[toward].values[place] - own[place])
+                + weight * (members[first].values[place] - members[other].values[place]);
             let value = own[place] + step;
             // What goes beyond a bound comes back half way.
             if value < low {

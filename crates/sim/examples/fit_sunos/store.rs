@@ -109,9 +109,9 @@ fn accepted(file: &str, family: &Family) -> Result<Vec<Member>, Box<dyn Error>> 
 }
 
 /// In parts of the bounds.
-fn distance(family: &Family, one: &Member, other: &Member) -> f64 {
-    let each = family.bounds.iter().zip(one.values.iter().zip(&other.values));
-    each.map(|(&(low, high), (one, other))| ((one - other) / (high - low)).powi(2)).sum::<f64>().sqrt()
+fn distance(family: &Family, first: &Member, other: &Member) -> f64 {
+    let each = family.bounds.iter().zip(first.values.iter().zip(&other.values));
+    each.map(|(&(low, high), (first, other))| ((first - other) / (high - low)).powi(2)).sum::<f64>().sqrt()
 }
 
 /// Writes a number into its profile, in the line of its key behind the header of its driver.

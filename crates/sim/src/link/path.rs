@@ -209,7 +209,10 @@ mod tests {
     fn left(path: &mut Path, until: Ps) -> Vec<(Ps, u64, u32, u16)> {
         let mut under_way = [VecDeque::new(), VecDeque::new()];
         path.release(until, &mut under_way);
-        under_way[1].iter().map(|arrival| (arrival.last, arrival.segment.sequence, arrival.segment.bytes, arrival.segment.wire_segments_count)).collect()
+        under_way[1]
+            .iter()
+            .map(|arrival| (arrival.last, arrival.segment.sequence, arrival.segment.bytes, arrival.segment.wire_segments_count))
+            .collect()
     }
 
     #[test]
@@ -249,6 +252,6 @@ mod tests {
         assert_eq!(left(&mut path, 2 * MS), [(at, 0, 1448, 1), (at, 2896, 100, 1)]);
         let tallies = path.tallies();
         let sum = |count: fn(&Tally) -> u64| tallies[0].iter().map(count).sum::<u64>();
-        assert_eq!((sum(|one| one.arrived_packets), sum(|one| one.lost_scripted_packets)), (3, 1));
+        assert_eq!((sum(|counts| counts.arrived_packets), sum(|counts| counts.lost_scripted_packets)), (3, 1));
     }
 }

@@ -101,6 +101,9 @@ mod tests {
         let mut first = Segment::data(0, 1000);
         assert_eq!(merge_waiting(&mut first, &mut waiting, 0), 2);
         assert_eq!((first.bytes, first.wire_segments_count), (3000, 3));
-        assert_eq!(waiting.iter().map(|(_, segment)| (segment.connection, segment.sequence)).collect::<Vec<_>>(), [(1, 0), (1, 1000), (0, 5000)]);
+        assert_eq!(
+            waiting.iter().map(|(_, segment)| (segment.connection, segment.sequence)).collect::<Vec<_>>(),
+            [(1, 0), (1, 1000), (0, 5000)]
+        );
     }
 }

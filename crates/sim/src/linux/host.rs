@@ -159,7 +159,7 @@ impl EndSystem for Host {
     }
 
     fn executed(&self) -> Vec<Executed> {
-        self.connections.iter().flat_map(|one| one.application.executed()).copied().collect()
+        self.connections.iter().flat_map(|connection| connection.application.executed()).copied().collect()
     }
 
     fn waits_for(&self, connection: u16) -> String {

@@ -72,11 +72,11 @@ fn burst(scenario: &Scenario, seen: &[Observation]) -> Vec<u32> {
 /// The most small segments of the burst that were under way together.
 fn together(scenario: &Scenario, seen: &[Observation]) -> usize {
     let (mut under_way, mut most) = (Vec::new(), 0);
-    for one in seen {
-        if one.is_near && one.bytes > 0 && one.sequence >= scenario.burst_from() {
-            under_way.push(one.sequence + u64::from(one.bytes));
-        } else if !one.is_near {
-            under_way.retain(|&end| end > one.acknowledgment);
+    for segment in seen {
+        if segment.is_near && segment.bytes > 0 && segment.sequence >= scenario.burst_from() {
+            under_way.push(segment.sequence + u64::from(segment.bytes));
+        } else if !segment.is_near {
+            under_way.retain(|&end| end > segment.acknowledgment);
         }
         most = most.max(under_way.len());
     }
@@ -86,7 +86,7 @@ fn together(scenario: &Scenario, seen: &[Observation]) -> usize {
 /// Whether the far host acknowledged the burst's first message alone, without data.
 fn is_first_acknowledged_alone(scenario: &Scenario, seen: &[Observation]) -> bool {
     let first = scenario.burst_from() + u64::from(scenario.message_bytes);
-    seen.iter().any(|one| !one.is_near && one.bytes == 0 && one.acknowledgment == first)
+    seen.iter().any(|segment| !segment.is_near && segment.bytes == 0 && segment.acknowledgment == first)
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn an_acknowledgment_waits_for_data_or_for_its_timer() {
         // In the dialog replies carry all acknowledgments but the first, when nobody knows yet that it is one.
         let held = scenario(false);
         let seen = segments(&held);
-        let pure = seen.iter().filter(|one| !one.is_near && one.bytes == 0 && one.acknowledgment <= held.burst_from());
-        assert!(pure.filter(|one| one.acknowledgment > u64::from(held.message_bytes)).count() == 0, "{world}: {seen:?}");
+        let pure = seen.iter().filter(|segment| !segment.is_near && segment.bytes == 0 && segment.acknowledgment <= held.burst_from());
+        assert!(pure.filter(|segment| segment.acknowledgment > u64::from(held.message_bytes)).count() == 0, "{world}: {seen:?}");
         // The first message of the burst has no reply, and the others wait for its acknowledgment: the timer's.
         assert!(is_first_acknowledged_alone(&held, &seen), "{world}: {seen:?}");
         // Where the others come at once, the first alone is not worth an acknowledgment.
@@ -134,7 +134,8 @@ fn a_read_acknowledges_more_than_a_segment() {
         let held = scenario(false);
         let seen = segments(&held);
         let all = held.burst_from() + u64::from(held.burst * held.message_bytes);
-        let answers: Vec<u32> = seen.iter().filter(|one| !one.is_near && one.acknowledgment == all).map(|one| one.bytes).collect();
+        let answers: Vec<u32> =
+            seen.iter().filter(|segment| !segment.is_near && segment.acknowledgment == all).map(|segment| segment.bytes).collect();
         assert_eq!(answers, [0, held.message_bytes], "{world}: {seen:?}");
     }
 }
@@ -144,14 +145,14 @@ fn what_was_lost_leaves_again_as_it_was() {
     for (world, segments) in worlds() {
         let lost = Scenario { burst: 1, is_first_lost: true, ..scenario(false) };
         let seen = segments(&lost);
-        let sent = seen.iter().filter(|one| one.is_near && one.bytes > 0 && one.sequence >= lost.burst_from());
-        let sent: Vec<(u64, u32)> = sent.map(|one| (one.sequence, one.bytes)).collect();
+        let sent = seen.iter().filter(|segment| segment.is_near && segment.bytes > 0 && segment.sequence >= lost.burst_from());
+        let sent: Vec<(u64, u32)> = sent.map(|segment| (segment.sequence, segment.bytes)).collect();
         assert!(sent.len() >= 2, "{world}: {seen:?}");
-        assert!(sent.iter().all(|one| *one == (lost.burst_from(), lost.message_bytes)), "{world}: {seen:?}");
+        assert!(sent.iter().all(|segment| *segment == (lost.burst_from(), lost.message_bytes)), "{world}: {seen:?}");
         // Nothing of it is acknowledged before it has left again.
         let mut left = (0..seen.len()).filter(|&at| seen[at].is_near && seen[at].bytes > 0 && seen[at].sequence >= lost.burst_from());
         let again = left.nth(1).expect("it left twice");
-        let first_answer = seen.iter().position(|one| !one.is_near && one.acknowledgment > lost.burst_from());
+        let first_answer = seen.iter().position(|segment| !segment.is_near && segment.acknowledgment > lost.burst_from());
         assert!(first_answer.expect("it is answered") > again, "{world}: {seen:?}");
     }
 }

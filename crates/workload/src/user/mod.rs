@@ -302,7 +302,7 @@ impl VirtualUser {
             Some(step) if step.can_fail && self.outstanding.is_none() => {
                 self.is_failed = true;
                 if matches!(step.act, Act::Connect) {
-                    // The other host knows nothing of it: the execution begins anew under its number.
+                    // The other host does not see it: the execution starts again under its number.
                     self.head.step = BETWEEN;
                     self.head.repetition = 0;
                     self.head.is_open = false;

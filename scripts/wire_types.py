@@ -1,7 +1,7 @@
 """Prints python/whyperf/wire.py, the types of all messages, made from schemas/. Run it by `make schemas`.
 
 A type is a TypedDict: it costs nothing where a message is made or read, and pydantic checks what comes from outside
-against it (`whyperf.run.replies`).
+against it (`whyperf.run.agents.replies`).
 """
 
 import json

@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.e2e import host_state
 from tests.e2e.host_state import Process
 from tests.e2e.whyperf_command import Done, argv, whyperf
-from whyperf.run import pipes
-from whyperf.run.agent import Agent
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent
 from whyperf.wire import RequestBuildTestbed
 
 SSHD = Path("/usr/sbin/sshd")

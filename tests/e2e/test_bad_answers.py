@@ -9,7 +9,7 @@ import pytest
 from tests.e2e import lying_agent
 from whyperf.cli import main
 from whyperf.record import Experiment
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 
 TRIAL = ("run", "-t", "0.3", "--testbed", "loopback", "--no-report", "--out", "results")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.experiments import measure
 from whyperf.run import Kind
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import AgentError, Fault
 
 

@@ -16,7 +16,8 @@ from tests.e2e.experiments import profile_text
 from tests.e2e.logs import Logs, log_session, log_trials, run_log
 from tests.e2e.whyperf_command import whyperf
 from whyperf.record import Experiment
-from whyperf.run import Kind, PipeClosedError, Session, pipes
+from whyperf.run import Kind, PipeClosedError, Session
+from whyperf.run.agents import pipes
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 

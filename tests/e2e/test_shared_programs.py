@@ -12,7 +12,8 @@ import pytest
 
 from tests.e2e.bpf_objects import Objects, held_by, still_there
 from tests.e2e.logs import log_session, log_trials, run_log, run_logs
-from whyperf.run import Kind, PipeClosedError, pipes
+from whyperf.run import Kind, PipeClosedError
+from whyperf.run.agents import pipes
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("ours")]
 

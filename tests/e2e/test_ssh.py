@@ -15,7 +15,7 @@ from tests.e2e.conftest import GONE_WITHIN_S, Ours
 from tests.e2e.far_host import SSHD, FarHost, far_host
 from tests.e2e.host_state import Process, is_alive
 from whyperf.record import Experiment, Manifest
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 
 pytestmark = [
     pytest.mark.root,

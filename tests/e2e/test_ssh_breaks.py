@@ -15,7 +15,7 @@ from tests.e2e.conftest import Ours
 from tests.e2e.contents import finished_trials, partial_trials
 from tests.e2e.far_host import SSHD, FarHost, far_host
 from whyperf.record import Experiment
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(not SSHD.exists(), reason="needs sshd")]
 

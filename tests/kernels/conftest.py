@@ -11,7 +11,7 @@ import pytest
 
 from tests.kernels.guest import HERE, QEMU, Guest, boot
 from whyperf.run import session
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.emulated import EmulatedPath
 
 #: The kernels that scripts/kernels fetches.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.kernels.archive import archive
 from tests.kernels.modules import modules
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 
 QEMU = "qemu-system-x86_64"
 #: Without the instruction cmpxchg16b, whose flags qemu 7.2 sets wrong at times: Linux 6.12 dies of it. With rdrand, or

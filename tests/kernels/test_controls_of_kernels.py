@@ -12,7 +12,8 @@ from tests.e2e.experiments import measure
 from tests.kernels.conftest import agent_of_guest
 from tests.kernels.guest import Guest
 from tests.protocol.pipe_talk import trial
-from whyperf.run import AgentError, RunError, pipes
+from whyperf.run import AgentError, RunError
+from whyperf.run.agents import pipes
 
 pytestmark = pytest.mark.timeout(900)
 

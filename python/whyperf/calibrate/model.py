@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from whyperf.calibrate.errors import CalibrationError, QuestionError
 from whyperf.profile.workload import near_receives
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 from whyperf.run.spec import socket_of
 
 Document = dict[str, Any]

@@ -15,7 +15,7 @@ import numpy as np
 
 from whyperf.analyze.bootstrap import median_intervals
 from whyperf.calibrate.errors import CalibrationError
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 
 ROUNDS = 15
 _NS_PER_US = 1000.0

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from whyperf.record import TrialWriter
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
+from whyperf.run.agents.inbox import TablePiece
+from whyperf.run.agents.received import ReceivedTables
 from whyperf.run.ends import NEAR
 from whyperf.run.errors import RunError
-from whyperf.run.inbox import TablePiece
-from whyperf.run.received import ReceivedTables
 from whyperf.wire import PathSpec, ReplyPathCarried
 
 MIN_BUDGET_NS = 1_000_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whyperf.profile.factor import cpus_of_list
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.target import Kind
 from whyperf.wire import HostFacts

@@ -4,8 +4,8 @@ import json
 import subprocess
 from typing import Any
 
+from whyperf.run.agents.pipes import agent_binary
 from whyperf.run.errors import RunError
-from whyperf.run.pipes import agent_binary
 
 #: Several leftovers take up to 3 s each.
 _TIMEOUT_S = 60

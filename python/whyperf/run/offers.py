@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from whyperf.plan.model import Cell
-from whyperf.run import pipes
-from whyperf.run.agent import Agent
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import Fault, RunError
 from whyperf.run.spec import OWN_CONTROL
 from whyperf.wire import HostFacts, Offer

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Any, NotRequired, Self, TypedDict
 
 from whyperf.plan import LOCAL, Cell, Plan
-from whyperf.run import pipes
-from whyperf.run.agent import Agent
+from whyperf.run.agents import pipes
+from whyperf.run.agents.agent import Agent
 from whyperf.run.emulated import EmulatedPath
 from whyperf.run.ends import FAR, NEAR, Cpus, End, labels, place_router, share_cpus
 from whyperf.run.errors import Fault, RunError

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from whyperf import __version__
 from whyperf.plan import Cell, PlannedTrial
 from whyperf.record import INTERRUPTED, RECORD_VERSION, TrialWriter, busiest_process
-from whyperf.run.agent import Agent, Clock
+from whyperf.run.agents.agent import Agent, Clock
+from whyperf.run.agents.inbox import TablePiece
+from whyperf.run.agents.received import ReceivedTables
 from whyperf.run.emulated import EmulatedPath, why_void
 from whyperf.run.ends import FAR, NEAR, Cpus, End
 from whyperf.run.errors import AgentError, DisturbedError, PipeClosedError, RunError
-from whyperf.run.inbox import TablePiece
-from whyperf.run.received import ReceivedTables
 from whyperf.run.session import Session
 from whyperf.run.spec import trial_specs
 from whyperf.run.target import Kind

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 from whyperf.run import RunError
-from whyperf.run.pipes import agent_binary
+from whyperf.run.agents.pipes import agent_binary
 from whyperf.wire import SimulatedTrial, Simulation
 
 

@@ -15,9 +15,9 @@ from typing import Any, cast
 import pytest
 
 from whyperf import __version__
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
+from whyperf.run.agents.inbox import MAX_MESSAGES, MAX_PROGRESS, TABLE_BYTES, TablePiece
 from whyperf.run.errors import PipeClosedError, RunError
-from whyperf.run.inbox import MAX_MESSAGES, MAX_PROGRESS, TABLE_BYTES, TablePiece
 
 PIECE_BYTES = 1 << 20
 PIECES = 200
@@ -116,7 +116,7 @@ def test_a_table_nobody_reads_does_not_keep_the_agent_from_ending_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a host as busy as can be, too.
-    monkeypatch.setattr("whyperf.run.agent._EXIT_GRACE_S", 60.0)
+    monkeypatch.setattr("whyperf.run.agents.agent._EXIT_GRACE_S", 60.0)
     far = agent(tmp_path)
     next(far.stream(START, SOON_S))
     time.sleep(0.3)

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from whyperf.record import RecordError
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import PipeClosedError
 from whyperf.run.trial import _all
 from whyperf.wire import ReplyFinished, Request

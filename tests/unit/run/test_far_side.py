@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.errors import AgentError, DisturbedError, Fault
 from whyperf.run.trial import _with_far_side
 

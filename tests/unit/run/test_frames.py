@@ -5,7 +5,7 @@ import io
 import pytest
 
 from whyperf.run import PipeClosedError, RunError
-from whyperf.run.frames import KIND_MESSAGE, MAX_PAYLOAD_BYTES, Frame, encode, read
+from whyperf.run.agents.frames import KIND_MESSAGE, MAX_PAYLOAD_BYTES, Frame, encode, read
 
 
 def _stream(data: bytes) -> io.BufferedReader:

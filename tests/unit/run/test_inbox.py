@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from whyperf.run.agents.inbox import Inbox, Item, TablePiece
 from whyperf.run.errors import PipeClosedError
-from whyperf.run.inbox import Inbox, Item, TablePiece
 
 SOON_S = 5.0
 MESSAGE: Item = (1, {"reply": "done"})

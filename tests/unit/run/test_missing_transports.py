@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.experiments import plan_of
 from whyperf.run import RunError
-from whyperf.run.agent import Agent
+from whyperf.run.agents.agent import Agent
 from whyperf.run.offers import (
     congestion_controls,
     quic_controls,

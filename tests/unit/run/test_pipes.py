@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyperf import __version__
-from whyperf.run import pipes
+from whyperf.run.agents import pipes
 from whyperf.run.errors import Fault, RunError
 
 Far = Callable[[str], Path]

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from whyperf.run.replies import ANSWERS, _envelope
+from whyperf.run.agents.replies import ANSWERS, _envelope
 
 ROOT = Path(__file__).parents[3]
 

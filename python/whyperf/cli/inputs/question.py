@@ -19,7 +19,7 @@ from whyperf.profile import (
     suggestion,
 )
 from whyperf.profile.schedule import SHIPPED as SHIPPED_SCHEDULES
-from whyperf.run.pipes import is_usable_host, refuse_unusable_host
+from whyperf.run.agents.pipes import is_usable_host, refuse_unusable_host
 
 QUICK = "quick"
 

@@ -17,7 +17,7 @@ from whyperf.plan import COMMAND_LINE, LOCAL, Level, Plan, build
 from whyperf.profile import Factors, Profile, ProfileError
 from whyperf.record import Experiment, planned_folder, quick_folder
 from whyperf.run import Kind, Target, allowed_kind, describe_host, named_cpus
-from whyperf.run.pipes import refuse_unusable_host
+from whyperf.run.agents.pipes import refuse_unusable_host
 
 
 @dataclass(frozen=True)

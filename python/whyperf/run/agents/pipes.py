@@ -31,7 +31,7 @@ def agent_binary() -> Path:
     """
     named = os.environ.get("WHYPERF_AGENT")
     found = shutil.which("whyperf-agent")
-    tree = Path(__file__).parents[3] / "target" / "release" / "whyperf-agent"
+    tree = Path(__file__).parents[4] / "target" / "release" / "whyperf-agent"
     candidates = [named, Path(sys.executable).parent / "whyperf-agent", found, tree]
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):

@@ -4,8 +4,8 @@ from types import TracebackType
 from typing import Self
 
 from whyperf.record import TableFile, TrialWriter, is_table, wrong_in_table
+from whyperf.run.agents.inbox import TablePiece
 from whyperf.run.errors import RunError
-from whyperf.run.inbox import TablePiece
 from whyperf.wire import ReplyTable
 
 _SAME_VERSION = "install the same whyperf on both hosts"

@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import IO, Self, TypeAlias, overload
 
 from whyperf import __version__, wire
-from whyperf.run import frames
+from whyperf.run.agents import frames
+from whyperf.run.agents.inbox import Inbox, TablePiece
+from whyperf.run.agents.pipes import SSH_FAILED
+from whyperf.run.agents.pulse import Pulse, SilentError
+from whyperf.run.agents.replies import ANSWERS, understood
 from whyperf.run.errors import AgentError, Fault, PipeClosedError, RunError
-from whyperf.run.inbox import Inbox, TablePiece
-from whyperf.run.pipes import SSH_FAILED
-from whyperf.run.pulse import Pulse, SilentError
-from whyperf.run.replies import ANSWERS, understood
 
 DEFAULT_TIMEOUT_S = 30.0
 """How long a reply may take where nothing else is said."""

@@ -65,7 +65,7 @@ WARNING_TEXTS: Mapping[str, WarningText] = {
     ),
     "few_trials": WarningText(
         "{count} per setting: no confidence interval. Of two trials the range is shown.",
-        "Use --trials 3 or more, better 10.",
+        "Use --trials 6 or more: 6 are the fewest for a 95 % interval.",
     ),
     "wide_intervals": WarningText(
         "With {count} per cell, the interval of the median covers at most {coverage} instead of 95 %.",

@@ -28,7 +28,7 @@ pub enum Leftover {
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CleanUp {
     /// The kernel offers it no more.
     Unregistered,
     /// It is still there.
@@ -44,7 +44,7 @@ pub struct Cleaned {
     /// The leftover.
     pub leftover: Leftover,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CleanUp,
 }
 
 /// Unregisters what no living process holds. To a user who may not see BPF maps nothing is left.
@@ -61,8 +61,8 @@ fn clean_one(algorithm: &'static Algorithm) -> Option<Cleaned> {
     }
     let leftover = Leftover::CongestionControl { name: algorithm.own_name };
     let outcome = match take_away(algorithm, &maps) {
-        Ok(()) => Outcome::Unregistered,
-        Err(reason) => Outcome::Failed { reason },
+        Ok(()) => CleanUp::Unregistered,
+        Err(reason) => CleanUp::Failed { reason },
     };
     Some(Cleaned { leftover, outcome })
 }
@@ -140,7 +140,7 @@ mod tests {
         killed.kill().expect("SIGKILL");
         killed.wait().expect("gone");
         assert!(is_offered("wp_ltcp"), "the kernel forgets it by itself");
-        let expected = Cleaned { leftover: Leftover::CongestionControl { name: "wp_ltcp" }, outcome: Outcome::Unregistered };
+        let expected = Cleaned { leftover: Leftover::CongestionControl { name: "wp_ltcp" }, outcome: CleanUp::Unregistered };
         assert_eq!(clean(), [expected]);
         assert!(!is_offered("wp_ltcp"));
         assert!(is_offered("wp_hslp") && is_offered("wp_bic"), "a living process lost its own");

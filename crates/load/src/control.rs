@@ -13,7 +13,7 @@ use crate::counter::Counter;
 use crate::thread::sleep_until;
 
 /// Everything a connection's thread needs.
-pub(crate) struct Task {
+pub(crate) struct StreamTask {
     pub number: u32,
     pub counter: Arc<Counter>,
     pub control: Arc<Control>,

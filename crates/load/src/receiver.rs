@@ -5,12 +5,12 @@ use schema::trial::Role;
 use std::io::{self, ErrorKind};
 
 use crate::connection_result::{ConnectionResult, Ended};
-use crate::control::Task;
+use crate::control::StreamTask;
 use crate::counter::Counts;
 use crate::transport::StreamTransport;
 
 /// Reads calls into `buffer` to the end of the stream and reports the count to the sender.
-pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8]) -> ConnectionResult {
+pub(crate) fn carry(task: &mut StreamTask, transport: &mut impl StreamTransport, buffer: &mut [u8]) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
     let read = transport.start(Role::Receiver, buffer).and_then(|()| read_all(task, transport, buffer, &mut result));
     let ended = read.and_then(|()| confirm(task, transport, &result));
@@ -27,7 +27,12 @@ pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, buffe
     result
 }
 
-fn read_all(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut [u8], result: &mut ConnectionResult) -> io::Result<()> {
+fn read_all(
+    task: &mut StreamTask,
+    transport: &mut impl StreamTransport,
+    buffer: &mut [u8],
+    result: &mut ConnectionResult,
+) -> io::Result<()> {
     let ask = buffer.len();
     let reply = vec![0; task.exchange.reply_bytes()];
     loop {
@@ -60,7 +65,7 @@ fn read_all(task: &mut Task, transport: &mut impl StreamTransport, buffer: &mut 
 }
 
 /// Sends all of a reply.
-fn write_all(task: &Task, transport: &mut impl StreamTransport, mut bytes: &[u8]) -> io::Result<()> {
+fn write_all(task: &StreamTask, transport: &mut impl StreamTransport, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match transport.write(bytes) {
             Ok(taken) => bytes = &bytes[taken..],
@@ -72,7 +77,7 @@ fn write_all(task: &Task, transport: &mut impl StreamTransport, mut bytes: &[u8]
 }
 
 /// Checks that the stream did not end early, and sends the count to the sender.
-fn confirm(task: &Task, transport: &mut impl StreamTransport, result: &ConnectionResult) -> io::Result<()> {
+fn confirm(task: &StreamTask, transport: &mut impl StreamTransport, result: &ConnectionResult) -> io::Result<()> {
     let early = match task.planned_bytes {
         Some(planned) => result.payload_bytes < planned,
         None => !task.control.has_run_for(task.least_ns),

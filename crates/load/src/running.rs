@@ -21,7 +21,7 @@ use workload::schedule::ActiveInterval;
 use workload::stream::Transfer;
 
 use crate::connection_result::{ConnectionResult, Cut, Ended};
-use crate::control::{Control, Task};
+use crate::control::{Control, StreamTask};
 use crate::counter::Counter;
 use crate::datagrams::{self, Ready, agreement};
 use crate::engine::conductor::Conductor;
@@ -294,7 +294,7 @@ impl Load {
             Stop::Duration { .. } | Stop::Workload => None,
         };
         let counter = Arc::new(Counter::default());
-        let mut task = Task {
+        let mut task = StreamTask {
             number: flow.number,
             counter: Arc::clone(&counter),
             control: Arc::clone(&self.control),

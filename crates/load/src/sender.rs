@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use workload::schedule::Due;
 
 use crate::connection_result::{ConnectionResult, Ended};
-use crate::control::Task;
+use crate::control::StreamTask;
 use crate::counter::Counts;
 use crate::transport::StreamTransport;
 
@@ -17,7 +17,7 @@ const STOP_CHECK_NS: u64 = 20_000_000;
 
 /// Writes calls from the front of `source` until the transfer is complete or stopped, closes the direction, and compares the
 /// receiver's count with its own.
-pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8]) -> ConnectionResult {
+pub(crate) fn carry(task: &mut StreamTask, transport: &mut impl StreamTransport, source: &[u8]) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
     if let Some(Due::At(start_ns)) = due(task) {
         await_due(task, transport, task.begin_mono_ns.saturating_add(start_ns));
@@ -39,7 +39,7 @@ pub(crate) fn carry(task: &mut Task, transport: &mut impl StreamTransport, sourc
     result
 }
 
-fn write_all(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8], result: &mut ConnectionResult) -> io::Result<()> {
+fn write_all(task: &mut StreamTask, transport: &mut impl StreamTransport, source: &[u8], result: &mut ConnectionResult) -> io::Result<()> {
     let mut reply = vec![0; task.exchange.reply_bytes().min(REPLY_PIECE_BYTES)];
     let start_mono_ns = mono_ns();
     loop {
@@ -71,12 +71,12 @@ fn write_all(task: &mut Task, transport: &mut impl StreamTransport, source: &[u8
 }
 
 /// What the schedule has for it now, if it has one.
-fn due(task: &Task) -> Option<Due> {
+fn due(task: &StreamTask) -> Option<Due> {
     task.active.map(|active| active.poll(mono_ns().saturating_sub(task.begin_mono_ns)))
 }
 
 /// Waits until a write is due, looking for the end of the load all the while.
-fn await_due(task: &Task, transport: &mut impl StreamTransport, due_mono_ns: u64) {
+fn await_due(task: &StreamTask, transport: &mut impl StreamTransport, due_mono_ns: u64) {
     let mut now = mono_ns();
     while now < due_mono_ns && !task.control.is_stopped() {
         transport.pause_until(due_mono_ns.min(now.saturating_add(STOP_CHECK_NS)));
@@ -85,7 +85,7 @@ fn await_due(task: &Task, transport: &mut impl StreamTransport, due_mono_ns: u64
 }
 
 /// Reads a piece of a reply; the end of the stream is an error there.
-fn read_some(task: &Task, transport: &mut impl StreamTransport, piece: &mut [u8]) -> io::Result<usize> {
+fn read_some(task: &StreamTask, transport: &mut impl StreamTransport, piece: &mut [u8]) -> io::Result<usize> {
     loop {
         match transport.read(piece) {
             Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the receiver closed before its reply")),

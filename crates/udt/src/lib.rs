@@ -12,5 +12,5 @@ mod socket;
 mod statistics;
 
 pub use library::Library;
-pub use socket::{Socket, State};
+pub use socket::{Socket, SocketState};
 pub use statistics::Facts;

@@ -24,7 +24,7 @@ pub struct Socket {
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum SocketState {
     /// Not there yet.
     Connecting,
     /// Open.
@@ -166,12 +166,12 @@ impl Socket {
     }
 
     /// How far the connection has come.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SocketState {
         // SAFETY: an integer goes in, one comes out.
         match unsafe { (self.shim().state_of)(self.id) } {
-            ffi::CONNECTING => State::Connecting,
-            ffi::CONNECTED => State::Connected,
-            _ => State::Broken,
+            ffi::CONNECTING => SocketState::Connecting,
+            ffi::CONNECTED => SocketState::Connected,
+            _ => SocketState::Broken,
         }
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::Domain;
-use udt::{Library, Socket, State};
+use udt::{Library, Socket, SocketState};
 
 /// How long a call waits before it says that there is nothing.
 const TICK: Duration = Duration::from_millis(50);
@@ -34,7 +34,7 @@ fn pair(library: Library) -> (Socket, Socket) {
         }
         thread::sleep(Duration::from_millis(1));
     };
-    while connected.state() != State::Connected {
+    while connected.state() != SocketState::Connected {
         assert!(Instant::now() < end, "{:?}", connected.state());
         thread::sleep(Duration::from_millis(1));
     }

@@ -18,7 +18,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sending {
+struct FrameOnLink {
     leaves_ns: u64,
     bytes: u32,
     is_cross: bool,
@@ -33,7 +33,7 @@ pub struct OnDeparture {
     ecn: bool,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    sending: Option<Sending>,
+    sending: Option<FrameOnLink>,
 }
 
 impl OnDeparture {
@@ -105,7 +105,7 @@ impl OnDeparture {
                 ledger.on_marked();
             }
             let leaves_ns = self.server.send(now_ns, arriving.bytes);
-            self.sending = Some(Sending { leaves_ns, bytes: arriving.bytes, is_cross: arriving.item.is_cross() });
+            self.sending = Some(FrameOnLink { leaves_ns, bytes: arriving.bytes, is_cross: arriving.item.is_cross() });
             exit.on_sent(leaves_ns, arriving.item, is_marked, ledger);
             return;
         }

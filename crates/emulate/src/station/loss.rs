@@ -26,8 +26,8 @@ impl LossModel {
             LossSpec::Random { probability_per_billion } => LossModel::Random { per_billion: *probability_per_billion, rng },
             LossSpec::GilbertElliott { good_to_bad_per_billion, bad_to_good_per_billion, bad_loss_per_billion, good_loss_per_billion } => {
                 LossModel::GilbertElliott(GilbertElliott {
-                    good: State { leave_per_billion: *good_to_bad_per_billion, loss_per_billion: *good_loss_per_billion },
-                    bad: State { leave_per_billion: *bad_to_good_per_billion, loss_per_billion: *bad_loss_per_billion },
+                    good: ChannelState { leave_per_billion: *good_to_bad_per_billion, loss_per_billion: *good_loss_per_billion },
+                    bad: ChannelState { leave_per_billion: *bad_to_good_per_billion, loss_per_billion: *bad_loss_per_billion },
                     is_bad: false,
                     change: rng,
                     loss: Stream::new(seed, direction, Decision::StateLoss),
@@ -52,15 +52,15 @@ impl LossModel {
 /// channel", Bell System Technical Journal 39, 1960; Elliott, ibid. 42, 1963).
 #[derive(Debug, Clone)]
 pub struct GilbertElliott {
-    good: State,
-    bad: State,
+    good: ChannelState,
+    bad: ChannelState,
     is_bad: bool,
     change: Stream,
     loss: Stream,
 }
 
 #[derive(Debug, Clone)]
-struct State {
+struct ChannelState {
     leave_per_billion: u32,
     loss_per_billion: u32,
 }

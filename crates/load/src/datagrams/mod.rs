@@ -106,7 +106,7 @@ pub fn kernel_drops(socket: &Socket) -> u32 {
 
 /// What a flow's thread needs, and what others see of the flow.
 pub(crate) struct Ready {
-    pub task: Task,
+    pub task: DatagramTask,
     pub times: Times,
     /// The kernel's socket, where that is what carries it.
     pub socket: Option<Arc<Socket>>,
@@ -127,7 +127,7 @@ pub(crate) fn tasks(spec: &TrialSpec, stream: &DatagramStream, opened: Opened, c
         Stop::Duration { .. } | Stop::Workload => None,
     };
     let ready = |((number, times, transport, watched), inbox): (Open, Receiver<FlowCounts>)| {
-        let task = Task {
+        let task = DatagramTask {
             number,
             tag: workload::datagrams::tag(&spec.token, number),
             transport,
@@ -178,7 +178,7 @@ fn over_quic(spec: &TrialSpec, stream: &DatagramStream, connection: OpenedQuic) 
 }
 
 /// Everything a flow's thread needs.
-pub(crate) struct Task {
+pub(crate) struct DatagramTask {
     pub number: u32,
     /// In front of every datagram of the flow.
     pub tag: u32,

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::sync::mpsc::TryRecvError;
 use workload::datagrams::{Account, Header};
 
-use super::Task;
+use super::DatagramTask;
 use super::agreement::FlowCounts;
 use super::calls::Messages;
 use super::transport::{DatagramTransport, TICK};
@@ -28,7 +28,7 @@ const QUIET_NS: u64 = 250_000_000;
 ///
 /// # Errors
 /// The kernel does not merge datagrams (before Linux 5.0).
-pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
+pub(crate) fn prepare(task: &DatagramTask, socket: &Socket) -> Result<(), LoadError> {
     let failed = |error| LoadError::host("a socket for datagrams", error, "");
     socket.set_read_timeout(Some(TICK)).map_err(failed)?;
     if task.stream.is_merged {
@@ -41,7 +41,7 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
 }
 
 /// Takes datagrams until the sender has ended and all have come, or nothing more comes.
-pub(crate) fn carry(task: &mut Task) -> ConnectionResult {
+pub(crate) fn carry(task: &mut DatagramTask) -> ConnectionResult {
     let mut result = ConnectionResult::new(task.number);
     let ended = receive_all(task, &mut result).and_then(|counts| task.counts_sender.send(task.number, counts));
     result.ended = match (task.control.cut(), ended) {
@@ -52,7 +52,7 @@ pub(crate) fn carry(task: &mut Task) -> ConnectionResult {
     result
 }
 
-fn receive_all(task: &mut Task, result: &mut ConnectionResult) -> io::Result<FlowCounts> {
+fn receive_all(task: &mut DatagramTask, result: &mut ConnectionResult) -> io::Result<FlowCounts> {
     let mut account = Account::new(task.window);
     let mut messages = if task.stream.is_merged {
         Messages::new(MERGED_CALL_COUNT, MERGED_BYTES)

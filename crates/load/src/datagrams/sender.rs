@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use workload::datagrams::{HEADER_BYTES, Header, Schedule};
 use workload::pace::Pace;
 
-use super::Task;
+use super::DatagramTask;
 use super::agreement::FlowCounts;
 use super::transport::TICK;
 use crate::LoadError;
@@ -30,7 +30,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The kernel has no segmentation offload for UDP (before 4.18), or takes another size.
-pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
+pub(crate) fn prepare(task: &DatagramTask, socket: &Socket) -> Result<(), LoadError> {
     if task.stream.batch_count == 1 {
         return Ok(());
     }
@@ -41,7 +41,7 @@ pub(crate) fn prepare(task: &Task, socket: &Socket) -> Result<(), LoadError> {
 
 /// Sends datagrams until the payload is sent or the load is stopped, reports how many, and receives how
 /// many arrived. `source` fills them.
-pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
+pub(crate) fn carry(task: &mut DatagramTask, source: &[u8]) -> ConnectionResult {
     // A sleep ends when the next datagram is due, not 50 µs later, where that is allowed.
     let _ = prctl::set_timerslack(1);
     let mut result = ConnectionResult::new(task.number);
@@ -62,7 +62,7 @@ pub(crate) fn carry(task: &mut Task, source: &[u8]) -> ConnectionResult {
 }
 
 struct Sending<'a> {
-    task: &'a mut Task,
+    task: &'a mut DatagramTask,
     /// Length of a datagram, and how many make a call.
     size: usize,
     batch: usize,
@@ -73,7 +73,7 @@ struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    fn new(task: &'a mut Task, source: &[u8]) -> Self {
+    fn new(task: &'a mut DatagramTask, source: &[u8]) -> Self {
         let size = (task.stream.datagram_bytes as usize).max(HEADER_BYTES);
         let batch = (task.stream.batch_count as usize).min(MAX_CALL_BYTES / size).max(1);
         let buffer = source.iter().copied().cycle().take(batch * size).collect();
@@ -144,7 +144,7 @@ impl<'a> Sending<'a> {
 }
 
 /// Reports how many were sent and waits for what arrived.
-fn confirm(task: &mut Task, sent: FlowCounts) -> io::Result<()> {
+fn confirm(task: &mut DatagramTask, sent: FlowCounts) -> io::Result<()> {
     task.counts_sender.send(task.number, sent)?;
     let gone = || io::Error::other("the receiver did not report what arrived");
     let end = Instant::now() + REPORT_TIMEOUT;

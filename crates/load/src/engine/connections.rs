@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use workload::user::VirtualUser;
 
 use super::orders::Arrival;
-use crate::open::Place;
+use crate::open::ListenPlace;
 use crate::preamble::{LATER_BYTES, Token};
 
 /// A user and what the thread keeps of it.
@@ -121,7 +121,7 @@ impl Link {
 /// What opening a connection needs.
 pub(crate) struct Openings {
     pub token: Token,
-    pub place: Place,
+    pub place: ListenPlace,
     pub listeners: Vec<Socket>,
     /// Connections that did not present the token.
     pub unauthenticated: AtomicU64,

@@ -52,7 +52,7 @@ use self::ring::Ring;
 use self::sending::Sending;
 use self::sys::{Epoll, Waker};
 use self::wire::Wire;
-use self::worker::{Buffers, EndingSpec, Events, Plan, Shared, Tally, Worker};
+use self::worker::{CallBuffers, EndingSpec, Events, Plan, Shared, Tally, Worker};
 use crate::LoadError;
 use crate::control::Control;
 use crate::flow::{Flow, FlowCounter};
@@ -323,7 +323,7 @@ pub(crate) fn prepare(spec: &TrialSpec, workload: &Workload, opened: Opened, con
                 ready: VecDeque::new(),
                 timers: BinaryHeap::new(),
             },
-            buffers: Buffers {
+            buffers: CallBuffers {
                 source: Arc::clone(&source),
                 datagram: if spec.transport == Transport::Udp { source.to_vec() } else { Vec::new() },
                 // A ring's receives have a sink of their own.

@@ -30,7 +30,7 @@ pub(crate) struct Worker {
     pub shared: Shared,
     pub tally: Tally,
     pub events: Events,
-    pub buffers: Buffers,
+    pub buffers: CallBuffers,
     pub opening: Opening,
     pub slots: Vec<Slot>,
     pub links: Vec<Link>,
@@ -90,7 +90,7 @@ pub(crate) struct Events {
 }
 
 /// The memory that calls read and write.
-pub(crate) struct Buffers {
+pub(crate) struct CallBuffers {
     pub source: Arc<[u8]>,
     /// A datagram to be numbered; empty where there are none.
     pub datagram: Vec<u8>,

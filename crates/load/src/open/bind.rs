@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::place::last_port;
-use super::{Place, stream_transport, udp};
+use super::{ListenPlace, stream_transport, udp};
 use crate::LoadError;
 use crate::options;
 
@@ -20,7 +20,7 @@ const BACKLOG: i32 = 4096;
 pub(super) const PORT_ATTEMPTS: usize = 64;
 
 /// A socket that listens for the connections of one port.
-fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadError> {
+fn listen(spec: &TrialSpec, place: &ListenPlace, port: u32) -> Result<Socket, LoadError> {
     let mut asked = spec.socket.clone();
     if spec.transport == Transport::Quic {
         // The name of one of its own.
@@ -42,7 +42,7 @@ fn listen(spec: &TrialSpec, place: &Place, port: u32) -> Result<Socket, LoadErro
 }
 
 /// Listens at all ports of the place, and receives datagrams there if they are asked for.
-pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
+pub(super) fn bind(spec: &TrialSpec, place: &ListenPlace) -> Result<(Vec<Socket>, Vec<UdpSocket>), LoadError> {
     if spec.transport == Transport::Udp {
         return Ok((vec![listen(spec, place, 0)?], udp::bind(spec, place)?));
     }
@@ -51,18 +51,18 @@ pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<(Vec<Socket>, Vec<
 }
 
 /// The same, at as many ports in a row as the kernel has free somewhere.
-pub(super) fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, Place), LoadError> {
+pub(super) fn bind_in_a_row(spec: &TrialSpec, ip: IpAddr, count: u16) -> Result<(Vec<Socket>, Vec<UdpSocket>, ListenPlace), LoadError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         // Whatever the kernel gives shows where there may be room.
-        let first = listen(spec, &Place::Ports { ip, first: 0, count: 1 }, 0)?;
+        let first = listen(spec, &ListenPlace::Ports { ip, first: 0, count: 1 }, 0)?;
         let port = first.local_addr().ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port());
         drop(first);
         if last_port(port, count).is_none() {
             continue;
         }
-        let place = Place::Ports { ip, first: port, count };
+        let place = ListenPlace::Ports { ip, first: port, count };
         match bind(spec, &place) {
             Ok((sockets, receivers)) => return Ok((sockets, receivers, place)),
             Err(error) if attempts >= PORT_ATTEMPTS => return Err(error),

@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::handshake::{Caller, is_hang_up};
+use super::handshake::{OpeningSide, is_hang_up};
 use super::udt::UdtOpened;
 use super::{
-    ABORT_CHECK, Connection, EVENTS, Opened, Place, Times, is_aborted, is_over_quic, is_over_udt, numbers_of_streams, open_timeout, quic,
-    reverse, settle, split_conductor, stream_transport, udp, udt, wait, watch,
+    ABORT_CHECK, Connection, EVENTS, ListenPlace, Opened, Times, is_aborted, is_over_quic, is_over_udt, numbers_of_streams, open_timeout,
+    quic, reverse, settle, split_conductor, stream_transport, udp, udt, wait, watch,
 };
 use crate::LoadError;
 use crate::limits;
@@ -37,7 +37,7 @@ const QUEUE_FULL: Duration = Duration::from_millis(1);
 /// An option is refused, the address cannot be reached, the other host does not know the token, or
 /// `abort` was set.
 pub fn connect_all(spec: &TrialSpec, address: SocketAddr, abort: &AtomicBool) -> Result<Opened, LoadError> {
-    let place = Place::of(spec, address);
+    let place = ListenPlace::of(spec, address);
     // While its file is there, for connections that come when it has gone.
     let held = place.clone().held();
     let mut connections = Calling::new(spec, &place)?.call_all(abort)?;
@@ -72,8 +72,8 @@ pub(crate) fn start(socket: &Socket, address: &SockAddr) -> io::Result<()> {
 
 /// Connections that are opening.
 struct Calling<'a> {
-    caller: Caller<'a>,
-    calls: Vec<Call>,
+    caller: OpeningSide<'a>,
+    calls: Vec<OpeningCall>,
     /// The first that may not be open yet.
     oldest: usize,
     under_way: usize,
@@ -82,7 +82,7 @@ struct Calling<'a> {
     dropped: Vec<(Instant, usize)>,
 }
 
-struct Call {
+struct OpeningCall {
     connection: Connection,
     stage: Stage,
     /// How often the other host let it go.
@@ -99,8 +99,8 @@ enum Stage {
 }
 
 impl<'a> Calling<'a> {
-    fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        Ok(Self { caller: Caller::new(spec, place)?, calls: Vec::new(), oldest: 0, under_way: 0, open_count: 0, dropped: Vec::new() })
+    fn new(spec: &'a TrialSpec, place: &'a ListenPlace) -> Result<Self, LoadError> {
+        Ok(Self { caller: OpeningSide::new(spec, place)?, calls: Vec::new(), oldest: 0, under_way: 0, open_count: 0, dropped: Vec::new() })
     }
 
     fn call_all(mut self, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
@@ -129,7 +129,7 @@ impl<'a> Calling<'a> {
             let Some(socket) = self.call(number, self.calls.len()).map_err(|error| self.unreachable(error))? else {
                 return Ok(true);
             };
-            self.calls.push(Call { connection: Connection { number, socket, times }, stage: Stage::Connecting, drops_count: 0 });
+            self.calls.push(OpeningCall { connection: Connection { number, socket, times }, stage: Stage::Connecting, drops_count: 0 });
             self.under_way += 1;
         }
         Ok(false)
@@ -277,7 +277,7 @@ enum Welcome {
     OtherThing,
 }
 
-impl Call {
+impl OpeningCall {
     /// Presents the token as soon as the connection stands.
     fn greet(&mut self, token: &Token, preamble_bytes: usize) -> io::Result<()> {
         let socket = &self.connection.socket;

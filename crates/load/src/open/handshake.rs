@@ -8,26 +8,26 @@ use socket2::Socket;
 use std::io::{self, ErrorKind, Read};
 use std::time::Instant;
 
-use super::{Place, token_of};
+use super::{ListenPlace, token_of};
 use crate::LoadError;
 use crate::preamble::{self, Token};
 
 /// Who calls, where to, and how it introduces itself.
-pub(super) struct Caller<'a> {
+pub(super) struct OpeningSide<'a> {
     pub spec: &'a TrialSpec,
-    pub place: &'a Place,
+    pub place: &'a ListenPlace,
     pub token: Token,
     pub preamble_bytes: usize,
     /// Reports answers.
     pub epoll: Epoll,
 }
 
-impl<'a> Caller<'a> {
+impl<'a> OpeningSide<'a> {
     /// Whoever is to make this trial's calls.
     ///
     /// # Errors
     /// No file is left, or the trial has no token.
-    pub fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
+    pub fn new(spec: &'a TrialSpec, place: &'a ListenPlace) -> Result<Self, LoadError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.map_err(|error| LoadError::host("waiting for answers", error.into(), ""))?;
         Ok(Self { spec, place, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), epoll })

@@ -15,7 +15,7 @@ use super::bind::{Folder, PORT_ATTEMPTS, bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown};
 use super::udt::{UdtListener, UdtOpened};
 use super::{
-    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, Opened, Place, Times, has_conductor, is_aborted, is_over_quic,
+    ABORT_CHECK, Arrivals, CONDUCTOR, Connection, EVENTS, ListenPlace, Opened, Times, has_conductor, is_aborted, is_over_quic,
     numbers_of_streams, open_timeout, quic, reverse, settle, split_conductor, token_of, udp, udt, wait, watch,
 };
 use crate::LoadError;
@@ -37,7 +37,7 @@ pub struct Listening {
     over_udt: Vec<UdtListener>,
     /// Takes connections of QUIC.
     over_quic: Option<::quic::Listener>,
-    place: Place,
+    place: ListenPlace,
     arrivals: Arc<Arrivals>,
     _folder: Option<Folder>,
     token: Token,
@@ -55,7 +55,7 @@ impl Listening {
             Some(text) => text.parse().map_err(|_| LoadError::Usage(format!("listen address \"{text}\" is not a numeric address")))?,
             None => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
-        let place = Place::of(spec, SocketAddr::new(ip, spec.listen_port));
+        let place = ListenPlace::of(spec, SocketAddr::new(ip, spec.listen_port));
         let folder = place.file().map(Folder::make).transpose()?;
         let Bound { sockets, receivers, place, over_udt, over_quic } = bind_all(spec, &place)?;
         Ok(Self {
@@ -143,16 +143,16 @@ struct Bound {
     receivers: Vec<UdpSocket>,
     over_udt: Vec<UdtListener>,
     over_quic: Option<::quic::Listener>,
-    place: Place,
+    place: ListenPlace,
 }
 
 /// Listens as the trial asks; where the kernel chooses the port, at one that suits the libraries, too.
-fn bind_all(spec: &TrialSpec, asked: &Place) -> Result<Bound, LoadError> {
+fn bind_all(spec: &TrialSpec, asked: &ListenPlace) -> Result<Bound, LoadError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let (is_free, (sockets, receivers, place)) = match asked {
-            Place::Ports { ip, first: 0, count } => (true, bind_in_a_row(spec, *ip, *count)?),
+            ListenPlace::Ports { ip, first: 0, count } => (true, bind_in_a_row(spec, *ip, *count)?),
             place => {
                 let (sockets, receivers) = bind(spec, place)?;
                 (false, (sockets, receivers, place.clone()))

@@ -31,7 +31,7 @@ use workload::datagrams::HEADER_BYTES;
 pub use connect::connect_all;
 pub(crate) use connect::start;
 pub use listen::Listening;
-pub use place::Place;
+pub use place::ListenPlace;
 pub use quic::OpenedQuic;
 pub use udt::UdtConnection;
 
@@ -105,7 +105,7 @@ pub struct Opened {
     /// during the trial. They do not block.
     pub listeners: Vec<Socket>,
     /// Where this host connects to during the trial, where it does.
-    pub place: Place,
+    pub place: ListenPlace,
 }
 
 /// What has come to a listening host so far, for those who ask meanwhile.
@@ -203,7 +203,7 @@ fn is_over_quic(spec: &TrialSpec) -> bool {
 
 /// Where the connections of a library go: each library of the trial has a UDP port of its own, the first
 /// at the number of the place's first port.
-fn address_of_library(spec: &TrialSpec, place: &Place, library: Transport) -> Result<SocketAddr, LoadError> {
+fn address_of_library(spec: &TrialSpec, place: &ListenPlace, library: Transport) -> Result<SocketAddr, LoadError> {
     let before = LIBRARIES.iter().take_while(|other| **other != library).filter(|other| is_over(spec, **other)).count();
     place.udp_neighbor(u16::try_from(before).unwrap_or(u16::MAX)).ok_or_else(|| {
         let name = library.name();

@@ -38,7 +38,7 @@ pub(super) fn last_port(first: u16, count: u16) -> Option<u16> {
 
 /// Where the listening host is.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum ListenPlace {
     /// At every second port of an address, from one on.
     Ports {
         /// Address.
@@ -61,7 +61,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ListenPlace {
     /// The place of a trial whose listening host is at this address.
     pub fn of(spec: &TrialSpec, address: SocketAddr) -> Self {
         match spec.transport {
@@ -149,7 +149,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ports { ip, first, count: 1 } => SocketAddr::new(*ip, *first).fmt(formatter),
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn connections_spread_evenly_over_the_ports() {
-        let place = Place::Ports { ip: Ipv4Addr::LOCALHOST.into(), first: 40_000, count: 3 };
+        let place = ListenPlace::Ports { ip: Ipv4Addr::LOCALHOST.into(), first: 40_000, count: 3 };
         let mut ports = BTreeMap::new();
         for number in 0..30 {
             let address = place.address_of(number).expect("address").as_socket().expect("address");
@@ -196,18 +196,18 @@ mod tests {
     fn the_file_differs_by_token_and_fits_a_socket() {
         let (a, b) = (file_of(&"5a".repeat(32)), file_of(&"5b".repeat(32)));
         assert_ne!(a, b);
-        assert!(Place::File(a).address_of(0).is_ok());
+        assert!(ListenPlace::File(a).address_of(0).is_ok());
     }
 
     #[test]
     fn a_socket_that_is_held_is_reached_when_its_file_has_gone() {
         let path = std::env::temp_dir().join(format!("whyperf-held-{}", std::process::id()));
         let listener = std::os::unix::net::UnixListener::bind(&path).expect("binds");
-        let held = Place::File(path.clone()).held().expect("is there");
+        let held = ListenPlace::File(path.clone()).held().expect("is there");
         std::fs::remove_file(&path).expect("is there");
         let socket = socket2::Socket::new(held.domain(), socket2::Type::STREAM, None).expect("a socket");
         socket.connect(&held.address_of(0).expect("address")).expect("connects");
         assert!(listener.accept().is_ok());
-        assert!(Place::File(path).held().is_err());
+        assert!(ListenPlace::File(path).held().is_err());
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Arrivals, Place, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
+use super::{Arrivals, ListenPlace, Times, address_of_library, controller_of, is_aborted, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::preamble::{self, WELCOME};
 
@@ -49,12 +49,12 @@ fn identity(spec: &TrialSpec) -> Result<Identity, LoadError> {
     Identity::of(spec.token.as_bytes()).map_err(|error| LoadError::host("making a certificate", error, ""))
 }
 
-fn address_of(spec: &TrialSpec, place: &Place) -> Result<SocketAddr, LoadError> {
+fn address_of(spec: &TrialSpec, place: &ListenPlace) -> Result<SocketAddr, LoadError> {
     address_of_library(spec, place, Transport::Quic)
 }
 
 /// Listens at its UDP port.
-pub(super) fn listen(spec: &TrialSpec, place: &Place) -> Result<Listener, LoadError> {
+pub(super) fn listen(spec: &TrialSpec, place: &ListenPlace) -> Result<Listener, LoadError> {
     // Who comes has not said yet which it is: all have the first's.
     let controller = numbers_over(spec, Transport::Quic).first().and_then(|number| controller_of(spec, *number));
     let address = address_of(spec, place)?;
@@ -106,7 +106,7 @@ impl Open {
 pub(super) fn accept(
     spec: &TrialSpec,
     listener: &mut Listener,
-    place: &Place,
+    place: &ListenPlace,
     arrivals: &Arrivals,
     abort: &AtomicBool,
 ) -> Result<Vec<OpenedQuic>, LoadError> {
@@ -174,7 +174,7 @@ pub(super) fn accept(
 }
 
 /// The connecting host: opens all connections of the trial.
-pub(super) fn connect(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<Vec<OpenedQuic>, LoadError> {
+pub(super) fn connect(spec: &TrialSpec, place: &ListenPlace, abort: &AtomicBool) -> Result<Vec<OpenedQuic>, LoadError> {
     let address = address_of(spec, place)?;
     let unreachable =
         |error| LoadError::host(format!("connecting to {address} by QUIC"), error, "; is the address right and no firewall in between?");

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use super::bind::{Folder, bind, bind_in_a_row};
 use super::handshake::{Heard, Unknown, is_hang_up};
-use super::{ABORT_CHECK, CONDUCTOR, Place, is_aborted, stream_transport, token_of};
+use super::{ABORT_CHECK, CONDUCTOR, ListenPlace, is_aborted, stream_transport, token_of};
 use crate::LoadError;
 use crate::limits;
 use crate::options;
@@ -59,12 +59,12 @@ pub(super) struct ReverseListener {
 ///
 /// # Errors
 /// There is no port, or it cannot be reached; the sentence is the other host's.
-pub(super) fn open(spec: &TrialSpec, place: &Place, conductor: &Socket, abort: &AtomicBool) -> Result<ReverseListener, LoadError> {
+pub(super) fn open(spec: &TrialSpec, place: &ListenPlace, conductor: &Socket, abort: &AtomicBool) -> Result<ReverseListener, LoadError> {
     let host = |error| LoadError::host("listening for the other host's connections", error, "");
     let local = conductor.local_addr().map_err(host)?;
     let (listeners, port, _folder) = match (spec.transport, local.as_socket()) {
         (Transport::Unix, _) | (_, None) => {
-            let back = Place::back_of(spec);
+            let back = ListenPlace::back_of(spec);
             let folder = back.file().map(Folder::make).transpose()?;
             (bind(spec, &back)?.0, 0, folder)
         }
@@ -182,7 +182,12 @@ impl Answer {
 ///
 /// # Errors
 /// It cannot; the reason was sent to the other host.
-pub(super) fn check_reachability(spec: &TrialSpec, place: &Place, conductor: &Socket, abort: &AtomicBool) -> Result<Place, LoadError> {
+pub(super) fn check_reachability(
+    spec: &TrialSpec,
+    place: &ListenPlace,
+    conductor: &Socket,
+    abort: &AtomicBool,
+) -> Result<ListenPlace, LoadError> {
     let mut port = [0; 2];
     read_exact(conductor, &mut port, ANSWER_TIMEOUT, abort)
         .map_err(|error| LoadError::Peer(format!("the other host did not send the port at which it listens: {error}")))?;
@@ -205,19 +210,19 @@ pub(super) fn check_reachability(spec: &TrialSpec, place: &Place, conductor: &So
     Ok(back)
 }
 
-fn place_back(spec: &TrialSpec, place: &Place, conductor: &Socket, port: u16) -> Result<Place, LoadError> {
+fn place_back(spec: &TrialSpec, place: &ListenPlace, conductor: &Socket, port: u16) -> Result<ListenPlace, LoadError> {
     if port == 0 {
-        return Place::back_of(spec).held().map_err(|error| LoadError::host("finding the other host's socket", error, ""));
+        return ListenPlace::back_of(spec).held().map_err(|error| LoadError::host("finding the other host's socket", error, ""));
     }
     let peer = conductor.peer_addr().ok().and_then(|address| address.as_socket());
     let peer = peer.ok_or_else(|| LoadError::Peer("the other host's address is not known".to_owned()))?;
     let ip: IpAddr = peer.ip();
-    Ok(Place::Ports { ip, first: port, count: place.ports_count() })
+    Ok(ListenPlace::Ports { ip, first: port, count: place.ports_count() })
 }
 
 /// Connects, and waits for the welcome of the peer that has the token. A connection that is dropped
 /// before it was read is tried again: unauthenticated peers may crowd that port, too.
-fn connect_back(spec: &TrialSpec, back: &Place, abort: &AtomicBool) -> io::Result<()> {
+fn connect_back(spec: &TrialSpec, back: &ListenPlace, abort: &AtomicBool) -> io::Result<()> {
     let end = Instant::now() + CHECK_TIMEOUT;
     loop {
         match connect_once(spec, back, abort) {
@@ -227,7 +232,7 @@ fn connect_back(spec: &TrialSpec, back: &Place, abort: &AtomicBool) -> io::Resul
     }
 }
 
-fn connect_once(spec: &TrialSpec, back: &Place, abort: &AtomicBool) -> io::Result<()> {
+fn connect_once(spec: &TrialSpec, back: &ListenPlace, abort: &AtomicBool) -> io::Result<()> {
     let token = token_of(spec).map_err(io::Error::other)?;
     let socket = options::prepare(back.domain(), stream_transport(spec), &spec.socket, spec.role).map_err(io::Error::other)?;
     socket.connect_timeout(&back.address_of(CONDUCTOR)?, CHECK_TIMEOUT)?;

@@ -14,8 +14,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::handshake::Caller;
-use super::{Arrivals, Connection, EVENTS, Place, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
+use super::handshake::OpeningSide;
+use super::{Arrivals, Connection, EVENTS, ListenPlace, Times, is_aborted, numbers, open_timeout, token_of, wait, watch};
 use crate::LoadError;
 use crate::options;
 use crate::preamble::{self, Token, WELCOME};
@@ -32,7 +32,7 @@ const AT_A_TIME: usize = 256;
 const OF_CONDUCTOR: u64 = u64::MAX;
 
 /// A socket at each port that takes the first datagram of flows.
-pub(super) fn bind(spec: &TrialSpec, place: &Place) -> Result<Vec<UdpSocket>, LoadError> {
+pub(super) fn bind(spec: &TrialSpec, place: &ListenPlace) -> Result<Vec<UdpSocket>, LoadError> {
     let bound =
         |error| LoadError::host(format!("receiving datagrams at {place}"), error, "; choose another port, or 0 to let the kernel choose");
     let mut sockets = Vec::new();
@@ -185,7 +185,12 @@ fn drain(connections: &[Connection]) {
 }
 
 /// The connecting host: opens all flows, and reports to the other host when they are.
-pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, abort: &AtomicBool) -> Result<Vec<Connection>, LoadError> {
+pub(super) fn connect(
+    spec: &TrialSpec,
+    place: &ListenPlace,
+    mut conductor: &Socket,
+    abort: &AtomicBool,
+) -> Result<Vec<Connection>, LoadError> {
     let mut calling = Calling::new(spec, place)?;
     let numbers = numbers(spec);
     let end = Instant::now() + open_timeout(numbers.len());
@@ -213,7 +218,7 @@ pub(super) fn connect(spec: &TrialSpec, place: &Place, mut conductor: &Socket, a
 }
 
 struct Calling<'a> {
-    caller: Caller<'a>,
+    caller: OpeningSide<'a>,
     flows: Vec<Flow>,
     /// The first that may not be open yet.
     oldest: usize,
@@ -232,8 +237,8 @@ impl Flow {
 }
 
 impl<'a> Calling<'a> {
-    fn new(spec: &'a TrialSpec, place: &'a Place) -> Result<Self, LoadError> {
-        Ok(Self { caller: Caller::new(spec, place)?, flows: Vec::new(), oldest: 0, open_count: 0 })
+    fn new(spec: &'a TrialSpec, place: &'a ListenPlace) -> Result<Self, LoadError> {
+        Ok(Self { caller: OpeningSide::new(spec, place)?, flows: Vec::new(), oldest: 0, open_count: 0 })
     }
 
     fn start(&mut self, number: u32) -> Result<(), LoadError> {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
-use udt::{Library, Socket, State};
+use udt::{Library, Socket, SocketState};
 
-use super::{Arrivals, Place, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
+use super::{Arrivals, ListenPlace, Times, UDT_LIKE, address_of_library, is_aborted, is_over, numbers_over, open_timeout, token_of};
 use crate::LoadError;
 use crate::pending::Pending;
 use crate::preamble::{self, Token, WELCOME};
@@ -139,11 +139,11 @@ fn prepare(spec: &TrialSpec, transport: Transport, role: Option<Role>, domain: D
 }
 
 /// Listens for all of them, each at its UDP port.
-pub(super) fn listen_all(spec: &TrialSpec, place: &Place) -> Result<Vec<UdtListener>, LoadError> {
+pub(super) fn listen_all(spec: &TrialSpec, place: &ListenPlace) -> Result<Vec<UdtListener>, LoadError> {
     transports(spec).map(|transport| listen(spec, transport, place)).collect()
 }
 
-fn listen(spec: &TrialSpec, transport: Transport, place: &Place) -> Result<UdtListener, LoadError> {
+fn listen(spec: &TrialSpec, transport: Transport, place: &ListenPlace) -> Result<UdtListener, LoadError> {
     let address = address_of_library(spec, place, transport)?;
     let (socket, threads) = on_named_thread(spec, library_of(transport), || {
         let failed = |error| {
@@ -301,7 +301,7 @@ fn opened(number: u32, socket: Socket, times: Times) -> Result<UdtConnection, Lo
 }
 
 /// The connecting host: opens all connections of the trial, of one library after the other.
-pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
+pub(super) fn connect_all(spec: &TrialSpec, place: &ListenPlace, abort: &AtomicBool) -> Result<UdtOpened, LoadError> {
     let mut opened = UdtOpened::default();
     for transport in transports(spec) {
         let call_all = || Calling::new(spec, transport, place)?.call_all(abort);
@@ -315,7 +315,7 @@ pub(super) fn connect_all(spec: &TrialSpec, place: &Place, abort: &AtomicBool) -
 struct Calling<'a> {
     spec: &'a TrialSpec,
     transport: Transport,
-    place: &'a Place,
+    place: &'a ListenPlace,
     address: SocketAddr,
     token: Token,
     preamble_bytes: usize,
@@ -323,7 +323,7 @@ struct Calling<'a> {
 }
 
 /// One of them.
-struct Call {
+struct OpeningCall {
     number: u32,
     socket: Socket,
     opening_mono_ns: u64,
@@ -334,7 +334,7 @@ struct Call {
 }
 
 impl<'a> Calling<'a> {
-    fn new(spec: &'a TrialSpec, transport: Transport, place: &'a Place) -> Result<Self, LoadError> {
+    fn new(spec: &'a TrialSpec, transport: Transport, place: &'a ListenPlace) -> Result<Self, LoadError> {
         let address = address_of_library(spec, place, transport)?;
         let mss_bytes = path_mtu(address).map_or(MAX_MSS_BYTES, |mtu| mtu.min(MAX_MSS_BYTES));
         Ok(Self { spec, transport, place, address, token: token_of(spec)?, preamble_bytes: preamble::length(&spec.socket), mss_bytes })
@@ -367,15 +367,15 @@ impl<'a> Calling<'a> {
         Ok(connections)
     }
 
-    fn call(&self, number: u32, opening_mono_ns: u64, was_dropped: bool) -> Result<Call, LoadError> {
+    fn call(&self, number: u32, opening_mono_ns: u64, was_dropped: bool) -> Result<OpeningCall, LoadError> {
         let socket = prepare(self.spec, self.transport, Some(self.spec.role_of(number)), self.place.domain(), self.mss_bytes)?;
         socket.connect(self.address).map_err(|error| self.unreachable(error))?;
-        Ok(Call { number, socket, opening_mono_ns, is_greeted: false, was_dropped, heard_bytes: 0 })
+        Ok(OpeningCall { number, socket, opening_mono_ns, is_greeted: false, was_dropped, heard_bytes: 0 })
     }
 
     /// Presents the token as soon as the connection stands; whether the welcome is all there.
-    fn look(&self, call: &mut Call) -> Result<bool, LoadError> {
-        if call.socket.state() != State::Connected {
+    fn look(&self, call: &mut OpeningCall) -> Result<bool, LoadError> {
+        if call.socket.state() != SocketState::Connected {
             return Ok(false);
         }
         if !call.is_greeted {
@@ -399,17 +399,17 @@ impl<'a> Calling<'a> {
 
     /// Goes on with one that is not open yet: the library gives up after 3 s, this only later. One that
     /// was dropped unheard, as a listening host does where unauthenticated peers crowd it, is called again.
-    fn judge(&self, call: Call, end: Instant) -> Result<Call, LoadError> {
+    fn judge(&self, call: OpeningCall, end: Instant) -> Result<OpeningCall, LoadError> {
         let since = Duration::from_nanos(mono_ns().saturating_sub(call.opening_mono_ns));
         let is_late = since > CONNECT_TIMEOUT || Instant::now() > end;
         let late = || io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", since.as_secs()));
         let was_dropped = call.was_dropped || call.is_greeted;
         match call.socket.state() {
-            State::Broken if is_late && was_dropped => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
+            SocketState::Broken if is_late && was_dropped => Err(self.unwelcome(&io::Error::from(ErrorKind::UnexpectedEof))),
             _ if is_late && was_dropped => Err(self.unwelcome(&late())),
             _ if is_late => Err(self.unreachable(late())),
-            State::Broken => self.call(call.number, call.opening_mono_ns, was_dropped),
-            State::Connecting | State::Connected => Ok(call),
+            SocketState::Broken => self.call(call.number, call.opening_mono_ns, was_dropped),
+            SocketState::Connecting | SocketState::Connected => Ok(call),
         }
     }
 
@@ -424,7 +424,7 @@ impl<'a> Calling<'a> {
     }
 }
 
-impl Call {
+impl OpeningCall {
     fn opened(self) -> Result<UdtConnection, LoadError> {
         let times = Times { opening_mono_ns: self.opening_mono_ns, opened_mono_ns: mono_ns() };
         opened(self.number, self.socket, times)

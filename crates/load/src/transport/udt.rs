@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use udt::{Library, State};
+use udt::{Library, SocketState};
 
 use super::{Facts, StreamTransport, Watched};
 use crate::LoadError;
@@ -169,7 +169,7 @@ impl StreamTransport for UdtTransport {
                 Err(RecvTimeoutError::Timeout) if self.control.cut().is_some() => return Err(io::Error::other("cut")),
                 // The count comes on another connection than the close, which may be faster.
                 Err(RecvTimeoutError::Timeout)
-                    if self.view.socket.state() == State::Connected
+                    if self.view.socket.state() == SocketState::Connected
                         || closed_since.get_or_insert_with(Instant::now).elapsed() < COUNT_GRACE => {}
                 Err(_) => return Err(io::Error::other("the receiver closed without its count of the payload")),
             }

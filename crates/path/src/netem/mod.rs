@@ -31,7 +31,7 @@ use halves::Half;
 use plan::{DirectionPlan, Plan, Qdisc};
 use talk::Talk;
 pub use watch::Interval;
-use watch::{Place, Watch};
+use watch::{QdiscPlace, Watch};
 
 /// What was counted from the start of a path to its end.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ pub struct Counted {
 
 /// Where the disciplines of one direction lie: on the sending end, in the first half that it
 /// crosses, in the second.
-type Places = [Place; 3];
+type QdiscPlaces = [QdiscPlace; 3];
 
 /// A path of the kernel's.
 #[derive(Debug)]
 pub struct Netem {
     halves: [Half; 2],
-    places: Arc<[Places; 2]>,
+    places: Arc<[QdiscPlaces; 2]>,
     cpu: Option<u32>,
     state: Mutex<State>,
 }
@@ -75,7 +75,7 @@ impl Netem {
         let place = |netns: &Netns, device: &'static str| {
             netns.run(|| {
                 let talk = Talk::open().map_err(|error| PathError::system("open a netlink socket", error))?;
-                Ok(Place { talk, device, index: link::read(device)?.index })
+                Ok(QdiscPlace { talk, device, index: link::read(device)?.index })
             })
         };
         let forward = [place(near, NEAR.device)?, place(&left.netns, left.far_plug.device)?, place(&right.netns, right.far_plug.device)?];
@@ -170,7 +170,7 @@ impl Netem {
     }
 
     fn clear(&self) -> Result<(), PathError> {
-        self.places.iter().flatten().try_for_each(Place::remove)
+        self.places.iter().flatten().try_for_each(QdiscPlace::remove)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -178,7 +178,7 @@ impl Netem {
     }
 }
 
-impl Place {
+impl QdiscPlace {
     fn add(&self, qdisc: Option<&Qdisc>) -> Result<(), PathError> {
         qdisc.map_or(Ok(()), |qdisc| self.talk.add(self.index, qdisc).map_err(|error| halves::refusal(error, self.device)))
     }

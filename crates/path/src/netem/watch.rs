@@ -11,12 +11,12 @@ use schema::path::PathAudit;
 use super::counts::Counts;
 use super::plan::{DirectionPlan, Loss, Plan, Qdisc, Share};
 use super::talk::Talk;
-use super::{Counted, Places};
+use super::{Counted, QdiscPlaces};
 use crate::router::{mono_ns, thread_cpu_ns};
 
 /// A device on which a discipline may lie.
 #[derive(Debug)]
-pub struct Place {
+pub struct QdiscPlace {
     /// A conversation in its namespace.
     pub talk: Talk,
     /// Its name.
@@ -60,7 +60,7 @@ impl Watch {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(places: Arc<[Places; 2]>, plan: Plan, at_mono_ns: u64, interval_ns: u64, budget_ns: u64) -> io::Result<Self> {
+    pub fn start(places: Arc<[QdiscPlaces; 2]>, plan: Plan, at_mono_ns: u64, interval_ns: u64, budget_ns: u64) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let watched = Watched { places, plan, stopped };
         let thread =
@@ -95,7 +95,7 @@ const AHEAD_NS: u64 = 8_000_000;
 
 /// The thread's belongings.
 struct Watched {
-    places: Arc<[Places; 2]>,
+    places: Arc<[QdiscPlaces; 2]>,
     plan: Plan,
     stopped: Receiver<()>,
 }

@@ -44,7 +44,7 @@ test-wan: setup-run    ## all transports over paths of 10, 80 and 180 ms at 20 M
 	@mkdir -p $(or $(WAN_RESULTS),target/wan)
 	WHYPERF_WAN=$(abspath $(or $(WAN_RESULTS),target/wan)) $(BIN)/pytest tests/wan
 
-check: setup-test    ## formatting, lints, types, and whether the checked-in schemas are current
+check: setup-test style    ## formatting, lints, types, plain English, and whether the checked-in schemas are current
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check

@@ -11,7 +11,8 @@ from enum import StrEnum
 class SenderState(StrEnum):
     """What kept the sender from sending the next byte.
 
-    From PACING to DEVICE they are asked as the kernel asks before it sends (tcp_write_xmit, net/ipv4/tcp_output.c).
+    The kernel asks for pacing, then for the congestion window, then for the receive window (tcp_write_xmit,
+    net/ipv4/tcp_output.c). So the states of the receive window hold only where the congestion window has room.
     """
 
     HANDSHAKE = "handshake"
@@ -21,7 +22,7 @@ class SenderState(StrEnum):
     at the last segment sent or acknowledged, and ends at the retransmission of what was lost."""
     LOSS_RECOVERY = "loss_recovery"
     """From the first retransmission after a loss until everything outstanding at that time is acknowledged (RFC 6675,
-    RFC 8985), as far as this keeps new data from being sent."""
+    RFC 8985). It counts only while this keeps new data from being sent."""
     PACING = "pacing"
     """Receive window and congestion window have room, and the pacing timer delays the next segment (tcp_output.c,
     tcp_pacing_check)."""
@@ -30,7 +31,7 @@ class SenderState(StrEnum):
     section 3.8.6.1)."""
     RECEIVE_WINDOW_READER = "receive_window_reader"
     """The advertised window is full, and unread payload is in the receiver's buffer. The receiving application is not
-    reading, or has not caught up since more than a window of payload arrived."""
+    reading; or more than a window of payload has arrived since it last read everything."""
     RECEIVE_WINDOW_BUFFER = "receive_window_buffer"
     """The advertised window is full although the application has read everything. The receive buffer is smaller than
     the bandwidth-delay product of the path (RFC 7323 section 1.1)."""
@@ -43,8 +44,8 @@ class SenderState(StrEnum):
     """Sent data is in the host's own queues, and TCP small queues hold back the rest (tcp_output.c,
     tcp_small_queue_check)."""
     SEND_BUFFER = "send_buffer"
-    """The send buffer is full of data that is sent and not acknowledged, except for less than one segment, and the
-    application waits for room in it (tcp.c, SOCK_NOSPACE)."""
+    """The application waits for room in the send buffer (tcp.c, SOCK_NOSPACE). What the buffer holds is sent and not
+    acknowledged, except for a rest of less than one segment."""
     WAITS_FOR_CPU = "waits_for_cpu"
     """The application is ready to run, but another task has the CPU, or its thread serves other connections."""
     NAGLE = "nagle"

@@ -121,9 +121,11 @@ impl Family {
             .collect()
     }
 
-    /// How well a set does.
-    pub fn judge(&self, values: &[f64], effort: Effort) -> Verdict {
-        self.judge_below(f64::INFINITY, values, effort)
+    /// Prints the lowest, the highest and the present value of each number.
+    pub fn print_bounds(&self) {
+        for ((low, high), start) in self.bounds.iter().zip(&self.start) {
+            println!("{low} {high} {start}");
+        }
     }
 
     /// How well a set does, and no more runs than are needed to see that its loss is above `limit`.
@@ -198,7 +200,7 @@ impl Family {
             println!("{host:24} {window:6} {modeled:6.1} {compared}");
         }
         claims::print(self.name, &kinds);
-        println!("{:?}", self.judge(values, ACCEPT));
+        println!("{:?}", self.judge_below(f64::INFINITY, values, ACCEPT));
     }
 }
 

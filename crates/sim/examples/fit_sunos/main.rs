@@ -1,9 +1,9 @@
 //! Finds the costs of study 1's hosts: an ensemble of sets of numbers, within the bounds of the profiles, for
 //! which the model does what the study reports.
 //!
-//! `cargo run --release -p whyperf-sim --example fit_sunos -- search FAMILY SEED GENERATIONS FILE` evolves the sets of
-//! a family (`sparc2` or `sparc10`) and puts them into FILE, going on from what is there;
-//! `… -- accept FAMILY FILE ACCEPTED-FILE` judges them with the study's 25 runs of 16 MB;
+//! `scripts/fit_sunos.py FAMILY SEED GENERATIONS FILE` searches the sets of a family (`sparc2` or `sparc10`): it gets
+//! their bounds and losses from `cargo run --release -p whyperf-sim --example fit_sunos -- bounds` and `… -- judge`;
+//! `… -- accept FAMILY FILE ACCEPTED-FILE` judges the sets in FILE with the study's 25 runs of 16 MB;
 //! `… -- spread FAMILY SEED TRIES ACCEPTED-FILE` then fills those up with sets between them;
 //! `… -- audit FAMILY FILE` prints what each gives, point by point;
 //! `… -- write SPARC2-FILE SPARC10-FILE` joins both into `hosts/sunos-4.1.sets.toml` and puts the best set's numbers
@@ -13,55 +13,47 @@
 //! 32768 and 52428 alone (`study.rs`); of 8192, 24576 and 40960 no more than that they lie between their neighbors.
 
 mod claims;
-mod evolution;
+mod ensemble;
 mod family;
 mod store;
 mod study;
 mod trial;
 
-use family::{ACCEPT, Effort, Family};
+use ensemble::Member;
+use family::{ACCEPT, Effort, Family, SEARCH};
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match texts.as_slice() {
-        ["search", family, seed, generations, file] => search(family, seed.parse()?, generations.parse()?, file),
-        ["accept", family, found, file] => accept(family, found, file),
+        ["bounds", family] => Family::new(family).map(|family| family.print_bounds()),
+        ["judge", family] => judge(&Family::new(family)?),
+        ["accept", family, found, file] => {
+            let family = Family::new(family)?;
+            store::keep(file, &family, &ensemble::accept(&family, store::read(found, &family)?))
+        }
         ["spread", family, seed, tries, file] => {
             let family = Family::new(family)?;
-            let members = evolution::spread(&family, store::read(file, &family)?, seed.parse()?, tries.parse()?);
+            let members = ensemble::spread(&family, store::read(file, &family)?, seed.parse()?, tries.parse()?);
             store::keep(file, &family, &members)
         }
         ["show", family, file] => show(family, file),
         ["audit", family, file] => audit(family, file),
         ["write", sparc2, sparc10] => store::write(sparc2, sparc10),
         _ => Err(
-            "say search FAMILY SEED GENERATIONS FILE, accept FAMILY FILE ACCEPTED-FILE, spread FAMILY SEED TRIES FILE, show FAMILY FILE, audit FAMILY FILE, or write SPARC2-FILE SPARC10-FILE"
+            "say bounds FAMILY, judge FAMILY, accept FAMILY FILE ACCEPTED-FILE, spread FAMILY SEED TRIES FILE, show FAMILY FILE, audit FAMILY FILE, or write SPARC2-FILE SPARC10-FILE"
                 .into(),
         ),
     }
 }
 
-/// Generations after which what there is is put into the file.
-const SLICE: usize = 2;
-
-/// Goes on from the sets of the file, if there are any.
-fn search(family: &str, seed: u64, generations: usize, file: &str) -> Result<(), Box<dyn Error>> {
-    let family = Family::new(family)?;
-    let mut population = store::read(file, &family)?;
-    for slice in 0..generations.div_ceil(SLICE) {
-        population = evolution::evolve(&family, population, seed.wrapping_add(slice as u64), SLICE);
-        store::keep(file, &family, &population)?;
+/// Prints the loss of each set on standard input, which has a limit in place of each loss.
+fn judge(family: &Family) -> Result<(), Box<dyn Error>> {
+    for Member { values, verdict } in store::read("/dev/stdin", family)? {
+        println!("{}", family.judge_below(verdict.loss, &values, SEARCH).loss);
     }
     Ok(())
-}
-
-/// Judges the sets of a search as strictly as the ensemble's must be.
-fn accept(family: &str, found: &str, file: &str) -> Result<(), Box<dyn Error>> {
-    let family = Family::new(family)?;
-    let members = evolution::accept(&family, store::read(found, &family)?);
-    store::keep(file, &family, &members)
 }
 
 /// What the best set gives, point by point.

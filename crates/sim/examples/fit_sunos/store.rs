@@ -1,6 +1,6 @@
-//! Sets in files: between slices of a search, and as the shipped ensemble.
+//! Sets in files: of a search, and as the shipped ensemble.
 
-use crate::evolution::Member;
+use crate::ensemble::Member;
 use crate::family::{Family, Verdict};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fs;
 /// Sets of the shipped ensemble at most.
 const SHIPPED: usize = 24;
 
-/// What an earlier slice left: a line for each set, numbers by blanks.
+/// The sets of a file: one line per set, numbers separated by blanks.
 pub fn read(file: &str, family: &Family) -> Result<Vec<Member>, Box<dyn Error>> {
     let Ok(text) = fs::read_to_string(file) else { return Ok(Vec::new()) };
     let mut members = Vec::new();
@@ -50,7 +50,7 @@ pub fn write(sparc2: &str, sparc10: &str) -> Result<(), Box<dyn Error>> {
     let names: Vec<&String> = families.iter().flat_map(|family| &family.names).collect();
     let hosts = concat!(env!("CARGO_MANIFEST_DIR"), "/hosts");
     let mut text = String::from(
-        "about = \"Numbers with which the model does what study 1 reports; throughputs alone do not determine so many costs. Found by examples/fit_sunos.\"
+        "about = \"Numbers with which the model does what study 1 reports; throughputs alone do not determine so many costs. Found by scripts/fit_sunos.py.\"
 ",
     );
     writeln!(text, "names = [")?;

@@ -68,6 +68,7 @@ schemas: setup-run    ## regenerates the JSON Schemas from the Rust types, the s
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-schema --test codes
 	WHYPERF_GENERATE=1 cargo test --quiet --locked -p whyperf-bpf-build --test structures
 	$(BIN)/whyperf-agent schema --out schemas
+	$(BIN)/python scripts/wire_types.py >target/wire.py && mv target/wire.py python/whyperf/wire.py
 	$(BIN)/python scripts/doc_tables.py
 
 screenshot: setup-test    ## runs the demo on a quiet machine and writes a picture of its report to docs/images/report.png

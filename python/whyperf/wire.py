@@ -186,7 +186,7 @@ class RepeatTrial(TypedDict):
 
 
 class ReplyAlive(TypedDict):
-    """Nothing else was sent for [`HEARTBEAT_NS`]. Answers no request: its identifier is 0."""
+    """Sent when nothing else was sent for 0.5 s. Answers no request: its identifier is 0."""
 
     reply: Literal["alive"]
 
@@ -273,7 +273,7 @@ class RequestDescribeHost(TypedDict):
 
 class RequestDescribeOpening(TypedDict):
     """
-    How far the listening side is with opening, for when the connecting side could not connect. Answer:
+    How many connections the listening side has accepted, after the connecting side failed. Answer:
     [`Reply::Opening`].
     """
 
@@ -282,7 +282,7 @@ class RequestDescribeOpening(TypedDict):
 
 class RequestEndPath(TypedDict):
     """
-    Let everything pass at once again. Answers: [`Reply::PathCarried`], a [`Reply::Table`] and its
+    Remove the path: from now on packets pass without delay. Answers: [`Reply::PathCarried`], a [`Reply::Table`] and its
     chunks for every table of the path, [`Reply::Done`].
     """
 
@@ -815,7 +815,7 @@ Repeat: TypeAlias = Annotated[RepeatIterations | RepeatDuration | RepeatTrial, D
 
 
 class RequestBeginPath(TypedDict):
-    """From an instant on be all of the path, and count. Answer: [`Reply::Done`]."""
+    """At this time, enable the losses of the path, and start counting. Answer: [`Reply::Done`]."""
 
     at_mono_ns: U64
     request: Literal["begin_path"]
@@ -987,10 +987,7 @@ class RequestBuildTestbed(TypedDict):
 
 
 class RequestCarryPath(TypedDict):
-    """
-    Make the path of the testbed what this says, without its losses until it begins, so that
-    connections open. Answer: [`Reply::Done`].
-    """
+    """Set up the emulated path, still without its losses, so that connections open. Answer: [`Reply::Done`]."""
 
     budget_ns: U64
     path: PathSpec

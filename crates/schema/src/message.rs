@@ -50,20 +50,19 @@ pub enum Request {
     BuildTestbed(Box<TestbedSpec>),
     /// Answer: [`Reply::Done`].
     RemoveTestbed,
-    /// Make the path of the testbed what this says, without its losses until it begins, so that
-    /// connections open. Answer: [`Reply::Done`].
+    /// Set up the emulated path, still without its losses, so that connections open. Answer: [`Reply::Done`].
     CarryPath {
         /// The path.
         path: Box<PathSpec>,
         /// Packets that leave later than this after they were due are counted, in ns.
         budget_ns: u64,
     },
-    /// From an instant on be all of the path, and count. Answer: [`Reply::Done`].
+    /// At this time, enable the losses of the path, and start counting. Answer: [`Reply::Done`].
     BeginPath {
         /// The instant, on the agent's CLOCK_MONOTONIC, in ns.
         at_mono_ns: u64,
     },
-    /// Let everything pass at once again. Answers: [`Reply::PathCarried`], a [`Reply::Table`] and its
+    /// Remove the path: from now on packets pass without delay. Answers: [`Reply::PathCarried`], a [`Reply::Table`] and its
     /// chunks for every table of the path, [`Reply::Done`].
     EndPath,
     /// Get ready for a trial: check the options, listen. Answer: [`Reply::Prepared`].
@@ -79,7 +78,7 @@ pub enum Request {
         #[serde(default)]
         echo_port: Option<u16>,
     },
-    /// How far the listening side is with opening, for when the connecting side could not connect. Answer:
+    /// How many connections the listening side has accepted, after the connecting side failed. Answer:
     /// [`Reply::Opening`].
     DescribeOpening,
     /// Start the load. Answers: [`Reply::Progress`] after every interval, [`Reply::Finished`],
@@ -157,7 +156,7 @@ pub enum Reply {
         /// Length of the Parquet file in bytes.
         bytes: u64,
     },
-    /// Nothing else was sent for [`HEARTBEAT_NS`]. Answers no request: its identifier is 0.
+    /// Sent when nothing else was sent for 0.5 s. Answers no request: its identifier is 0.
     Alive,
     /// Done; there is no result.
     Done,

@@ -159,7 +159,7 @@ table! {
 
 table! {
     /// One row a connection, end and interval.
-    INTERVALS: IntervalRow = "intervals", "a connection's payload in one interval at one side; beyond 10000 connections a group's, under its first";
+    INTERVALS: IntervalRow = "intervals", "the payload of a connection in one interval on one side; above 10,000 connections of a group, with the number of its first connection";
     host: Text = HOST;
     connection: u32 = CONNECTION;
     role: Role = ROLE;
@@ -173,7 +173,7 @@ table! {
 
 table! {
     /// One row a connection, end and sample.
-    TCP_INFO: TcpInfoRow = "tcp_info", "a sample of the kernel's view of a connection; with more than 10,000, before the last sample only of up to 1,000, evenly spread";
+    TCP_INFO: TcpInfoRow = "tcp_info", "a sample of the kernel's view of a connection; above 10,000 connections only 1,000 of them, evenly spread, are sampled until the last sample, which has all";
     host: Text = HOST;
     connection: u32 = CONNECTION;
     role: Role = ROLE;
@@ -201,7 +201,7 @@ table! {
         "Bytes the application reads per round trip, as receive autotuning sees it.",
         "tcpi_rcv_space",
     );
-    retransmitted_segments: u32 = ("segments", "Retransmitted since the start.", "tcpi_total_retrans");
+    retransmitted_segments: u32 = ("segments", "Retransmitted since the connection opened.", "tcpi_total_retrans");
     pacing_rate_bytes_per_second: u64 = ("bytes/s", "Pacing rate; the largest value means none.", "tcpi_pacing_rate");
     bytes_acked: u64 = ("bytes", "Acknowledged by the peer (RFC 4898 tcpEStatsAppHCThruOctetsAcked).", "tcpi_bytes_acked");
     bytes_received: u64 = ("bytes", "Received in sequence (RFC 4898 tcpEStatsAppHCThruOctetsReceived).", "tcpi_bytes_received");

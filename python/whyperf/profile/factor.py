@@ -18,7 +18,7 @@ TEXT_PHRASES = {
     "schedule": "a schedule's name",
     "queue": QUEUE_FORMS,
     "loss": LOSS_FORMS,
-    "hosts": "a host of the model such as sparc2+sba-100@2.2.6, or the writer's and the reader's with a comma between",
+    "hosts": "one host of the model such as sparc2+sba-100@2.2.6, two as SENDER,RECEIVER",
 }
 KIND_PHRASES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 

@@ -86,7 +86,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "read_wait", "choice", "poll", "",
-        "How the receiver waits: in poll(2) before each read (of 64 connections and more not where a backlog waits), "
+        "How the receiver waits: poll(2) before each read (with 64 or more connections not if data already waits), "
         "or block inside the read as ttcp does.",
         choices=("poll", "block"),
     ),
@@ -132,8 +132,8 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "datagram_size_bytes", "int", 1472, "bytes",
-        "Payload of a datagram, its number of 24 bytes included; 1472 fill a packet of 1500; over QUIC 1400 unless "
-        "given.",
+        "Payload of a datagram, including whyperf's header of 24 bytes; 1472 fill a packet of 1500; over QUIC 1400 "
+        "unless given.",
         low=24, high=65_507, scope="workload",
     ),
     Factor(
@@ -186,7 +186,7 @@ FACTORS: tuple[Factor, ...] = (
     Factor(
         "congestion_control", "name", "cubic", "",
         "Congestion control on both sides: the kernel's, or scalable, highspeed, hslp, bic, htcp, fast, ltcp; default: "
-        "each host's own, also where nothing is given and a host does not let its user choose cubic.",
+        "each host's own. Hosts also use their own if none is given and one of them does not allow cubic.",
         keywords=("default",),
     ),
     Factor(
@@ -250,7 +250,7 @@ FACTORS: tuple[Factor, ...] = (
     ),
     Factor(
         "deadline_s", "float", 60.0, "s",
-        "The load is cut this long after its start; stretches with the phases unless given.",
+        "The load is cut this long after its start. Default: 60 s, or more where the phases last longer.",
         low=0.001, high=1_000_000,
     ),
     Factor(

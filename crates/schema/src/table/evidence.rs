@@ -151,13 +151,13 @@ table! {
     role: Role = ROLE;
     thread: u32 = (
         "",
-        "The thread that called, by its number in the whole system, which is that of `threads` where processes have no namespace of their own.",
+        "Thread that called: its number in the initial PID namespace; the same as in `threads` unless the process has a PID namespace of its own.",
         "task",
     );
     call: CallKind = ("", "write or read, whichever system call it was.", "hook");
     start_mono_ns: Option<u64> = (
         "ns",
-        "When the thread entered the system call, or the end of the call before it in the same one; absent of a thread not seen before.",
+        "Start of the system call, or end of the previous call within the same system call. Null for the first call of a thread.",
         "raw_syscalls:sys_enter, CLOCK_MONOTONIC",
     );
     end_mono_ns: u64 = ("ns", "When the socket was done.", "sock:sock_send_length, sock:sock_recv_length");
@@ -180,7 +180,7 @@ table! {
     );
     waited_before_ns: Option<u64> = (
         "ns",
-        "Time the thread was asleep between the call of it before, on whatever connection, and this one.",
+        "Time the thread was asleep between its previous call (on any connection) and this one.",
         "sched:sched_switch, sched:sched_waking",
     );
     runnable_before_ns: Option<u64> = (

@@ -53,7 +53,7 @@ table! {
     queue_packets_max: u64 = ("packets", "Most packets in the queue.", MODEL);
     misordered_packets: Option<u64> = (
         "packets",
-        "Packets whose arrival stamp was before one already decided on, and was taken as that.",
+        "Packets stamped earlier than one already handled; treated as if they had arrived together.",
         MODEL,
     );
     released_packets: Option<u64> = ("packets", "Handed to the receiving end's device in the interval.", "router");
@@ -74,7 +74,7 @@ table! {
     PATH_LATENESS: PathLatenessRow = "path_lateness", "a value of the histogram of how late the path let packets go, and how often it occurred";
     host: Text = HOST;
     direction: PathDirection = DIRECTION;
-    lateness_ns_low: u64 = ("ns", "Least lateness that counts here; what went early counts as 0.", "HDR histogram");
+    lateness_ns_low: u64 = ("ns", "Lower bound of this bin; packets that left early count as 0.", "HDR histogram");
     lateness_ns_high: u64 = ("ns", "Greatest.", "HDR histogram");
     released_packets: u64 = ("packets", "Packets.", "HDR histogram");
 }

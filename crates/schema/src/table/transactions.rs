@@ -53,7 +53,7 @@ table! {
     transaction: Text = TRANSACTION;
     phase: Phase = ("", "Phase in which the transaction ended: warm-up, measure or cool-down.", "load");
     kind: LatencyKind = ("", "intended, service, wire, connect or host.", "load");
-    latency_ns_low: u64 = ("ns", "Smallest latency that counts here.", "HDR histogram");
+    latency_ns_low: u64 = ("ns", "Lower bound of this bin.", "HDR histogram");
     latency_ns_high: u64 = ("ns", "Largest.", "HDR histogram");
     latency_count: u64 = ("count", "Transactions.", "HDR histogram");
 }

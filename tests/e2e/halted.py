@@ -4,7 +4,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: include/uapi/linux/ptrace.h, include/uapi/linux/wait.h.
@@ -18,8 +18,13 @@ _ptrace.restype = ctypes.c_long
 
 def idle_threads(pid: int) -> list[int]:
     """Threads of a process that run only where nobody else wants the CPU, as those do that write segment logs."""
-    threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
-    return [thread for thread in threads if os.sched_getscheduler(thread) == os.SCHED_IDLE]
+    found = []
+    for path in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end between the listing and the question.
+        with suppress(ProcessLookupError):
+            if os.sched_getscheduler(int(path.name)) == os.SCHED_IDLE:
+                found.append(int(path.name))
+    return found
 
 
 @contextmanager

@@ -39,7 +39,7 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The file of whoever has been silent longest is wanted for the next.
                 Err(error) if limits::of_open_files(&error).is_some() => match self.opening.pending.evict() {
-                    Some(_) => self.on_unauthenticated(),
+                    Some(evicted) => self.hear_once_more(evicted),
                     None => return,
                 },
                 // One that was gone before it was taken.
@@ -63,33 +63,49 @@ impl Worker {
         }
     }
 
-    fn hear_pending(&mut self, mut pending: PendingConnection, number: Option<u64>) {
+    fn hear_pending(&mut self, pending: PendingConnection, number: Option<u64>) {
+        let Some(pending) = self.read_preamble(pending) else { return };
+        let Some(number) = number else { return self.keep(pending) };
+        self.opening.pending.put_back(number, pending);
+    }
+
+    /// Drops a connection whose place another takes, unless its preamble has come in the meantime.
+    fn hear_once_more(&mut self, evicted: PendingConnection) {
+        if self.read_preamble(evicted).is_some() {
+            self.on_unauthenticated();
+        }
+    }
+
+    /// Reads what a connection has sent of its preamble. Returns it if more is missing; otherwise it has been taken or
+    /// dropped.
+    fn read_preamble(&mut self, mut pending: PendingConnection) -> Option<PendingConnection> {
         let missing = LATER_BYTES - pending.have;
         let most = (missing + MAX_CREDIT_BYTES).min(self.buffers.sink.len());
         let descriptor = pending.socket.as_raw_fd();
         match sys::receive(descriptor, &mut self.buffers.sink[..most], libc::MSG_DONTWAIT) {
-            Ok(0) => return self.on_unauthenticated(),
-            Ok(count) if count < missing => {
+            Ok(count) if count >= missing => {
+                pending.bytes[pending.have..].copy_from_slice(&self.buffers.sink[..missing]);
+                self.welcome(pending, count - missing);
+                return None;
+            }
+            Ok(count) if count > 0 => {
                 pending.bytes[pending.have..pending.have + count].copy_from_slice(&self.buffers.sink[..count]);
                 pending.have += count;
+                return Some(pending);
             }
-            Ok(count) => {
-                pending.bytes[pending.have..].copy_from_slice(&self.buffers.sink[..missing]);
-                return self.welcome(pending, count - missing);
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(_) => return self.on_unauthenticated(),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Some(pending),
+            _ => {}
         }
-        let Some(number) = number else { return self.keep(pending) };
-        self.opening.pending.put_back(number, pending);
+        self.on_unauthenticated();
+        None
     }
 
     /// Keeps a connection until its preamble has come, in the place of the one that has been silent longest where
     /// there is no other.
     fn keep(&mut self, pending: PendingConnection) {
         let (number, evicted) = self.opening.pending.push(pending);
-        if evicted.is_some() {
-            self.on_unauthenticated();
+        if let Some(evicted) = evicted {
+            self.hear_once_more(evicted);
         }
         let Some(mut pending) = self.opening.pending.take(number) else { return };
         match self.events.epoll.watch(pending.socket.as_raw_fd(), IN, Key::Pending(number).code(), false) {

@@ -26,6 +26,8 @@ const PORT_WAIT_NS: u64 = 5_000_000_000;
 const PORTS_TRIED: u32 = 64;
 /// How long a thread sleeps when none of them is free.
 const PORT_PAUSE: Duration = Duration::from_millis(2);
+/// How long a connection is opened again that is dropped before its preamble has gone.
+const GREETING_WAIT_NS: u64 = 5_000_000_000;
 /// How long it sleeps when the other host has to take connections first.
 const QUEUE_PAUSE: Duration = Duration::from_micros(50);
 
@@ -133,7 +135,12 @@ impl Worker {
     pub(super) fn greet_with(&mut self, index: usize, row: Option<usize>, link: usize, payload: usize, flags: i32) -> io::Result<usize> {
         let slot = &mut self.slots[index];
         let preamble = preamble::encode_later(&self.shared.openings.token, slot.user.number(), slot.connects_count);
-        let sent = sys::send_two(self.links[link].descriptor, &preamble, &self.buffers.source[..payload], flags)?;
+        let sent = match sys::send_two(self.links[link].descriptor, &preamble, &self.buffers.source[..payload], flags) {
+            Err(error) if is_dropped(&error) && mono_ns().saturating_sub(slot.opening_ns) < GREETING_WAIT_NS => {
+                return Err(self.connect_again(index, link)?);
+            }
+            sent => sent?,
+        };
         self.now_ns = mono_ns();
         let Some(moved) = sent.checked_sub(LATER_BYTES) else {
             return Err(io::Error::other("the kernel took less than a preamble"));
@@ -147,6 +154,16 @@ impl Worker {
             self.tally.latencies.lock().record_since(row, Kind::Connect, slot.opening_ns, self.now_ns);
         }
         Ok(moved)
+    }
+
+    /// Opens a connection once more that the other host dropped before it had the preamble, as it does with the one
+    /// that has been silent longest when too many are pending. Returns that the call has to wait.
+    fn connect_again(&mut self, index: usize, link: usize) -> io::Result<io::Error> {
+        let opening_ns = self.slots[index].opening_ns;
+        self.close(link);
+        self.begin_link(index, link)?;
+        self.slots[index].opening_ns = opening_ns;
+        Ok(io::ErrorKind::WouldBlock.into())
     }
 
     /// Takes the connection that the other host has opened for this user, if it is there.
@@ -232,6 +249,11 @@ impl Worker {
             sys::shut_down(old.descriptor);
         }
     }
+}
+
+/// Whether the other host has closed the connection that was to be written to.
+fn is_dropped(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 fn ports_used_up(error: &io::Error) -> io::Error {

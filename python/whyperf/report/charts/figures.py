@@ -154,7 +154,14 @@ def add_marks(made: Figure, source: ColumnDataSource, line: str = "") -> Drawn:
 
 
 def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> None:
-    """A tooltip for `renderers`: label -> column."""
+    """A tooltip for `renderers`: label -> column.
+
+    Raises:
+        KeyError: a renderer's data has no such column; Bokeh would show `???`.
+    """
+    for renderer in renderers:
+        if lacking := set(rows.values()) - renderer.data_source.data.keys():
+            raise KeyError(", ".join(sorted(lacking)))
     rows_html = "".join(
         f'<span style="color:var(--faint)">{name}</span><span>@{{{column}}}</span>' for name, column in rows.items()
     )

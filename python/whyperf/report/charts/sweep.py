@@ -218,7 +218,7 @@ class _Drawer:
         figures.add_whiskers(made, source, paint)
         figures.add_line(made, source, paint)
         figures.hover(
-            made, [figures.add_points(made, source, paint)], {_label(lines): "at", self._metric.title: "told"}
+            made, [figures.add_points(made, source, paint)], {_label(lines): "at", self._metric.title: "shown"}
         )
         description = f"{self._metric.title} against {_names(lines)} at one {factor_name(self._layout.x.factor)}."
         cpu = self._both_hosts(lines, (at,), combos, "CPU")

@@ -102,7 +102,7 @@ def _chart(indicator: Indicator, cells: ScheduledCells) -> Chart | None:
         source = ColumnDataSource(_columns(indicator, mine, protocols, offset))
         figures.add_whiskers(made, source, paint, f"{ID}-{number}")
         points.append(figures.add_points(made, source, paint, f"{ID}-{number}", size=8))
-    figures.hover(made, points, {"Transport": "text", indicator.title: "told"})
+    figures.hover(made, points, {"Transport": "text", indicator.title: "shown"})
     return Chart(f"{ID}-{indicator.id}", indicator.title, made, f"{indicator.title} of each transport.")
 
 

@@ -30,14 +30,14 @@ def test_injected_causes_are_found(
     first = json.loads(capsys.readouterr().out)
     doses = [grade for grade in first["grades"] if grade["part"] == "dose" and grade["counts"]]
     assert len(doses) >= min_doses
-    missed = [(grade["of"], grade["told"]) for grade in doses if grade["rank"] != 1]
+    missed = [(grade["of"], grade["found"]) for grade in doses if grade["rank"] != 1]
     assert len(missed) <= max_misses, missed
     for grade in first["grades"]:
         assert grade["closed_ratio"] is not None, grade
     # The record is complete: the second run measures nothing, and the grades are the same.
     assert main(command) == code
     again = json.loads(capsys.readouterr().out)
-    assert [grade["told"] for grade in again["grades"]] == [grade["told"] for grade in first["grades"]]
+    assert [grade["found"] for grade in again["grades"]] == [grade["found"] for grade in first["grades"]]
 
 
 def test_an_unknown_cause_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -269,6 +269,7 @@ def as_json(grades: Sequence[Grade], about: Mapping[str, str], proofs: Sequence[
                 "factors": grade.role.own,
                 "cell": grade.cell,
                 "causes": [str(cause) for cause in grade.causes],
+                "found": [str(cause) for cause in grade.found],
                 "told": [str(cause) for cause in grade.found],
                 "rank": grade.rank,
                 "rate_bps": grade.rate_bps,

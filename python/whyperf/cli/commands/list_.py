@@ -17,7 +17,7 @@ EXAMPLE = "Examples: whyperf list · whyperf list --workloads · whyperf list --
 
 
 PROFILE_COLUMNS = {"name": "Profile", "cells": "Cells", "trials": "Trials", "time": "Time", "asks": "What it asks"}
-WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "told": "Metric", "about": "What the application does"}
+WORKLOAD_COLUMNS = {"name": "Workload", "transports": "Over", "metric": "Metric", "about": "What the application does"}
 SCHEDULE_COLUMNS = {"name": "Schedule", "time": "Time", "flows": "Flows", "about": "When flows are at work"}
 FACTOR_COLUMNS = {"name": "Factor", "default": "Default", "levels": "Levels", "help": "What it is"}
 
@@ -60,6 +60,7 @@ def _workloads() -> list[dict[str, object]]:
             {
                 "name": name,
                 "about": workload.about,
+                "metric": workload.metric,
                 "told": workload.metric,
                 "transports": ", ".join(workload.transports),
                 "factors": [factor.name for factor in FACTORS if factor.name in workload.uses],
@@ -140,7 +141,7 @@ def _print(rows: list[dict[str, object]], columns: Mapping[str, str]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for key, heading in columns.items():
         number = bool(rows) and isinstance(rows[0][key], int) and key != "default"
-        table.add_column(heading, justify="right" if number else "left", no_wrap=key in {"name", "time", "told"})
+        table.add_column(heading, justify="right" if number else "left", no_wrap=key in {"name", "time", "metric"})
     for row in rows:
         table.add_row(*(_text(row[key]) for key in columns))
     Console(highlight=False, markup=False).print(table)

@@ -98,6 +98,7 @@ def as_json(calibration: Calibration) -> dict[str, object]:
                 "median": cost.median,
                 "ensemble_low": cost.low,
                 "ensemble_high": cost.high,
+                "determined": cost.is_determined,
                 "told": cost.is_determined,
                 "traded_with": list(cost.traded_with),
                 "source": cost.prior.source,

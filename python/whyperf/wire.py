@@ -1,6 +1,10 @@
 """Types of the messages between controller, agent and model: one for each type of `schemas/`.
 
 Generated from schemas/ by scripts/wire_types.py (`make schemas`); do not edit.
+
+The whole messages are `RequestEnvelope`, `ReplyEnvelope`, `Simulation` and `SimulatedTrial`. `Request…` and `Reply…`
+are their variants, by the value of `request` and `reply`. A type stands below the types that it uses; otherwise they
+are in alphabetical order. docs/reference/protocol.md explains the messages.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias

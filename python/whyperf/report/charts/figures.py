@@ -160,7 +160,9 @@ def hover(made: Figure, renderers: Sequence[Drawn], rows: Mapping[str, str]) -> 
         KeyError: a renderer's data has no such column; Bokeh would show `???`.
     """
     for renderer in renderers:
-        if lacking := set(rows.values()) - renderer.data_source.data.keys():
+        source = renderer.data_source
+        assert isinstance(source, ColumnDataSource)
+        if lacking := set(rows.values()) - source.data.keys():
             raise KeyError(", ".join(sorted(lacking)))
     rows_html = "".join(
         f'<span style="color:var(--faint)">{name}</span><span>@{{{column}}}</span>' for name, column in rows.items()

@@ -170,8 +170,6 @@ def _explained(
     setup = replace(_setup(experiment, cell, trial), knows_path_rate=by_plan)
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
-    if facts.datagrams is not None:
-        facts = replace(facts, datagrams=replace(facts.datagrams, asked_bps=_asked_bps(setup.factors)))
     faults: list[str] = []
     verdicts = judge(facts, setup, on_fault=faults.append)
     if measured is not None:
@@ -192,12 +190,6 @@ def _explained(
         verdicts=verdicts,
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )
-
-
-def _asked_bps(factors: Mapping[str, object]) -> float | None:
-    """The rate that a sender of datagrams was asked for, all connections together; None: as fast as possible."""
-    rate, connections = factors.get("write_rate_bps"), factors.get("connections", 1)
-    return float(rate * connections) if isinstance(rate, int) and isinstance(connections, int) else None
 
 
 def _setup(experiment: Experiment, cell: str, trial: FlowTrial) -> Setup:

@@ -7,6 +7,7 @@ answer. None is not known; times are ns, ratios are of the load's time.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 
 from whyperf.explain.model import Budget, Pattern, Phase, Spell
 from whyperf.explain.states import ReceiverState, SenderState
@@ -364,17 +365,55 @@ class ExchangeFacts:
         per_s: in a second.
         calls_each: system calls of one, at the end that begins it.
         latency_ns: the median time from its start to its end.
+        connect_ns: the median time that it takes to open the connection of its own that each of them has; None where
+            connections stay open.
     """
 
     count: int
     per_s: float
     calls_each: float
     latency_ns: float | None = None
+    connect_ns: float | None = None
 
     @property
     def at_once(self) -> float | None:
         """How many were under way at once (Little's law)."""
         return None if self.latency_ns is None else self.per_s * self.latency_ns / 1e9
+
+
+@dataclass(frozen=True)
+class RequestedLoad:
+    """What an open loop was asked for. It is no hidden factor: whoever sets a rate knows it.
+
+    Attributes:
+        bps: payload of a stream or of datagrams, all connections together; None where it goes as fast as it can.
+        intended_count: transactions that were to start in the measured phase, which is `span_ns` long; None where one
+            starts when another ends. `ended_count` are those that ended.
+        slots: how many transactions may be under way at once.
+    """
+
+    bps: float | None = None
+    intended_count: int | None = None
+    ended_count: int = 0
+    span_ns: int = 0
+    slots: int | None = None
+
+    def per_s(self, counted: int) -> float:
+        """A count over the measured time."""
+        return counted * 1e9 / max(1, self.span_ns)
+
+    @property
+    def are_all_ended(self) -> bool:
+        """Whether as many transactions end as were to start, but for those that happen to be under way at its end.
+
+        Random arrivals vary by the square root of their number (Poisson).
+        """
+        if not self.intended_count:
+            return False
+        late = self.intended_count - self.ended_count
+        return late <= 0.1 * self.intended_count and late <= max(
+            (1 - SENT_AS_ASKED) * self.intended_count, 2 * sqrt(self.intended_count)
+        )
 
 
 @dataclass(frozen=True)
@@ -437,6 +476,7 @@ class Facts:
         one_machine: both sides run on the same machine, so that they can share a CPU.
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
         transport: what carried the payload; only of tcp there are windows and a time budget.
+        asked: the rate that an open loop was asked for.
         exchanges: transactions that are answered, if the workload has any.
         datagrams: what became of them, if it sent any.
         budgets: where the time of each connection and end went, if there is a log.
@@ -459,6 +499,7 @@ class Facts:
     windows: WindowFacts = field(default_factory=WindowFacts)
     segments: SegmentFacts = field(default_factory=SegmentFacts)
     transport: str = "tcp"
+    asked: RequestedLoad = field(default_factory=RequestedLoad)
     exchanges: ExchangeFacts | None = None
     datagrams: DatagramFacts | None = None
     budgets: tuple[Budget, ...] = ()

@@ -17,6 +17,7 @@ from whyperf.explain.trial_facts import (
     Facts,
     HostFacts,
     LostRun,
+    RequestedLoad,
     SegmentFacts,
     WindowFacts,
 )
@@ -119,6 +120,9 @@ AS_ASKED = DatagramFacts(
     sent_count=1_000, taken_count=1_000, dropped_count=0, taken_bytes=1_472_000, span_ns=1_000 * MS, asked_bps=11.8e6
 )
 FLOOD = DatagramFacts(sent_count=300, taken_count=100, dropped_count=200, taken_bytes=6400, span_ns=MS)
+
+OPEN_LOOP = RequestedLoad(intended_count=152, ended_count=140, span_ns=2_000 * MS, slots=4)
+ANSWERED = ExchangeFacts(count=140, per_s=70.0, calls_each=2.0, latency_ns=10.2 * MS)
 
 CASES = (
     Case(
@@ -383,9 +387,29 @@ CASES = (
         lambda found: replace(found, windows=replace(found.windows, application_limited_ratio=0.1)),
     ),
     Case(
-        Cause.SLOW_WRITER,
+        Cause.ASKED_RATE,
         facts(transport="udp", datagrams=AS_ASKED, level="counters"),
         lambda found: replace(found, datagrams=replace(AS_ASKED, asked_bps=2 * AS_ASKED.sent_bps)),
+    ),
+    Case(
+        Cause.ASKED_RATE,
+        facts({"shares": {"not_writing": 0.9}}, goodput_bps=49.9e6, asked=RequestedLoad(bps=50e6)),
+        lambda found: replace(found, asked=RequestedLoad(bps=60e6)),
+    ),
+    Case(
+        Cause.CONNECTION_SETUP,
+        facts(windows=PATH, exchanges=replace(ANSWERED, latency_ns=20.3 * MS, connect_ns=10.1 * MS), level="counters"),
+        lambda found: replace(found, exchanges=ANSWERED),
+    ),
+    Case(
+        Cause.CONNECTION_SETUP,
+        facts(windows=PATH, exchanges=replace(ANSWERED, latency_ns=50.3 * MS, connect_ns=10.1 * MS), level="counters"),
+        at_sender(ON_CPU),
+    ),
+    Case(
+        Cause.ASKED_RATE,
+        facts(windows=PATH, asked=OPEN_LOOP, exchanges=ANSWERED, level="counters"),
+        lambda found: replace(found, asked=replace(OPEN_LOOP, ended_count=100)),
     ),
 )
 
@@ -751,7 +775,7 @@ def test_a_sender_that_sends_what_was_asked_for_is_not_held_by_others() -> None:
         "processors.other_ratio": 0.9,
     }
     found = judge(facts(sender, transport="udp", datagrams=AS_ASKED, level="counters"))
-    assert (found[0].code, found[0].values["requested_bps"]) == ("slow_writer.requested_rate", 11.8e6)
+    assert (found[0].code, found[0].values["requested_bps"]) == ("asked_rate.datagrams", 11.8e6)
     assert Cause.OTHER_LOAD not in {verdict.cause for verdict in found}
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.bottleneck import HEADERS_BYTES
 from whyperf.explain.gather.table import read_columns
 from whyperf.explain.trial_facts import BottleneckRate
@@ -75,13 +76,13 @@ class Steps:
         return self.backlogged_ratio >= MIN_BACKLOGGED_RATIO and self.window_segments >= MIN_WINDOW_SEGMENTS
 
 
-def delivered_bottleneck(trial: FlowTrial, sender: FlowEnd) -> BottleneckRate:
+def delivered_bottleneck(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> BottleneckRate:
     """The bottleneck's rate, headers included; `BottleneckRate()` where none shows.
 
     Raises:
         RecordError: the table cannot be read.
     """
-    steps = _steps(trial, sender)
+    steps = _steps(trial, sender, active)
     return BottleneckRate() if steps is None else bottleneck_of_steps(steps)
 
 
@@ -104,15 +105,18 @@ def bottleneck_of_steps(steps: Steps) -> BottleneckRate:
     return BottleneckRate(rate * with_headers, float(at_rate.mean()), min(1.0, float(rates.mean()) / rate))
 
 
-def _steps(trial: FlowTrial, sender: FlowEnd) -> Steps | None:
+def _steps(trial: FlowTrial, sender: FlowEnd, active: Active) -> Steps | None:
     info = read_columns(trial, "tcp_info", sender.host, (*_COLUMNS, _LIMITED))
     if info is None:
         return None
     info = info.filter(pl.col("phase").cast(pl.String) == "measure").drop_nulls(_COLUMNS).filter(pl.col("rtt_ns") > 0)
     if info.is_empty():
         return None
+    at_work = active.rows(info, trial, sender)
+    if at_work.is_empty():
+        return None
     info = info.with_columns(pl.col("sample_mono_ns", "delivered_segments", "send_mss_bytes").cast(pl.Int64))
-    trip, least = float(info["rtt_ns"].median() or 0), float(info["rtt_ns_min"].min() or 0)  # type: ignore[arg-type]
+    trip, least = float(at_work["rtt_ns"].median() or 0), float(at_work["rtt_ns_min"].min() or 0)  # type: ignore[arg-type]
     series = [
         (
             rows["sample_mono_ns"].to_numpy(),
@@ -138,7 +142,7 @@ def _steps(trial: FlowTrial, sender: FlowEnd) -> Steps | None:
     return Steps(
         rates_bps=np.diff(together) * 8e9 / step,
         queue_ratios=(trips[1:] + trips[:-1]) / (2 * least) - 1,
-        backlogged_ratio=float(info.select((waits & ~limited).mean()).item() or 0.0),
-        window_segments=float(info["cwnd_segments"].median() or 0) * len(series),  # type: ignore[arg-type]
+        backlogged_ratio=float(at_work.select((waits & ~limited).mean()).item() or 0.0),
+        window_segments=float(at_work["cwnd_segments"].median() or 0) * len(series),  # type: ignore[arg-type]
         mss_bytes=mss,
     )

@@ -8,13 +8,28 @@ from dataclasses import replace
 
 import polars as pl
 
-from whyperf.analyze.flow import FlowTrial
+from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.table import first, read_columns
 
 SWAPPED_RATIO = 8
 """How much more must come than goes: where messages go both ways, the one who asks stays the sender."""
 
 _COUNTS = ("connection", "bytes_acked", "bytes_received")
+
+
+def sending(trial: FlowTrial, end: FlowEnd) -> frozenset[int] | None:
+    """The connections on which this side sends, and does not only get; None where all are, or nothing was counted.
+
+    Raises:
+        RecordError: the table cannot be read.
+    """
+    info = read_columns(trial, "tcp_info", end.host, _COUNTS)
+    if info is None or info.is_empty():
+        return None
+    last = info.group_by("connection").agg(pl.col("bytes_acked", "bytes_received").cast(pl.Int64).max())
+    gets = (pl.col("bytes_received") >= SWAPPED_RATIO * pl.col("bytes_acked")) & (pl.col("bytes_received") > 0)
+    found = frozenset(last.filter(~gets.fill_null(value=False))["connection"].to_list())
+    return found if 0 < len(found) < last.height else None
 
 
 def by_payload(trial: FlowTrial) -> FlowTrial:

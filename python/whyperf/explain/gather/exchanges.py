@@ -38,16 +38,17 @@ def exchanges(trial: FlowTrial) -> ExchangeFacts | None:
         count=count,
         per_s=count * 1e9 / span,
         calls_each=float(both["calls_count"].sum()) / count,
-        latency_ns=_median_latency(trial, both),
+        latency_ns=_median_latency(trial, both, "service"),
+        connect_ns=_median_latency(trial, both, "connect"),
     )
 
 
-def _median_latency(trial: FlowTrial, of: pl.DataFrame) -> float | None:
-    """The median of their service times, to the center of a histogram's bucket."""
+def _median_latency(trial: FlowTrial, of: pl.DataFrame, kind: str) -> float | None:
+    """The median of one of their times, to the center of a histogram's bucket."""
     rows = read_columns(trial, "latencies", _ASKER, _LATENCIES)
     if rows is None:
         return None
-    rows = rows.filter((pl.col("phase") == "measure") & (pl.col("kind") == "service"))
+    rows = rows.filter((pl.col("phase") == "measure") & (pl.col("kind") == kind))
     rows = rows.join(of.select("group", "transaction"), on=["group", "transaction"], how="semi")
     rows = rows.sort("latency_ns_low")
     reached = pl.col("latency_count").cast(pl.Int64).cum_sum()
@@ -55,7 +56,7 @@ def _median_latency(trial: FlowTrial, of: pl.DataFrame) -> float | None:
     return None if rows.is_empty() else (int(rows["latency_ns_low"][0]) + int(rows["latency_ns_high"][0])) / 2
 
 
-def datagrams(trial: FlowTrial) -> DatagramFacts | None:
+def datagrams(trial: FlowTrial, asked_bps: float | None = None) -> DatagramFacts | None:
     """What was sent, what the receiving socket dropped and what arrived while it was measured; None without datagrams.
 
     Raises:
@@ -81,6 +82,7 @@ def datagrams(trial: FlowTrial) -> DatagramFacts | None:
         taken_bytes=int(taken.filter(measured)["payload_bytes"].cast(pl.Int64).sum()),
         dropped_count=max(0, int((both["until"] - both["before"]).sum())),
         span_ns=span,
+        asked_bps=asked_bps,
     )
 
 

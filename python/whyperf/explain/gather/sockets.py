@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
+from whyperf.explain.gather.active import ALWAYS, Active
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.trial_facts import Pacing, Sockets, WindowFacts
 
@@ -82,9 +83,10 @@ class Sampled:
         return None if not again or twice is None else min(1.0, twice / again)
 
 
-def sampled(trial: FlowTrial, sender: FlowEnd) -> Sampled:
-    """Windows, round trips and retransmissions by TCP_INFO of the sender."""
+def sampled(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -> Sampled:
+    """Windows, round trips and retransmissions by TCP_INFO of the sender, while its connections are at work."""
     info = read_columns(trial, "tcp_info", sender.host, _INFO)
+    info = None if info is None else active.rows(info, trial, sender)
     if info is None or info.is_empty():
         return Sampled()
     seen = info.filter(pl.col("rtt_ns") >= _MIN_RTT_NS)

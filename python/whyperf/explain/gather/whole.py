@@ -8,8 +8,11 @@ import polars as pl
 from whyperf.analyze.flow import FlowEnd, FlowTrial, completeness, flow_facts
 from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
+from whyperf.explain.gather.active import ALWAYS, Active, scheduled
+from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import delivered_bottleneck
+from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
@@ -17,7 +20,7 @@ from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.model import Budget
 from whyperf.explain.segment_log import SegmentLogs
-from whyperf.explain.states import SenderState
+from whyperf.explain.states import ReceiverState, SenderState
 from whyperf.explain.trial_facts import BottleneckRate, Devices, Facts, HostFacts, SegmentFacts, Sockets
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
@@ -43,16 +46,18 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     taken = Sockets() if receiver is None else sockets(trial, receiver)
     transport = sent.transport or "tcp"
     missing = [*_of_status(trial), *(budgets.missing if transport == "tcp" else [_without_tcp(transport)])]
-    seen = sampled(trial, sender)
+    active = Active(sending(trial, sender), scheduled(trial))
+    seen = sampled(trial, sender, active)
     log = logs.sender
     if log is None or log.rows.is_empty():
-        bottleneck = BottleneckRate() if _is_held(budgets, sender.host) else delivered_bottleneck(trial, sender)
+        is_held = _is_held(budgets, sender.host, active)
+        bottleneck = BottleneckRate() if is_held else delivered_bottleneck(trial, sender, active)
         windows, segments = seen.windows, _counted(trial, seen, bottleneck)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
-    gaps = _gaps(trial)
+    gaps, offered = _gaps(trial), asked(trial)
     return Facts(
         trial=trial.trial,
         level=_level(sender, has_log=log is not None and not log.rows.is_empty()),
@@ -61,13 +66,14 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         connections=max(1, sent.connections),
         one_machine=one_machine,
         is_turned=trial.is_turned,
-        sender=_end(trial, sender, sent, budgets),
-        receiver=HostFacts() if receiver is None else _end(trial, receiver, taken, budgets),
+        sender=_end(trial, sender, sent, budgets, active),
+        receiver=HostFacts() if receiver is None else _end(trial, receiver, taken, budgets, active),
         windows=windows,
         segments=segments,
         transport=transport,
+        asked=offered,
         exchanges=exchanges(trial),
-        datagrams=datagrams(trial) if transport == "udp" else None,
+        datagrams=datagrams(trial, offered.bps) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
         missing=tuple(
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
@@ -116,8 +122,8 @@ def _gaps(trial: FlowTrial) -> list[tuple[str, bool]]:
 _OF_DEVICES = ("rx_packets", "tx_packets", "tx_dropped_packets", "rx_dropped_packets", "gro")
 
 
-def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) -> HostFacts:
-    states = [budget for budget in budgets.budgets if budget.host == end.host]
+def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets, active: Active) -> HostFacts:
+    states = [budget for budget in budgets.budgets if budget.host == end.host and active.has(budget.connection)]
     called = calls(trial, end)
     devices = read_columns(trial, "devices", end.host, _OF_DEVICES)
     dropped = first(devices, pl.sum_horizontal("tx_dropped_packets", "rx_dropped_packets").sum())
@@ -128,7 +134,7 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
     mean = own.payload_bytes / count if called.bytes_mean is None and count else called.bytes_mean
     return HostFacts(
         host=end.host,
-        shares=shares_of(states),
+        shares=shares_of(states, active),
         spells=_spells_of(states),
         longest=budgets.longest.get(end.host, {}),
         processors=processors(trial, end),
@@ -142,14 +148,20 @@ def _end(trial: FlowTrial, end: FlowEnd, own: Sockets, budgets: TrialBudgets) ->
     )
 
 
-def shares_of(budgets: list[Budget]) -> dict[str, float]:
-    """Share of the connections' lives in each state, all of an end's budgets together."""
-    life = sum(budget.life_ns for budget in budgets)
-    sums: dict[str, int] = {}
+IDLE_STATES = (SenderState.NOT_WRITING, ReceiverState.WAITING)
+"""What a side is in while the schedule has the connection switched off."""
+
+
+def shares_of(budgets: list[Budget], active: Active = ALWAYS) -> dict[str, float]:
+    """Share of the time at work in each state, all of an end's budgets together."""
+    life, sums = 0, dict[str, int]()
     for budget in budgets:
+        off = active.idle_ns(budget.connection, budget.begin_ns, budget.end_ns)
         for share in budget.shares:
-            sums[share.state] = sums.get(share.state, 0) + share.ns
-    return {state: ns / life for state, ns in sums.items()} if life > 0 else {}
+            idle = min(off, share.ns) if share.state in IDLE_STATES else 0
+            sums[share.state] = sums.get(share.state, 0) + share.ns - idle
+            life += share.ns - idle
+    return {state: ns / life for state, ns in sums.items() if ns} if life > 0 else {}
 
 
 def _spells_of(budgets: list[Budget]) -> dict[str, int]:
@@ -167,8 +179,9 @@ MAX_HELD_RATIO = 0.3
 full window that leaves in a burst makes a short queue each round trip, and a constant rate as well."""
 
 
-def _is_held(budgets: TrialBudgets, host: str) -> bool:
-    shares = shares_of([budget for budget in budgets.budgets if budget.host == host])
+def _is_held(budgets: TrialBudgets, host: str, active: Active) -> bool:
+    own = [budget for budget in budgets.budgets if budget.host == host and active.has(budget.connection)]
+    shares = shares_of(own, active)
     return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
 
 

@@ -158,7 +158,7 @@ def round_trip(facts: Facts) -> Finding | None:
     back = facts.segments.data_back_packets
     if not _answers(facts) or waits is None or waits < 0.1 or not trip or not back:
         return None
-    each = waits * facts.life_ns / back
+    each = waits * facts.life_ns * facts.connections / back
     # Between neighbors the answer's time is that of CPUs; beyond a few round trips it is the other application's.
     if trip < NEIGHBOR_RTT_NS or each > 4 * trip:
         return None

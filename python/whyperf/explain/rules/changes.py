@@ -161,6 +161,23 @@ def _pauses(finding: Finding, _: Facts, __: Setup) -> Change:
     return _change(str(finding.cause), {"write_rate_bps": DEFAULT, "think_us": 0}, _STRACE)
 
 
+def _asked_rate(_: Finding, facts: Facts, setup: Setup) -> Change:
+    """A higher rate: for a stream any, for datagrams and transactions twice the present one."""
+    if facts.datagrams is not None:
+        rate = setup.level("write_rate_bps")
+        return _change("asked_rate", {"write_rate_bps": 2 * rate} if isinstance(rate, int) else {})
+    offered = setup.level("offered_rate_per_s")
+    if isinstance(offered, int | float) and not isinstance(offered, bool):
+        return _change("asked_rate", {"offered_rate_per_s": 2.0 * offered})
+    return _change("asked_rate", {"write_rate_bps": DEFAULT})
+
+
+def _kept_open(_: Finding, __: Facts, setup: Setup) -> Change:
+    """Connections that stay open; the shipped workload crr has the same exchange on such connections in rr."""
+    is_shipped = setup.level("workload") == "crr"
+    return _change("connection_setup", {"workload": "rr"} if is_shipped else {}, "ip route show")
+
+
 def _reader(_: Finding, facts: Facts, __: Setup) -> Change:
     return _change("slow_reader", {"think_us": 0}, _STRACE, facts.receiver.host)
 
@@ -326,6 +343,8 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
     Cause.SEND_BUFFER: _send_buffer,
     Cause.WRITE_WINDOW_MISMATCH: _mismatch,
     Cause.SLOW_WRITER: _pauses,
+    Cause.CONNECTION_SETUP: _kept_open,
+    Cause.ASKED_RATE: _asked_rate,
     Cause.THINK_TIME: _pauses,
     Cause.SLOW_READER: _reader,
     Cause.SENDER_CPU: _computing,

@@ -2,6 +2,7 @@
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence
+from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import BUSY, UNDECIDED, Finding, figure
 from whyperf.explain.trial_facts import DatagramFacts, Facts
 
@@ -94,15 +95,16 @@ def asked_rate(facts: Facts) -> Finding | None:
     if datagrams is None or not datagrams.is_sent_as_asked or _is_losing(datagrams):
         return None
     return Finding(
-        Cause.SLOW_WRITER,
+        Cause.ASKED_RATE,
         1.0,
         0.95,
         (
             figure("sent_rate", "datagrams", facts.sender, sent_bps=datagrams.sent_bps),
             _flow(facts, datagrams),
         ),
+        gain.of_twice(facts),
         is_counted=True,
-        variant="requested_rate",
+        variant="datagrams",
         values={
             "requested_bps": datagrams.asked_bps or 0.0,
             "sent_bps": datagrams.sent_bps,

@@ -14,6 +14,7 @@ Whatever a rule predicts, `bounded` takes it no further than a line that is know
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from whyperf.explain.model import Statement, Value
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
@@ -383,6 +384,24 @@ def of_window(facts: Facts, lost: float) -> Gain:
     if trip is not None and trip < NEIGHBOR_RTT_NS:
         return of_ends_in_large_packets(facts)
     return of_share(facts, lost, by_line=True)
+
+
+def of_twice(facts: Facts) -> Gain:
+    """With twice the requested rate: twice as much, as far as a busy CPU and what may be under way at once let it."""
+    bounds: list[Gain | None] = [gain(2.0, _SURE, "twice")]
+    if facts.busiest_ratio is not None and facts.busiest_ratio >= _BUSY_RATIO:
+        bounds.append(gain(1 / facts.busiest_ratio, _SPREAD, "cpu"))
+    at_once = None if facts.exchanges is None else facts.exchanges.at_once
+    if at_once and facts.asked.slots:
+        bounds.append(gain(facts.asked.slots / at_once, _SURE, "exchange"))
+    return least(bounds) or bounds[0]  # type: ignore[return-value]
+
+
+def of_kept_connection(facts: Facts, exchange_ns: float, connect_ns: float, trip_ns: float) -> Gain:
+    """With connections that stay open: without the handshake at least, and down to one round trip at most."""
+    low, high = exchange_ns / max(trip_ns, exchange_ns - connect_ns), exchange_ns / trip_ns
+    found = Gain(sqrt(low * high), max(1.0, low / _SURE), high * _SURE, statement("kept_connection"))
+    return least((found, of_ends(facts))) or found
 
 
 def of_several(facts: Facts, waits: float, number: int) -> Gain:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict
-from whyperf.explain.rules import application, buffers, cpu, datagrams, path
+from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.finding import (
@@ -63,6 +63,9 @@ RULES: tuple[Rule, ...] = (
     datagrams.path_full,
     datagrams.path_loss,
     datagrams.asked_rate,
+    transfers.connection_setup,
+    asked.asked_stream,
+    asked.asked_transactions,
 )
 """All rules. Their order says nothing: what they find is ranked by strength."""
 
@@ -81,6 +84,8 @@ def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str],
             error is raised, as in tests.
     """
     found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
+    # A load that reaches the rate that it was asked for is at no other limit.
+    found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
     if not found:
         found = [_capacity(facts) or _not_known(facts)]

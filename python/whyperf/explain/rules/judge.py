@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Verdict
-from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers
+from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers, transports
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.finding import (
@@ -64,6 +64,12 @@ RULES: tuple[Rule, ...] = (
     datagrams.path_loss,
     datagrams.asked_rate,
     transfers.connection_setup,
+    transfers.short_transfer,
+    transports.own_bottleneck,
+    transports.own_window,
+    transports.own_full_path,
+    transports.own_random_loss,
+    transports.own_small_queue,
     asked.asked_stream,
     asked.asked_transactions,
 )

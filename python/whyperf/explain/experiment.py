@@ -15,8 +15,8 @@ from whyperf.explain.headline import cell_headline, experiment_headline
 from whyperf.explain.measured_cells import MeasuredCells
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
 from whyperf.explain.pattern import patterns_of
-from whyperf.explain.predicted import as_printed
-from whyperf.explain.rules import judge
+from whyperf.explain.predicted import as_printed, joint_as_printed
+from whyperf.explain.rules import judged
 from whyperf.explain.segment_log import read_logs
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import SenderState
@@ -171,10 +171,10 @@ def _explained(
     link = stated_link_bps(trial, setup.hosts, setup.factors)
     facts = replace(facts, patterns=tuple(patterns), goodput_bps=rate, link_bps=link)
     faults: list[str] = []
-    verdicts = judge(facts, setup, on_fault=faults.append)
+    verdicts, joint = judged(facts, setup, on_fault=faults.append)
     if measured is not None:
         verdicts = [measured.gain_in(cell, verdict) for verdict in verdicts]
-    verdicts = [as_printed(verdict) for verdict in verdicts]
+    verdicts = [as_printed(verdict, facts.level) for verdict in verdicts]
     depends = any(verdict.cause in COUNTING_SEGMENTS for verdict in verdicts)
     shares = facts.sender.shares
     rate_bps = facts.rate_bps if rate is None else rate
@@ -188,6 +188,7 @@ def _explained(
         budgets=budgets.budgets,
         patterns=patterns,
         verdicts=verdicts,
+        joint=joint_as_printed(joint),
         headline=" ".join((cell_headline(verdicts, facts.level, facts.transport), *faults)),
     )
 

@@ -246,7 +246,13 @@ class Verdict(Statement):
     predicted_from: str = ""
     predicted_basis: Statement | None = None
     """`predicted_from` as data."""
+    model_gain: float | None = None
+    """The gain by the model of limits alone, before its errors in truth experiments correct it."""
     unpredicted_because: str = ""
+    certainty: float | None = Field(default=None, ge=0, le=1)
+    """How well the facts separate the cause from others, as its rule estimates it."""
+    right_ratio: float | None = Field(default=None, ge=0, le=1)
+    """How often a verdict of this rule and evidence level was correct in truth experiments; decides `confidence`."""
     verification: Verification | None = None
 
 
@@ -274,8 +280,31 @@ class Anomaly(Statement):
     words: str
 
 
+class JointGain(FrozenModel):
+    """What removing several causes together brings, next to what removing the first alone brings (`alone`).
+
+    `gain` lies between `low` and `high` as a verdict's `predicted_gain` does. `factors` are the changes of all causes.
+    """
+
+    causes: list[Cause] = Field(min_length=2)
+    alone: float
+    gain: float
+    low: float
+    high: float
+    model_gain: float
+    """By the model of limits alone, before its errors in truth experiments correct it."""
+    basis: str
+    """What limit was taken for the next, as the `code` of a verdict's `predicted_basis`."""
+    factors: dict[str, Level] = Field(default_factory=dict)
+    words: str
+
+
 class CellExplanation(FrozenModel):
-    """Why a cell is as fast as it is: its explained trial, and the verdicts, the strongest first."""
+    """Why a cell is as fast as it is: its explained trial, and the verdicts, the strongest first.
+
+    `joint` has what the removal of several of their causes together brings, where that is much more than the removal
+    of the first alone.
+    """
 
     cell: str
     trial: str | None
@@ -289,6 +318,7 @@ class CellExplanation(FrozenModel):
     budgets: list[Budget]
     patterns: list[Pattern]
     verdicts: list[Verdict]
+    joint: list[JointGain] = Field(default_factory=list)
     headline: str
 
 

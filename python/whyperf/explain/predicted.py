@@ -3,7 +3,9 @@
 Every verdict goes through here last, once all bounds and neighboring cells are known.
 """
 
-from whyperf.explain.model import Change, Verdict
+from collections.abc import Sequence
+
+from whyperf.explain.model import Change, JointGain, Value, Verdict
 from whyperf.explain.wording.catalog import render
 from whyperf.explain.wording.verifications import interval_text
 
@@ -13,18 +15,28 @@ MIN_GAIN = 1.05
 """Predicted gains below are within what repeating a trial changes."""
 
 
-def as_printed(verdict: Verdict) -> Verdict:
-    """The verdict without a gain that its interval leaves open, and without a change that would gain nothing."""
+def as_printed(verdict: Verdict, level: str = "segments") -> Verdict:
+    """The verdict without a gain that its interval leaves open, and without a change that would gain nothing.
+
+    `level` is that of the trial's evidence.
+    """
     low, high = verdict.predicted_low, verdict.predicted_high
     if verdict.predicted_gain is None:
         return verdict
     if low is not None and high is not None and high > MAX_SPAN * low:
-        why = render("gain", "why_open", {"low_times": low, "high_times": high, "span_times": MAX_SPAN})
+        more = render("predicts", "verify" if level == "segments" else "log", {})
+        values: dict[str, Value | None] = {"low_times": low, "high_times": high, "span_times": MAX_SPAN, "next": more}
+        why = render("gain", "why_open", values)
         return verdict.model_copy(update={"predicted_gain": None, "unpredicted_because": why})
     if verdict.predicted_gain < MIN_GAIN and verdict.change is not None:
         nothing = {"factors": {}, "command": "", "command_host": "", "is_host_wide": False}
         return verdict.model_copy(update={"change": verdict.change.model_copy(update=nothing)})
     return verdict
+
+
+def joint_as_printed(joint: Sequence[JointGain]) -> list[JointGain]:
+    """The joint gains whose intervals predict something."""
+    return [found for found in joint if found.high <= MAX_SPAN * found.low]
 
 
 def gain_text(verdict: Verdict) -> str:

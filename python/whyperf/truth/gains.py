@@ -53,12 +53,13 @@ def prediction_of(
         factors: the factors of the dose that inject its cause.
         baseline: all factors of its baseline.
     """
-    if verdict is None or verdict.predicted_gain is None or not measured or not _restores(verdict, factors, baseline):
+    if verdict is None or verdict.predicted_gain is None or not measured or not restores(verdict, factors, baseline):
         return None
     return Prediction(verdict.predicted_gain, verdict.predicted_low, verdict.predicted_high, measured)
 
 
-def _restores(verdict: Verdict, factors: Mapping[str, object], baseline: Mapping[str, object]) -> bool:
+def restores(verdict: Verdict, factors: Mapping[str, object], baseline: Mapping[str, object]) -> bool:
+    """Whether the verdict's change makes the baseline of a dose whose `factors` inject its cause."""
     change = verdict.change or Change()
     if not change.factors:
         # A plan cannot make the change: the prediction is the rate without the cause.

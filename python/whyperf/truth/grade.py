@@ -90,7 +90,7 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
         explanation = explanations.get(cell or "")
         if cell is None or explanation is None or not role.is_explained:
             continue
-        without, causes = _without(role, rates), _causes(catalog, role)
+        without, causes = _without(role, rates), causes_of(catalog, role)
         right = next((verdict for verdict in explanation.verdicts[:2] if verdict.cause in causes), None)
         baseline = factors.get(f"{role.of}-{CellKind.BASELINE}", {})
         grades.append(
@@ -113,7 +113,8 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
     return grades
 
 
-def _causes(catalog: Catalog, role: Role) -> tuple[Cause, ...]:
+def causes_of(catalog: Catalog, role: Role) -> tuple[Cause, ...]:
+    """The causes that a cell was given, or of an undisturbed run those that may be named."""
     for injection in catalog.injections:
         if injection.name == role.of:
             return injection.causes

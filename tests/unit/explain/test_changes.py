@@ -319,7 +319,7 @@ def test_the_plans_line_bounds_what_is_printed_and_not_what_is_found() -> None:
     assert (knows.cause, knows.lost_ratio, knows.claim) == (does_not.cause, does_not.lost_ratio, does_not.claim)
     assert does_not.predicted_gain is not None
     assert does_not.predicted_gain > 4
-    assert knows.predicted_gain == pytest.approx(200 * 1448 / 1514 / 187, abs=1e-3)
+    assert knows.model_gain == pytest.approx(200 * 1448 / 1514 / 187, abs=1e-3)
     assert knows.predicted_high == knows.predicted_gain
     assert knows.predicted_basis == statement("emulated_path", path_bps=200e6)
     # Payload that goes the other way has the other rate.

@@ -211,6 +211,9 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield "", ""
         yield f"{number}. {verdict.claim}", ""
         yield from ((line, "   ") for line in _verdict(verdict))
+    if cell.joint:
+        yield "", ""
+        yield from ((joint.words, "") for joint in cell.joint)
     sides = [budget for budget in cell.budgets if budget.shares][: 2 * MAX_BUDGETS]
     if sides:
         yield "", ""

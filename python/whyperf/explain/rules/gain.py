@@ -220,13 +220,20 @@ def _of_end(facts: Facts, end: HostFacts, *, behind: bool) -> Gain | None:
     filling = max(1.0, (facts.rate_bps or 0.0) / facts.goodput_bps) if facts.goodput_bps else 1.0
     if works >= _BUSY_RATIO:
         return gain(filling / works, _SPREAD, basis)
-    wakeups = max(side.calls.wakeups_per_s or 0.0 for side in (facts.sender, facts.receiver))
+    wakeups = max(side.calls.wakeups_per_s or 0.0 for side in (facts.sender, facts.receiver)) or _counted(facts)
     if behind or not wakeups:
         return idle(filling / works, basis)
     cycle_ns = 1e9 / wakeups
     warm = warm_ns(works * cycle_ns, (1 - works) * cycle_ns) / cycle_ns
     found = idle(_of_a_core(facts, filling / warm, filling / works), "cpu_warm")
     return replace(found, low=min(found.low, max(1.0, filling / works)))
+
+
+def _counted(facts: Facts) -> float:
+    """Without a log: a sender that mostly sleeps wakes up for each of its write calls."""
+    if facts.level == "segments" or not facts.life_ns:
+        return 0.0
+    return 1e9 * (facts.sender.calls.count or 0) / facts.life_ns
 
 
 def _of_a_core(facts: Facts, ratio: float, seen: float) -> float:
@@ -270,12 +277,19 @@ def of_calls(facts: Facts, end: HostFacts, size: float, wanted: float) -> Gain |
 
     Larger calls make larger packets, which cost softirqs as much each as the small ones did.
     """
-    each, now = end.calls.ns_mean, facts.goodput_bps or facts.rate_bps
+    each, now = end.calls.ns_mean or _ns_of_a_call(facts, end), facts.goodput_bps or facts.rate_bps
     if each is None or not now:
         return None
     packets = _softirq_ns_of_a_packet(facts, end) * wanted / SUPER_SEGMENT_BYTES
     then = max(each - COPY_NS_PER_BYTE * size, 0.0) + COPY_NS_PER_BYTE * wanted + packets
     return gain(8e9 * wanted / then / now, _SPREAD, "larger_calls")
+
+
+def _ns_of_a_call(facts: Facts, end: HostFacts) -> float | None:
+    """Without a log of calls: what a call takes of the time of its thread."""
+    if not end.calls.count or not end.processors.thread_ratio:
+        return None
+    return facts.life_ns * end.processors.thread_ratio / end.calls.count
 
 
 def _softirq_ns_of_a_packet(facts: Facts, end: HostFacts) -> float:

@@ -1,13 +1,15 @@
 """Asks every rule, ranks what they found, and says what is not known."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import Evidence, Verdict
-from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers, transports
+from whyperf.explain.model import Evidence, JointGain, Value, Verdict
+from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
+from whyperf.explain.rules.confidence import confidence_in
 from whyperf.explain.rules.finding import (
     MIN_CERTAINTY,
     UNDECIDED,
@@ -20,7 +22,10 @@ from whyperf.explain.rules.finding import (
     looked_up,
     state_evidence,
 )
-from whyperf.explain.rules.gain import bounded
+from whyperf.explain.rules.gain import Gain, bounded
+from whyperf.explain.rules.intervals import calibrated
+from whyperf.explain.rules.joint import joint_gains
+from whyperf.explain.rules.limits import ceilings, without
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
@@ -64,12 +69,6 @@ RULES: tuple[Rule, ...] = (
     datagrams.path_loss,
     datagrams.asked_rate,
     transfers.connection_setup,
-    transfers.short_transfer,
-    transports.own_bottleneck,
-    transports.own_window,
-    transports.own_full_path,
-    transports.own_random_loss,
-    transports.own_small_queue,
     asked.asked_stream,
     asked.asked_transactions,
 )
@@ -77,11 +76,22 @@ RULES: tuple[Rule, ...] = (
 
 MIN_STRENGTH = 0.12
 """Weaker findings are left out: that little is within what repeating a trial changes."""
-_HIGH, _MEDIUM = 0.85, 0.6
+
+
+class Judgement(NamedTuple):
+    """The verdicts on a trial, the strongest first, and what removing several of their causes together brings."""
+
+    verdicts: list[Verdict]
+    joint: list[JointGain]
 
 
 def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> list[Verdict]:
-    """The verdicts on a trial, the strongest first; never none.
+    """The verdicts of `judged`."""
+    return judged(facts, setup, on_fault=on_fault).verdicts
+
+
+def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str], None] | None = None) -> Judgement:
+    """The verdicts on a trial, the strongest first, never none; and joint gains.
 
     Args:
         facts: what the rules look at.
@@ -97,7 +107,11 @@ def judge(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str],
         found = [_capacity(facts) or _not_known(facts)]
     elif found[0].certainty < MIN_CERTAINTY:
         found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
-    return [_verdict(finding, facts, setup or Setup()) for finding in found]
+    elif confidence_in(found[0], facts.level).word == "low":
+        found.insert(0, _ranked(found, facts))
+    predicting = _Predicting(found, facts, setup or Setup())
+    verdicts = [_verdict(finding, facts, predicting) for finding in found]
+    return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled))
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
@@ -136,11 +150,28 @@ def _rank(finding: Finding, facts: Facts) -> float:
     return -finding.lost if facts.level != "segments" and taken >= BUSY_RATIO else -0.4 * finding.strength
 
 
-def _verdict(finding: Finding, facts: Facts, setup: Setup) -> Verdict:
-    path_bps = setup.path_bps(is_turned=facts.is_turned)
-    gain = None if finding.gain is None else bounded(finding.gain, facts, path_bps)
-    is_sure = facts.level == "segments" or finding.is_counted
-    certainty = finding.certainty if is_sure else finding.certainty - 0.25
+class _Predicting:
+    """Predicts gains of findings, each with what the others leave."""
+
+    def __init__(self, found: Sequence[Finding], facts: Facts, setup: Setup) -> None:
+        self._found, self._facts, self.setup = found, facts, setup
+        self._ceilings = ceilings(facts, setup, found)
+        self._path_bps = setup.path_bps(is_turned=facts.is_turned)
+
+    def modeled(self, removed: Sequence[Finding]) -> Gain | None:
+        """By the model of limits alone."""
+        found = without(removed, self._found, self._ceilings, self._facts)
+        return None if found is None else bounded(found, self._facts, self._path_bps)
+
+    def printed(self, removed: Sequence[Finding]) -> Gain | None:
+        """With the interval that the errors of such predictions ask for, and no further than a known line."""
+        found = self.modeled(removed)
+        return None if found is None else bounded(calibrated(found, self._facts.level), self._facts, self._path_bps)
+
+
+def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict:
+    modeled, gain = predicting.modeled([finding]), predicting.printed([finding])
+    confidence = confidence_in(finding, facts.level)
     values = known({"lost_ratio": clipped(finding.lost), **finding.values})
     return Verdict(
         code=finding.code,
@@ -148,10 +179,13 @@ def _verdict(finding: Finding, facts: Facts, setup: Setup) -> Verdict:
         cause=finding.cause,
         claim=render("claim", finding.code, values),
         lost_ratio=round(clipped(finding.lost), 4),
-        confidence="high" if certainty >= _HIGH else "medium" if certainty >= _MEDIUM else "low",
+        confidence=confidence.word,
+        certainty=finding.certainty,
+        right_ratio=round(confidence.right_ratio, 3),
         evidence=_evidence(finding, facts),
         refuted_by=render("refuted_by", finding.code, values),
-        change=change_for(finding, facts, setup),
+        change=change_for(finding, facts, predicting.setup),
+        model_gain=None if modeled is None else round(modeled.ratio, 3),
         predicted_gain=None if gain is None else round(gain.ratio, 3),
         predicted_low=None if gain is None else round(gain.low, 3),
         predicted_high=None if gain is None else round(gain.high, 3),
@@ -289,6 +323,17 @@ def _open(found: Sequence[Finding]) -> Finding | None:
         variant=f"open.{first.open}",
         values={**first.values, "causes": [str(finding.cause) for finding in fitting]},
     )
+
+
+def _ranked(found: Sequence[Finding], facts: Facts) -> Finding:
+    """The first of several findings is of a rule that is too often wrong at this evidence level."""
+    first = found[0]
+    values: dict[str, Value | None] = {
+        "causes": [str(finding.cause) for finding in found],
+        "right_ratio": confidence_in(first, facts.level).right_ratio,
+        "next": render("next", facts.level if facts.transport == "tcp" else "transport", {}),
+    }
+    return Finding(Cause.NOT_KNOWN, first.lost, UNDECIDED, first.evidence, variant="ranked", values=values)
 
 
 def _not_known(facts: Facts) -> Finding:

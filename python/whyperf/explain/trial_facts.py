@@ -82,7 +82,7 @@ class Sockets:
 
     Attributes:
         connections: how many.
-        life_ns: from the first call to the last.
+        life_ns: from the first call to the last, and `each_ns` the median of a connection.
         payload_bytes: what they moved.
         calls_count: write or read calls.
         buffer_bytes: send buffer of the sender, receive buffer of the receiver, as granted.
@@ -94,6 +94,7 @@ class Sockets:
 
     connections: int = 0
     life_ns: int = 0
+    each_ns: int | None = None
     payload_bytes: int = 0
     calls_count: int | None = None
     buffer_bytes: int | None = None
@@ -390,6 +391,7 @@ class RequestedLoad:
         intended_count: transactions that were to start in the measured phase, which is `span_ns` long; None where one
             starts when another ends. `ended_count` are those that ended.
         slots: how many transactions may be under way at once.
+        transfer_bytes: payload of each connection, which ends with it; None where the time is set.
     """
 
     bps: float | None = None
@@ -397,6 +399,7 @@ class RequestedLoad:
     ended_count: int = 0
     span_ns: int = 0
     slots: int | None = None
+    transfer_bytes: int | None = None
 
     def per_s(self, counted: int) -> float:
         """A count over the measured time."""
@@ -414,6 +417,47 @@ class RequestedLoad:
         return late <= 0.1 * self.intended_count and late <= max(
             (1 - SENT_AS_ASKED) * self.intended_count, 2 * sqrt(self.intended_count)
         )
+
+
+@dataclass(frozen=True)
+class TransportFacts:
+    """What the library of UDT, QUIC or SRT says of the sender's connections, in the measured phase.
+
+    Attributes:
+        packet_bytes: most payload of a packet.
+        rtt_ns_min: the smallest round trip of any sample, and `rtt_ns_median` the median one.
+        cwnd_bytes: the median congestion window of a connection.
+        peer_window_bytes: the median room that the receiver announced.
+        flight_bytes: the median of what was sent and not acknowledged; None where the library does not say.
+        period_bps: the rate of a packet in each sending period, if the library sends by one.
+        sent_packets: packets sent, those sent again included, and `lost_packets` those taken for lost.
+        sent_bps: what a connection sent.
+        bottleneck: the path's rate, if packets went at one.
+    """
+
+    packet_bytes: float = 0.0
+    rtt_ns_min: float | None = None
+    rtt_ns_median: float | None = None
+    cwnd_bytes: float | None = None
+    peer_window_bytes: float | None = None
+    flight_bytes: float | None = None
+    period_bps: float | None = None
+    sent_packets: int = 0
+    lost_packets: int = 0
+    sent_bps: float | None = None
+    bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
+
+    @property
+    def lost_ratio(self) -> float:
+        """Packets taken for lost over all that were sent."""
+        return self.lost_packets / max(1, self.sent_packets)
+
+    @property
+    def in_flight_bytes(self) -> float | None:
+        """What is in flight: as the library counts it, else what is sent in a round trip (Little's law)."""
+        if self.flight_bytes is not None or self.sent_bps is None or self.rtt_ns_median is None:
+            return self.flight_bytes
+        return self.sent_bps * self.rtt_ns_median / 8e9
 
 
 @dataclass(frozen=True)
@@ -477,6 +521,7 @@ class Facts:
         is_turned: the sender is the end that the trial called the receiver: a workload that mostly asks.
         transport: what carried the payload; only of tcp there are windows and a time budget.
         asked: the rate that an open loop was asked for.
+        own: what the library of a transport other than TCP counts, if there is one.
         exchanges: transactions that are answered, if the workload has any.
         datagrams: what became of them, if it sent any.
         budgets: where the time of each connection and end went, if there is a log.
@@ -500,6 +545,7 @@ class Facts:
     segments: SegmentFacts = field(default_factory=SegmentFacts)
     transport: str = "tcp"
     asked: RequestedLoad = field(default_factory=RequestedLoad)
+    own: TransportFacts | None = None
     exchanges: ExchangeFacts | None = None
     datagrams: DatagramFacts | None = None
     budgets: tuple[Budget, ...] = ()

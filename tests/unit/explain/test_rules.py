@@ -433,8 +433,11 @@ def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> N
 
 def test_every_rule_has_a_case() -> None:
     silent = [rule.__name__ for rule in RULES if not any(rule(case.speaks) for case in CASES)]
-    # Read calls beyond the caches have a test of their own; what is lost on the path in a run of datagrams is open.
-    assert silent == ["huge_reads", "path_full", "path_loss"]
+    # Read calls beyond the caches have a test of their own, and so have short transfers and transports of a library of
+    # their own (test_transport_rules.py); what is lost on the path in a run of datagrams is open.
+    assert [name for name in silent if not name.startswith("own_")] == [
+        "huge_reads", "path_full", "path_loss", "short_transfer",
+    ]  # fmt: skip
 
 
 def test_reads_beyond_the_caches_are_named() -> None:

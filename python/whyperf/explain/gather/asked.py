@@ -26,7 +26,11 @@ def asked(trial: FlowTrial) -> RequestedLoad:
     specs = {name: host.get("spec") or {} for name, host in hosts.items()}
     connecting = {name: spec for name, spec in specs.items() if spec.get("opening") == "connect"}
     workload = (connecting.get(NEAR) or {}).get("workload")
-    found = RequestedLoad(bps=_sum(_stream_bps(spec) for spec in connecting.values()))
+    stops = [spec.get("stop") or {} for spec in connecting.values()]
+    found = RequestedLoad(
+        bps=_sum(_stream_bps(spec) for spec in connecting.values()),
+        transfer_bytes=next((int(stop["payload_bytes"]) for stop in stops if stop.get("by") == "bytes"), None),
+    )
     return found if workload is None else replace(found, **_transactions(trial, workload))
 
 

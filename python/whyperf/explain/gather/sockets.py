@@ -42,6 +42,7 @@ def sockets(trial: FlowTrial, end: FlowEnd) -> Sockets:
     return Sockets(
         connections=flows.height,
         life_ns=int(life or 0),
+        each_ns=_whole(first(flows, (pl.col("last_call_mono_ns") - pl.col("first_call_mono_ns")).median())),
         payload_bytes=int(first(flows, pl.col("payload_bytes").sum()) or 0),
         calls_count=_whole(first(flows, pl.col("calls_count").sum())),
         buffer_bytes=_whole(first(flows, pl.col(buffer).median())),

@@ -18,6 +18,7 @@ from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
 from whyperf.explain.gather.table import first, read_columns
+from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.model import Budget
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
@@ -72,6 +73,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         segments=segments,
         transport=transport,
         asked=offered,
+        own=transport_facts(trial, sender, active) if transport in OWN_LIBRARIES else None,
         exchanges=exchanges(trial),
         datagrams=datagrams(trial, offered.bps) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
@@ -80,6 +82,10 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         ),
         gaps=tuple(text for text, is_nearly_complete in gaps if is_nearly_complete),
     )
+
+
+OWN_LIBRARIES = frozenset({"udt", "quic", "srt"})
+"""Transports whose library counts its own windows and losses."""
 
 
 def _without_tcp(transport: str) -> str:

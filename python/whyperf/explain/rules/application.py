@@ -13,6 +13,7 @@ from whyperf.explain.rules.finding import (
     state_evidence,
 )
 from whyperf.explain.rules.gain import COPY_NS_PER_BYTE, NEIGHBOR_RTT_NS
+from whyperf.explain.rules.transfers import MAX_ROUND_TRIPS, trips_of_transfer
 from whyperf.explain.states import ReceiverState as R
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import ExchangeFacts, Facts, HostFacts
@@ -80,7 +81,7 @@ def _application_limited(facts: Facts) -> float:
 def slow_writer(facts: Facts) -> Finding | None:
     """Nothing waits to be sent: the application sleeps between its writes, and no answer is due."""
     lost = _pausing(facts)
-    if lost < 0.1 or _answers(facts):
+    if lost < 0.1 or _answers(facts) or _has_written_all(facts):
         return None
     evidence = [state_evidence(facts.sender, "sender", S.NOT_WRITING)]
     if _application_limited(facts):
@@ -98,6 +99,12 @@ def slow_writer(facts: Facts) -> Finding | None:
         tuple(evidence),
         gain.of_ends(facts),
     )
+
+
+def _has_written_all(facts: Facts) -> bool:
+    """Whether connections end with a set amount of payload, so that nothing is left to write while it is under way."""
+    took = trips_of_transfer(facts)
+    return facts.asked.transfer_bytes is not None and took is not None and took <= MAX_ROUND_TRIPS
 
 
 def think_time(facts: Facts) -> Finding | None:

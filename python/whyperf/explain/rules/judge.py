@@ -6,7 +6,7 @@ from typing import NamedTuple
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, JointGain, Value, Verdict
-from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers
+from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers, transports
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.confidence import confidence_in
@@ -69,6 +69,12 @@ RULES: tuple[Rule, ...] = (
     datagrams.path_loss,
     datagrams.asked_rate,
     transfers.connection_setup,
+    transfers.short_transfer,
+    transports.own_bottleneck,
+    transports.own_window,
+    transports.own_full_path,
+    transports.own_random_loss,
+    transports.own_small_queue,
     asked.asked_stream,
     asked.asked_transactions,
 )

@@ -1,0 +1,114 @@
+"""QUIC, UDT and SRT: what their libraries count of windows, losses and round trips. No state of TCP is assumed."""
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Evidence
+from whyperf.explain.rules.finding import UNDECIDED, Finding, clipped, figure, is_on_cpu
+from whyperf.explain.rules.gain import FULL_LINE_USE, NEIGHBOR_RTT_NS
+from whyperf.explain.trial_facts import Facts, TransportFacts
+
+TABLE = "transport_info"
+FULL_WINDOW = 0.8
+"""Part of a window in flight from which on it is full: a sample falls between two of its refills."""
+MIN_LOST_RATIO = 0.001
+QUEUED = 1.15
+"""Median round trip over the smallest from which on a queue stands on the path."""
+
+
+def own_bottleneck(facts: Facts) -> Finding | None:
+    """Packets go at one rate while a queue stands on the path."""
+    own = _of_path(facts)
+    if own is None or own.bottleneck.bps is None or (own.bottleneck.use_ratio or 0.0) < FULL_LINE_USE:
+        return None
+    return Finding(
+        Cause.BOTTLENECK,
+        0.95,
+        0.95,
+        (_rate(facts, own), _trips(facts, own)),
+        None,
+        {"line_bps": own.bottleneck.bps},
+        is_counted=True,
+        values={
+            "link_bps": own.bottleneck.bps,
+            "use_ratio": own.bottleneck.use_ratio,
+            "rtt_ns_median": own.rtt_ns_median,
+            "rtt_ns_min": own.rtt_ns_min,
+        },
+    )
+
+
+def own_window(facts: Facts) -> Finding | None:
+    """What the receiver has room for is in flight."""
+    own = _of_path(facts)
+    if own is None or not own.peer_window_bytes or own.in_flight_bytes is None or own_bottleneck(facts) is not None:
+        return None
+    full = own.in_flight_bytes / own.peer_window_bytes
+    if full < FULL_WINDOW or (own.cwnd_bytes or own.peer_window_bytes) < own.peer_window_bytes or is_on_cpu(facts):
+        return None
+    lost = clipped(full, 0.0, 0.95)
+    return Finding(
+        Cause.RECEIVE_BUFFER,
+        lost,
+        0.9,
+        (
+            figure("own_window", TABLE, facts.sender, window_bytes=own.peer_window_bytes),
+            figure("own_flight", TABLE, facts.sender, flight_bytes=own.in_flight_bytes),
+            _trips(facts, own),
+        ),
+        None,
+        {"window_bytes": 4 * own.peer_window_bytes},
+        is_counted=True,
+        variant="transport",
+        values={"window_bytes": own.peer_window_bytes, "flight_bytes": own.in_flight_bytes},
+    )
+
+
+def own_random_loss(facts: Facts) -> Finding | None:
+    """Losses while no queue stands on the path."""
+    return None if _is_queued(facts) else _losses(facts, Cause.RANDOM_LOSS)
+
+
+def own_small_queue(facts: Facts) -> Finding | None:
+    """Losses of a queue, which may be too small to show."""
+    return _losses(facts, Cause.SMALL_QUEUE)
+
+
+def own_full_path(facts: Facts) -> Finding | None:
+    """Losses while a queue stands on the path, though no constant rate shows."""
+    return _losses(facts, Cause.BOTTLENECK) if _is_queued(facts) else None
+
+
+def _is_queued(facts: Facts) -> bool:
+    own = facts.own
+    return bool(own and own.rtt_ns_min and (own.rtt_ns_median or 0.0) >= QUEUED * own.rtt_ns_min)
+
+
+def _losses(facts: Facts, cause: Cause) -> Finding | None:
+    own = _of_path(facts)
+    if own is None or own.lost_ratio < MIN_LOST_RATIO or is_on_cpu(facts) or own_bottleneck(facts) is not None:
+        return None
+    counted = {"lost_count": own.lost_packets, "sent_count": own.sent_packets}
+    return Finding(
+        cause,
+        0.8,
+        UNDECIDED,
+        (figure("own_losses", TABLE, facts.sender, lost_packets_ratio=own.lost_ratio, **counted), _trips(facts, own)),
+        is_counted=True,
+        variant="transport",
+        values=counted,
+        open="transport_losses",
+    )
+
+
+def _of_path(facts: Facts) -> TransportFacts | None:
+    """What the library counted, where a path lies between the hosts."""
+    own = facts.own
+    return None if own is None or (own.rtt_ns_min or 0.0) < NEIGHBOR_RTT_NS else own
+
+
+def _rate(facts: Facts, own: TransportFacts) -> Evidence:
+    rate = own.bottleneck
+    return figure("own_rate", TABLE, facts.sender, link_bps=rate.bps, steady_ratio=rate.steadiness)
+
+
+def _trips(facts: Facts, own: TransportFacts) -> Evidence:
+    return figure("own_trips", TABLE, facts.sender, rtt_ns_median=own.rtt_ns_median, rtt_ns_min=own.rtt_ns_min)

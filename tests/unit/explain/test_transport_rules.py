@@ -1,0 +1,74 @@
+"""Rules for transports with a library of their own, and for transfers of few round trips."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.explain.test_rules import MS, ON_CPU, PATH, at_receiver, facts
+from whyperf.explain.causes import Cause
+from whyperf.explain.rules import judge
+from whyperf.explain.trial_facts import BottleneckRate, RequestedLoad, TransportFacts
+
+QUIC = TransportFacts(
+    packet_bytes=1472.0,
+    rtt_ns_min=20.0 * MS,
+    rtt_ns_median=20.5 * MS,
+    cwnd_bytes=40_000.0,
+    sent_packets=1_800,
+    lost_packets=24,
+    sent_bps=14e6,
+)
+
+
+def own_causes(own: TransportFacts, **whole: Any) -> list[Cause]:
+    return [verdict.cause for verdict in judge(facts(own=own, transport="quic", level="counters", **whole))]
+
+
+def test_a_transport_of_its_own_library_that_loses_packets_is_open_between_those_who_lose_them() -> None:
+    assert own_causes(QUIC) == [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
+    queued = replace(QUIC, rtt_ns_median=30.0 * MS)
+    assert own_causes(queued) == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.SMALL_QUEUE]
+    assert own_causes(replace(QUIC, lost_packets=1)) == [Cause.NOT_KNOWN]
+    # What a CPU makes it lose is no matter of the path.
+    assert own_causes(QUIC, sender=ON_CPU)[0] is Cause.CAPACITY
+    # Between neighbors no path loses anything.
+    assert own_causes(replace(QUIC, rtt_ns_min=0.05 * MS)) == [Cause.NOT_KNOWN]
+
+
+def test_a_transport_of_its_own_library_fills_a_path_at_one_rate() -> None:
+    full = replace(QUIC, rtt_ns_median=30.0 * MS, bottleneck=BottleneckRate(20e6, 0.9, 0.99))
+    assert own_causes(full) == [Cause.BOTTLENECK]
+    assert own_causes(replace(full, bottleneck=BottleneckRate(20e6, 0.9, 0.5)))[0] is Cause.NOT_KNOWN
+
+
+def test_a_window_of_the_receiver_that_is_in_flight_is_its_buffer() -> None:
+    held = replace(QUIC, lost_packets=0, peer_window_bytes=30_000.0, flight_bytes=29_000.0)
+    assert own_causes(held) == [Cause.RECEIVE_BUFFER]
+    # A congestion window that is smaller is full first.
+    assert own_causes(replace(held, cwnd_bytes=20_000.0)) == [Cause.NOT_KNOWN]
+    assert own_causes(replace(held, flight_bytes=10_000.0)) == [Cause.NOT_KNOWN]
+
+
+SHORT = facts(
+    {"shares": {"not_writing": 0.97}, "sockets.mss_bytes": 1448},
+    {"sockets.each_ns": 20 * MS},
+    windows={**PATH, "rtt_ns_min": 10 * MS, "cwnd_segments_median": 10},
+    asked=RequestedLoad(transfer_bytes=2_000),
+    level="counters",
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "each_ms", "window", "code"),
+    [(2_000, 0, 10, "slow_start.one_window"), (100_000, 35, 80, "slow_start.counted")],
+)
+def test_a_short_transfer_counts_its_round_trips(size: int, each_ms: int, window: int, code: str) -> None:
+    short = replace(SHORT, asked=RequestedLoad(transfer_bytes=size))
+    short = replace(short, windows=replace(short.windows, cwnd_segments_median=window))
+    short = at_receiver({"sockets.each_ns": each_ms * MS})(short)
+    assert judge(short)[0].code == code
+    # A transfer of many round trips is no short one, and who pauses in it is slow.
+    assert judge(at_receiver({"sockets.each_ns": 900 * MS})(short))[0].cause is Cause.SLOW_WRITER
+    lost = replace(short, segments=replace(short.segments, retransmitted_ratio=0.01))
+    assert all(verdict.cause is not Cause.SLOW_START for verdict in judge(lost))

@@ -471,6 +471,7 @@ class DatagramFacts:
         span_ns: how long that was.
         asked_bps: what the user asked the sender to send; None where he asked for as much as possible. It is no hidden
             factor: whoever sets a rate knows it.
+        steps: how many datagrams were read in each interval, as of intervals of equal length.
     """
 
     sent_count: int
@@ -479,6 +480,7 @@ class DatagramFacts:
     taken_bytes: int
     span_ns: int
     asked_bps: float | None = None
+    steps: tuple[float, ...] = ()
 
     def per_s(self, counted: int) -> float:
         """A count over the measured time."""

@@ -69,7 +69,7 @@ def test_drops_before_the_measured_phase_do_not_count(tmp_path: Path) -> None:
     far = [row("warm-up", 0, 0, 10, 90), row("measure", SECOND, 0, 100, 290)]
     pl.DataFrame(near).write_parquet(tmp_path / "datagrams.near.parquet")
     pl.DataFrame(far).write_parquet(tmp_path / "datagrams.far.parquet")
-    assert datagrams(trial(tmp_path)) == DatagramFacts(300, 100, 200, 6400, SECOND)
+    assert datagrams(trial(tmp_path)) == DatagramFacts(300, 100, 200, 6400, SECOND, steps=(100.0,))
 
 
 OVER_UDP = Setup({"workload": "udp-stream", "transport": "udp"})

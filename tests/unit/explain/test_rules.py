@@ -794,3 +794,18 @@ def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
     found = judge(facts({"shares": {"unknown": 0.7, "not_writing": 0.24}, **shared}, level="counters"))
     assert found[0].cause is Cause.OTHER_LOAD
     assert Cause.SENDER_CPU not in {verdict.cause for verdict in found}
+
+
+def test_datagrams_that_arrive_at_a_constant_rate_come_over_a_full_path() -> None:
+    steady = replace(AS_ASKED, taken_count=600, taken_bytes=600 * 1_472, asked_bps=None, steps=(30.0, 31.0) * 10)
+    found = judge(facts(transport="udp", datagrams=steady, level="user"))
+    assert [(verdict.code, verdict.confidence) for verdict in found] == [("bottleneck.datagrams.full", "high")]
+    # What varies as random losses do is lost at random, if the sender keeps its rate.
+    random = replace(steady, steps=(26.0, 34.0, 29.0, 31.0, 35.0) * 4, asked_bps=11.8e6)
+    assert [verdict.code for verdict in judge(facts(transport="udp", datagrams=random))] == [
+        "random_loss.datagrams.random"
+    ]
+    # A sender that does not may as well have made the variation, and so may more than random losses.
+    assert judge(facts(transport="udp", datagrams=replace(random, asked_bps=None)))[0].cause is Cause.NOT_KNOWN
+    wild = replace(random, steps=(5.0, 55.0) * 10)
+    assert judge(facts(transport="udp", datagrams=wild))[0].cause is Cause.NOT_KNOWN

@@ -12,7 +12,7 @@ _SPAN = ("phase", "start_mono_ns", "end_mono_ns")
 _TRANSACTIONS = (
     *("group", "transaction", *_SPAN, "transactions_count", "calls_count", "sent_bytes", "received_bytes"),
 )
-_DATAGRAMS = ("connection", *_SPAN, "sent_count", "received_count", "payload_bytes", "kernel_drops_count")
+_DATAGRAMS = ("connection", "interval", *_SPAN, "sent_count", "received_count", "payload_bytes", "kernel_drops_count")
 _LATENCIES = ("group", "transaction", "phase", "kind", "latency_ns_low", "latency_ns_high", "latency_count")
 
 
@@ -83,7 +83,17 @@ def datagrams(trial: FlowTrial, asked_bps: float | None = None) -> DatagramFacts
         dropped_count=max(0, int((both["until"] - both["before"]).sum())),
         span_ns=span,
         asked_bps=asked_bps,
+        steps=_steps(taken.filter(measured)),
     )
+
+
+def _steps(taken: pl.DataFrame) -> tuple[float, ...]:
+    """What all connections together read in each interval, as if all were as long as the mean one."""
+    start, end = pl.col("start_mono_ns").cast(pl.Int64).min(), pl.col("end_mono_ns").cast(pl.Int64).max()
+    each = taken.group_by("interval").agg(pl.col("received_count").cast(pl.Int64).sum(), (end - start).alias("span"))
+    each = each.filter(pl.col("span") > 0).sort("interval")
+    counts = pl.col("received_count") * pl.col("span").mean() / pl.col("span")
+    return tuple(each.select(counts)["received_count"].to_list())
 
 
 def _length_ns(rows: pl.DataFrame) -> int:

@@ -214,7 +214,8 @@ def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
     rate = setup.level("path_rate_bps")
     command = f"ethtool {DEVICE}; tc -s qdisc show dev {DEVICE}"
     if facts.datagrams is not None:
-        return _change("bottleneck.datagrams", {}, command)
+        decided = isinstance(rate, int) and not finding.open
+        return _change("bottleneck.datagrams", {"path_rate_bps": 2 * rate} if decided else {}, command)
     faster: Mapping[str, Level] = {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
     return _change("bottleneck", faster, command, link_bps=finding.targets.get("line_bps"))
 

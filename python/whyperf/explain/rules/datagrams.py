@@ -77,6 +77,9 @@ def _lost_before(facts: Facts, cause: Cause) -> Finding | None:
     datagrams = facts.datagrams
     if datagrams is None or datagrams.missed_ratio < MIN_DROPPED_RATIO:
         return None
+    sure = _decided(datagrams)
+    if sure is not None:
+        return _decided_loss(facts, datagrams, *sure) if sure[0] is cause else None
     missed = figure("missed_datagrams", "datagrams", facts.receiver, missed_ratio=datagrams.missed_ratio)
     return Finding(
         cause,
@@ -86,6 +89,53 @@ def _lost_before(facts: Facts, cause: Cause) -> Finding | None:
         variant="datagrams",
         values={"missed_ratio": datagrams.missed_ratio},
         open="datagrams",
+    )
+
+
+FULL_LOST_RATIO = 0.5
+"""No path that is in use loses so much at random: it carries less than was sent."""
+MIN_STEPS, MIN_EXPECTED = 10, 9.0
+"""Intervals, and variance of the datagrams in one if losses are random, from which on the variance is evidence."""
+RARELY = 0.005
+"""How rarely random losses make the variance so small, or so large."""
+
+
+def _decided(datagrams: DatagramFacts) -> tuple[Cause, float] | None:
+    """Whether the path is full or loses at random, and how surely; None where either may be.
+
+    Of datagrams that each get lost with the probability p, the number that arrives in an interval is binomial: its
+    variance is p times its mean, and the estimate of that varies like chi-square. A full path delivers as many in each.
+    """
+    steps, p = datagrams.steps, datagrams.missed_ratio
+    mean = sum(steps) / len(steps) if steps else 0.0
+    if len(steps) >= MIN_STEPS and p * mean >= MIN_EXPECTED:
+        from scipy.stats import chi2  # noqa: PLC0415 (slow to load)
+
+        squares = sum((step - mean) ** 2 for step in steps) / (p * mean)
+        low, high = (float(chi2.ppf(part, len(steps) - 1)) for part in (RARELY, 1 - RARELY))
+        if squares < low:
+            return Cause.BOTTLENECK, 0.9
+        if squares <= high and datagrams.is_sent_as_asked and p < FULL_LOST_RATIO:
+            return Cause.RANDOM_LOSS, 0.75
+    return (Cause.BOTTLENECK, 0.65) if p >= FULL_LOST_RATIO else None
+
+
+def _decided_loss(facts: Facts, datagrams: DatagramFacts, cause: Cause, certainty: float) -> Finding:
+    """Lost before the socket, by a full path or at random."""
+    arrived_bps = datagrams.taken_bytes * 8e9 / max(1, datagrams.span_ns)
+    missed = figure("missed_datagrams", "datagrams", facts.receiver, missed_ratio=datagrams.missed_ratio)
+    steps = [*datagrams.steps] or [0.0]
+    spread = figure("arrivals", "datagrams", facts.receiver, fewest_count=min(steps), most_count=max(steps))
+    return Finding(
+        cause,
+        datagrams.missed_ratio,
+        certainty,
+        (missed, spread, _flow(facts, datagrams)),
+        None,
+        {"taken_bps": arrived_bps},
+        is_counted=True,
+        variant="datagrams.full" if cause is Cause.BOTTLENECK else "datagrams.random",
+        values={"missed_ratio": datagrams.missed_ratio, "arrived_bps": arrived_bps, "sent_bps": datagrams.sent_bps},
     )
 
 

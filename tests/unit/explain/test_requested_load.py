@@ -1,0 +1,88 @@
+"""What a trial was asked for, and which connections and times a question is about, from its manifest and tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from whyperf.analyze.flow import FlowTrial
+from whyperf.analyze.flow.trial import EndEvidence, FlowEnd
+from whyperf.explain.gather.active import Active, scheduled
+from whyperf.explain.gather.asked import asked
+from whyperf.explain.gather.direction import sending
+from whyperf.explain.gather.whole import shares_of
+from whyperf.explain.model import Budget, StateShare
+
+SECOND = 1_000_000_000
+NEAR = FlowEnd("near", "sender", 0, EndEvidence())
+
+
+def trial(folder: Path, **spec: Any) -> FlowTrial:
+    """A trial of one near host, which was asked for that."""
+    near = {"role": "sender", "spec": {"opening": "connect", "connections_count": 2, **spec}}
+    (folder / "manifest.json").write_text(json.dumps({"trial": "t", "cell": "c", "hosts": {"near": near}}))
+    return FlowTrial(folder, "t", "c", "complete", {"near": NEAR}, 0, None)
+
+
+def test_a_stream_is_asked_for_what_all_its_connections_write(tmp_path: Path) -> None:
+    assert asked(trial(tmp_path, write_rate_bps=25_000_000)).bps == 50e6
+    assert asked(trial(tmp_path, write_rate_bps=0)).bps is None
+    assert asked(trial(tmp_path, datagrams={"rate_bps": 10_000_000})).bps == 20e6
+    # A schedule switches them on and off.
+    flow = {"connections_count": 2, "start_ns": 0, "stop_ns": SECOND}
+    assert asked(trial(tmp_path, write_rate_bps=25_000_000, schedule=[flow])).bps is None
+
+
+def test_only_a_transfer_of_a_set_size_is_asked_for_bytes(tmp_path: Path) -> None:
+    assert asked(trial(tmp_path, stop={"by": "bytes", "payload_bytes": 2_000})).transfer_bytes == 2_000
+    assert asked(trial(tmp_path, stop={"by": "duration", "measure_ns": 2_000})).transfer_bytes is None
+
+
+def of_transactions(*arrivals: dict[str, Any]) -> dict[str, Any]:
+    parts = [{"arrivals": found, "outstanding_count": 4} for found in arrivals]
+    return {"groups": [{"strands_count": 2, "transactions": parts}]}
+
+
+def test_an_open_loop_is_asked_for_its_transactions(tmp_path: Path) -> None:
+    rows = {"phase": ["warm-up", "measure"], "start_mono_ns": [0, SECOND], "end_mono_ns": [SECOND, 3 * SECOND]}
+    counts = {"transactions_count": [5, 19], "intended_count": [9, 20]}
+    pl.DataFrame(rows | counts).write_parquet(tmp_path / "transactions.near.parquet")
+    poisson = {"by": "poisson", "per_kilosecond": 10_000}
+    found = asked(trial(tmp_path, workload=of_transactions(poisson)))
+    assert (found.intended_count, found.ended_count, found.span_ns, found.slots) == (20, 19, 2 * SECOND, 8)
+    assert found.are_all_ended
+    # One that starts when another ends has no rate of its own.
+    closed = asked(trial(tmp_path, workload=of_transactions(poisson, {"by": "closed"})))
+    assert (closed.intended_count, closed.slots, closed.are_all_ended) == (None, 16, False)
+
+
+def test_time_that_the_schedule_has_a_flow_switched_off_belongs_to_no_cause(tmp_path: Path) -> None:
+    flows = [
+        {"connections_count": 1, "start_ns": 0, "stop_ns": 10 * SECOND},
+        {"connections_count": 1, "start_ns": 6 * SECOND, "stop_ns": 10 * SECOND},
+    ]
+    spans = scheduled(trial(tmp_path, schedule=flows))
+    assert spans == {0: (0, 10 * SECOND), 1: (6 * SECOND, 10 * SECOND)}
+
+    def budget(connection: int, idle: int) -> Budget:
+        parts = {"not_writing": idle, "congestion_window": 10 - idle}
+        shares = [StateShare(state=name, ns=s * SECOND, ratio=s / 10, spells=1) for name, s in parts.items()]
+        return Budget(
+            trial="t", host="near", role="sender", connection=connection, begin_ns=0, end_ns=10 * SECOND, shares=shares
+        )
+
+    budgets = [budget(0, 1), budget(1, 7)]
+    assert shares_of(budgets)["not_writing"] == pytest.approx(0.4)
+    # A flow that pauses while it is on is a slow writer still.
+    assert shares_of(budgets, Active(None, spans))["not_writing"] == pytest.approx(2 / 14)
+
+
+def test_connections_that_only_receive_do_not_send(tmp_path: Path) -> None:
+    info = {"connection": [0, 1, 2], "bytes_acked": [9_000, 40, 500], "bytes_received": [0, 9_000, 600]}
+    pl.DataFrame(info).write_parquet(tmp_path / "tcp_info.near.parquet")
+    found = trial(tmp_path)
+    assert sending(found, NEAR) == frozenset({0, 2})
+    rows = pl.DataFrame({"connection": [0, 1, 2], "sample_mono_ns": [5, 5, 5]})
+    assert Active(sending(found, NEAR), {2: (6, 9)}).rows(rows, found, NEAR)["connection"].to_list() == [0]

@@ -191,7 +191,16 @@ def test_a_trial_after_many_refusals_is_whole(talk: StartTalk) -> None:
         finished, tables = agent.finish(identifier)
         assert finished["outcome"] == {"ended": "complete"}
         assert finished["payload_bytes"] == 100_000
-        assert set(tables) == {"flows", "intervals", "tcp_info", "cpu", "threads", "devices"}
+        assert set(tables) == {
+            "flows",
+            "intervals",
+            "tcp_info",
+            "tcp_options",
+            "cpu",
+            "threads",
+            "devices",
+            "host_counters",
+        }
         assert all(data.startswith(b"PAR1") and data.endswith(b"PAR1") for data in tables.values())
 
 

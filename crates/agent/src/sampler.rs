@@ -13,6 +13,7 @@ use record::host::devices::Devices;
 use record::host::executed::Executed;
 use record::host::flows;
 use record::host::intervals::{Interval, Intervals};
+use record::host::limits::Limits;
 use record::host::tcp::Tcp;
 use record::host::threads::Threads;
 use record::host::transport_info::TransportInfo;
@@ -52,6 +53,7 @@ pub struct Sampler {
     cpus: Cpus,
     threads: Threads,
     devices: Devices,
+    limits: Limits,
     /// What BPF programs count, where they do.
     counted: Option<Counted>,
     /// What flows of datagrams count, where there are some.
@@ -60,8 +62,8 @@ pub struct Sampler {
     transport_info: Option<TransportInfo>,
     /// What users executed, where there is a workload.
     executed: Option<Executed>,
-    /// The tables of flows and of devices, which are made at the end.
-    at_end: Option<[Columns; 2]>,
+    /// The tables of flows, of devices and of the host's counters, which are made at the end.
+    at_end: Option<[Columns; 3]>,
     last: (u32, Phase),
     worst_late_ns: u64,
     unseen_segments_count: u64,
@@ -87,6 +89,7 @@ impl Sampler {
             },
             known: load.flows.iter().map(|flow| Known::new(flow.socket.as_deref(), mono_ns())).collect(),
             devices: Devices::open()?,
+            limits: Limits::open(),
             at_end: None,
             last: (0, Phase::WarmUp),
             worst_late_ns: 0,
@@ -206,7 +209,7 @@ impl Sampler {
             executed.push_latencies(latencies);
         }
         let devices = self.devices.table(&self.spec)?;
-        self.at_end = Some([flows::table(&self.spec, load, ends, &self.known)?, devices]);
+        self.at_end = Some([flows::table(&self.spec, load, ends, &self.known)?, devices, self.limits.table(&self.spec)]);
         Ok(())
     }
 
@@ -228,8 +231,9 @@ impl Sampler {
     /// The tables.
     pub fn into_tables(self) -> Vec<Columns> {
         let mut tables: Vec<_> = self.at_end.into_iter().flatten().collect();
-        let tcp = self.tcp.rows.into_columns();
-        tables.extend([self.intervals.rows.into_columns(), tcp, self.cpus.rows.into_columns(), self.threads.rows.into_columns()]);
+        let Tcp { rows: tcp, options, .. } = self.tcp;
+        tables.extend([self.intervals.rows.into_columns(), tcp.into_columns(), options.into_columns()]);
+        tables.extend([self.cpus.rows.into_columns(), self.threads.rows.into_columns()]);
         tables.extend(self.datagrams.map(|datagrams| datagrams.rows.into_columns()));
         tables.extend(self.transport_info.map(|info| info.table.into_columns()));
         tables.extend(self.executed.map(Executed::into_columns).into_iter().flatten());

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod devices;
 pub mod evidence;
 pub mod host;
+pub mod limits;
 pub mod processes;
 pub mod tcp_info;
 pub mod threads;

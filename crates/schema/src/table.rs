@@ -5,7 +5,9 @@
 
 mod cell;
 mod evidence;
+mod host_counters;
 mod path;
+mod tcp_options;
 mod transactions;
 mod transport_info;
 
@@ -21,7 +23,9 @@ pub use evidence::{
     AckReason, CALLS, COUNTERS, CallKind, CallOutcome, CallRow, Context, CounterRow, Retransmission, SEGMENTS, SIZES, SOFTIRQS,
     SegmentDirection, SegmentRow, SizeRow, Sized, SoftirqRow, Vector,
 };
+pub use host_counters::{HOST_COUNTERS, HostCounter, HostCounterRow};
 pub use path::{PATH, PATH_LATENESS, PathDirection, PathLatenessRow, PathRow, ROUND_TRIPS, RoundTripRow};
+pub use tcp_options::{TCP_OPTIONS, TcpOptionsRow};
 pub use transactions::{DATAGRAMS, DatagramRow, LATENCIES, LatencyKind, LatencyRow, TRANSACTIONS, TransactionRow};
 pub use transport_info::{TRANSPORT_INFO, TransportInfoRow};
 
@@ -79,13 +83,15 @@ impl Table {
 }
 
 /// All tables of this record version.
-pub const TABLES: [&Table; 18] = [
+pub const TABLES: [&Table; 20] = [
     &FLOWS,
     &INTERVALS,
     &TCP_INFO,
+    &TCP_OPTIONS,
     &CPU,
     &THREADS,
     &DEVICES,
+    &HOST_COUNTERS,
     &COUNTERS,
     &SIZES,
     &SOFTIRQS,

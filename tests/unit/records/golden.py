@@ -19,6 +19,7 @@ from whyperf.cli import main
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "tests" / "records"
 TABLES = FOLDER / "tables.json"
+"""The columns of the stored records: those of the day on which they were made."""
 KINDS = sorted(path.name.removesuffix(".tar.xz") for path in FOLDER.glob("*.tar.xz"))
 #: `run --json` prints the document of `show --json`; it needs a host.
 COMMANDS = ("show", "explain", "flow")
@@ -96,7 +97,6 @@ def _write_all() -> None:
         for kind in KINDS:
             unpack(kind, Path(folder))
             _write(FOLDER / f"{kind}.json", documents(kind))
-    _write(TABLES, tables())
 
 
 if __name__ == "__main__":

@@ -7,8 +7,12 @@ use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Bit of `options`: ECN was negotiated (`TCPI_OPT_ECN`).
+/// Bits of `options` (`TCPI_OPT_…`): what both hosts agreed on, and whether a packet with ECT arrived.
+const OPTION_TIMESTAMPS: u8 = 1;
+const OPTION_SACK: u8 = 2;
+const OPTION_WINDOW_SCALING: u8 = 4;
 const OPTION_ECN: u8 = 8;
+const OPTION_ECN_SEEN: u8 = 16;
 /// Bit of `flags`: the application had too little to send while the delivery rate was measured.
 const FLAG_APPLICATION_LIMITED: u8 = 1;
 
@@ -126,6 +130,26 @@ impl TcpInfo {
     /// Whether both hosts agreed on ECN.
     pub fn has_ecn(&self) -> bool {
         self.raw.options & OPTION_ECN != 0
+    }
+
+    /// Whether a packet arrived that the peer had marked as capable of ECN.
+    pub fn has_seen_ecn(&self) -> bool {
+        self.raw.options & OPTION_ECN_SEEN != 0
+    }
+
+    /// Whether both hosts agreed on window scaling.
+    pub fn has_window_scaling(&self) -> bool {
+        self.raw.options & OPTION_WINDOW_SCALING != 0
+    }
+
+    /// Whether both hosts agreed on selective acknowledgments.
+    pub fn has_selective_acks(&self) -> bool {
+        self.raw.options & OPTION_SACK != 0
+    }
+
+    /// Whether both hosts agreed on timestamps.
+    pub fn has_timestamps(&self) -> bool {
+        self.raw.options & OPTION_TIMESTAMPS != 0
     }
 
     /// Whether the latest delivery rate sample was limited by the application (Linux 4.9).

@@ -9,6 +9,7 @@ pub mod devices;
 pub mod executed;
 pub mod flows;
 pub mod intervals;
+pub mod limits;
 pub mod logs;
 pub mod tcp;
 pub mod threads;

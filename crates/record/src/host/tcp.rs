@@ -1,9 +1,9 @@
-//! Rows of what TCP says of its connections: table `tcp_info`.
+//! Rows of what TCP says of its connections: tables `tcp_info` and `tcp_options`.
 
 use load::running::Load;
 use probe::clock::mono_ns;
 use probe::tcp_info::TcpInfo;
-use schema::table::TcpInfoRow;
+use schema::table::{TcpInfoRow, TcpOptionsRow};
 use schema::trial::{Phase, TrialSpec};
 use std::os::fd::AsFd;
 
@@ -21,6 +21,8 @@ const NS_PER_US: u64 = 1_000;
 pub struct Tcp {
     /// Its table.
     pub rows: Rows<TcpInfoRow<'static>>,
+    /// That of the options, from the last sample.
+    pub options: Rows<TcpOptionsRow<'static>>,
     /// What was last seen of the first connection.
     first: Option<TcpInfo>,
     /// Position of the connection that is asked next.
@@ -43,6 +45,9 @@ impl Tcp {
                 if position.is_multiple_of(step) {
                     self.rows.push(row(spec, flow.number, phase, is_final, &info));
                 }
+                if is_final {
+                    self.options.push(options(spec, flow.number, &info));
+                }
                 known[position].on_info(&info);
                 if position == 0 {
                     self.first = Some(info);
@@ -57,6 +62,23 @@ impl Tcp {
     /// What was last seen of the first connection.
     pub fn first(&self) -> Option<&TcpInfo> {
         self.first.as_ref()
+    }
+}
+
+/// One row of the options.
+fn options<'a>(spec: &'a TrialSpec, connection: u32, info: &TcpInfo) -> TcpOptionsRow<'a> {
+    let [own_shift, peer_shift] = info.window_scales();
+    TcpOptionsRow {
+        host: &spec.host,
+        connection,
+        role: spec.role_of(connection),
+        window_scaling: info.has_window_scaling(),
+        own_window_shift: u32::from(own_shift),
+        peer_window_shift: u32::from(peer_shift),
+        selective_acks: info.has_selective_acks(),
+        timestamps: info.has_timestamps(),
+        ecn: info.has_ecn(),
+        ecn_seen: info.has_seen_ecn(),
     }
 }
 

@@ -799,7 +799,7 @@ def test_a_thread_that_is_kept_from_its_cpu_does_not_compute() -> None:
 def test_datagrams_that_arrive_at_a_constant_rate_come_over_a_full_path() -> None:
     steady = replace(AS_ASKED, taken_count=600, taken_bytes=600 * 1_472, asked_bps=None, steps=(30.0, 31.0) * 10)
     found = judge(facts(transport="udp", datagrams=steady, level="user"))
-    assert [(verdict.code, verdict.confidence) for verdict in found] == [("bottleneck.datagrams.full", "high")]
+    assert [(verdict.code, verdict.certainty) for verdict in found] == [("bottleneck.datagrams.full", 0.9)]
     # What varies as random losses do is lost at random, if the sender keeps its rate.
     random = replace(steady, steps=(26.0, 34.0, 29.0, 31.0, 35.0) * 4, asked_bps=11.8e6)
     assert [verdict.code for verdict in judge(facts(transport="udp", datagrams=random))] == [

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from whyperf.analyze import Summary
-from whyperf.analyze.flow import FlowTrial, open_trial
+from whyperf.analyze.flow import FlowTrial, at_levels, open_trial
+from whyperf.analyze.flow.view import Level
 from whyperf.explain.anomalies import anomalies_of
 from whyperf.explain.budget import budgets_of
 from whyperf.explain.causes import COUNTING_SEGMENTS, Cause
@@ -130,11 +131,13 @@ def explain_trial(
     one_machine: bool | None = None,
     measured: MeasuredCells | None = None,
     by_plan: bool = True,
+    levels: Mapping[str, Level] | None = None,
 ) -> CellExplanation:
     """Why one trial is as fast as it is; a cell's explanation.
 
     `rate` is the cell's goodput, where it was measured, and `measured` the experiment's cells that may have been
-    measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains.
+    measured with a verdict's change. `by_plan` lets the rate of the emulated path bound predicted gains. `levels`
+    bounds the evidence by role: what is above is treated as if it had not been recorded.
     """
     if trial is None:
         return _unexplained(cell, None, rate, render("missing", "no_trial", {}))
@@ -142,7 +145,7 @@ def explain_trial(
     if not folder.exists():
         return _unexplained(cell, trial, rate, render("missing", "no_folder", {}))
     try:
-        read = by_payload(open_trial(folder))
+        read = at_levels(by_payload(open_trial(folder)), levels or {})
         return _explained(experiment, cell, read, rate, one_machine=one_machine, measured=measured, by_plan=by_plan)
     except RecordError as error:
         return _unexplained(cell, trial, rate, render("missing", "unreadable", {"trial": trial, "reason": str(error)}))

@@ -1,10 +1,11 @@
 """Truth experiments: inject known causes and count how often the explanation finds them.
 
-The catalog is data (`catalog.toml`). `design` makes a plan of it. `grade` compares the verdicts with the injected
-causes. `figures` counts, and `page` prints the counts. The caller measures.
+The catalogs are data: `catalog.toml` has single causes in doses, `field.toml` situations that users meet
+(`situation`). `design` makes a plan of one. `grade` compares the verdicts with the injected causes, `levels` does so at
+every level of evidence. `figures` counts, and `page` prints the counts. The caller measures.
 """
 
-from whyperf.truth.catalog import Catalog, load_catalog
+from whyperf.truth.catalog import FILES, Catalog, load_catalog
 from whyperf.truth.design import CellKind, Role, plan_truth, roles_of
 
-__all__ = ["Catalog", "CellKind", "Role", "load_catalog", "plan_truth", "roles_of"]
+__all__ = ["FILES", "Catalog", "CellKind", "Role", "load_catalog", "plan_truth", "roles_of"]

@@ -1,32 +1,32 @@
-"""The catalog of truth experiments, read from `catalog.toml` and checked."""
+"""A catalog of truth experiments, read from `catalog.toml` or `field.toml` and checked."""
 
 import tomllib
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from whyperf.disturb.model import Burn, Disturbance
 from whyperf.explain.causes import Cause
 from whyperf.profile import Factors, Level, ProfileError, Workload, factor_named, suggestion
 from whyperf.profile.levels import one_level
 from whyperf.profile.workload import read_workload
+from whyperf.truth.situation import CatalogTable, Half, Situation
 
-FILE = Path(__file__).with_name("catalog.toml")
+Name = Literal["causes", "field"]
+FILES: dict[Name, Path] = {
+    "causes": Path(__file__).with_name("catalog.toml"),
+    "field": Path(__file__).with_name("field.toml"),
+}
 
 Host = Literal["near", "far"]
-
-
-class CatalogTable(BaseModel):
-    """A table of the file. Unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class CleanRun(CatalogTable):
     """Factors of a run without an injected cause. The explanation may name only the `limits`."""
 
     limits: tuple[Cause, ...] = (Cause.CAPACITY,)
-    factors: dict[str, Level] = {}
+    factors: dict[str, Level] = Field(default_factory=dict)
 
 
 class Baseline(CleanRun):
@@ -74,11 +74,15 @@ class Entry(Injection):
 
     doses: tuple[dict[str, Level], ...] = Field(min_length=1)
     held_out: tuple[dict[str, Level], ...] = ()
-    also: dict[Cause, str] = {}
+    also: dict[Cause, str] = Field(default_factory=dict)
     burner: Host | None = None
     burners: tuple[int, ...] = ()
     short: int | None = None
     tried: tuple[TriedDose, ...] = ()
+
+    def disturbances(self, dose: int) -> tuple[Disturbance, ...]:
+        """What disturbs the trials of a dose, which counts from 1."""
+        return () if self.burner is None else (Burn(host=self.burner, programs=self.burners[dose - 1]),)
 
     @model_validator(mode="after")
     def _has_reasons(self) -> Self:
@@ -105,16 +109,19 @@ class Catalog(CatalogTable):
 
     workload: tuple[dict[str, object], ...] = ()
     baseline: dict[str, Baseline]
-    entry: tuple[Entry, ...]
+    entry: tuple[Entry, ...] = ()
+    situation: tuple[Situation, ...] = ()
     pair: tuple[Pair, ...] = ()
     undisturbed: tuple[Undisturbed, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         names = [run.name for run in self.undisturbed] + [run.name for run in self.injections] + list(self.baseline)
+        names += [situation.name for situation in self.situation]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{twice[0]} is defined twice")
-        for run in self.injections:
+        injected: list[Injection | Situation] = [*self.injections, *self.situation]
+        for run in injected:
             if run.baseline not in self.baseline:
                 raise ValueError(f"{run.name}: there is no baseline {run.baseline}")
         for factors in self._all_factors():
@@ -127,6 +134,7 @@ class Catalog(CatalogTable):
         found = [run.factors for run in clean]
         found += [dose for entry in self.entry for dose in (*entry.doses, *entry.held_out)]
         found += [tried.wrong for entry in self.entry for tried in entry.tried]
+        found += [factors for situation in self.situation for factors in situation.all_factors()]
         return found + [factors for pair in self.pair for factors in (pair.first, pair.second)]
 
     @property
@@ -147,7 +155,9 @@ class Catalog(CatalogTable):
             ProfileError: there is no such cause and no such experiment.
         """
         known = {run.name for run in self.injections} | {run.name for run in self.undisturbed} | set(self.baseline)
+        known |= {situation.name for situation in self.situation}
         causes = {str(entry.causes[0]) for entry in self.entry}
+        causes |= {cause for situation in self.situation for cause in situation.main_causes}
         for name in wanted:
             if name not in known | causes:
                 hint = suggestion(name, known | causes, listed_by="whyperf truth --dry-run")
@@ -155,15 +165,31 @@ class Catalog(CatalogTable):
         chosen = set(wanted)
         entries = tuple(entry for entry in self.entry if entry.name in chosen or entry.causes[0] in chosen)
         pairs = tuple(pair for pair in self.pair if pair.name in chosen)
+        situations = tuple(run for run in self.situation if run.name in chosen or set(run.main_causes) & chosen)
         undisturbed = tuple(run for run in self.undisturbed if run.name in chosen)
-        needed = {run.baseline for run in (*entries, *pairs)} | chosen
+        injected: list[Injection | Situation] = [*entries, *pairs, *situations]
+        needed = {run.baseline for run in injected} | chosen
         baselines = {name: baseline for name, baseline in self.baseline.items() if name in needed}
         return self.model_copy(
-            update={"entry": entries, "pair": pairs, "undisturbed": undisturbed, "baseline": baselines}
+            update={
+                "entry": entries,
+                "pair": pairs,
+                "undisturbed": undisturbed,
+                "baseline": baselines,
+                "situation": situations,
+            }
         )
 
+    def halved(self, half: Half) -> "Catalog":
+        """The catalog with the situations of this half alone."""
+        return self.model_copy(update={"situation": tuple(run for run in self.situation if run.half == half)})
 
-def load_catalog(path: Path = FILE) -> Catalog:
+    def without(self, names: set[str]) -> "Catalog":
+        """The catalog without the situations of these names."""
+        return self.model_copy(update={"situation": tuple(run for run in self.situation if run.name not in names)})
+
+
+def load_catalog(path: Path = FILES["causes"]) -> Catalog:
     """The catalog in a file.
 
     Raises:

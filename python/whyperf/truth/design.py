@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
+from whyperf.disturb.model import Disturbance
 from whyperf.plan import Plan, build
 from whyperf.plan.blocks import permutation
 from whyperf.plan.model import identify
 from whyperf.profile import Design, Factors, Profile, Sweep
-from whyperf.truth.catalog import Catalog, Host
+from whyperf.truth.catalog import Catalog
+from whyperf.truth.situation import Situation
 
 NAME = "truth"
 #: Trials of each cell that is compared with another cell.
@@ -21,6 +23,9 @@ TRIALS = 2
 #: Length of a trial. The first 0.2 s are the start of the connection, which is explained, too.
 PHASES: Factors = {"warmup_s": 0.2, "duration_s": 0.6, "cooldown_s": 0.05}
 INTERVAL_MS = 50
+FIELD_PHASES: Factors = {"warmup_s": 0.3, "duration_s": 1.6, "cooldown_s": 0.05}
+"""Length of a trial of a situation, in which something may change half-way."""
+FIELD_DEADLINE_S = 12.0
 
 
 class CellKind(StrEnum):
@@ -33,11 +38,19 @@ class CellKind(StrEnum):
     SECOND = "second"
     BOTH = "both"
     UNDISTURBED = "undisturbed"
+    SITUATION = "situation"
+    WITHOUT = "without"
+    """A situation without one of its ingredients."""
+    CONTROL = "control"
+    """A situation without any of its ingredients."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """The place of a cell: `of` is the experiment; `dose` counts from 1, and the held-out doses follow the others."""
+    """The place of a cell: `of` is the experiment; `dose` counts from 1, and the held-out doses follow the others.
+
+    Without one of a situation's ingredients, `dose` is the number of the ingredient.
+    """
 
     of: str
     kind: CellKind
@@ -46,8 +59,7 @@ class Role:
     own: Factors
     dose: int = 0
     held_out: bool = False
-    burner: Host | None = None
-    burners: int = 0
+    disturbances: tuple[Disturbance, ...] = ()
 
     @property
     def sweep(self) -> str:
@@ -57,7 +69,7 @@ class Role:
     @property
     def is_explained(self) -> bool:
         """Whether it has a trial with the segment log."""
-        return self.kind in {CellKind.DOSE, CellKind.BOTH, CellKind.UNDISTURBED}
+        return self.kind in {CellKind.DOSE, CellKind.BOTH, CellKind.UNDISTURBED, CellKind.SITUATION}
 
 
 def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
@@ -106,8 +118,7 @@ def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
                 dose,
                 number,
                 held_out,
-                entry.burner,
-                entry.burners[number - 1] if entry.burner else 0,
+                entry.disturbances(number),
             )
             for number, (dose, held_out) in enumerate(doses, start=1)
             if not short or number == entry.short
@@ -124,14 +135,42 @@ def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:
     for run in catalog.undisturbed:
         if not short or run.short:
             yield [Role(run.name, CellKind.UNDISTURBED, run.factors, run.factors)]
+    for situation in catalog.situation if not short else ():
+        yield _of_situation(situation, catalog.baseline[situation.baseline].factors)
+
+
+def _of_situation(situation: Situation, base: Factors) -> list[Role]:
+    """The situation, the same without each of its ingredients, and without all where there are several."""
+    parts = [(CellKind.SITUATION, 0, situation.ingredient)]
+    parts += [
+        (CellKind.WITHOUT, number, situation.without(number)) for number in range(1, len(situation.ingredient) + 1)
+    ]
+    if len(situation.ingredient) > 1:
+        parts.append((CellKind.CONTROL, 0, ()))
+    held_out = situation.half == "held_out"
+    roles = []
+    for kind, number, ingredients in parts:
+        own = situation.factors_with(ingredients)
+        disturbances = tuple(found for ingredient in ingredients for found in ingredient.disturb)
+        roles.append(Role(situation.name, kind, base | own, own, number, held_out, disturbances))
+    return roles
 
 
 def _sweep(role: Role, trials: int) -> Sweep:
-    # A transfer of a fixed size has no phases.
-    phases = {} if "transfer_bytes" in role.factors else PHASES
-    factors = phases | role.factors
+    # A transfer of a fixed size has no phases, and those of a schedule are its own.
+    in_field = role.kind in {CellKind.SITUATION, CellKind.WITHOUT, CellKind.CONTROL}
+    phases = {} if {"transfer_bytes", "schedule"} & set(role.factors) else FIELD_PHASES if in_field else PHASES
+    # What a disturbance stops is cut, and its rate until then counts.
+    factors = phases | ({"deadline_s": FIELD_DEADLINE_S} if in_field else {}) | role.factors
     alone = role.kind is CellKind.UNDISTURBED
-    return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), 1 if role.is_explained else 0)
+    return Sweep(role.sweep, factors, {}, 1 if alone else trials, (), _logs(role, trials))
+
+
+def _logs(role: Role, trials: int) -> int:
+    """How many trials with the segment log its cell has: a situation is diagnosed as often as it is measured."""
+    if role.kind is CellKind.SITUATION:
+        return trials
+    return 1 if role.is_explained else 0
 
 
 def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: int) -> Plan:
@@ -146,7 +185,11 @@ def _in_groups(plan: Plan, groups: Sequence[Sequence[Role]], trials: int, seed: 
             cells = [cell_of[role.sweep] for role in group if repetition == 1 or role.kind is not CellKind.UNDISTURBED]
             if cells:
                 blocks.append(tuple(permutation(cells, rng)))
-    logs = [tuple(cell_of[role.sweep] for role in group if role.is_explained) for group in groups]
+    logs = [
+        tuple(cell_of[role.sweep] for role in group if _logs(role, trials) >= repetition)
+        for repetition in range(1, trials + 1)
+        for group in groups
+    ]
     arranged = plan.model_copy(update={"blocks": tuple(blocks), "log_blocks": tuple(block for block in logs if block)})
     identifier = identify(arranged)
     return arranged.model_copy(update={"id": identifier, "experiment": f"{NAME}-{identifier[:6]}"})

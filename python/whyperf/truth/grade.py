@@ -88,9 +88,9 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
     for role in roles_of(catalog):
         cell = cells.get(role.sweep)
         explanation = explanations.get(cell or "")
-        if cell is None or explanation is None or not role.is_explained:
+        if cell is None or explanation is None or not role.is_explained or role.kind is CellKind.SITUATION:
             continue
-        without, causes = _without(role, rates), causes_of(catalog, role)
+        without, causes = without_of(role, rates), causes_of(catalog, role)
         right = next((verdict for verdict in explanation.verdicts[:2] if verdict.cause in causes), None)
         baseline = factors.get(f"{role.of}-{CellKind.BASELINE}", {})
         grades.append(
@@ -100,7 +100,7 @@ def grade(catalog: Catalog, plan: Plan, rates_bps: Mapping[str, float | None], e
                 causes=causes,
                 rate_bps=rates[role.sweep],
                 without_bps=without,
-                lowered_by=_lowered_by(rates[role.sweep], without),
+                lowered_by=lowered_by(rates[role.sweep], without),
                 found=tuple(verdict.cause for verdict in explanation.verdicts),
                 headline=explanation.headline,
                 closed_ratio=_closed_ratio(explanation),
@@ -122,7 +122,7 @@ def causes_of(catalog: Catalog, role: Role) -> tuple[Cause, ...]:
     return clean[role.of].limits
 
 
-def _without(role: Role, rates: Mapping[str, float | None]) -> float | None:
+def without_of(role: Role, rates: Mapping[str, float | None]) -> float | None:
     """The rate without the cause; for a pair, the lower of the two rates with one cause alone."""
     if role.kind is CellKind.UNDISTURBED:
         return None
@@ -133,7 +133,8 @@ def _without(role: Role, rates: Mapping[str, float | None]) -> float | None:
     return min(known) if len(known) == len(alone) else None
 
 
-def _lowered_by(rate: float | None, without: float | None) -> float | None:
+def lowered_by(rate: float | None, without: float | None) -> float | None:
+    """The part of the rate without a cause that the cause takes."""
     return None if rate is None or not without else 1 - rate / without
 
 

@@ -13,29 +13,42 @@ from whyperf.truth.design import CellKind
 from whyperf.truth.figures import Figure, MedianError, confusion, figures, figures_of_proofs
 from whyperf.truth.gains import MILD, median_error
 from whyperf.truth.grade import COUNTS_FROM, Grade
+from whyperf.truth.level_page import levels_json, levels_section, situations_section
+from whyperf.truth.levels import Diagnosis
 from whyperf.truth.proving import Claim, Proof
+from whyperf.truth.situation import Situation
+from whyperf.truth.tables import table
 
-SECTION = re.compile(r"(<!-- truth -->\n).*?(<!-- end -->)", re.DOTALL)
 
-
-def with_figures(text: str, section: str) -> str:
+def with_figures(text: str, section: str, mark: str = "truth") -> str:
     """The document with the new section between its markers.
 
     Raises:
         ValueError: it has no such markers.
     """
-    if not SECTION.search(text):
+    between = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if not between.search(text):
         raise ValueError(
-            "it has no section between <!-- truth --> and <!-- end -->; add the two lines where it belongs"
+            f"it has no section between <!-- {mark} --> and <!-- end -->; add the two lines where it belongs"
         )
-    return SECTION.sub(lambda old: old[1] + section + old[2], text)
+    return between.sub(lambda old: old[1] + section + old[2], text)
 
 
-def markdown(grades: Sequence[Grade], about: Iterable[str], proofs: Sequence[Proof] = ()) -> str:
+def markdown(
+    grades: Sequence[Grade],
+    about: Iterable[str],
+    proofs: Sequence[Proof] = (),
+    diagnoses: Sequence[Diagnosis] = (),
+    situations: Sequence[Situation] = (),
+) -> str:
     """The whole section; `about` says where, when and how it was measured."""
+    if situations:
+        parts = [", ".join(about) + ".", levels_section(diagnoses), situations_section(situations, diagnoses)]
+        return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
     parts = [
         ", ".join(about) + ".",
         _figures(grades, proofs),
+        levels_section(diagnoses),
         _proofs(proofs),
         _gains(grades),
         _confusion(grades),
@@ -51,7 +64,7 @@ def _figures(grades: Sequence[Grade], proofs: Sequence[Proof]) -> str:
         (figure.name, reached(figure), bar(figure), {True: "yes", False: "**no**", None: "-"}[figure.holds])
         for figure in (*figures(grades), *figures_of_proofs(proofs))
     ]
-    return "### Accuracy\n\n" + _table(("Figure", "Measured", "Required", "Met"), rows) + _held_out(grades)
+    return "### Accuracy\n\n" + table(("Figure", "Measured", "Required", "Met"), rows) + _held_out(grades)
 
 
 def reached(figure: Figure | MedianError) -> str:
@@ -90,7 +103,7 @@ def _proofs(proofs: Sequence[Proof]) -> str:
         "A gain is the rate with the change divided by the rate without it, with its interval and the number of pairs. "
         "[explain.md](explain.md#trying-the-change) defines confirmed and refuted."
     )
-    return f"### Verified changes\n\n{text}\n\n" + _table(headings, rows)
+    return f"### Verified changes\n\n{text}\n\n" + table(headings, rows)
 
 
 def claimed(claim: Claim) -> str:
@@ -139,7 +152,7 @@ def _gains(grades: Sequence[Grade]) -> str:
         "It is compared where the change of the verdict restores the baseline."
     )
     headings = ("Doses", "Median error", "Measured gain in the predicted interval")
-    return f"### Predicted gains\n\n{text}\n\n" + _table(headings, rows) if rows else ""
+    return f"### Predicted gains\n\n{text}\n\n" + table(headings, rows) if rows else ""
 
 
 def _confusion(grades: Sequence[Grade]) -> str:
@@ -148,7 +161,7 @@ def _confusion(grades: Sequence[Grade]) -> str:
         for cause, counts in confusion(grades).items()
     ]
     headings = ("Injected cause", "First verdict (count)")
-    return "### Injected cause and first verdict\n\n" + _table(headings, rows)
+    return "### Injected cause and first verdict\n\n" + table(headings, rows)
 
 
 def _doses(grades: Sequence[Grade]) -> str:
@@ -166,7 +179,7 @@ def _doses(grades: Sequence[Grade]) -> str:
         if grade.role.kind is CellKind.DOSE
     ]
     headings = ("Experiment", "Dose", "Lowers the rate by", "Verdicts", "Correct", "Predicted gain", "Measured gain")
-    return "### Doses\n\nA dose that lowers the rate by less than 15 % is not counted.\n\n" + _table(headings, rows)
+    return "### Doses\n\nA dose that lowers the rate by less than 15 % is not counted.\n\n" + table(headings, rows)
 
 
 def _pairs(grades: Sequence[Grade]) -> str:
@@ -184,7 +197,7 @@ def _pairs(grades: Sequence[Grade]) -> str:
         f"A pair counts if removing either cause raises the rate: the cheaper cause costs at least {COUNTS_FROM:.0%}."
     )
     headings = ("Pair", "Cost of the cheaper cause", "Verdicts", "Both in the first 3")
-    return f"### Pairs\n\n{text}\n\n" + _table(headings, rows)
+    return f"### Pairs\n\n{text}\n\n" + table(headings, rows)
 
 
 def _clean(grades: Sequence[Grade]) -> str:
@@ -193,7 +206,7 @@ def _clean(grades: Sequence[Grade]) -> str:
         for grade in grades
         if grade.role.kind is CellKind.UNDISTURBED
     ]
-    return "### Undisturbed runs\n\n" + _table(("Run", "Factors", "Verdicts", "No wrong cause"), rows)
+    return "### Undisturbed runs\n\n" + table(("Run", "Factors", "Verdicts", "No wrong cause"), rows)
 
 
 def lowered(grade: Grade) -> str:
@@ -227,15 +240,16 @@ def _shown(level: Level) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [headings, tuple("---" for _ in headings), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def as_json(grades: Sequence[Grade], about: Mapping[str, str], proofs: Sequence[Proof] = ()) -> dict[str, object]:
+def as_json(
+    grades: Sequence[Grade],
+    about: Mapping[str, str],
+    proofs: Sequence[Proof] = (),
+    diagnoses: Sequence[Diagnosis] = (),
+) -> dict[str, object]:
     """The grades and figures in plain types; ratios between 0 and 1, rates in bit/s."""
     return {
         **about,
+        **levels_json(diagnoses),
         "figures": [
             {"key": figure.key, "asked": figure.name, "of": figure.of, "ratio": figure.ratio, "bar": figure.bar}
             | ({"count": figure.count} if isinstance(figure, Figure) else {})

@@ -58,7 +58,8 @@ class FlowTrial:
     `ends` by host. `moves_both_ways` says that a workload's steps, and not a stream alone, moved the payload, so that
     the load counts both directions. `zero_mono_ns` is the start of the load on the controller's clock; `window_ns` the
     measured phase as (start, end) in ns after it, from the first end's start to the last one's end; None without
-    intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's.
+    intervals. `is_turned`: the roles are not those that the trial gave its ends, but the payload's. `hidden` are
+    tables by name and host that are treated as if they had not been written (`view`).
     """
 
     folder: Path
@@ -70,18 +71,19 @@ class FlowTrial:
     window_ns: tuple[int, int] | None
     moves_both_ways: bool = False
     is_turned: bool = False
+    hidden: frozenset[tuple[str, str]] = frozenset()
 
     def end(self, role: str) -> FlowEnd | None:
         """The end with this role; None when the trial failed before it was known."""
         return next((end for end in self.ends.values() if end.role == role), None)
 
     def file(self, table: str, host: str) -> Path | None:
-        """The file of a table, which is fit to be read; None when that end did not write it.
+        """The file of a table, which is fit to be read; None when that end did not write it, or it is hidden.
 
         Raises:
             RecordError: it is there and is no table, or one that would take far more memory than its size.
         """
-        return _table(self.folder / f"{table}.{host}.parquet")
+        return None if (table, host) in self.hidden else _table(self.folder / f"{table}.{host}.parquet")
 
 
 def open_trial(folder: Path) -> FlowTrial:

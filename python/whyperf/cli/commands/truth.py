@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from whyperf.cli.inputs.truth_choices import CatalogName, HalfName
+
 NAME = "truth"
 EXAMPLE = (
     "Examples: whyperf truth --short · whyperf truth --only receive_buffer --only slow-reader · "
-    "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md"
+    "whyperf truth --out truth --verify --json · whyperf truth --page docs/background/accuracy.md · "
+    "whyperf truth --catalog field --half tuning --out field"
 )
 
 
@@ -16,6 +19,14 @@ def command(  # noqa: PLR0917 - the command line
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="CAUSE|NAME", help="Only experiments of this cause or name. Repeatable."),
+    ] = None,
+    catalog: Annotated[
+        CatalogName,
+        typer.Option("--catalog", help="causes: single causes in doses, and pairs; field: situations that users meet."),
+    ] = CatalogName.CAUSES,
+    half: Annotated[
+        HalfName | None,
+        typer.Option("--half", help="Of the field catalog: the tuning half, or the held-out half, alone."),
     ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="One level each of a few experiments: about a minute.")
@@ -42,6 +53,8 @@ def command(  # noqa: PLR0917 - the command line
     return find_truth(
         Wanted(
             only=tuple(only or ()),
+            catalog=catalog.value,
+            half=None if half is None else half.value,
             short=short,
             trials=trials,
             seed=seed,

@@ -23,8 +23,8 @@ SHOWN = 3
 
 def print_grades(grades: Sequence[Grade]) -> None:
     """Each dose and run, the confusion matrix, the accuracy figures."""
-    console = _console()
-    table = _table("Experiment", "Dose", "Lowers by", "Injected", "Verdicts", "Correct", "Predicted", "Measured")
+    console = console_of_tables()
+    table = plain_table("Experiment", "Dose", "Lowers by", "Injected", "Verdicts", "Correct", "Predicted", "Measured")
     for grade in grades:
         role = grade.role
         injected = "nothing" if role.kind is CellKind.UNDISTURBED else " + ".join(_injected(grade))
@@ -34,7 +34,7 @@ def print_grades(grades: Sequence[Grade]) -> None:
         table.add_row(role.of, dose, lost, injected, found, _correct(grade), *_gains(grade))
     console.print(table)
     console.print()
-    matrix = _table("Injected cause", "First verdict (count)")
+    matrix = plain_table("Injected cause", "First verdict (count)")
     for cause, counts in confusion(grades).items():
         ordered = sorted(counts.items(), key=lambda entry: -entry[1])
         matrix.add_row(cause, ", ".join(f"{first} {count}" for first, count in ordered))
@@ -47,9 +47,9 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     """The measured changes and their figures; nothing where none was measured."""
     if not (found := figures_of_proofs(proofs)):
         return
-    console = _console()
+    console = console_of_tables()
     console.print()
-    table = _table("Experiment", "Dose", "Change", "Predicted", "Gain", "Result", "Wrong change", "Gain", "Result")
+    table = plain_table("Experiment", "Dose", "Change", "Predicted", "Gain", "Result", "Wrong change", "Gain", "Result")
     for proof in proofs:
         claim = proof.claim
         predicted = claimed(claim)
@@ -62,12 +62,13 @@ def print_proofs(proofs: Sequence[Proof]) -> None:
     _print_bars(console, found)
 
 
-def _console() -> Console:
+def console_of_tables() -> Console:
+    """Where tables are printed: with a fixed width where standard output is no terminal."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
 
 def _print_bars(console: Console, found: Sequence[Figure | MedianError]) -> None:
-    bars = _table("Figure", "Measured", "Required", "Met")
+    bars = plain_table("Figure", "Measured", "Required", "Met")
     for figure in found:
         holds = {True: "yes", False: "no", None: "-"}[figure.holds]
         bars.add_row(figure.name, reached(figure), bar(figure), holds)
@@ -93,7 +94,8 @@ def _correct(grade: Grade) -> str:
     return {1: "yes", 2: "second"}.get(grade.rank or 0, "NO")
 
 
-def _table(*headings: str) -> Table:
+def plain_table(*headings: str) -> Table:
+    """A table without frames."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
         table.add_column(heading, overflow="fold")

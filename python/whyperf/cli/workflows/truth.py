@@ -12,11 +12,15 @@ from whyperf.cli.live.progress import duration
 from whyperf.cli.streams import print_json
 from whyperf.cli.workflows import dry_run
 from whyperf.cli.workflows.trials import stopped
+from whyperf.disturb.model import Place
+from whyperf.disturb.tools import lacks
 from whyperf.plan import TimeLeft
 from whyperf.record import Experiment, planned_folder
-from whyperf.run import Burner, Kind, Observer, Session, Target, allowed_kind, run_plan
-from whyperf.truth import Catalog, load_catalog, plan_truth, roles_of
+from whyperf.run import Disturber, Kind, Observer, Session, Target, allowed_kind, places_of, run_plan
+from whyperf.truth import FILES, Catalog, load_catalog, plan_truth, roles_of
+from whyperf.truth.catalog import Name
 from whyperf.truth.page import with_figures
+from whyperf.truth.situation import Half
 
 #: The number of trials is fixed: no stop rule here.
 _NO_GOODPUT = None
@@ -35,15 +39,28 @@ class Wanted:
     dry_run: bool
     as_json: bool
     verify: bool = False
+    catalog: Name = "causes"
+    half: Half | None = None
+
+    @property
+    def mark(self) -> str:
+        """The name of the section of a page that has the results."""
+        return "truth" if self.catalog == "causes" else f"truth {self.half or 'field'}"
 
 
 def find_truth(wanted: Wanted) -> int:
     """Does what was wanted; returns the exit code: 3 where a bar is missed."""
+    if wanted.half is not None and wanted.catalog != "field":
+        raise UsageError("--half is of the field catalog; add --catalog field")
     if wanted.page is not None:
-        _with_figures(wanted.page, "")
-    catalog = load_catalog()
+        _with_figures(wanted.page, "", wanted.mark)
+    catalog = load_catalog(FILES[wanted.catalog])
+    if wanted.half is not None:
+        catalog = catalog.halved(wanted.half)
     if wanted.only:
         catalog = catalog.named(list(wanted.only))
+    if not wanted.dry_run:
+        catalog = _possible(catalog)
     profile, plan = plan_truth(catalog, short=wanted.short, seed=wanted.seed, trials=wanted.trials)
     if wanted.dry_run:
         return dry_run.show(plan, as_json=wanted.as_json)
@@ -62,33 +79,54 @@ def find_truth(wanted: Wanted) -> int:
         return _print(experiment, catalog, wanted)
 
 
+def _possible(catalog: Catalog) -> Catalog:
+    """The catalog without the situations that this host cannot disturb; a message names each with the reason."""
+    impossible = {
+        situation.name: reason
+        for situation in catalog.situation
+        if (reason := lacks(found for ingredient in situation.ingredient for found in ingredient.disturb))
+    }
+    for reason in dict.fromkeys(impossible.values()):
+        names = [name for name, other in impossible.items() if other == reason]
+        say(f"Not measured: {', '.join(names)}: {reason}")
+    return catalog.without(set(impossible))
+
+
 def _print(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> int:
     """Explains, grades and prints; returns the exit code."""
     # Imported here: judging needs libraries that load for a second.
     from whyperf.analyze import summarize  # noqa: PLC0415
     from whyperf.cli.output.truth import print_grades, print_proofs  # noqa: PLC0415
+    from whyperf.cli.output.truth_levels import print_levels  # noqa: PLC0415
+    from whyperf.cli.workflows.truth_levels import diagnose  # noqa: PLC0415
     from whyperf.cli.workflows.truth_proofs import prove  # noqa: PLC0415
     from whyperf.explain.experiment import explain_experiment  # noqa: PLC0415
     from whyperf.truth.figures import figures, figures_of_proofs  # noqa: PLC0415
     from whyperf.truth.grade import grade  # noqa: PLC0415
+    from whyperf.truth.level_figures import tallies  # noqa: PLC0415
     from whyperf.truth.page import as_json, markdown  # noqa: PLC0415
 
     rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
-    logged = {cell for block in experiment.plan.log_blocks for cell in block}
+    found = diagnose(experiment, catalog, rates)
+    logged = {cell for block in experiment.plan.log_blocks for cell in block} if wanted.catalog == "causes" else set()
     # The plan has what is to be predicted: a baseline, and the rate of the emulated path.
     explained = explain_experiment(experiment, cells=logged, rates=rates, by_plan=False)
     grades = grade(catalog, experiment.plan, rates, explained)
     proofs = prove(experiment, catalog, grades, explained, as_json=wanted.as_json) if wanted.verify else []
     if wanted.as_json:
-        print_json(as_json(grades, _about(experiment), proofs))
+        print_json(as_json(grades, _about(experiment), proofs, found))
     else:
-        print_grades(grades)
+        if grades:
+            print_grades(grades)
+        print_levels(found, catalog.situation)
         print_proofs(proofs)
     if wanted.page is not None:
-        text = _with_figures(wanted.page, markdown(grades, _about(experiment).values(), proofs))
-        wanted.page.write_text(text, encoding="utf-8")
-    bars = [*figures(grades), *figures_of_proofs(proofs)]
-    return DOUBTFUL if any(bar.holds is False for bar in bars) else DONE
+        section = markdown(grades, _about(experiment).values(), proofs, found, catalog.situation)
+        wanted.page.write_text(_with_figures(wanted.page, section, wanted.mark), encoding="utf-8")
+    bars = [bar.holds for bar in (*figures(grades), *figures_of_proofs(proofs))] if grades else []
+    if catalog.situation:
+        bars += [tally.holds for tally in tallies(found)]
+    return DOUBTFUL if False in bars else DONE
 
 
 def _about(experiment: Experiment) -> dict[str, str]:
@@ -101,14 +139,14 @@ def _about(experiment: Experiment) -> dict[str, str]:
     }
 
 
-def _with_figures(path: Path, figures: str) -> str:
+def _with_figures(path: Path, figures: str, mark: str) -> str:
     """The page with these figures in it.
 
     Raises:
         UsageError: it cannot be read, or has no place for them; raised before anything is measured.
     """
     try:
-        return with_figures(path.read_text(encoding="utf-8"), figures)
+        return with_figures(path.read_text(encoding="utf-8"), figures, mark)
     except OSError as error:
         raise UsageError(
             f"--page: cannot read {path}: {(error.strerror or '').lower()}; name a file that is there"
@@ -134,21 +172,19 @@ def _measure(experiment: Experiment, catalog: Catalog, wanted: Wanted) -> None:
         if session.testbed is not None:
             experiment.write_testbed(session.testbed)
         with watcher_for(plan, missing, as_json=wanted.as_json) as watcher:
-            burner = _burner(watcher, session, catalog)
+            disturber = _disturber(watcher, session, catalog)
             try:
-                run_plan(session, experiment, burner, lambda _: _NO_GOODPUT)
+                run_plan(session, experiment, disturber, lambda _: _NO_GOODPUT)
             finally:
-                burner.end()
+                disturber.end()
 
 
-def _burner(watcher: Observer, session: Session, catalog: Catalog) -> Burner:
-    """Loads the CPUs of an end in the cells that say so."""
+def _disturber(watcher: Observer, session: Session, catalog: Catalog) -> Disturber:
+    """Disturbs the trials of the cells that the catalog says so of."""
     cells = {cell.sweep: cell for cell in session.plan.cells}
-    burning = {cells[role.sweep].id: role for role in roles_of(catalog) if role.burner and role.sweep in cells}
+    disturbed = {cells[role.sweep].id: role.disturbances for role in roles_of(catalog) if role.sweep in cells}
 
-    def cpus(cell: str) -> tuple[int, ...]:
-        end = burning[cell].burner
-        assert end is not None
-        return session.cpus_for(session.plan.cell(cell).factors)[end].own
+    def places(cell: str) -> dict[str, Place]:
+        return places_of(session, session.plan.cell(cell))
 
-    return Burner(watcher, {cell: role.burners for cell, role in burning.items()}, cpus)
+    return Disturber(watcher, disturbed, places)

@@ -1,0 +1,38 @@
+"""A trial as it would be with less evidence: the tables of higher levels are hidden, nothing is copied."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from whyperf.analyze.flow.trial import LEVELS, EndEvidence, FlowTrial
+
+Level = Literal["user", "counters", "segments"]
+
+TABLES: Mapping[Level, tuple[str, ...]] = {
+    "user": (),
+    "counters": ("counters", "sizes", "softirqs"),
+    "segments": ("segments", "calls"),
+}
+"""Tables that a level adds to those below it (docs/background/evidence.md)."""
+
+
+def at_levels(trial: FlowTrial, levels: Mapping[str, Level]) -> FlowTrial:
+    """The trial with at most these levels of evidence, by role; a role that is not named keeps what it has."""
+    hidden = set(trial.hidden)
+    ends = dict(trial.ends)
+    for host, end in trial.ends.items():
+        if (level := levels.get(end.role)) is None:
+            continue
+        above = LEVELS[LEVELS.index(level) + 1 :]
+        hidden |= {(table, host) for name, tables in TABLES.items() if name in above for table in tables}
+        ends[host] = replace(end, evidence=_at_most(end.evidence, level))
+    return replace(trial, ends=ends, hidden=frozenset(hidden))
+
+
+def _at_most(evidence: EndEvidence, level: Level) -> EndEvidence:
+    """What the host would have reported with this level."""
+    if LEVELS.index(evidence.got) <= LEVELS.index(level):
+        return evidence
+    if level == "user":
+        return EndEvidence()
+    return EndEvidence(asked=level, got=level, missing=evidence.missing, missed_runs_count=evidence.missed_runs_count)

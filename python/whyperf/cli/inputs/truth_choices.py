@@ -1,0 +1,17 @@
+"""What `whyperf truth` measures."""
+
+from enum import StrEnum
+
+
+class CatalogName(StrEnum):
+    """The catalogs of truth experiments."""
+
+    CAUSES = "causes"
+    FIELD = "field"
+
+
+class HalfName(StrEnum):
+    """The halves of the field catalog."""
+
+    TUNING = "tuning"
+    HELD_OUT = "held_out"

@@ -1,0 +1,116 @@
+"""Disturbs trials of chosen cells: starts a keeper with each of them, and ends it after it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import whyperf
+from whyperf.disturb.keeper import READY, START
+from whyperf.disturb.model import Disturbance, Orders, Place
+from whyperf.plan import Cell
+from whyperf.run.ends import FAR, NEAR
+from whyperf.run.errors import RunError
+from whyperf.run.observer import Observer
+from whyperf.run.session import Session
+from whyperf.wire import ReplyProgress
+
+_END_WAIT_S = 10.0
+
+
+class Disturber(Observer):
+    """Watches as another observer does, and has a disturbed cell's trials disturbed."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        disturbed: Mapping[str, Sequence[Disturbance]],
+        places: Callable[[str], Mapping[str, Place]],
+    ) -> None:
+        """`disturbed` are the disturbances of a cell; `places` says where its sides are."""
+        self._observer = observer
+        self._disturbed = disturbed
+        self._places = places
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._has_started = False
+
+    def on_message(self, text: str) -> None:
+        """Pass on."""
+        self._observer.on_message(text)
+
+    def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
+        """Start the disturbances of the cell that are there from the start.
+
+        Raises:
+            RunError: they cannot be made.
+        """
+        self.end()
+        self._observer.on_trial_started(trial, cell, done, total)
+        if found := self._disturbed.get(cell):
+            self._start(Orders(disturbances=tuple(found), places=dict(self._places(cell))))
+
+    def on_progress(self, host: str, progress: ReplyProgress) -> None:
+        """The load runs: the times of the disturbances count from the first of these calls."""
+        if self._keeper is not None and not self._has_started:
+            self._has_started = True
+            self._send(f"{START}\n")
+        self._observer.on_progress(host, progress)
+
+    def on_trial_finished(self, trial: str, status: str, reason: str | None) -> None:
+        """Undo the disturbances."""
+        self.end()
+        self._observer.on_trial_finished(trial, status, reason)
+
+    def end(self) -> None:
+        """Undo the disturbances; nothing where there are none."""
+        if self._keeper is None:
+            return
+        keeper, self._keeper = self._keeper, None
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
+        with suppress(OSError):
+            keeper.stdin.close()
+        keeper.wait(_END_WAIT_S)
+        keeper.stdout.close()
+
+    def _start(self, orders: Orders) -> None:
+        folder = str(Path(whyperf.__file__).parents[1])
+        paths = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-m", "whyperf.disturb.keeper"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": paths},
+            start_new_session=True,
+        )
+        self._has_started = False
+        self._send(orders.model_dump_json() + "\n")
+        assert self._keeper.stdout is not None
+        answer = self._keeper.stdout.readline().decode().strip()
+        if answer != READY:
+            self.end()
+            raise RunError(f"the trial cannot be disturbed: {answer.removeprefix('error ') or 'its keeper ended'}")
+
+    def _send(self, text: str) -> None:
+        assert self._keeper is not None
+        assert self._keeper.stdin is not None
+        # A keeper that is gone has undone everything; the trial's end finds it.
+        with suppress(OSError):
+            self._keeper.stdin.write(text.encode())
+            self._keeper.stdin.flush()
+
+
+def places_of(session: Session, cell: Cell) -> dict[str, Place]:
+    """Where the two sides of the testbed are in trials of the cell; the testbed is built for it.
+
+    Raises:
+        RunError: it cannot be built so.
+    """
+    ends, cpus = session.ends_for(cell), session.cpus_for(cell.factors)
+    assert session.testbed is not None
+    addresses = {NEAR: session.testbed["near"]["ipv4"], FAR: session.testbed["far"]["ipv4"]}
+    return {
+        side: Place(process=ends[side].agent.pid, cpus=cpus[side].own, address=addresses[side]) for side in (NEAR, FAR)
+    }

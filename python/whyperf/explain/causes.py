@@ -30,6 +30,8 @@ class Cause(StrEnum):
     SLOW_START = "slow_start"
     BOTTLENECK = "bottleneck"
     """A queue on the path is full or grows: its rate is the limit."""
+    SHARED_BOTTLENECK = "shared_bottleneck"
+    """Other traffic fills the path's bottleneck, or its rate changes: a queue stands before it that is not the own."""
     SMALL_QUEUE = "small_queue"
     """A queue on the path is too small to keep its bottleneck busy (Appenzeller et al., SIGCOMM 2004)."""
     RANDOM_LOSS = "random_loss"
@@ -37,6 +39,8 @@ class Cause(StrEnum):
     REORDERING = "reordering"
     ACK_THINNING = "ack_thinning"
     """Acknowledgments are lost or merged in the reverse direction."""
+    ACK_PATH = "ack_path"
+    """The reverse direction is slow or loses packets, so that acknowledgments come late or not at all."""
     ROUND_TRIP = "round_trip"
     """One window in a round trip, which only the length of the path causes."""
     SMALL_MTU = "small_mtu"
@@ -60,6 +64,9 @@ class Cause(StrEnum):
 
 
 COUNTING_SEGMENTS = frozenset(
-    {Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.REORDERING, Cause.ACK_THINNING, Cause.RECEIVER_LOSS}
+    {
+        *(Cause.SMALL_QUEUE, Cause.RANDOM_LOSS, Cause.BURST_LOSS, Cause.REORDERING),
+        *(Cause.ACK_THINNING, Cause.ACK_PATH, Cause.RECEIVER_LOSS),
+    }
 )
 """Causes whose verdicts count single segments: they depend on every one that a log lacks."""

@@ -265,13 +265,56 @@ class BottleneckRate:
     Attributes:
         bps: the most frequent rate of pairs of segments that arrived; without a log, the constant rate at which the
             sender's kernel counted deliveries while a queue stood on the path.
-        steadiness: part of the pairs, or of the time, that has about this rate.
+        steadiness: part of the pairs, or of the time with a queue, that has about this rate.
         use_ratio: all that arrived over what a bottleneck of this rate could have carried.
+        spread: how far the rate varied while a queue stood; None with a log.
+        is_seen_when_full: whether it shows only while the queue was longest; `steadiness` and `spread` are of then.
     """
 
     bps: float | None = None
     steadiness: float | None = None
     use_ratio: float | None = None
+    spread: float | None = None
+    is_seen_when_full: bool = False
+
+
+@dataclass(frozen=True)
+class QueueFacts:
+    """The queue before the path's bottleneck, by what it adds to delays; None where not known.
+
+    With the logs of both hosts these are the delays of segments in the payload's direction, and of ACKs in the other.
+    Without a log they are what the smoothed round trip has above its minimum.
+
+    Attributes:
+        standing_ratio: part of the time in which a queue stood.
+        delay_ns_median: the median delay above the smallest, and `delay_ns_high` the 95th percentile.
+        own_ratio: part of that delay that the own segments before the bottleneck explain; needs the log.
+        jitter_ratio: how far a delay is from the one shortly before, over the median delay: a queue fills and drains,
+            jitter leaps.
+        full_bps: the median own rate while the queue was longest, headers included.
+        full_spread: how far that rate varies: its range from the 10th to the 90th percentile, over the median.
+        full_count: in how many steps, or segments, the queue was that long.
+        losses_full_ratio: part of the losses that came then.
+        lossy_bps: the median own rate in steps with losses, headers included, and `lossy_spread` how far it varies.
+        lossy_count: how many steps had losses.
+        back_delay_ns_median: the median delay of ACKs above the smallest; needs the logs.
+        marked_ratio: part of the delivered segments that the path had marked (ECN).
+    """
+
+    standing_ratio: float | None = None
+    delay_ns_median: float | None = None
+    delay_ns_high: float | None = None
+    own_ratio: float | None = None
+    jitter_ratio: float | None = None
+    full_bps: float | None = None
+    full_spread: float | None = None
+    full_count: int | None = None
+    losses_full_ratio: float | None = None
+    lossy_bps: float | None = None
+    lossy_spread: float | None = None
+    lossy_count: int | None = None
+    back_delay_ns_median: float | None = None
+    marked_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -351,6 +394,7 @@ class SegmentFacts:
     released_bytes: float | None = None
     losses: Losses = field(default_factory=Losses)
     bottleneck: BottleneckRate = field(default_factory=BottleneckRate)
+    queue: QueueFacts = field(default_factory=QueueFacts)
     pacing: Pacing = field(default_factory=Pacing)
     cycle: RequestCycle = field(default_factory=RequestCycle)
 

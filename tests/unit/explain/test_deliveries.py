@@ -1,6 +1,7 @@
 """The rate of a path's bottleneck without a segment log: found where a queue is served, and nowhere else."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,14 +10,16 @@ from numpy.typing import NDArray
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.analyze.flow.trial import EndEvidence
-from whyperf.explain.gather.deliveries import Steps, bottleneck_of_steps, delivered_bottleneck
+from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_steps
+from whyperf.explain.gather.delivery_steps import Steps, delivery_steps
+from whyperf.explain.trial_facts import BottleneckRate
 
 LINK_BPS = 95.6e6
 MSS = 1448
 SEED = np.random.default_rng(20)
 
 
-def steps(rates: NDArray[np.float64], queue: NDArray[np.float64] | float, **known: float) -> Steps:
+def steps(rates: NDArray[np.float64], queue: NDArray[np.float64] | float, **known: Any) -> Steps:
     defaults = {"backlogged_ratio": 1.0, "window_segments": 80.0}
     queues = np.broadcast_to(np.asarray(queue, dtype=np.float64), rates.shape)
     return Steps(rates, queues, mss_bytes=MSS, **(defaults | known))
@@ -24,6 +27,34 @@ def steps(rates: NDArray[np.float64], queue: NDArray[np.float64] | float, **know
 
 FULL = LINK_BPS * SEED.normal(1, 0.003, 40)
 SAWTOOTH = LINK_BPS * np.tile(np.linspace(0.5, 1.0, 20), 2)
+
+
+OVERSHOOT = np.r_[np.full(3, 0.8), np.full(37, 0.02)]
+REGROWN = LINK_BPS * np.r_[np.ones(3), np.linspace(0.5, 0.9, 37)]
+"""A window that fills the queue once, is halved there and grows back."""
+
+
+def test_a_line_that_is_full_once_is_seen_with_how_much_of_it_is_used() -> None:
+    measured = np.arange(40) >= 5
+    found = bottleneck_of_steps(steps(REGROWN, OVERSHOOT, is_measured=measured))
+    assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.01)
+    assert found.use_ratio == pytest.approx(REGROWN[measured].mean() / LINK_BPS, abs=0.02)
+
+
+def test_losses_belong_to_a_full_queue_where_they_come_with_it() -> None:
+    at = np.arange(40)
+    of_queue = queue_of_steps(steps(REGROWN, OVERSHOOT, lost_segments=np.where(at < 4, 50.0, 0.0)))
+    of_path = queue_of_steps(steps(REGROWN, OVERSHOOT, lost_segments=np.where(at % 5 == 0, 2.0, 0.0)))
+    assert of_queue.losses_full_ratio == 1.0
+    assert of_path.losses_full_ratio == pytest.approx(1 / 8)
+
+
+def test_an_own_rate_that_varies_while_the_queue_is_full_shows() -> None:
+    alone, shared = queue_of_steps(steps(FULL, 0.5)), queue_of_steps(steps(SAWTOOTH, 0.5))
+    assert (alone.standing_ratio, shared.standing_ratio) == (1.0, 1.0)
+    assert alone.full_spread is not None
+    assert alone.full_spread < 0.02
+    assert shared.full_spread == pytest.approx(0.4 / 0.75, rel=0.1)
 
 
 def test_a_queue_is_served_at_one_rate_whatever_the_round_trip() -> None:
@@ -44,10 +75,15 @@ def test_a_line_that_is_left_at_times_is_seen_with_how_much_of_it_is_used() -> N
     ("why", "these"),
     [
         ("a window or a pacing rate: no queue", steps(FULL, 0.01)),
-        ("a queue only while the rate is lower", steps(FULL, np.r_[np.zeros(30), np.full(10, 0.5)])),
+        (
+            "a queue only while the rate is lower",
+            steps(np.r_[FULL[:30], 0.7 * FULL[30:]], np.r_[np.zeros(30), np.full(10, 0.5)]),
+        ),
         ("losses: the window grows and is reduced", steps(SAWTOOTH, 0.1)),
         ("several windows that vary", steps(LINK_BPS * SEED.normal(1, 0.08, 40), 0.1)),
         ("what is delivered faster at times", steps(np.r_[FULL[:30], 1.5 * FULL[30:]], 0.3)),
+        ("round trips that leap: no queue", steps(REGROWN, OVERSHOOT, jitter_ratios=np.full(40, 0.5))),
+        ("a rate that others leave", steps(SAWTOOTH, 0.5)),
         ("the application has nothing to send", steps(FULL, 0.3, backlogged_ratio=0.3)),
         ("a window of a few segments", steps(FULL, 0.3, window_segments=4.0)),
         ("too little time", steps(FULL[:4], 0.3)),
@@ -82,8 +118,13 @@ def trial(folder: Path, **changed: object) -> tuple[FlowTrial, FlowEnd]:
     return FlowTrial(folder, "001-c0001", "c0001", "complete", {"near": end}, 0, None), end
 
 
+def line_of(found: tuple[FlowTrial, FlowEnd]) -> BottleneckRate:
+    made = delivery_steps(*found)
+    return BottleneckRate() if made is None else bottleneck_of_steps(made)
+
+
 def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
-    found = delivered_bottleneck(*trial(tmp_path))
+    found = line_of(trial(tmp_path))
     assert found.bps == pytest.approx(LINK_BPS * (MSS + 66) / MSS, rel=0.005)
 
 
@@ -100,4 +141,4 @@ def test_connections_are_added_up_at_the_same_instants(tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_trial_without_a_queue_on_a_path_shows_no_line(tmp_path: Path, changed: dict[str, object]) -> None:
-    assert delivered_bottleneck(*trial(tmp_path, **changed)).bps is None
+    assert line_of(trial(tmp_path, **changed)).bps is None

@@ -124,6 +124,54 @@ FLOOD = DatagramFacts(sent_count=300, taken_count=100, dropped_count=200, taken_
 
 OPEN_LOOP = RequestedLoad(intended_count=152, ended_count=140, span_ns=2_000 * MS, slots=4)
 ANSWERED = ExchangeFacts(count=140, per_s=70.0, calls_each=2.0, latency_ns=10.2 * MS)
+ACKS_LATE = facts(
+    {"shares": {"congestion_window": 0.9}},
+    segments={"acks_arrived_ratio": 0.97, "queue.back_delay_ns_median": 15.0 * MS},
+)
+SHARED = facts(
+    {"shares": {"congestion_window": 0.9}},
+    windows={**PATH, "rtt_ns_median": 19 * MS},
+    segments=LOST | RANDOM_LOSSES | BURSTS | {
+        "queue.standing_ratio": 0.97,
+        "queue.delay_ns_median": 9.0 * MS,
+        "queue.own_ratio": 0.05,
+        "queue.jitter_ratio": 0.04,
+        "queue.losses_full_ratio": 1.0,
+    },
+)  # fmt: skip
+"""Most of what stands before the line is not the own."""
+SHARED_COUNTED = facts(
+    {"shares": {"unknown": 0.95}},
+    windows={**PATH, "rtt_ns_median": 19 * MS},
+    segments={
+        "queue.standing_ratio": 0.6,
+        "queue.jitter_ratio": 0.05,
+        "queue.full_bps": 40e6,
+        "queue.full_spread": 0.6,
+        "queue.full_count": 9,
+        "queue.losses_full_ratio": 0.95,
+        "retransmitted_ratio": 0.01,
+    },
+    level="counters",
+)
+REGROWN = facts(
+    {"shares": {"unknown": 0.95}},
+    windows=PATH,
+    segments={
+        "bottleneck.bps": 100e6,
+        "bottleneck.steadiness": 1.0,
+        "bottleneck.use_ratio": 0.55,
+        "bottleneck.spread": 0.02,
+        "bottleneck.is_seen_when_full": True,
+        "queue.standing_ratio": 0.05,
+        "queue.jitter_ratio": 0.05,
+        "queue.losses_full_ratio": 1.0,
+        "data_segments": 5_000,
+        "retransmitted_ratio": 0.02,
+    },
+    level="counters",
+)
+"""One overshoot, after which the window grows back."""
 
 CASES = (
     Case(
@@ -260,6 +308,34 @@ CASES = (
         Cause.ACK_THINNING,
         facts({"shares": {"congestion_window": 0.9}}, segments={"acks_arrived_ratio": 0.02}),
         of_segments({"acks_arrived_ratio": 0.99}),
+    ),
+    Case(
+        Cause.ACK_PATH,
+        replace(ACKS_LATE, windows=WindowFacts(rtt_ns_min=20 * MS)),
+        of_segments({"queue.back_delay_ns_median": 0.1 * MS}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
+        SHARED,
+        # Its own segments fill the queue: an own queue that is too small.
+        of_segments({"queue.own_ratio": 0.95}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
+        SHARED,
+        # Round trips that leap are no queue.
+        of_segments({"queue.jitter_ratio": 0.8}),
+    ),
+    Case(
+        Cause.SHARED_BOTTLENECK,
+        SHARED_COUNTED,
+        of_segments({"queue.full_spread": 0.02}),
+    ),
+    Case(
+        Cause.BOTTLENECK,
+        REGROWN,
+        # Losses at any length of the queue are the path's.
+        of_segments({"queue.losses_full_ratio": 0.2}),
     ),
     Case(
         Cause.SLOW_START,
@@ -429,6 +505,17 @@ def test_a_cause_is_named_first_where_it_speaks(case: Case) -> None:
 @named
 def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> None:
     assert case.cause not in {verdict.cause for verdict in judge(case.against(case.speaks))}
+
+
+def test_a_queue_that_never_drains_serves_one_load_at_a_constant_rate_and_may_be_shared_else() -> None:
+    always = {"queue.standing_ratio": 0.95, "queue.full_count": 9, "queue.full_bps": 99e6, "bottleneck.use_ratio": 0.95}
+    alone = of_segments(always)(REGROWN)
+    assert [verdict.cause for verdict in judge(alone)] == [Cause.BOTTLENECK]
+    varying = of_segments({"bottleneck.spread": 0.1, "queue.full_spread": 0.1})(alone)
+    found = [verdict.cause for verdict in judge(varying)]
+    assert found == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK]
+    # Where ACKs are lost, they come in bursts, and so do the rates.
+    assert judge(of_segments({"acks_arrived_ratio": 0.3})(varying))[0].cause is Cause.BOTTLENECK
 
 
 def test_every_rule_has_a_case() -> None:

@@ -72,7 +72,7 @@ def logs(drops: Drops, *, rounds: int, seed: int, connections: int = 1) -> tuple
                     level += 1
                     free_ns = max(free_ns, now) + SPACING_NS
                     arrived.append((free_ns, connection, sequence))
-    constant = {"payload_bytes": PACKET, "wire_segments": 1}
+    constant = {"payload_bytes": PACKET, "wire_segments": 1, "flags": 0, "acknowledgment": 0}
     names = ["time_ns", "connection", "sequence", "retransmission"]
     frame = pl.DataFrame(sent, schema=names, orient="row", infer_schema_length=None)
     came = pl.DataFrame(arrived, schema=names[:3], orient="row")
@@ -87,7 +87,6 @@ def logs(drops: Drops, *, rounds: int, seed: int, connections: int = 1) -> tuple
     receiver = came.with_columns(
         pl.lit("in").alias("direction"),
         pl.lit(None, dtype=pl.String).alias("ack_reason"),
-        pl.lit(0).alias("flags"),
         *(pl.lit(value).alias(name) for name, value in constant.items()),
     )
     return SegmentLog(sender), SegmentLog(receiver)

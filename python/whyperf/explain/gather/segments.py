@@ -1,13 +1,15 @@
 """What went over the wire, by the segment logs of both hosts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from whyperf.explain.gather.bottleneck import bottleneck_rate
+from whyperf.explain.gather.delays import queue_of_logs
 from whyperf.explain.gather.loss_kinds import burst_likelihood_log10, loss_events, random_part, random_weights
-from whyperf.explain.gather.losses import losses, on_wire
+from whyperf.explain.gather.losses import Wire, losses, on_wire
 from whyperf.explain.gather.request_cycle import request_cycle
 from whyperf.explain.gather.sockets import pacing
 from whyperf.explain.gather.table import first
@@ -15,11 +17,15 @@ from whyperf.explain.segment_log import SegmentLog
 from whyperf.explain.trial_facts import Losses, SegmentFacts, WindowFacts
 
 _SENT = (
-    *("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "retransmission"),
+    *("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments"),
+    *("retransmission", "flags"),
     *("srtt_ns", "cwnd_segments", "ssthresh_segments", "unacked_bytes", "send_window_bytes"),
     "pacing_rate_bytes_per_second",
 )
-_TAKEN = ("time_ns", "connection", "direction", "sequence", "payload_bytes", "wire_segments", "ack_reason", "flags")
+_TAKEN = (
+    *("time_ns", "connection", "direction", "sequence", "acknowledgment", "payload_bytes", "wire_segments"),
+    *("ack_reason", "flags"),
+)
 
 NO_THRESHOLD = 2**31 - 1
 """ssthresh before the first loss (TCP_INFINITE_SSTHRESH)."""
@@ -104,17 +110,39 @@ def _of_both(facts: SegmentFacts, sent: pl.DataFrame, data: pl.DataFrame, taken:
         released_bytes=released,
         bottleneck=bottleneck_rate(arrived),
     )
-    return facts if not again_bytes else _with_losses(facts, data, arrived)
+    wires = _wires(data, arrived)
+    trip = first(data.filter(pl.col("srtt_ns") > 0), pl.col("srtt_ns").min()) or 0.0
+    back = (taken.filter(_OUT & pure), sent.filter(_IN & pure))
+    queue = queue_of_logs(wires, back, facts.bottleneck.bps, trip)
+    facts = replace(facts, queue=replace(queue, marked_ratio=_marked(sent)))
+    return facts if not again_bytes else _with_losses(facts, data, wires)
 
 
-def _with_losses(facts: SegmentFacts, data: pl.DataFrame, arrived: pl.DataFrame) -> SegmentFacts:
-    """The losses of the connections that sent most."""
+def _marked(sent: pl.DataFrame) -> float | None:
+    """Part of the ACKs at the sender that say that the path had marked segments (ECE, RFC 3168 section 6.1.3)."""
+    acks = sent.filter(_IN & (pl.col("time_ns") >= 0) & (pl.col("flags") & SYN == 0))
+    return first(acks, (pl.col("flags") & ECE > 0).mean())
+
+
+SYN, ECE = 2, 64
+"""Flags of a TCP header (RFC 9293, RFC 3168)."""
+
+Wires = Mapping[int, tuple[Wire, Wire]]
+
+
+def _wires(data: pl.DataFrame, arrived: pl.DataFrame) -> Wires:
+    """Segment by segment, what the connections that sent most sent, and what of it arrived."""
     most = data.group_by("connection").agg(_BYTES.sum()).sort("payload_bytes", descending=True)
-    rate = None if facts.bottleneck.bps is None else facts.bottleneck.bps / 8e9
     wires = {}
     for connection in most["connection"].to_list()[:MAX_CONNECTIONS]:
         is_own = pl.col("connection") == connection
         wires[connection] = (on_wire(data.filter(is_own)), on_wire(arrived.filter(is_own)))
+    return wires
+
+
+def _with_losses(facts: SegmentFacts, data: pl.DataFrame, wires: Wires) -> SegmentFacts:
+    """The losses of the connections that sent most."""
+    rate = None if facts.bottleneck.bps is None else facts.bottleneck.bps / 8e9
     found = losses(wires, rate)
     runs, sent, lost = found.runs, found.sent, found.lost
     ranks = [run.rank for run in runs if run.rank is not None]

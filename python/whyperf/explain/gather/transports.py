@@ -5,7 +5,8 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowEnd, FlowTrial
 from whyperf.explain.gather.active import Active
-from whyperf.explain.gather.deliveries import MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps, bottleneck_of_steps
+from whyperf.explain.gather.deliveries import bottleneck_of_steps
+from whyperf.explain.gather.delivery_steps import MIN_RTT_NS, MIN_STEP_NS, STEP_ROUND_TRIPS, Steps
 from whyperf.explain.gather.table import first, read_columns
 from whyperf.explain.trial_facts import BottleneckRate, TransportFacts
 

@@ -11,7 +11,8 @@ from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
 from whyperf.explain.gather.calls import calls
-from whyperf.explain.gather.deliveries import delivered_bottleneck
+from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_steps
+from whyperf.explain.gather.delivery_steps import delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.gather.processors import processors
@@ -22,7 +23,7 @@ from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.model import Budget
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
-from whyperf.explain.trial_facts import BottleneckRate, Devices, Facts, HostFacts, SegmentFacts, Sockets
+from whyperf.explain.trial_facts import Devices, Facts, HostFacts, SegmentFacts, Sockets
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 
@@ -52,8 +53,8 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     log = logs.sender
     if log is None or log.rows.is_empty():
         is_held = _is_held(budgets, sender.host, active)
-        bottleneck = BottleneckRate() if is_held else delivered_bottleneck(trial, sender, active)
-        windows, segments = seen.windows, _counted(trial, seen, bottleneck)
+        counted = _counted(trial, seen)
+        windows, segments = seen.windows, counted if is_held else _with_queue(counted, trial, sender, active)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
@@ -191,7 +192,15 @@ def _is_held(budgets: TrialBudgets, host: str, active: Active) -> bool:
     return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
 
 
-def _counted(trial: FlowTrial, seen: Sampled, bottleneck: BottleneckRate) -> SegmentFacts:
+def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: Active) -> SegmentFacts:
+    """With what samples show of the path's queue and of its bottleneck's rate."""
+    steps = delivery_steps(trial, sender, active)
+    if steps is None:
+        return facts
+    return replace(facts, bottleneck=bottleneck_of_steps(steps), queue=queue_of_steps(steps))
+
+
+def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:
     """Below the log: what counters and TCP_INFO show of segments."""
     found = flow_facts(trial, whole_life=True)
 
@@ -219,7 +228,6 @@ def _counted(trial: FlowTrial, seen: Sampled, bottleneck: BottleneckRate) -> Seg
         reordering_events=seen.reordering_events,
         spurious_ratio=seen.spurious_ratio,
         pacing=seen.pacing,
-        bottleneck=bottleneck,
         acks_arrived_ratio=None if came is None else _over(came, acks),
         acks_per_segment=_over(acks, taken),
         ack_reasons={name: value / acks for name, value in reasons.items()} if acks else {},

@@ -217,7 +217,8 @@ def _bottleneck(finding: Finding, facts: Facts, setup: Setup) -> Change:
         decided = isinstance(rate, int) and not finding.open
         return _change("bottleneck.datagrams", {"path_rate_bps": 2 * rate} if decided else {}, command)
     faster: Mapping[str, Level] = {"path_rate_bps": 2 * rate} if isinstance(rate, int) else {}
-    return _change("bottleneck", faster, command, link_bps=finding.targets.get("line_bps"))
+    code = "bottleneck.regrown" if finding.variant.startswith("regrown") else "bottleneck"
+    return _change(code, faster, command, link_bps=finding.targets.get("line_bps"))
 
 
 def _losses(finding: Finding, facts: Facts, setup: Setup) -> Change:
@@ -366,6 +367,10 @@ _CHANGES: Mapping[Cause, Callable[[Finding, Facts, Setup], Change]] = {
     Cause.RANDOM_LOSS: _losses,
     Cause.BURST_LOSS: _losses,
     Cause.REORDERING: _reordering,
+    Cause.SHARED_BOTTLENECK: _fixed(
+        {"path_cross_rate_bps": 0, "path_cross_amplitude_bps": 0}, f"ip -s -s link show dev {DEVICE}"
+    ),
+    Cause.ACK_PATH: _fixed({"path_rate_back_bps": "none", "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
     Cause.ACK_THINNING: _fixed({"path_ack_thinning": 1, "path_loss_back": 0.0}, f"tc -s qdisc show dev {DEVICE}"),
     Cause.SMALL_MTU: _small_mtu,
     Cause.OFFLOADS_OFF: _offloads_off,

@@ -6,7 +6,18 @@ from typing import NamedTuple
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, JointGain, Value, Verdict
-from whyperf.explain.rules import application, asked, buffers, cpu, datagrams, path, transfers, transports
+from whyperf.explain.rules import (
+    acks,
+    application,
+    asked,
+    buffers,
+    cpu,
+    datagrams,
+    losses,
+    path,
+    transfers,
+    transports,
+)
 from whyperf.explain.rules.application import BUSY_RATIO
 from whyperf.explain.rules.changes import change_for
 from whyperf.explain.rules.confidence import confidence_in
@@ -47,11 +58,13 @@ RULES: tuple[Rule, ...] = (
     application.tiny_reads,
     application.huge_reads,
     path.bottleneck,
-    path.small_queue,
-    path.random_loss,
-    path.burst_loss,
-    path.reordering,
-    path.ack_thinning,
+    path.shared_bottleneck,
+    losses.small_queue,
+    losses.random_loss,
+    losses.burst_loss,
+    losses.reordering,
+    acks.ack_thinning,
+    acks.ack_path,
     path.slow_start,
     path.pacing_rate,
     cpu.computing_sender,

@@ -1,13 +1,11 @@
-"""What the path does: its rate, its queue, losses, order, acknowledgments in the reverse direction."""
+"""What the path's bottleneck does: its rate, its queue, others that use it; and what makes a sender start slowly."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, Value
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import (
-    APPLICATION_LIMITED_RATIO,
-    LOST_BEHIND_PATH,
     SEGMENTS,
     UNDECIDED,
     WINDOWS,
@@ -17,91 +15,69 @@ from whyperf.explain.rules.finding import (
     is_on_cpu,
     state_evidence,
 )
-from whyperf.explain.rules.gain import FULL_LINE_USE, NEIGHBOR_RTT_NS, is_line_seen
+from whyperf.explain.rules.gain import FULL_LINE_USE, HEADERS_BYTES, is_line_seen
 from whyperf.explain.states import SenderState as S
-from whyperf.explain.trial_facts import Facts, LostRun
+from whyperf.explain.trial_facts import Facts
 
 WAITS = (S.CONGESTION_WINDOW, S.SLOW_START, S.LOSS_RECOVERY, S.RTO_WAIT, S.PACING, S.DEVICE)
 """States in which the path, or the congestion control for its sake, holds the sender."""
 MIN_OVERRUN_USE = 0.7
 """A line used so far is full where its queue runs over: a larger queue brings no more than the rest, a faster line
 any rate."""
-MIN_LOSSES = 3
-SURELY = 0.2
-"""A cause has some of the losses for sure where the whole interval of its part of them lies above."""
-CLEAR_LIKELIHOOD_LOG10 = 1.0
-"""From ten to one on evidence is strong (Jeffreys, Theory of Probability, appendix B)."""
+MIN_REGROWN_USE = 0.5
+"""A window that is halved when the line is full leaves half of the line in use (RFC 5681 section 3.1); with less, the
+queue runs over before the line is full."""
+MAX_REGROWN_EVENTS = 3
+"""Loss events, in addition to those for which a halved window has time to grow back: the overshoot of slow start takes
+some round trips (tuning set: up to 3)."""
+LOST_IN_FULL = 0.8
+"""Part of the losses at a full queue from which on the queue drops them (tuning set: 0.86 to 1 for queues of all
+disciplines, 0 to 0.15 for random loss)."""
+MIN_MARKED_RATIO = 0.001
+"""Part of the segments with a mark from which on a queue marks instead of dropping."""
+MIN_STANDING_RATIO = 0.3
+"""Part of the time in which a queue stands from which on it is no burst's."""
+MAX_JITTER_RATIO = 0.5
+"""A queue fills and drains; a delay that leaps by more than that part of itself is no queue's (tuning set: queues that
+stand 0.01 to 0.25)."""
+MAX_OWN_RATIO = 0.5
+"""Part of the queueing delay that the own segments explain, up to which others have filled the queue (tuning set:
+0.94 to 1 alone, 0 to 0.1 with others)."""
+MIN_SHARED_SPREAD = 0.3
+"""How far the own rate varies while the queue is full, from which on others take the rest (tuning set: up to 0.18
+alone, 0.4 with others that vary)."""
+MIN_ALWAYS_RATIO, MIN_OPEN_SPREAD, MAX_ALWAYS_JITTER = 0.9, 0.05, 0.1
+"""A queue that stood so much of the time, with a rate that varies so far and a round trip that does not leap, may be
+shared (tuning set: up to 0.02 alone, 0.07 with others at a constant rate)."""
+MIN_SHARED_STEPS = 5
+MAX_OVERTAKING = 0.01
+"""Part of the segments out of order up to which the smallest delay is the path's: what overtakes has a smaller one."""
+MIN_ACKS_ARRIVED = 0.8
+"""With fewer ACKs that arrive, the round trip shows the reverse direction."""
 
 
-def _path_wait(facts: Facts) -> float:
+def path_wait(facts: Facts) -> float:
     """How long the path held the sender; all the time that nobody knows below the log."""
     return facts.sender.ratio(*WAITS) + (facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0)
 
 
-def _losses(facts: Facts) -> tuple[Evidence, ...]:
-    losses, retransmitted = facts.segments.losses, facts.segments.retransmitted_ratio
-    evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
-    if retransmitted is not None:
-        evidence.append(figure("retransmitted", WINDOWS, facts.sender, retransmitted_ratio=retransmitted))
-    if losses.runs:
-        each = losses.segments_per_run or 1
-        evidence.append(figure("losses", "segments", facts.receiver, loss_count=losses.runs, segments_per_loss=each))
-    if losses.backlog_rank is not None:
-        evidence.append(figure("loss_rank", "segments", facts.sender, rank_ratio=losses.backlog_rank))
-    return (*evidence, *(_lost_run(facts, run) for run in losses.examples))
-
-
-def _lost_run(facts: Facts, run: LostRun) -> Evidence:
-    """A single loss, with its place in the log."""
-    found = figure(
-        "lost_run",
-        "segments",
-        facts.sender,
-        lost_segments=run.segments,
-        sent_ns=run.begin_ns,
-        were="was" if run.segments == 1 else "were all",
-        rank_ratio=run.rank,
-    )
-    place = {"connection": run.connection, "from_ns": run.begin_ns, "to_ns": max(run.end_ns, run.begin_ns + 1)}
-    return found.model_copy(update=place)
-
-
-def _has_losses(facts: Facts) -> bool:
+def has_losses(facts: Facts) -> bool:
+    """Whether segments were lost on the path."""
     return (facts.segments.losses.events or 0) >= 1 and (facts.segments.losses.ratio or 0) > 0
 
 
-def _overruns(facts: Facts) -> bool:
+def overruns(facts: Facts) -> bool:
     """Whether most losses come where a queue is fullest."""
-    return _has_losses(facts) and _scattered(facts) < 0.5
+    return has_losses(facts) and scattered(facts) < 0.5
 
 
-def _scattered(facts: Facts) -> float:
+def scattered(facts: Facts) -> float:
     """Part of the losses that came without regard to a queue; where no line is known, all of them."""
     part = facts.segments.losses.random_ratio
     return 1.0 if part is None else part
 
 
-@dataclass(frozen=True)
-class _Whose:
-    """Whether random loss, and whether a queue, surely caused some of the losses."""
-
-    random: bool
-    queue: bool
-
-    @property
-    def is_open(self) -> bool:
-        """Whether all of them may be either's."""
-        return not self.random and not self.queue
-
-
-def _whose(facts: Facts) -> _Whose:
-    segments = facts.segments
-    if segments.losses.random_low is None or segments.losses.random_high is None:
-        return _Whose(random=True, queue=False)
-    return _Whose(random=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
-
-
-def _use(facts: Facts) -> float | None:
+def use_of_line(facts: Facts) -> float | None:
     """How much of the line was used while there was anything to send; None where no line is seen."""
     use = facts.segments.bottleneck.use_ratio
     if use is None or not is_line_seen(facts):
@@ -109,48 +85,173 @@ def _use(facts: Facts) -> float | None:
     return clipped(use / max(0.05, 1 - facts.sender.ratio(S.NOT_WRITING)))
 
 
-def _unused(facts: Facts) -> float:
+def unused(facts: Facts) -> float:
     """How long the path held the sender, as far as the line stayed empty; all of it where no line is seen."""
-    wait, use = _path_wait(facts), _use(facts)
+    wait, use = path_wait(facts), use_of_line(facts)
     return wait if use is None else wait * (1 - use)
 
 
 def bottleneck(facts: Facts) -> Finding | None:
     """The path's narrowest part carries all it can, and a queue stands before it."""
-    segments, wait = facts.segments, _path_wait(facts)
-    growth = facts.windows.rtt_growth
-    if pacing_rate(facts) is not None:
-        # A sender that is paced has a line's regularity.
+    segments, wait = facts.segments, path_wait(facts)
+    shared = shared_bottleneck(facts)
+    if pacing_rate(facts) is not None or (shared is not None and not shared.open):
+        # A sender that is paced has a line's regularity, and what others leave of a line is no line.
         return None
-    use = _use(facts)
-    if segments.bottleneck.bps is None or use is None:
+    use = use_of_line(facts)
+    if segments.bottleneck.bps is None or use is None or wait < 0.3:
         return None
-    if facts.level == "segments":
-        overruns = _overruns(facts)
-        queued = (growth is not None and growth >= 1.15) or overruns
-    else:
-        # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
-        queued = overruns = not is_on_cpu(facts)
-    if use < (MIN_OVERRUN_USE if overruns else FULL_LINE_USE) or wait < 0.3 or not queued:
+    if not _is_queued(facts) or use < _least_use(facts):
         return None
-    evidence = [state_evidence(facts.sender, "sender", *WAITS), _link_rate(facts)]
-    if growth is not None:
-        evidence.append(figure("rtt_growth", WINDOWS, facts.sender, growth_times=growth))
+    marked = segments.queue.marked_ratio or 0.0
+    is_marked = marked >= MIN_MARKED_RATIO
     return Finding(
         Cause.BOTTLENECK,
         wait,
         # Counters show the constant rate of a queue as well as a log does.
-        0.95,
-        tuple(evidence),
+        UNDECIDED if shared is not None else 0.95 if use >= MIN_OVERRUN_USE else 0.9,
+        tuple(_of_bottleneck(facts, marked if is_marked else None)),
         None,
         {"line_bps": segments.bottleneck.bps},
         is_counted=True,
+        variant="" if use >= FULL_LINE_USE else "regrown.marked" if is_marked else "regrown",
         values={
             "link_bps": segments.bottleneck.bps,
             "use_ratio": use,
             "rtt_ns_median": facts.windows.rtt_ns_median,
             "rtt_ns_min": facts.windows.rtt_ns_min,
         },
+        open="" if shared is None else "shared",
+    )
+
+
+def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
+    """What shows a full line: who waits, its rate, its queue, and what the queue does when it is full."""
+    yield state_evidence(facts.sender, "sender", *WAITS)
+    yield _link_rate(facts)
+    if (growth := facts.windows.rtt_growth) is not None:
+        yield figure("rtt_growth", WINDOWS, facts.sender, growth_times=growth)
+    if (full := facts.segments.queue.losses_full_ratio) is not None:
+        yield figure("lost_in_full", WINDOWS, facts.sender, full_ratio=full)
+    if marked is not None:
+        yield figure("marked", WINDOWS, facts.sender, marked_ratio=marked)
+
+
+def _is_queued(facts: Facts) -> bool:
+    """Whether a queue stands before the line, or runs over."""
+    if facts.level != "segments":
+        # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
+        return not is_on_cpu(facts)
+    growth = facts.windows.rtt_growth
+    return (growth is not None and growth >= 1.15) or overruns(facts) or drops_when_full(facts)
+
+
+def _least_use(facts: Facts) -> float:
+    """How much of the line must be used for it to be the limit."""
+    if drops_when_full(facts) and _grows_back(facts):
+        return MIN_REGROWN_USE
+    return MIN_OVERRUN_USE if facts.level != "segments" or overruns(facts) else FULL_LINE_USE
+
+
+def drops_when_full(facts: Facts) -> bool:
+    """Whether the queue drops, or marks, when it is full, and hardly anything is lost otherwise."""
+    queue = facts.segments.queue
+    if queue.losses_full_ratio is None:
+        return (queue.marked_ratio or 0.0) >= MIN_MARKED_RATIO
+    return queue.losses_full_ratio >= LOST_IN_FULL
+
+
+def _grows_back(facts: Facts) -> bool:
+    """Whether losses are so rare that a halved window grows back from one to the next, one segment a round trip."""
+    events, trip = facts.segments.losses.events, facts.windows.rtt_ns_min
+    line, size = facts.segments.bottleneck.bps, facts.segments.segment_bytes_mean
+    if events is None or not trip or not line or not size:
+        return True
+    halved = line * trip / 8e9 / (size + HEADERS_BYTES) / 2 / facts.connections
+    return events / facts.connections <= MAX_REGROWN_EVENTS + facts.life_ns / max(1.0, halved * trip)
+
+
+def shared_bottleneck(facts: Facts) -> Finding | None:
+    """A queue stands before the bottleneck that is not the own: others fill it, or its rate changes."""
+    queue, wait = facts.segments.queue, path_wait(facts)
+    if wait < 0.3 or (queue.standing_ratio or 0.0) < MIN_STANDING_RATIO:
+        return None
+    if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
+        return None
+    if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED:
+        return None
+    return _shared_by_log(facts, wait) if facts.level == "segments" else _shared_by_counters(facts, wait)
+
+
+def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
+    segments, queue, use = facts.segments, facts.segments.queue, use_of_line(facts)
+    if use is None or use >= FULL_LINE_USE or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
+        return None
+    late = segments.out_of_order_ratio or 0.0
+    if late > MAX_OVERTAKING and late > 4 * (segments.losses.ratio or 0.0):
+        return None
+    lost = wait * (1 - use)
+    return Finding(
+        Cause.SHARED_BOTTLENECK,
+        lost,
+        0.95,
+        (
+            figure(
+                "queue_delay",
+                SEGMENTS,
+                facts.receiver,
+                delay_ns=queue.delay_ns_median,
+                standing_ratio=queue.standing_ratio,
+                own_ratio=queue.own_ratio,
+            ),
+            _link_rate(facts),
+            state_evidence(facts.sender, "sender", *WAITS),
+        ),
+        gain.of_share(facts, lost, by_line=True),
+        values={"link_bps": segments.bottleneck.bps, "use_ratio": use, "standing_ratio": queue.standing_ratio},
+    )
+
+
+def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
+    """A full queue is served at the line's rate: an own rate that varies then is what others leave."""
+    queue = facts.segments.queue
+    is_open = is_perhaps_shared(facts)
+    if is_on_cpu(facts) or queue.full_spread is None or (facts.segments.bottleneck.bps is not None and not is_open):
+        return None
+    if (queue.full_count or 0) < MIN_SHARED_STEPS or (queue.full_spread < MIN_SHARED_SPREAD and not is_open):
+        return None
+    values: dict[str, Value | None] = {
+        "full_bps": queue.full_bps, "spread_ratio": queue.full_spread, "standing_ratio": queue.standing_ratio
+    }  # fmt: skip
+    return Finding(
+        Cause.SHARED_BOTTLENECK,
+        wait * (queue.standing_ratio or 0.0),
+        UNDECIDED if is_open else 0.9,
+        (
+            figure("varying_rate", WINDOWS, facts.sender, **values),
+            state_evidence(facts.sender, "sender", *WAITS),
+        ),
+        variant="counted",
+        values=values,
+        open="shared" if is_open else "",
+    )
+
+
+def is_perhaps_shared(facts: Facts) -> bool:
+    """Without a log: whether a queue stood all the time, and the rate was neither constant nor very different.
+
+    A queue that never drains serves one load at the line's rate exactly; what others leave varies a little at least.
+    """
+    queue, link = facts.segments.queue, facts.segments.bottleneck
+    if facts.level == "segments" or (queue.standing_ratio or 0.0) < MIN_ALWAYS_RATIO:
+        return False
+    spread = link.spread if link.bps is not None else queue.full_spread
+    return (
+        spread is not None
+        and MIN_OPEN_SPREAD <= spread < MIN_SHARED_SPREAD
+        and (facts.segments.acks_arrived_ratio or 1.0) >= MIN_ACKS_ARRIVED
+        and queue.jitter_ratio is not None
+        and queue.jitter_ratio < MAX_ALWAYS_JITTER
     )
 
 
@@ -158,197 +259,18 @@ def _link_rate(facts: Facts) -> Evidence:
     """What shows the link's rate."""
     link = facts.segments.bottleneck
     values = {"link_bps": link.bps or 0.0, "steady_ratio": link.steadiness or 0.0}
+    if link.is_seen_when_full:
+        return figure("full_rate", WINDOWS, facts.sender, link_bps=link.bps, spread_ratio=link.spread)
     if facts.level == "segments":
         return figure("segment_spacing", SEGMENTS, facts.receiver, **values)
     return figure("delivery_rate", WINDOWS, facts.sender, **values)
-
-
-def small_queue(facts: Facts) -> Finding | None:
-    """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
-    segments, wait = facts.segments, _path_wait(facts)
-    if facts.level != "segments":
-        return _counted_losses(facts, Cause.SMALL_QUEUE)
-    if not _has_losses(facts) or wait < 0.1 or bottleneck(facts) is not None:
-        return None
-    whose = _whose(facts)
-    if whose.random and not whose.queue:
-        return None
-    lost = _unused(facts) * (1 - _scattered(facts) if whose.random else 1.0)
-    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
-    return Finding(
-        Cause.SMALL_QUEUE,
-        lost,
-        UNDECIDED if whose.is_open else certainty,
-        _losses(facts),
-        gain.of_share(facts, lost, by_line=True),
-        values={
-            "link_bps": segments.bottleneck.bps,
-            "use_ratio": segments.bottleneck.use_ratio or 0.0,
-            **_loss_counts(facts),
-        },
-        open="few_losses" if whose.is_open else "",
-    )
-
-
-def _loss_counts(facts: Facts) -> dict[str, Value | None]:
-    losses = facts.segments.losses
-    return {"loss_count": losses.events or 0, "segments_per_loss": losses.segments_per_run}
-
-
-def random_loss(facts: Facts) -> Finding | None:
-    """Losses that have nothing to do with a queue, one at a time."""
-    return _loss(facts, bursts=False)
-
-
-def burst_loss(facts: Facts) -> Finding | None:
-    """Losses that have nothing to do with a queue, many in a row."""
-    return _loss(facts, bursts=True)
-
-
-def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
-    """Without a log: that segments are lost and that it costs the rate, but not where and when."""
-    segments, seen = facts.segments, facts.windows
-    lost_ratio = (segments.retransmitted_ratio or 0.0) * (1 - (segments.spurious_ratio or 0.0))
-    if _path_wait(facts) < 0.3 or is_on_cpu(facts) or bottleneck(facts) is not None or pacing_rate(facts) is not None:
-        return None
-    if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
-        return None
-    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
-        return None
-    counted: dict[str, Value | None] = {
-        "lost_count": round(lost_ratio * (segments.data_segments or 0)),
-        "sent_count": segments.data_segments or 0,
-    }
-    return Finding(
-        cause,
-        _unused(facts),
-        UNDECIDED,
-        (
-            figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_ratio, **counted),
-            state_evidence(facts.sender, "sender", S.UNKNOWN),
-        ),
-        variant="counted",
-        values=counted,
-        open="counted_losses",
-    )
-
-
-MIN_LOST_TO_REDUCTIONS = 0.1
-"""Part of the time from which on reductions of the congestion window are what keeps the rate down."""
-
-
-def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
-    if facts.level != "segments":
-        return _counted_losses(facts, Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS)
-    segments, wait = facts.segments, _path_wait(facts)
-    each, likelihood = segments.losses.segments_per_run, segments.losses.burst_likelihood_log10
-    if not _has_losses(facts) or wait < 0.1 or each is None or likelihood is None:
-        return None
-    whose = _whose(facts)
-    if (whose.queue and not whose.random) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (
-        not bursts and likelihood > CLEAR_LIKELIHOOD_LOG10
-    ):  # fmt: skip
-        return None
-    even = abs(likelihood) <= CLEAR_LIKELIHOOD_LOG10
-    lost = _unused(facts) * (_scattered(facts) if whose.queue else 1.0)
-    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
-    why = "few_losses" if whose.is_open else "few_bursts" if even else ""
-    # Of two that are as likely the likelier one stands first.
-    less = 0.02 if even and bursts != (likelihood > 0) else 0.0
-    return Finding(
-        Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
-        lost,
-        UNDECIDED - less if why else certainty,
-        _losses(facts),
-        gain.of_share(facts, lost, by_line=True),
-        values={
-            "lost_data_ratio": segments.losses.ratio or 0.0,
-            **_loss_counts(facts),
-            **({"loss_count": segments.losses.runs or 0} if why == "few_bursts" else {}),
-        },
-        open=why,
-    )
-
-
-def reordering(facts: Facts) -> Finding | None:
-    """Segments overtake one another, and the sender takes it for loss."""
-    segments, wait = facts.segments, _path_wait(facts)
-    late = segments.out_of_order_ratio or 0.0
-    repaired = segments.losses.ratio or 0.0
-    if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not segments.retransmitted_ratio):
-        return None
-    # What had arrived and is asked for again nevertheless was lost behind the path.
-    if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
-        return None
-    lost, certainty = _unused(facts), 0.9
-    if facts.level != "segments":
-        if segments.reordering_events is not None and segments.reordering_events < MIN_REORDERINGS:
-            return None
-        # Nobody saw what the sender waited for: no more than what it sent again for nothing can have cost its window.
-        needless = (segments.retransmitted_ratio or 0.0) * (
-            1.0 if segments.spurious_ratio is None else segments.spurious_ratio
-        )
-        lost = min(lost, _lost_to_reductions(facts, needless))
-        certainty = UNDECIDED if segments.reordering_events is None or segments.spurious_ratio is None else certainty
-    spurious = segments.spurious_ratio
-    return Finding(
-        Cause.REORDERING,
-        lost,
-        certainty,
-        (figure("out_of_order", SEGMENTS, facts.receiver, late_ratio=late), *_losses(facts)),
-        gain.of_share(facts, lost, by_line=True),
-        values={"late_ratio": late, "spurious_ratio": spurious},
-    )
-
-
-MIN_REORDERINGS = 3
-"""Fewer times that the sender's kernel saw reordering are a disturbance."""
-
-
-def _lost_to_reductions(facts: Facts, ratio: float) -> float:
-    """Part of the time that reductions of the congestion window can have cost, one for `ratio` of the segments each.
-
-    A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
-    5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
-    """
-    segments, seen = facts.segments, facts.windows
-    if segments.data_segments is None or seen.rtt_ns_median is None:
-        return 1.0 if ratio else 0.0
-    reductions = ratio * segments.data_segments / max(1, facts.connections)
-    trips = 1 + (seen.cwnd_segments_median or 0) / 8
-    return clipped(reductions * trips * seen.rtt_ns_median / max(1, facts.life_ns))
-
-
-def ack_thinning(facts: Facts) -> Finding | None:
-    """Acknowledgments that the receiver sent do not reach the sender."""
-    arrived = facts.segments.acks_arrived_ratio
-    if arrived is None or arrived >= 0.8:
-        return None
-    waits = facts.sender.ratio(*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
-    if facts.level != "segments":
-        # What a full line makes the sender wait for is not the ACKs' doing.
-        waits = (waits + facts.sender.ratio(S.UNKNOWN)) * (1 - (_use(facts) or 0.0))
-    lost = clipped(waits)
-    if lost < 0.1:
-        return None
-    return Finding(
-        Cause.ACK_THINNING,
-        lost,
-        0.98,
-        (
-            figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
-            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
-        ),
-        gain.of_share(facts, lost, by_line=True),
-        values={"arrived_ratio": arrived},
-    )
 
 
 def slow_start(facts: Facts) -> Finding | None:
     """The connection ends before its congestion window has grown (RFC 5681 section 3.1)."""
     lost = facts.sender.ratio(S.SLOW_START)
     trip = facts.windows.rtt_ns_min
-    if lost < 0.2 or not trip or _has_losses(facts):
+    if lost < 0.2 or not trip or has_losses(facts):
         return None
     trips = facts.life_ns / trip
     if trips > 40:

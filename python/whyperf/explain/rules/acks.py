@@ -1,0 +1,73 @@
+"""What becomes of acknowledgments in the reverse direction, as far as it costs rate."""
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import SEGMENTS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line
+from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts
+
+_WAITS = (*WAITS, S.RECEIVE_WINDOW_BUFFER, S.SEND_BUFFER, S.RECEIVE_WINDOW_READER, S.ZERO_WINDOW)
+MAX_MERGED_RATIO = 0.55
+"""What merges ACKs, or filters them, leaves at most every second one."""
+MIN_SLOW_TRIP_RATIO = 0.2
+"""Delay of ACKs over the smallest round trip from which on a queue in the reverse direction stretches the round trip.
+"""
+
+
+def ack_thinning(facts: Facts) -> Finding | None:
+    """Acknowledgments that the receiver sent do not reach the sender."""
+    arrived = facts.segments.acks_arrived_ratio
+    if arrived is None or arrived >= MIN_ACKS_ARRIVED or ack_path(facts) is not None:
+        return None
+    lost = _costs(facts)
+    if lost < 0.1:
+        return None
+    return Finding(
+        Cause.ACK_THINNING,
+        lost,
+        0.98,
+        (
+            figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
+            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
+        ),
+        gain.of_share(facts, lost, by_line=True),
+        values={"arrived_ratio": arrived},
+    )
+
+
+def ack_path(facts: Facts) -> Finding | None:
+    """The reverse direction is slow: ACKs wait there, and what runs over is lost; or it loses them one by one."""
+    arrived, late = facts.segments.acks_arrived_ratio, facts.segments.queue.back_delay_ns_median or 0.0
+    trip = facts.windows.rtt_ns_min
+    if arrived is None or not trip:
+        return None
+    is_slow = late >= MIN_SLOW_TRIP_RATIO * trip
+    is_lossy = MAX_MERGED_RATIO < arrived < MIN_ACKS_ARRIVED
+    if facts.level != "segments":
+        # The round trip grows, and ACKs are lost: the queue that stands is the reverse direction's.
+        is_slow = arrived < MIN_ACKS_ARRIVED and (facts.segments.queue.standing_ratio or 0.0) >= MIN_STANDING_RATIO
+    lost = _costs(facts)
+    if lost < 0.1 or not (is_slow or is_lossy):
+        return None
+    return Finding(
+        Cause.ACK_PATH,
+        lost,
+        0.9,
+        (
+            figure("acks_arrived", "segments", facts.sender, arrived_ratio=arrived),
+            *((figure("ack_delay", SEGMENTS, facts.sender, delay_ns=late),) if late and is_slow else ()),
+            state_evidence(facts.sender, "sender", *WAITS, S.RECEIVE_WINDOW_BUFFER),
+        ),
+        gain.of_share(facts, lost, by_line=True),
+        variant="slow" if is_slow else "lossy",
+        values={"arrived_ratio": arrived, "delay_ns": late or None},
+    )
+
+
+def _costs(facts: Facts) -> float:
+    """How long the sender waited; what a full line makes it wait for is not the ACKs' doing."""
+    waits = facts.sender.ratio(*_WAITS)
+    if facts.level != "segments":
+        waits += facts.sender.ratio(S.UNKNOWN)
+    return clipped(waits) * (1 - (use_of_line(facts) or 0.0))

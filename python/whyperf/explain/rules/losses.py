@@ -1,0 +1,253 @@
+"""What the path loses and what it mixes up: queues that are too small, random loss, policers, reordering."""
+
+from dataclasses import dataclass
+
+from whyperf.explain.causes import Cause
+from whyperf.explain.model import Evidence, Value
+from whyperf.explain.rules import gain
+from whyperf.explain.rules.finding import (
+    APPLICATION_LIMITED_RATIO,
+    LOST_BEHIND_PATH,
+    SEGMENTS,
+    UNDECIDED,
+    WINDOWS,
+    Finding,
+    clipped,
+    figure,
+    is_on_cpu,
+    state_evidence,
+)
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
+from whyperf.explain.rules.path import (
+    LOST_IN_FULL,
+    bottleneck,
+    drops_when_full,
+    has_losses,
+    pacing_rate,
+    path_wait,
+    scattered,
+    shared_bottleneck,
+    unused,
+)
+from whyperf.explain.states import SenderState as S
+from whyperf.explain.trial_facts import Facts, LostRun
+
+MIN_LOSSES = 3
+SURELY = 0.2
+"""A cause has some of the losses for sure where the whole interval of its part of them lies above."""
+CLEAR_LIKELIHOOD_LOG10 = 1.0
+"""From ten to one on evidence is strong (Jeffreys, Theory of Probability, appendix B)."""
+
+
+def _is_of_bottleneck(facts: Facts) -> bool:
+    """Whether the line is what keeps the rate down, so that its losses are how it does."""
+    return bottleneck(facts) is not None or shared_bottleneck(facts) is not None
+
+
+def loss_evidence(facts: Facts) -> tuple[Evidence, ...]:
+    """What shows losses, and that they held the sender."""
+    losses, retransmitted = facts.segments.losses, facts.segments.retransmitted_ratio
+    evidence = [state_evidence(facts.sender, "sender", S.LOSS_RECOVERY, S.RTO_WAIT, S.CONGESTION_WINDOW)]
+    if retransmitted is not None:
+        evidence.append(figure("retransmitted", WINDOWS, facts.sender, retransmitted_ratio=retransmitted))
+    if losses.runs:
+        each = losses.segments_per_run or 1
+        evidence.append(figure("losses", "segments", facts.receiver, loss_count=losses.runs, segments_per_loss=each))
+    if losses.backlog_rank is not None:
+        evidence.append(figure("loss_rank", "segments", facts.sender, rank_ratio=losses.backlog_rank))
+    return (*evidence, *(_lost_run(facts, run) for run in losses.examples))
+
+
+def _lost_run(facts: Facts, run: LostRun) -> Evidence:
+    """A single loss, with its place in the log."""
+    found = figure(
+        "lost_run",
+        "segments",
+        facts.sender,
+        lost_segments=run.segments,
+        sent_ns=run.begin_ns,
+        were="was" if run.segments == 1 else "were all",
+        rank_ratio=run.rank,
+    )
+    place = {"connection": run.connection, "from_ns": run.begin_ns, "to_ns": max(run.end_ns, run.begin_ns + 1)}
+    return found.model_copy(update=place)
+
+
+@dataclass(frozen=True)
+class _Whose:
+    """Whether random loss, and whether a queue, surely caused some of the losses."""
+
+    random: bool
+    queue: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all of them may be either's."""
+        return not self.random and not self.queue
+
+
+def _whose(facts: Facts) -> _Whose:
+    segments = facts.segments
+    if segments.losses.random_low is None or segments.losses.random_high is None:
+        return _Whose(random=True, queue=False)
+    return _Whose(random=segments.losses.random_low >= SURELY, queue=segments.losses.random_high <= 1 - SURELY)
+
+
+def small_queue(facts: Facts) -> Finding | None:
+    """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
+    segments, wait = facts.segments, path_wait(facts)
+    if facts.level != "segments":
+        return _counted_losses(facts, Cause.SMALL_QUEUE)
+    if not has_losses(facts) or wait < 0.1 or _is_of_bottleneck(facts):
+        return None
+    whose = _whose(facts)
+    if whose.random and not whose.queue:
+        return None
+    lost = unused(facts) * (1 - scattered(facts) if whose.random else 1.0)
+    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
+    return Finding(
+        Cause.SMALL_QUEUE,
+        lost,
+        UNDECIDED if whose.is_open else certainty,
+        loss_evidence(facts),
+        gain.of_share(facts, lost, by_line=True),
+        values={
+            "link_bps": segments.bottleneck.bps,
+            "use_ratio": segments.bottleneck.use_ratio or 0.0,
+            **_loss_counts(facts),
+        },
+        open="few_losses" if whose.is_open else "",
+    )
+
+
+def _loss_counts(facts: Facts) -> dict[str, Value | None]:
+    losses = facts.segments.losses
+    return {"loss_count": losses.events or 0, "segments_per_loss": losses.segments_per_run}
+
+
+def random_loss(facts: Facts) -> Finding | None:
+    """Losses that have nothing to do with a queue, one at a time."""
+    return _loss(facts, bursts=False)
+
+
+def burst_loss(facts: Facts) -> Finding | None:
+    """Losses that have nothing to do with a queue, many in a row."""
+    return _loss(facts, bursts=True)
+
+
+def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
+    """Without a log: that segments are lost and that it costs the rate, but not where and when."""
+    segments, seen = facts.segments, facts.windows
+    lost_ratio = (segments.retransmitted_ratio or 0.0) * (1 - (segments.spurious_ratio or 0.0))
+    if path_wait(facts) < 0.3 or is_on_cpu(facts) or _is_of_bottleneck(facts) or pacing_rate(facts) is not None:
+        return None
+    if (seen.application_limited_ratio or 0.0) >= APPLICATION_LIMITED_RATIO:
+        return None
+    if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
+        return None
+    if cause is not Cause.SMALL_QUEUE and (segments.queue.losses_full_ratio or 0.0) >= LOST_IN_FULL:
+        return None
+    counted: dict[str, Value | None] = {
+        "lost_count": round(lost_ratio * (segments.data_segments or 0)),
+        "sent_count": segments.data_segments or 0,
+    }
+    return Finding(
+        cause,
+        unused(facts),
+        UNDECIDED,
+        (
+            figure("lost_count", WINDOWS, facts.sender, lost_segments_ratio=lost_ratio, **counted),
+            state_evidence(facts.sender, "sender", S.UNKNOWN),
+        ),
+        variant="counted",
+        values=counted,
+        open="counted_losses",
+    )
+
+
+MIN_LOST_TO_REDUCTIONS = 0.1
+"""Part of the time from which on reductions of the congestion window are what keeps the rate down."""
+
+
+def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
+    if facts.level != "segments":
+        return _counted_losses(facts, Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS)
+    segments, wait = facts.segments, path_wait(facts)
+    each, likelihood = segments.losses.segments_per_run, segments.losses.burst_likelihood_log10
+    if not has_losses(facts) or wait < 0.1 or each is None or likelihood is None:
+        return None
+    if shared_bottleneck(facts) is not None and drops_when_full(facts):
+        return None
+    whose = _whose(facts)
+    if (whose.queue and not whose.random) or (bursts and likelihood < -CLEAR_LIKELIHOOD_LOG10) or (
+        not bursts and likelihood > CLEAR_LIKELIHOOD_LOG10
+    ):  # fmt: skip
+        return None
+    even = abs(likelihood) <= CLEAR_LIKELIHOOD_LOG10
+    lost = unused(facts) * (scattered(facts) if whose.queue else 1.0)
+    certainty = 0.9 if (segments.losses.events or 0) >= MIN_LOSSES else 0.65
+    why = "few_losses" if whose.is_open else "few_bursts" if even else ""
+    # Of two that are as likely the likelier one stands first.
+    less = 0.02 if even and bursts != (likelihood > 0) else 0.0
+    return Finding(
+        Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS,
+        lost,
+        UNDECIDED - less if why else certainty,
+        loss_evidence(facts),
+        gain.of_share(facts, lost, by_line=True),
+        values={
+            "lost_data_ratio": segments.losses.ratio or 0.0,
+            **_loss_counts(facts),
+            **({"loss_count": segments.losses.runs or 0} if why == "few_bursts" else {}),
+        },
+        open=why,
+    )
+
+
+def reordering(facts: Facts) -> Finding | None:
+    """Segments overtake one another, and the sender takes it for loss."""
+    segments, wait = facts.segments, path_wait(facts)
+    late = segments.out_of_order_ratio or 0.0
+    repaired = segments.losses.ratio or 0.0
+    if late < 0.002 or late < 4 * repaired or wait < 0.1 or (late < 0.01 and not segments.retransmitted_ratio):
+        return None
+    # What had arrived and is asked for again nevertheless was lost behind the path.
+    if facts.lost_in_receiver_ratio >= LOST_BEHIND_PATH:
+        return None
+    lost, certainty = unused(facts), 0.9
+    if facts.level != "segments":
+        if segments.reordering_events is not None and segments.reordering_events < MIN_REORDERINGS:
+            return None
+        # Nobody saw what the sender waited for: no more than what it sent again for nothing can have cost its window.
+        needless = (segments.retransmitted_ratio or 0.0) * (
+            1.0 if segments.spurious_ratio is None else segments.spurious_ratio
+        )
+        lost = min(lost, _lost_to_reductions(facts, needless))
+        certainty = UNDECIDED if segments.reordering_events is None or segments.spurious_ratio is None else certainty
+    spurious = segments.spurious_ratio
+    return Finding(
+        Cause.REORDERING,
+        lost,
+        certainty,
+        (figure("out_of_order", SEGMENTS, facts.receiver, late_ratio=late), *loss_evidence(facts)),
+        gain.of_share(facts, lost, by_line=True),
+        values={"late_ratio": late, "spurious_ratio": spurious},
+    )
+
+
+MIN_REORDERINGS = 3
+"""Fewer times that the sender's kernel saw reordering are a disturbance."""
+
+
+def _lost_to_reductions(facts: Facts, ratio: float) -> float:
+    """Part of the time that reductions of the congestion window can have cost, one for `ratio` of the segments each.
+
+    A window W that was halved grows back in W / 2 round trips, over which a quarter of it is missing in the mean (RFC
+    5681 section 3.1): W / 8 round trips' worth, and the one in which it was found.
+    """
+    segments, seen = facts.segments, facts.windows
+    if segments.data_segments is None or seen.rtt_ns_median is None:
+        return 1.0 if ratio else 0.0
+    reductions = ratio * segments.data_segments / max(1, facts.connections)
+    trips = 1 + (seen.cwnd_segments_median or 0) / 8
+    return clipped(reductions * trips * seen.rtt_ns_median / max(1, facts.life_ns))

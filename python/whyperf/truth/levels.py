@@ -53,11 +53,11 @@ _LEVELS: Mapping[View, Mapping[str, Level]] = {
 
 TITLES: Mapping[View, str] = {
     View.SEGMENTS: "segments, both hosts",
-    View.SENDER_SEGMENTS: "segments of the sender only",
-    View.RECEIVER_SEGMENTS: "segments of the receiver only",
+    View.SENDER_SEGMENTS: "segments, sender only",
+    View.RECEIVER_SEGMENTS: "segments, receiver only",
     View.COUNTERS: "counters, both hosts",
     View.USER: "user level (no BPF)",
-    View.RUN: "the line that `whyperf run` prints",
+    View.RUN: "line printed by `run`",
 }
 
 

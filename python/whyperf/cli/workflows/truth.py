@@ -89,6 +89,8 @@ def _possible(catalog: Catalog) -> Catalog:
     for reason in dict.fromkeys(impossible.values()):
         names = [name for name, other in impossible.items() if other == reason]
         say(f"Not measured: {', '.join(names)}: {reason}")
+    if impossible and len(impossible) == len(catalog.situation):
+        raise UsageError("this host can measure none of these situations")
     return catalog.without(set(impossible))
 
 

@@ -61,6 +61,12 @@ def gain_line(verdict: Verdict) -> str:
     return f"Predicted gain: {gain}{basis}"
 
 
+def change_label(change: Change) -> str:
+    """The label of a change's factors: those of the emulated path undo what the cell did, and no real path has them."""
+    is_path = bool(change.factors) and all(name.startswith("path_") for name in change.factors)
+    return "Change on the emulated path" if is_path else "Change"
+
+
 def command_label(change: Change) -> str:
     """The label of a change's command: on which host to run it, and whether it affects all programs there."""
     host = f" on the {change.command_host} host" if change.command_host else ""

@@ -14,7 +14,8 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.model import Change, Verdict
 from whyperf.explain.predicted import as_printed, command_label, gain_line
-from whyperf.explain.rules import judge
+from whyperf.explain.rules import Finding, judge
+from whyperf.explain.rules.changes import change_for
 from whyperf.explain.setup import Kind, Setup
 from whyperf.explain.trial_facts import Facts
 from whyperf.explain.verify import plan_of, question_of, refuse_other_path
@@ -269,15 +270,31 @@ def test_small_segments_that_the_cell_asks_for_are_no_matter_of_the_mtu() -> Non
     assert "MTU" not in change.command
 
 
+def test_a_larger_mtu_is_no_change_where_something_on_the_path_keeps_segments_small() -> None:
+    small = at_receiver({})(facts({"sockets.mss_bytes": 1160, **ON_CPU}))
+    finding = Finding(Cause.SMALL_MTU, 0.9, 0.9, ())
+    devices = {host: {"mtu_bytes": 1500} for host in ("near", "far")}
+    clamped = change_for(finding, small, Setup(testbed="network", devices=devices))
+    assert clamped is not None
+    assert (clamped.code, clamped.factors) == ("small_mtu.clamped", {})
+    assert clamped.command == "tracepath HOST"
+    assert not clamped.is_host_wide
+    # The devices' own MTU bounds it, or nothing is known of one of them.
+    for mtu in (1212, None):
+        found = change_for(finding, small, Setup(testbed="network", devices=devices | {"far": {"mtu_bytes": mtu}}))
+        assert found is not None
+        assert found.code == "small_mtu"
+
+
 def test_a_device_with_a_large_mtu_gets_no_command() -> None:
-    found = facts(ON_CPU | {"sockets.mss_bytes": 524}, segments={"segment_bytes_mean": 520.0})
-    large, usual = {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
+    found = facts(ON_CPU | {"sockets.mss_bytes": 1448})
+    finding, large, usual = Finding(Cause.SMALL_MTU, 0.9, 0.9, ()), {"mtu_bytes": 9216}, {"mtu_bytes": 1500}
 
     def command(near: dict[str, int], far: dict[str, int]) -> tuple[str, str, bool]:
-        (change, *_) = changes_of(found, Setup(testbed="network", devices={"near": near, "far": far}))
+        change = change_for(finding, found, Setup(testbed="network", devices={"near": near, "far": far}))
+        assert change is not None
         return change.command, change.command_host, change.is_host_wide
 
-    assert command(large, large) == ("", "", False)
     assert command(usual, large) == ("ip link set dev DEV mtu 9000", "near", True)
     assert command(usual, usual) == ("ip link set dev DEV mtu 9000", "", True)
     assert command({}, {}) == ("ip link show dev DEV", "", False)

@@ -21,7 +21,7 @@ from whyperf.explain.experiment import (
 )
 from whyperf.explain.headline import WITHOUT_LOG
 from whyperf.explain.model import CellExplanation, Explanation, Verdict
-from whyperf.explain.predicted import command_label, gain_line
+from whyperf.explain.predicted import change_label, command_label, gain_line
 from whyperf.explain.states import name_of
 from whyperf.explain.store import write_explanation
 from whyperf.explain.verify import with_verifications
@@ -240,7 +240,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
     if verdict.change is not None:
         levels = " ".join(f"--set {level}" for level in as_set(verdict.change.factors))
         if levels:
-            yield f"Change: {levels}"
+            yield f"{change_label(verdict.change)}: {levels}"
         if verdict.change.by_hand:
             yield f"By hand: {verdict.change.by_hand}"
         if verdict.change.command:

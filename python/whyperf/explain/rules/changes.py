@@ -11,6 +11,7 @@ from whyperf.explain.causes import Cause
 from whyperf.explain.model import Change, Level, Value
 from whyperf.explain.rules.commands import (
     DEVICE,
+    HOST,
     OFFLOADS,
     is_host_wide,
     largest,
@@ -305,9 +306,18 @@ def _small_mtu(_: Finding, facts: Facts, setup: Setup) -> Change:
     """A larger MTU; where the cell asks for small segments itself, larger segments."""
     if setup.level("mss_bytes") != DEFAULT:
         return _change("small_mtu.mss", {"mss_bytes": DEFAULT})
+    mss, mtus = facts.sender.sockets.mss_bytes, [_mtu_bytes(end, setup) for end in (facts.sender, facts.receiver)]
+    if mss is not None and all(mtu is not None and mtu >= mss + MAX_HEADERS_BYTES for mtu in mtus):
+        # What keeps segments small is no device of either host, so a larger MTU there changes nothing.
+        return _change("small_mtu.clamped", {}, f"tracepath {HOST}", mtu_bytes=min(mtu for mtu in mtus if mtu))
     commands = {end.host: raise_mtu(_mtu_bytes(end, setup), _LARGE_MTU) for end in (facts.sender, facts.receiver)}
     command, host = _at_hosts(commands)
     return _change("small_mtu", _more("mtu_bytes", _LARGE_MTU, setup), command, host)
+
+
+MAX_HEADERS_BYTES = 140
+"""Headers of IPv6 and TCP with all their options (60 + 60), and some room: an MTU this much above the MSS is not what
+bounds it."""
 
 
 def _mtu_bytes(end: HostFacts, setup: Setup) -> int | None:

@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Host = Mapping[str, Any]
+HostFacts = Mapping[str, Any]
 
 DEVICE = "DEV"
+HOST = "HOST"
+"""The other host."""
 OFFLOADS = ("tso", "gso", "gro")
 HOST_WIDE = re.compile(r"sysctl -w|ethtool -[ACGKLNX]|ip link set|ip route change|tc qdisc (add|change|replace|del)")
 """What changes a setting that all programs of a host share; the tools' other options, such as ethtool -S, only read."""
@@ -17,7 +19,7 @@ MAX_SYSCTL = 2**31 - 1
 """The kernel keeps these settings as int."""
 
 
-def raise_sysctls(host: Host, least: Mapping[str, Sequence[int]]) -> str:
+def raise_sysctls(host: HostFacts, least: Mapping[str, Sequence[int]]) -> str:
     """Raises each number of the settings to `least` where it is lower; "" where none is."""
     present = {name: _numbers(host.get("sysctls", {}).get(name)) for name in least}
     if any(len(present[name]) != len(numbers) for name, numbers in least.items()):
@@ -30,7 +32,7 @@ def raise_sysctls(host: Host, least: Mapping[str, Sequence[int]]) -> str:
     return f"sysctl -w {' '.join(written)}" if written else ""
 
 
-def largest(host: Host, name: str) -> int | None:
+def largest(host: HostFacts, name: str) -> int | None:
     """The last number of a setting: an upper bound where it has several; None where it is not known."""
     numbers = _numbers(host.get("sysctls", {}).get(name))
     return numbers[-1] if numbers else None

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from whyperf.cli import main
+from whyperf.record import Experiment
+from whyperf.truth import FILES, load_catalog, plan_truth
 from whyperf.truth.levels import View
 
 
@@ -45,3 +47,15 @@ def test_what_this_host_cannot_do_is_named_and_left_out(
     assert "Not measured: policer-at-receiver: the program nft is missing; install the package nftables" in error
     assert error.splitlines()[-1] == "whyperf: this host can measure none of these situations"
     assert not (tmp_path / "field").exists()
+
+
+@pytest.mark.root
+def test_a_record_of_other_disturbances_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "field"
+    profile, plan = plan_truth(load_catalog(FILES["field"]).named(["lan-shaper"]))
+    assert "100mbit" in profile.text
+    with Experiment.create(folder, plan, profile.text.replace("100mbit", "200mbit")):
+        pass
+    assert main(["truth", "--catalog", "field", "--only", "lan-shaper", "--out", str(folder)]) == 2
+    assert "was measured with other disturbances; name another folder with --out" in capsys.readouterr().err
+    assert list(folder.glob("trials/*")) == []

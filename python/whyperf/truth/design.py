@@ -4,6 +4,7 @@ A dose is compared with its own baseline, so both are measured one after the oth
 is one experiment of the catalog. The blocks of a repetition are in random order, too.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -77,10 +78,10 @@ def roles_of(catalog: Catalog, *, short: bool = False) -> list[Role]:
     return [role for group in _groups(catalog, short=short) for role in group]
 
 
-def plan_truth(
-    catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS, text: str = ""
-) -> tuple[Profile, Plan]:
+def plan_truth(catalog: Catalog, *, short: bool = False, seed: int = 1, trials: int = TRIALS) -> tuple[Profile, Plan]:
     """The experiment as a profile and its plan.
+
+    No plan has disturbances. The text of the profile has those of situations, so that a record says what it is of.
 
     Raises:
         ProfileError: factors of the catalog contradict each other.
@@ -90,7 +91,7 @@ def plan_truth(
     profile = Profile(
         name=NAME,
         where="the catalog of truth experiments",
-        text=text,
+        text=_disturbances_text(groups),
         about="Injected causes, and the verdicts of the explanation.",
         seed=seed,
         kind="veth",
@@ -101,6 +102,17 @@ def plan_truth(
     )
     plan = build(profile)
     return profile, _in_groups(plan, groups, trials, seed)
+
+
+def _disturbances_text(groups: Sequence[Sequence[Role]]) -> str:
+    """The disturbances of each cell of a situation as JSON; "" where there is no situation."""
+    found = {
+        role.sweep: [disturbance.model_dump(mode="json") for disturbance in role.disturbances]
+        for group in groups
+        for role in group
+        if group[0].kind is CellKind.SITUATION
+    }
+    return json.dumps(found, indent=1, sort_keys=True) if found else ""
 
 
 def _groups(catalog: Catalog, *, short: bool) -> Iterator[list[Role]]:

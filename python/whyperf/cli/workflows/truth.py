@@ -69,6 +69,8 @@ def find_truth(wanted: Wanted) -> int:
         raise UsageError(f"truth experiments need the embedded testbed, and that network namespaces: {reason}")
     folder = wanted.out or planned_folder(plan)
     with interrupts.handled(), Experiment.create(folder, plan, profile.text) as experiment:
+        if experiment.profile_text != profile.text:
+            raise UsageError(f"{folder} was measured with other disturbances; name another folder with --out")
         try:
             _measure(experiment, catalog, wanted)
         except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """What a profile can have wrong, in one sentence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -21,6 +21,25 @@ class ProfileError(Exception):
         """The same problem found at a place known only further out."""
         joined = ".".join(part for part in (key, self.key) if part)
         return ProfileError(where or self.where, joined, self.problem)
+
+
+class JoinedProfileError(ProfileError):
+    """Several mistakes of one profile; the text has a line for each."""
+
+    def __init__(self, errors: Sequence[ProfileError]) -> None:
+        """`errors` are at least two."""
+        self.errors = tuple(errors)
+        super().__init__(errors[0].where, errors[0].key, errors[0].problem)
+        self.args = ("\n".join(map(str, errors)),)
+
+    def at(self, where: str, key: str = "") -> "JoinedProfileError":
+        """The same mistakes found at a place known only further out."""
+        return JoinedProfileError([error.at(where, key) for error in self.errors])
+
+
+def joined(errors: Sequence[ProfileError]) -> ProfileError:
+    """One error for all of them."""
+    return errors[0] if len(errors) == 1 else JoinedProfileError(errors)
 
 
 def suggestion(word: str, known: Iterable[str], *, listed_by: str = "") -> str:

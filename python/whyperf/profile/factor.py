@@ -4,11 +4,11 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from whyperf.profile.errors import ProfileError
 from whyperf.profile.path_levels import LOSS_FORMS, QUEUE_FORMS, loss_of, queue_of
+from whyperf.profile.units import RATIO, hint_for, with_unit
 
 #: What a level that is text looks like.
 TEXT_PHRASES = {
@@ -83,20 +83,22 @@ class Factor:
         """
         checked = self._checked(level)
         if checked is None:
-            problem = f"{_shown(level)} is not a level; it takes {self.allowed()}{self._unit_for(level)}"
+            problem = f"{_shown(level)} is not a level; it takes {self.allowed()}{hint_for(level, self._counted_in)}"
             raise ProfileError("", self.name, problem)
         return checked
 
-    def _unit_for(self, level: object) -> str:
-        """In what a number counts, for who wrote a number with another unit."""
-        if not self.unit or not self.is_number or not isinstance(level, str) or not WITH_UNIT.fullmatch(level):
-            return ""
-        suffixes = SUFFIXES.get(self.unit)
-        return f", in {self.unit}" + ("" if suffixes is None else f"; K, M and G are powers of {suffixes.base}")
+    @property
+    def _counted_in(self) -> str:
+        """The unit of its numbers; ratios, which are written without one, can be percentages."""
+        is_ratio = self.kind == "loss" or (self.kind == "float" and not self.unit and self.high == 1)
+        return RATIO if is_ratio else self.unit if self.is_number or self.kind == "queue" else ""
 
     def _checked(self, level: object) -> Level | None:
         if isinstance(level, str):
-            return level if level in self.keywords or self._is_text(level) else None
+            if level in self.keywords or self._is_text(level):
+                return level
+            number = self.number_with_unit(level)
+            return None if number is None else self._checked_number(number)
         if isinstance(level, bool):
             return level if self.kind == "bool" else None
         return self._checked_number(level) if isinstance(level, int | float) else None
@@ -119,11 +121,22 @@ class Factor:
             return FORMED[self.kind](level) is not None
         return self.kind == "choice" and level in self.choices
 
-    def parse(self, text: str) -> Level:
-        """The level a command-line option names: `8192`, `8K`, `true`, `receive`, `=write_size_bytes`.
+    def number_with_unit(self, text: str) -> int | float | None:
+        """`20ms`, `64K`, `0.1%` as a number in the factor's unit; None where that is not what the text is.
 
-        Byte factors take K, M and G for powers of 1024, also as KB or KiB, rates for powers of 1000, and fractions
-        that come out whole: `1.5M`. A reference is returned as it is.
+        A factor of whole numbers takes fractions that come out whole: `1.5M`.
+        """
+        number = with_unit(text, self._counted_in)
+        if number is None:
+            return None
+        if self.kind in {"float", "loss"}:
+            return float(number)
+        return int(number) if number.denominator == 1 else None
+
+    def parse(self, text: str) -> Level:
+        """The level a command-line option names: `8192`, `8K`, `20ms`, `true`, `receive`, `=write_size_bytes`.
+
+        A reference is returned as it is.
 
         Raises:
             ProfileError: as `check`.
@@ -139,11 +152,6 @@ class Factor:
             return {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}.get(text, text)
         if self.kind == "choice":
             return next((choice for choice in self.choices if str(choice) == text), text)
-        suffixes = SUFFIXES.get(self.unit)
-        scaled = suffixes.pattern.fullmatch(text) if suffixes is not None else None
-        if suffixes is not None and scaled:
-            number = Fraction(scaled[1]) * suffixes.base ** ("KMG".index(scaled[2].upper()) + 1)
-            return int(number) if number.denominator == 1 else text
         if self.is_number or self.kind in {"queue", "loss"}:
             for kind in (int, float):
                 try:
@@ -153,8 +161,6 @@ class Factor:
         return text
 
 
-#: A number and what somebody took for its unit.
-WITH_UNIT = re.compile(r"[0-9.]+ ?[A-Za-zµ][A-Za-z/]*")
 CPU_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 #: TCP_CA_NAME_MAX is 16 with the closing NUL (Linux include/net/tcp.h).
 CONGESTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,15}")
@@ -170,22 +176,6 @@ FORMS = {
     "hosts": HOSTS,
 }
 FORMED: Mapping[str, Callable[[object], object]] = {"queue": queue_of, "loss": loss_of}
-
-
-class Suffixes(NamedTuple):
-    """How a number with K, M or G is written, and what K stands for."""
-
-    pattern: re.Pattern[str]
-    base: int
-
-
-_SCALED = r"(\d{1,15}(?:\.\d{1,15})?)([KkMmGg])"
-SUFFIXES = {
-    "bytes": Suffixes(re.compile(_SCALED + r"(?:i?[Bb])?"), 1024),
-    "bit/s": Suffixes(re.compile(_SCALED + r"(?:bps|bit/s)?"), 1000),
-    "transactions/s": Suffixes(re.compile(_SCALED + r"(?:/s)?"), 1000),
-}
-"""By the unit of a factor: sizes in powers of 1024, rates in powers of 1000."""
 
 
 def cpus_of_list(text: str) -> list[int]:

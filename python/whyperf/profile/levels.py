@@ -124,6 +124,8 @@ def _check_count(factor: Factor, count: int) -> None:
 
 def _number(factor: Factor, key: str, value: object) -> Fraction:
     """Exact, so that 0.1, 0.2, 0.3 come out as written and the last step is not lost to rounding."""
+    if isinstance(value, str) and key != "times":
+        value = factor.number_with_unit(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ProfileError("", factor.name, f'"{key}" of the range must be a number')
     return Fraction(str(value))

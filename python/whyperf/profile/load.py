@@ -1,4 +1,4 @@
-"""Reads a profile: TOML, then structure, then every factor; the first thing wrong ends it."""
+"""Reads a profile: TOML, then structure and every factor; all that is wrong there is reported at once."""
 
 import os
 import re
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from whyperf.foreign import parse_toml, read_bytes
-from whyperf.profile.errors import ProfileError, suggestion
+from whyperf.profile.errors import ProfileError, joined
 from whyperf.profile.factors import Level, factor_named
 from whyperf.profile.levels import all_levels, one_level
+from whyperf.profile.mistakes import of_factors, of_structure
 from whyperf.profile.model import Design, DesignTable, Factors, Profile, ProfileTable, Sweep, SweepTable
 from whyperf.profile.schedule import Schedule, read_schedule
 from whyperf.profile.uperf import looks_like_uperf, profile_of
@@ -63,10 +64,7 @@ def parse(text: str, *, name: str, where: str) -> Profile:
         written = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(where, "", f"this is not valid TOML: {error}") from None
-    try:
-        table = ProfileTable.model_validate(written)
-    except ValidationError as error:
-        raise _first_problem(where, written, error) from None
+    table = _table(written, where)
     try:
         own = _own_workload(table, where)
         fixed = _fixed(table.fixed, "fixed")
@@ -92,6 +90,23 @@ def parse(text: str, *, name: str, where: str) -> Profile:
     except ProfileError as error:
         raise error.at(where) from None
     return profile
+
+
+def _table(written: Mapping[str, Any], where: str) -> ProfileTable:
+    """The file's tables, in which every factor and level exists.
+
+    Raises:
+        ProfileError: with all mistakes.
+    """
+    wrong: list[ProfileError] = []
+    try:
+        table = ProfileTable.model_validate(written)
+    except ValidationError as error:
+        wrong = of_structure(written, error)
+    wrong += of_factors(written)
+    if wrong:
+        raise joined(wrong).at(where) from None
+    return table
 
 
 def _own_workload(table: ProfileTable, where: str) -> Workload | None:
@@ -179,42 +194,3 @@ def _levels(name: str, written: object, key: str) -> tuple[Level, ...]:
         return all_levels(factor_named(name), written)
     except ProfileError as error:
         raise error.at("", key) from None
-
-
-def _first_problem(where: str, written: Mapping[str, Any], error: ValidationError) -> ProfileError:
-    """The first of pydantic's findings in the words of this program."""
-    finding = error.errors(include_url=False)[0]
-    path = _key(written, finding["loc"])
-    match finding["type"]:
-        case "list_type" if finding["loc"] == ("sweep",):
-            problem = 'sweeps are a list; write [[sweep]] with name = "…" in it instead of [sweep] or [sweep.…]'
-        case "extra_forbidden":
-            problem = f"there is no such key{suggestion(str(finding['loc'][-1]), _known_keys(finding['loc']))}"
-        case "missing":
-            problem = "this key is missing; add it"
-        case "value_error":
-            problem = finding["msg"].removeprefix("Value error, ")
-        case "string_pattern_mismatch":
-            problem = 'a name has small letters, digits and "-" inside only'
-        case _:
-            message = finding["msg"]
-            problem = f"{finding['input']!r} does not fit: {message[:1].lower()}{message[1:]}"
-    return ProfileError(where, path, problem)
-
-
-def _key(written: Mapping[str, Any], location: tuple[int | str, ...]) -> str:
-    """`sweep.throughput.trials` instead of `sweep.0.trials`."""
-    parts = [str(part) for part in location]
-    if len(location) > 1 and location[0] == "sweep" and isinstance(location[1], int):
-        sweep = written["sweep"][location[1]]
-        name = sweep.get("name") if isinstance(sweep, dict) else None
-        parts[1] = name if isinstance(name, str) else str(location[1] + 1)
-    return ".".join(parts)
-
-
-def _known_keys(location: tuple[int | str, ...]) -> set[str]:
-    tables: dict[int | str, type[BaseModel]] = {"design": DesignTable, "sweep": SweepTable}
-    if len(location) == 1:
-        return set(ProfileTable.model_fields)
-    table = tables.get(location[0])
-    return set(table.model_fields) if table else {"kind"}

@@ -68,7 +68,7 @@ class SweepTable(Table):
 class ProfileTable(Table):
     """The whole file."""
 
-    about: str = Field(min_length=1)
+    about: str = ""
     seed: int = Field(default=1995, ge=0, le=2**63 - 1)
     testbed: TestbedTable = TestbedTable()
     fixed: dict[str, object] = {}

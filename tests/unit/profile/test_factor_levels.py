@@ -91,9 +91,11 @@ def test_a_range_of_names_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("duration_s", "10s", "from 0.001 to 604800, in s$"),
-        ("path_rtt_ms", "10 ms", "or none, in ms$"),
-        ("path_rate_bps", "1Gbit", "or none, in bit/s; K, M and G are powers of 1000$"),
+        ("duration_s", "10K", "from 0.001 to 604800, in s; ns, us, ms, s, min and h may follow the number$"),
+        ("path_rtt_ms", "10 m", "or none, in ms; ns, us, ms, s, min and h may follow the number$"),
+        ("path_rate_bps", "1ms", "or none, in bit/s; K, M and G are powers of 1000$"),
+        ("interval_ms", "1500us", "from 1 to 60000, in ms; ns, us, ms, s, min and h may follow the number$"),
+        ("path_reorder", "1ms", "from 0 to 1, or in percent such as 0.1%$"),
         ("window_bytes", "64Kbit", "or default, in bytes; K, M and G are powers of 1024$"),
         ("connections", "four", "from 1 to 100000$"),
     ],
@@ -101,3 +103,10 @@ def test_a_range_of_names_is_refused() -> None:
 def test_a_number_with_another_unit_gets_the_unit_in_its_error(name: str, text: str, message: str) -> None:
     with pytest.raises(ProfileError, match=message):
         BY_NAME[name].parse(text)
+
+
+def test_the_ends_and_the_step_of_a_range_take_units_and_its_ratio_does_not() -> None:
+    assert all_levels(BY_NAME["path_rtt_ms"], {"from": "500us", "to": "2ms", "step": "0.5ms"}) == (0.5, 1.0, 1.5, 2.0)
+    assert all_levels(WRITE_SIZE, {"from": "1K", "to": "4KiB", "times": 2}) == (1024, 2048, 4096)
+    with pytest.raises(ProfileError, match='"times" of the range must be a number'):
+        all_levels(WRITE_SIZE, {"from": "1K", "to": "4K", "times": "2B"})

@@ -58,6 +58,20 @@ def test_what_is_not_a_level_is_refused_with_what_is(name: str, level: object) -
         ("offered_rate_per_s", "20K", 20_000.0),
         ("transfer_bytes", "0.5gib", 1 << 29),
         ("transfer_bytes", "1g", 1 << 30),
+        ("window_bytes", "1000B", 1000),
+        ("transfer_bytes", "1T", 1 << 40),
+        ("path_rate_bps", "1.5Gbit/s", 1_500_000_000),
+        ("path_rate_bps", "9600bit", 9600),
+        ("duration_s", "500ms", 0.5),
+        ("duration_s", "2min", 120.0),
+        ("path_rtt_ms", "0.1s", 100.0),
+        ("path_rtt_ms", "10us", 0.01),
+        ("busy_poll_us", "1.5ms", 1500),
+        ("interval_ms", "1 s", 1000),
+        ("path_loss", "0.1%", 0.001),
+        ("path_reorder", "25 %", 0.25),
+        ("path_queue", "250K", 256_000),
+        ("path_queue", "165p", "165p"),
         ("window_bytes", "default", "default"),
         ("duration_s", "2", 2.0),
         ("no_delay", "on", True),
@@ -71,6 +85,22 @@ def test_options_are_read_as_levels(name: str, text: str, level: object) -> None
     parsed = factor_named(name).parse(text)
     assert parsed == level
     assert type(parsed) is type(level)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "level"),
+    [("path_loss", "0.1%", 0.001), ("path_rtt_ms", "20ms", 20.0), ("write_rate_bps", "200M", 200_000_000)],
+)
+def test_a_profile_takes_units_in_quotes(name: str, written: str, level: object) -> None:
+    assert factor_named(name).check(written) == level
+
+
+def test_a_percentage_is_for_ratios_alone() -> None:
+    for name in ("schedule_scale", "duration_s", "path_ack_thinning"):
+        with pytest.raises(ProfileError, match="is not a level"):
+            factor_named(name).parse("50%")
+    with pytest.raises(ProfileError, match='"101%" is not a level'):
+        factor_named("path_loss").parse("101%")
 
 
 def test_a_size_suffix_is_for_bytes_alone() -> None:

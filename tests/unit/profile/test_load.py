@@ -39,7 +39,7 @@ def test_a_good_profile_is_read_as_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ('about = "A question."', "", "x.toml: about: this key is missing"),
+        ('name = "throughput"', "", "x.toml: sweep.1.name: this key is missing"),
         ('about = "A question."', "about = 5", "x.toml: about: "),
         ("[design]", "[desing]", "x.toml: desing: there is no such key; did you mean design?"),
         ("trials = 3", "trails = 3", "x.toml: design.trails: there is no such key; did you mean trials?"),
@@ -59,7 +59,7 @@ def test_a_good_profile_is_read_as_written() -> None:
         ("trials = 3", "trials = ", "x.toml: this is not valid TOML: Invalid value (at line 7"),
     ],
 )  # fmt: skip
-def test_the_first_thing_wrong_is_said_with_file_key_and_remedy(before: str, after: str, says: str) -> None:
+def test_a_mistake_is_said_with_file_key_and_remedy(before: str, after: str, says: str) -> None:
     assert GOOD.count(before) == 1
     with pytest.raises(ProfileError) as caught:
         parse(GOOD.replace(before, after), name="x", where="x.toml")
@@ -82,6 +82,41 @@ def test_factors_that_contradict_each_other_are_refused(before: str, after: str,
         build(parse(GOOD.replace(before, after), name="x", where="x.toml"))
     assert says in str(caught.value)
     assert str(caught.value).startswith("x.toml: sweep.throughput")
+
+
+def test_all_mistakes_of_a_file_are_said_at_once() -> None:
+    wrong = GOOD.replace("trials = 3", "trails = 3").replace("mtu_bytes = 9188", 'mtu = 9188\nduration_s = "5 parsecs"')
+    wrong = wrong.replace("[4096, 8192]", "[0, 8192]") + "exclude = [{ no_delay = 7 }]\n"
+    with pytest.raises(ProfileError) as caught:
+        parse(wrong.replace("exclude", "[[sweep]]\nname = 'b'\nexclude"), name="x", where="x.toml")
+    lines = str(caught.value).splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        "design.trails",
+        "fixed.mtu",
+        "fixed.duration_s",
+        "sweep.throughput.factors.window_bytes",
+        "sweep.b.exclude.no_delay",
+    ]
+    assert all(line.startswith("x.toml: ") for line in lines)
+    assert "x.toml: design.trails: there is no such key; did you mean trials?" in lines
+
+
+def test_levels_are_checked_in_a_file_whose_tables_are_no_tables() -> None:
+    with pytest.raises(ProfileError) as caught:
+        parse("fixed = 3\nsweep = [7, { factors = { window_bytes = 0 } }]\n", name="x", where="x.toml")
+    assert str(caught.value).splitlines() == [
+        "x.toml: fixed: 3 does not fit; a table belongs here",
+        "x.toml: sweep.1: 7 does not fit; a table belongs here",
+        "x.toml: sweep.2.name: this key is missing; add it",
+        "x.toml: sweep.2.factors.window_bytes: 0 is not a level; it takes a whole number from 1 to 1073741824 "
+        "or default",
+    ]
+
+
+def test_a_profile_needs_no_text_about_it() -> None:
+    profile = parse(GOOD.replace('about = "A question."', ""), name="good", where="good.toml")
+    assert profile.about == ""
+    assert build(profile).trials_count == build(parse(GOOD, name="good", where="good.toml")).trials_count
 
 
 def test_loopback_has_no_mtu() -> None:

@@ -7,14 +7,14 @@ number of a cell from the cell's factors.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from whyperf.foreign import read_text
 from whyperf.profile.errors import ProfileError, suggestion
-from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, SUFFIXES, Level
+from whyperf.profile.factor import LARGEST_BYTES, LARGEST_WINDOW_BYTES, Level
 from whyperf.profile.factors import BY_NAME, LISTED_BY
+from whyperf.profile.units import with_unit
 
 Number = Callable[[Mapping[str, Level]], Any]
 
@@ -110,12 +110,8 @@ def rate_per_s(key: str, written: object) -> Value:
 
 def _scaled_rate(written: object, unit: str) -> object:
     """A number for `"100M"`; anything else as it is."""
-    suffixes = SUFFIXES[unit]
-    scaled = suffixes.pattern.fullmatch(written) if isinstance(written, str) else None
-    if scaled is None:
-        return written
-    rate = Fraction(scaled[1]) * suffixes.base ** ("KMG".index(scaled[2].upper()) + 1)
-    return int(rate) if rate.denominator == 1 else written
+    rate = with_unit(written, unit) if isinstance(written, str) else None
+    return written if rate is None or rate.denominator != 1 else int(rate)
 
 
 def switch(key: str, written: object) -> Value:

@@ -14,7 +14,7 @@ from whyperf.explain.gather.exchanges import datagrams, exchanges
 from whyperf.explain.headline import cell_headline
 from whyperf.explain.rules import judge
 from whyperf.explain.setup import Setup
-from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, RequestedLoad
 
 SECOND = 1_000 * MS
 ONE_BYTE: dict[str, Any] = {"calls.bytes_mean": 1.0, "calls.count": 20_000}
@@ -44,7 +44,7 @@ def test_exchanges_are_transactions_with_bytes_both_ways(tmp_path: Path) -> None
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "transactions.near.parquet")
     found = exchanges(trial(tmp_path))
-    assert found == ExchangeFacts(count=1000, per_s=1000.0, calls_each=2.0)
+    assert found == ExchangeFacts(count=1000, per_s=1000.0, calls_each=2.0, payload_ratio=2000 / 2007)
 
 
 def test_a_stream_both_ways_is_no_exchange(tmp_path: Path) -> None:
@@ -56,6 +56,19 @@ def test_a_stream_both_ways_is_no_exchange(tmp_path: Path) -> None:
     ]
     pl.DataFrame([span | counts | way for way in ways]).write_parquet(tmp_path / "transactions.near.parquet")
     assert exchanges(trial(tmp_path)) is None
+
+
+def test_the_kernel_counts_merged_datagrams_that_it_drops_as_one(tmp_path: Path) -> None:
+    span = {"connection": 0, "interval": 0, "phase": "measure", "start_mono_ns": 0, "end_mono_ns": SECOND}
+    counts = {"sent_count": 0, "received_count": 0, "payload_bytes": 0, "kernel_drops_count": 0}
+    pl.DataFrame([span | counts | {"sent_count": 1000}]).write_parquet(tmp_path / "datagrams.near.parquet")
+    got = {"received_count": 600, "payload_bytes": 6000, "kernel_drops_count": 10}
+    pl.DataFrame([span | counts | got]).write_parquet(tmp_path / "datagrams.far.parquet")
+    merged = datagrams(trial(tmp_path), RequestedLoad(batch_count=80, merged_count=40))
+    single = datagrams(trial(tmp_path))
+    assert merged is not None
+    assert single is not None
+    assert (merged.dropped_count, single.dropped_count) == (400, 10)
 
 
 def test_drops_before_the_measured_phase_do_not_count(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def own_causes(own: TransportFacts, **whole: Any) -> list[Cause]:
 
 
 def test_a_transport_of_its_own_library_that_loses_packets_is_open_between_those_who_lose_them() -> None:
-    assert own_causes(QUIC) == [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
+    assert own_causes(QUIC) == [Cause.NOT_KNOWN, Cause.RANDOM_LOSS, Cause.BOTTLENECK, Cause.SMALL_QUEUE]
     queued = replace(QUIC, rtt_ns_median=30.0 * MS)
-    assert own_causes(queued) == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.SMALL_QUEUE]
+    assert own_causes(queued) == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.RANDOM_LOSS, Cause.SMALL_QUEUE]
     assert own_causes(replace(QUIC, lost_packets=1)) == [Cause.NOT_KNOWN]
     # What a CPU makes it lose is no matter of the path.
     assert own_causes(QUIC, sender=ON_CPU)[0] is Cause.CAPACITY
@@ -48,6 +48,21 @@ def test_a_window_of_the_receiver_that_is_in_flight_is_its_buffer() -> None:
     # A congestion window that is smaller is full first.
     assert own_causes(replace(held, cwnd_bytes=20_000.0)) == [Cause.NOT_KNOWN]
     assert own_causes(replace(held, flight_bytes=10_000.0)) == [Cause.NOT_KNOWN]
+
+
+def test_what_a_quic_sender_does_not_use_of_its_window_is_the_receivers() -> None:
+    greedy = RequestedLoad(is_greedy=True)
+    held = replace(QUIC, lost_packets=0, cwnd_bytes=400_000.0, sent_bps=46e6)
+    assert own_causes(held, asked=greedy) == [Cause.RECEIVE_BUFFER]
+    # An application that may pause, a loss, a queue or a busy CPU may be what it waits for.
+    others = [
+        own_causes(held),
+        own_causes(replace(held, lost_packets=20), asked=greedy),
+        own_causes(replace(held, rtt_ns_median=30.0 * MS), asked=greedy),
+        own_causes(replace(held, cwnd_bytes=120_000.0), asked=greedy),
+        own_causes(held, asked=greedy, receiver=ON_CPU),
+    ]
+    assert all(Cause.RECEIVE_BUFFER not in causes for causes in others)
 
 
 SHORT = facts(

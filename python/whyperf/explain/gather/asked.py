@@ -29,9 +29,12 @@ def asked(trial: FlowTrial) -> RequestedLoad:
     stops = [spec.get("stop") or {} for spec in connecting.values()]
     found = RequestedLoad(
         bps=_sum(_stream_bps(spec) for spec in connecting.values()),
+        is_greedy=all(_is_greedy(spec) for spec in connecting.values()),
+        batch_count=sum(_batch(spec) * int(spec.get("connections_count", 1)) for spec in connecting.values()),
+        merged_count=max((_batch(spec) for spec in connecting.values() if _is_merged(spec)), default=1),
         transfer_bytes=next((int(stop["payload_bytes"]) for stop in stops if stop.get("by") == "bytes"), None),
     )
-    return found if workload is None else replace(found, **_transactions(trial, workload))
+    return found if workload is None else _with_transactions(found, trial, workload)
 
 
 def _stream_bps(spec: Spec) -> float | None:
@@ -42,29 +45,43 @@ def _stream_bps(spec: Spec) -> float | None:
     return float(rate) * int(spec.get("connections_count", 1)) if rate else None
 
 
+def _is_greedy(spec: Spec) -> bool:
+    """Whether a stream's sender always has more to write."""
+    if any(spec.get(name) for name in ("workload", "datagrams", "write_rate_bps", "reply_size_bytes")):
+        return False
+    return (spec.get("stop") or {}).get("by") == "duration"
+
+
+def _batch(spec: Spec) -> int:
+    """Datagrams that a connection hands over at once; 0 without datagrams."""
+    return int((spec.get("datagrams") or {}).get("batch_count", 0))
+
+
+def _is_merged(spec: Spec) -> bool:
+    return bool((spec.get("datagrams") or {}).get("is_merged"))
+
+
 def _sum(rates: Iterable[float | None]) -> float | None:
     """All together; None where one of them has no bound."""
     known = list(rates)
     return sum(rate or 0.0 for rate in known) if known and all(known) else None
 
 
-def _transactions(trial: FlowTrial, workload: Spec) -> dict[str, int]:
-    """Of transactions, all of which start at their own times: how many were to start in a second, and ended."""
+def _with_transactions(found: RequestedLoad, trial: FlowTrial, workload: Spec) -> RequestedLoad:
+    """With how many transactions were to start and ended, where all of them start at their own times."""
     transactions = [(group, part) for group in workload["groups"] for part in group["transactions"]]
     slots = sum(int(group["strands_count"]) * int(part["outstanding_count"]) for group, part in transactions)
+    found = replace(found, slots=slots)
     if any(part["arrivals"]["by"] == "closed" for _, part in transactions):
-        return {"slots": slots}
+        return found
     rows = read_columns(trial, "transactions", NEAR, _TRANSACTIONS)
     rows = None if rows is None else rows.filter(pl.col("phase") == "measure")
     if rows is None or rows.is_empty():
-        return {"slots": slots}
+        return found
     sums = rows.select(
         pl.col("transactions_count", "intended_count").cast(pl.Int64).sum(),
         (pl.col("end_mono_ns").cast(pl.Int64).max() - pl.col("start_mono_ns").cast(pl.Int64).min()).alias("span"),
     ).row(0, named=True)
-    return {
-        "slots": slots,
-        "intended_count": sums["intended_count"],
-        "ended_count": sums["transactions_count"],
-        "span_ns": sums["span"],
-    }
+    return replace(
+        found, intended_count=sums["intended_count"], ended_count=sums["transactions_count"], span_ns=sums["span"]
+    )

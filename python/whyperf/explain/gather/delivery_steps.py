@@ -44,8 +44,8 @@ class Steps:
     Attributes:
         rates_bps: what was delivered in each step, bit/s of payload.
         queue_ratios: growth of the round trip over its minimum in each step, of all connections in the mean.
-        backlogged_ratio: part of the samples in which data waited in the sender's kernel, and the application did not
-            limit the delivery rate.
+        backlogged_ratio: of the connection that has most of them, part of the samples in which data waited in the
+            sender's kernel, and the application did not limit the delivery rate.
         window_segments: the median congestion window of a connection, times their number.
         mss_bytes: payload of a full segment.
         jitter_ratios: mean deviation of the round trip over its minimum in each step; zeros where it is not known.
@@ -136,11 +136,14 @@ def delivery_steps(trial: FlowTrial, sender: FlowEnd, active: Active = ALWAYS) -
         return (values[1:] + values[:-1]) / 2
 
     waits, limited = pl.col("not_sent_bytes") > 0, pl.col("application_limited").cast(pl.Boolean)
+    # One connection that always has data to send fills a path, whatever the others do.
+    backlogged = (waits & ~limited.fill_null(value=False)).mean()
+    each = at_work.group_by("connection").agg(backlogged.alias("ratio"))
     lost = np.diff(together("retransmitted_segments") - together("duplicate_sacks_count"))
     return Steps(
         rates_bps=np.diff(together("delivered_segments")) * mss * 8e9 / step,
         queue_ratios=mean_of_step("rtt_ns") / least - 1,
-        backlogged_ratio=float(at_work.select((waits & ~limited.fill_null(value=False)).mean()).item() or 0.0),
+        backlogged_ratio=float(each["ratio"].max() or 0.0),  # type: ignore[arg-type]
         window_segments=float(at_work["cwnd_segments"].median() or 0) * len(series),  # type: ignore[arg-type]
         mss_bytes=mss,
         jitter_ratios=mean_of_step("rtt_ns_deviation") / least,

@@ -4,8 +4,9 @@ import polars as pl
 
 from whyperf.analyze.flow import FlowTrial
 from whyperf.explain.gather.table import read_columns
-from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts
+from whyperf.explain.trial_facts import DatagramFacts, ExchangeFacts, RequestedLoad
 
+AS_FAST_AS_POSSIBLE = RequestedLoad()
 _ASKER = "near"
 """The end that begins a workload's transactions, and so times them."""
 _SPAN = ("phase", "start_mono_ns", "end_mono_ns")
@@ -40,7 +41,13 @@ def exchanges(trial: FlowTrial) -> ExchangeFacts | None:
         calls_each=float(both["calls_count"].sum()) / count,
         latency_ns=_median_latency(trial, both, "service"),
         connect_ns=_median_latency(trial, both, "connect"),
+        payload_ratio=_payload(both) / max(1, _payload(sums)),
     )
+
+
+def _payload(sums: pl.DataFrame) -> int:
+    """Payload of both directions."""
+    return int(sums["sent_bytes"].sum()) + int(sums["received_bytes"].sum())
 
 
 def _median_latency(trial: FlowTrial, of: pl.DataFrame, kind: str) -> float | None:
@@ -56,7 +63,7 @@ def _median_latency(trial: FlowTrial, of: pl.DataFrame, kind: str) -> float | No
     return None if rows.is_empty() else (int(rows["latency_ns_low"][0]) + int(rows["latency_ns_high"][0])) / 2
 
 
-def datagrams(trial: FlowTrial, asked_bps: float | None = None) -> DatagramFacts | None:
+def datagrams(trial: FlowTrial, asked: RequestedLoad = AS_FAST_AS_POSSIBLE) -> DatagramFacts | None:
     """What was sent, what the receiving socket dropped and what arrived while it was measured; None without datagrams.
 
     Raises:
@@ -76,13 +83,18 @@ def datagrams(trial: FlowTrial, asked_bps: float | None = None) -> DatagramFacts
     before = taken.filter(pl.col("phase") == "warm-up").group_by("connection").agg(so_far.max().alias("before"))
     until = taken.filter(measured).group_by("connection").agg(so_far.max().alias("until"))
     both = until.join(before, on="connection", how="left").with_columns(pl.col("before").fill_null(0))
+    sent_count = int(sent.filter(measured)["sent_count"].cast(pl.Int64).sum())
+    taken_count = int(taken.filter(measured)["received_count"].cast(pl.Int64).sum())
+    dropped = max(0, int((both["until"] - both["before"]).sum()))
     return DatagramFacts(
-        sent_count=int(sent.filter(measured)["sent_count"].cast(pl.Int64).sum()),
-        taken_count=int(taken.filter(measured)["received_count"].cast(pl.Int64).sum()),
+        sent_count=sent_count,
+        taken_count=taken_count,
         taken_bytes=int(taken.filter(measured)["payload_bytes"].cast(pl.Int64).sum()),
-        dropped_count=max(0, int((both["until"] - both["before"]).sum())),
+        # The kernel counts what it merged as one.
+        dropped_count=max(dropped, min(dropped * asked.merged_count, sent_count - taken_count)),
         span_ns=span,
-        asked_bps=asked_bps,
+        asked_bps=asked.bps,
+        batch_count=asked.batch_count,
         steps=_steps(taken.filter(measured)),
     )
 

@@ -30,7 +30,10 @@ def transport_facts(trial: FlowTrial, sender: FlowEnd, active: Active) -> Transp
     rows = active.rows(timed, trial, sender).filter(pl.col("phase").cast(pl.String) == "measure")
     if rows.height < MIN_SAMPLES:
         return None
-    counts = pl.col("sent_packets", "lost_packets", "retransmitted_packets").cast(pl.Int64)
+    # UDT and SRT count a packet as lost with every report of it, and as sent again once.
+    lost = pl.min_horizontal("lost_packets", "retransmitted_packets").alias("lost_packets")
+    rows = rows.with_columns(lost)
+    counts = pl.col("sent_packets", "lost_packets").cast(pl.Int64)
     spans = rows.group_by("connection").agg(counts.max() - counts.min())
     sent = first(spans, pl.col("sent_packets").sum()) or 0.0
     span = first(rows, pl.col("sample_mono_ns").cast(pl.Int64).max() - pl.col("sample_mono_ns").cast(pl.Int64).min())

@@ -76,7 +76,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         asked=offered,
         own=transport_facts(trial, sender, active) if transport in OWN_LIBRARIES else None,
         exchanges=exchanges(trial),
-        datagrams=datagrams(trial, offered.bps) if transport == "udp" else None,
+        datagrams=datagrams(trial, offered) if transport == "udp" else None,
         budgets=tuple(budgets.budgets),
         missing=tuple(
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))

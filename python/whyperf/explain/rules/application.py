@@ -135,7 +135,7 @@ def _counted_think_time(facts: Facts) -> Finding | None:
     if exchanges is None:
         return None
     # While the sender has nothing to send, the receiver may be at work on the answer.
-    lost = _pausing(facts) - (facts.receiver.wanted_ratio or 0.0)
+    lost = (_pausing(facts) - (facts.receiver.wanted_ratio or 0.0)) * exchanges.payload_ratio
     if lost < 0.1:
         return None
     return Finding(
@@ -197,7 +197,7 @@ def _counted_round_trip(facts: Facts) -> Finding | None:
     waits = clipped(trip / exchanges.latency_ns)
     return Finding(
         Cause.ROUND_TRIP,
-        waits,
+        waits * exchanges.payload_ratio,
         0.9,
         (
             figure("latency", "latencies", facts.asker, latency_ns=exchanges.latency_ns),

@@ -116,8 +116,8 @@ def _decided(datagrams: DatagramFacts) -> tuple[Cause, float] | None:
         if squares < low:
             return Cause.BOTTLENECK, 0.9
         if squares <= high and datagrams.is_sent_as_asked and p < FULL_LOST_RATIO:
-            return Cause.RANDOM_LOSS, 0.75
-    return (Cause.BOTTLENECK, 0.65) if p >= FULL_LOST_RATIO else None
+            return Cause.RANDOM_LOSS, 0.85
+    return (Cause.BOTTLENECK, 0.85) if p >= FULL_LOST_RATIO else None
 
 
 def _decided_loss(facts: Facts, datagrams: DatagramFacts, cause: Cause, certainty: float) -> Finding:

@@ -85,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     transfers.short_transfer,
     transports.own_bottleneck,
     transports.own_window,
+    transports.own_flow_control,
     transports.own_full_path,
     transports.own_random_loss,
     transports.own_small_queue,

@@ -12,6 +12,10 @@ FULL_WINDOW = 0.8
 MIN_LOST_RATIO = 0.001
 QUEUED = 1.15
 """Median round trip over the smallest from which on a queue stands on the path."""
+ACK_INTERVAL_NS = 10_000_000
+"""UDT and SRT acknowledge by a timer, which makes a round trip up to so much longer (SYN, CUDT::m_iSYNInterval)."""
+EMPTY_WINDOW = 0.6
+"""Part of a congestion window in flight up to which something else holds the sender."""
 
 
 def own_bottleneck(facts: Facts) -> Finding | None:
@@ -62,27 +66,62 @@ def own_window(facts: Facts) -> Finding | None:
     )
 
 
+def own_flow_control(facts: Facts) -> Finding | None:
+    """QUIC's receiver lets no more be in flight (RFC 9000 section 4), which its sender's statistics do not have.
+
+    A sender that always has data, an open congestion window, no loss, no queue and CPUs that have time leave nothing
+    else to wait for.
+    """
+    own = _of_path(facts)
+    if own is None or facts.transport != "quic" or not facts.asked.is_greedy or own.lost_ratio >= MIN_LOST_RATIO:
+        return None
+    flight = own.in_flight_bytes
+    if not flight or not own.cwnd_bytes or flight > EMPTY_WINDOW * own.cwnd_bytes:
+        return None
+    if is_on_cpu(facts) or _is_queued(facts) or own_bottleneck(facts) is not None:
+        return None
+    return Finding(
+        Cause.RECEIVE_BUFFER,
+        0.9,
+        0.85,
+        (
+            figure("own_flight", TABLE, facts.sender, flight_bytes=flight),
+            figure("own_cwnd", TABLE, facts.sender, cwnd_bytes=own.cwnd_bytes),
+            _trips(facts, own),
+        ),
+        None,
+        {"window_bytes": 4 * flight},
+        is_counted=True,
+        variant="flow_control",
+        values={"flight_bytes": flight, "cwnd_bytes": own.cwnd_bytes},
+    )
+
+
 def own_random_loss(facts: Facts) -> Finding | None:
     """Losses while no queue stands on the path."""
-    return None if _is_queued(facts) else _losses(facts, Cause.RANDOM_LOSS)
+    return _losses(facts, Cause.RANDOM_LOSS, less=_is_queued(facts))
 
 
 def own_small_queue(facts: Facts) -> Finding | None:
     """Losses of a queue, which may be too small to show."""
-    return _losses(facts, Cause.SMALL_QUEUE)
+    return _losses(facts, Cause.SMALL_QUEUE, less=True)
 
 
 def own_full_path(facts: Facts) -> Finding | None:
     """Losses while a queue stands on the path, though no constant rate shows."""
-    return _losses(facts, Cause.BOTTLENECK) if _is_queued(facts) else None
+    return _losses(facts, Cause.BOTTLENECK, less=not _is_queued(facts))
 
 
 def _is_queued(facts: Facts) -> bool:
     own = facts.own
-    return bool(own and own.rtt_ns_min and (own.rtt_ns_median or 0.0) >= QUEUED * own.rtt_ns_min)
+    if own is None or not own.rtt_ns_min:
+        return False
+    timer = 0 if facts.transport == "quic" else ACK_INTERVAL_NS
+    return (own.rtt_ns_median or 0.0) >= QUEUED * own.rtt_ns_min + timer
 
 
-def _losses(facts: Facts, cause: Cause) -> Finding | None:
+def _losses(facts: Facts, cause: Cause, *, less: bool) -> Finding | None:
+    """One of those who may lose packets; `less` is one that is less likely."""
     own = _of_path(facts)
     if own is None or own.lost_ratio < MIN_LOST_RATIO or is_on_cpu(facts) or own_bottleneck(facts) is not None:
         return None
@@ -90,7 +129,7 @@ def _losses(facts: Facts, cause: Cause) -> Finding | None:
     return Finding(
         cause,
         0.8,
-        UNDECIDED,
+        UNDECIDED - (0.02 if less else 0.0),
         (figure("own_losses", TABLE, facts.sender, lost_packets_ratio=own.lost_ratio, **counted), _trips(facts, own)),
         is_counted=True,
         variant="transport",

@@ -1,10 +1,11 @@
 """Makes the tables behind predicted intervals and confidence from records of `whyperf truth`.
 
-    python -m scripts.calibrate_diagnosis RECORD… [--check RECORD…] [--write] [--date YYYY-MM-DD]
+    python -m scripts.calibrate_diagnosis RECORD… [--check RECORD… [--half held_out]] [--write] [--date YYYY-MM-DD]
 
 It prints how well the tables do on the `--check` records; without any, on halves of the situations that each table was
 not made from. With `--write` it writes `gains.toml` and `confidence.toml` of `whyperf.explain.calibration`, made from
-all RECORDs. Run it again after a rule has changed: the counts are those of the rules at the time.
+all RECORDs. Of the field catalog only the tuning half is used, except with `--check … --half held_out`. Run it again
+after a rule has changed: the counts are those of the rules at the time.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 from whyperf.analyze import summarize
 from whyperf.explain.calibration import tables
 from whyperf.record import Experiment
-from whyperf.truth import load_catalog
+from whyperf.truth import FILES, load_catalog
 from whyperf.truth.calibration import (
     as_toml,
     confidence_counts,
@@ -26,9 +27,10 @@ from whyperf.truth.calibration import (
     fitted_gains,
     quality_of,
 )
-from whyperf.truth.residuals import Claimed, claims_in
+from whyperf.truth.residuals import VIEWS, Claimed, claims_in
+from whyperf.truth.situation import Half
 
-LEVELS = ("segments", "counters")
+LEVELS = tuple(map(str, VIEWS))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -36,6 +38,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", nargs="+", type=Path)
     parser.add_argument("--check", nargs="*", type=Path, default=[])
+    parser.add_argument("--half", choices=("tuning", "held_out"), default="tuning", help="of the field, with --check")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--date", default=f"{date.today():%Y-%m-%d}")
     chosen = parser.parse_args(arguments)
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     source = f"whyperf truth: {len(known)} verdicts of {len(chosen.records)} records"
     if chosen.check:
         with _tables(known, source, chosen.date):
-            _print("other records", _claims(chosen.check))
+            _print("other records", _claims(chosen.check, chosen.half))
     else:
         _print("situations left out", list(_cross(chosen.records, known, source, chosen.date)))
     if chosen.write:
@@ -53,12 +56,13 @@ def main(arguments: Sequence[str]) -> None:
         tables.CONFIDENCE.write_text(as_toml(confidence), encoding="utf-8")
 
 
-def _claims(records: Sequence[Path]) -> list[Claimed]:
+def _claims(records: Sequence[Path], half: Half = "tuning") -> list[Claimed]:
     found = []
     for folder in records:
         experiment = Experiment.open(folder)
         rates = {cell.id: cell.goodput_bps.median for cell in summarize(experiment).cells}
-        found += list(claims_in(experiment, load_catalog(), rates, LEVELS))
+        for file in FILES.values():
+            found += list(claims_in(experiment, load_catalog(file).halved(half), rates))
     return found
 
 

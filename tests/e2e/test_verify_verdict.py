@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.whyperf_command import whyperf
-from whyperf.cli.workflows.verify import Attempt, verify
+from whyperf.cli.workflows.verify import verify
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import CellExplanation, Change, Explanation, Verdict
-from whyperf.explain.verify import Looks, with_verifications
+from whyperf.explain.verify import Attempt, Looks, with_verifications
 from whyperf.record import Experiment
 
 

@@ -297,6 +297,7 @@ class JointGain(FrozenModel):
     """What limit was taken for the next, as the `code` of a verdict's `predicted_basis`."""
     factors: dict[str, Level] = Field(default_factory=dict)
     words: str
+    verification: Verification | None = None
 
 
 class CellExplanation(FrozenModel):

@@ -141,7 +141,7 @@ def diagnoses(
     rates = {sweep: rates_bps.get(cell) for sweep, cell in cells.items()}
     situations = {situation.name: situation for situation in catalog.situation}
     truths = {
-        role.sweep: _truth(catalog, situations.get(role.of), role, rates)
+        role.sweep: truth_of(catalog, situations.get(role.of), role, rates)
         for role in roles_of(catalog)
         if role.is_explained
     }
@@ -166,7 +166,7 @@ def _diagnosis(found: Explained, accepted: tuple[str, ...], counts: bool, lowere
     )
 
 
-def _truth(
+def truth_of(
     catalog: Catalog, situation: Situation | None, role: Role, rates: Mapping[str, float | None]
 ) -> tuple[tuple[str, ...], bool, float | None]:
     """The accepted causes, whether the cell counts, and the part of the rate that was lost."""

@@ -12,13 +12,16 @@ from math import log
 from whyperf.explain.causes import Cause
 from whyperf.explain.experiment import explain_trial
 from whyperf.explain.model import CellExplanation, JointGain, Verdict
-from whyperf.plan import LOG_PREFIX
 from whyperf.record import LOST, Experiment
 from whyperf.truth.catalog import Catalog
 from whyperf.truth.design import CellKind, Role, roles_of
 from whyperf.truth.gains import restores
-from whyperf.truth.grade import COUNTS_FROM, causes_of
+from whyperf.truth.grade import causes_of
+from whyperf.truth.levels import View, trials_of, truth_of
+from whyperf.truth.situation import Situation
 
+NOT_EXPLAINED = frozenset({CellKind.BASELINE, CellKind.WITHOUT, CellKind.CONTROL})
+"""Cells that only say what a cause costs."""
 NOT_CAUSES = frozenset({Cause.NOT_KNOWN, Cause.CAPACITY})
 
 
@@ -65,31 +68,26 @@ class Claimed:
         return log(self.measured_gain / self.model_gain)
 
 
+VIEWS = (View.SEGMENTS, View.COUNTERS, View.USER)
+"""The levels that have tables of their own."""
+
+
 def claims_in(
-    experiment: Experiment, catalog: Catalog, rates_bps: Mapping[str, float | None], levels: Sequence[str] = ()
+    experiment: Experiment, catalog: Catalog, rates_bps: Mapping[str, float | None], views: Sequence[View] = VIEWS
 ) -> Iterator[Claimed]:
-    """All claims of the record of a truth experiment, of `levels` or of all."""
+    """All claims of the record of a truth experiment."""
     record = _Record(experiment, catalog, rates_bps)
-    trials = _trials_of(experiment)
+    complete = [name for name, found in experiment.trials().manifests.items() if found.status not in LOST]
     for role in roles_of(catalog):
         cell = record.cells.get(role.sweep)
-        if cell is None or role.kind is CellKind.BASELINE:
+        if cell is None or role.kind in NOT_EXPLAINED:
             continue
-        for level, trial in trials.get(cell.id, {}).items():
-            if not levels or level in levels:
-                rate = rates_bps.get(cell.id)
-                found = explain_trial(experiment, cell.id, trial, rate=rate, one_machine=True, by_plan=False)
-                yield from record.claims(role, level, found)
-
-
-def _trials_of(experiment: Experiment) -> dict[str, dict[str, str]]:
-    """A whole trial of each cell and evidence level."""
-    found: dict[str, dict[str, str]] = {}
-    for name, manifest in sorted(experiment.trials().manifests.items()):
-        if manifest.status not in LOST:
-            level = "segments" if name.startswith(LOG_PREFIX) else "counters"
-            found.setdefault(manifest.cell, {}).setdefault(level, name)
-    return found
+        for view in views:
+            for trial in trials_of(experiment.plan, complete, cell.id, view):
+                found = explain_trial(
+                    experiment, cell.id, trial, rate=rates_bps.get(cell.id), by_plan=False, levels=view.levels
+                )
+                yield from record.claims(role, str(view), found)
 
 
 class _Record:
@@ -98,12 +96,12 @@ class _Record:
     def __init__(self, experiment: Experiment, catalog: Catalog, rates_bps: Mapping[str, float | None]) -> None:
         self.cells = {cell.sweep: cell for cell in experiment.plan.cells}
         self._name, self._catalog = experiment.name, catalog
+        self._situations = {situation.name: situation for situation in catalog.situation}
         self._rates = {sweep: rates_bps.get(cell.id) for sweep, cell in self.cells.items()}
 
     def claims(self, role: Role, level: str, found: CellExplanation) -> Iterator[Claimed]:
         """What an explained trial of the cell claims."""
-        situation, is_graded = f"{role.of}-{role.kind}{role.dose or ''}", self._is_graded(role)
-        causes = causes_of(self._catalog, role)
+        situation, accepted = f"{role.of}-{role.kind}{role.dose or ''}", self._accepted(role)
         for number, verdict in enumerate(found.verdicts, start=1):
             yield Claimed(
                 source=self._name,
@@ -114,7 +112,7 @@ class _Record:
                 cause=str(verdict.cause),
                 basis=verdict.predicted_basis.code if verdict.predicted_basis else "",
                 certainty=verdict.certainty,
-                is_right=verdict.cause in causes if is_graded else None,
+                is_right=None if accepted is None else str(verdict.cause) in accepted,
                 model_gain=verdict.model_gain,
                 measured_gain=self._measured(role, verdict),
                 predicted_gain=verdict.predicted_gain,
@@ -125,17 +123,19 @@ class _Record:
         for joint in found.joint:
             yield self._joint(role, situation, level, joint)
 
-    def _is_graded(self, role: Role) -> bool:
-        """Whether it is known what limits the cell: an undisturbed run, or causes that cost enough."""
-        if role.kind is not CellKind.DOSE:
-            return role.kind in {CellKind.UNDISTURBED, CellKind.BOTH}
-        now, without = self._rates.get(role.sweep), self._rates.get(f"{role.of}-{CellKind.BASELINE}")
-        return bool(now and without) and (now or 0.0) <= (1 - COUNTS_FROM) * (without or 0.0)
+    def _accepted(self, role: Role) -> tuple[str, ...] | None:
+        """The causes that are right to name; None where what was injected hardly costs anything."""
+        accepted, counts, _ = truth_of(self._catalog, self._situations.get(role.of), role, self._rates)
+        return accepted if counts or role.kind is CellKind.BOTH else None
 
     def _measured(self, role: Role, verdict: Verdict) -> float | None:
         """What removing the verdict's cause brought in the record; None where it has no such cell."""
+        if verdict.cause in NOT_CAUSES or self._accepted(role) is None:
+            return None
+        if (situation := self._situations.get(role.of)) is not None:
+            return self._without_ingredient(situation, role, verdict)
         causes = causes_of(self._catalog, role)
-        if verdict.cause not in causes or verdict.cause in NOT_CAUSES or not self._is_graded(role):
+        if verdict.cause not in causes:
             return None
         if role.kind is CellKind.BOTH:
             return self._gain(role, f"{role.of}-{CellKind.SECOND if verdict.cause == causes[0] else CellKind.FIRST}")
@@ -144,12 +144,20 @@ class _Record:
             return None
         return self._gain(role, baseline)
 
+    def _without_ingredient(self, situation: Situation, role: Role, verdict: Verdict) -> float | None:
+        """The gain of the same situation without the ingredient of that cause, where the change does just that."""
+        for number, ingredient in enumerate(situation.ingredient, start=1):
+            sweep = f"{role.of}-{CellKind.WITHOUT}{number}"
+            if str(verdict.cause) in ingredient.causes and sweep in self.cells:
+                is_same = restores(verdict, ingredient.factors, self.cells[sweep].factors)
+                return self._gain(role, sweep) if is_same else None
+        return None
+
     def _gain(self, role: Role, other: str) -> float | None:
         now, then = self._rates.get(role.sweep), self._rates.get(other)
         return then / now if now and then else None
 
     def _joint(self, role: Role, situation: str, level: str, joint: JointGain) -> Claimed:
-        is_pair = role.kind is CellKind.BOTH and set(joint.causes) == set(causes_of(self._catalog, role))
         return Claimed(
             source=self._name,
             situation=situation,
@@ -161,14 +169,22 @@ class _Record:
             certainty=None,
             is_right=None,
             model_gain=joint.model_gain,
-            measured_gain=self._without_both(role) if is_pair else None,
+            measured_gain=self._without_all(role, joint),
             predicted_gain=joint.gain,
             low=joint.low,
             high=joint.high,
         )
 
-    def _without_both(self, role: Role) -> float | None:
-        """The gain of a cell of the record that is the pair's baseline."""
+    def _without_all(self, role: Role, joint: JointGain) -> float | None:
+        """The gain of a cell of the record without any of the causes, where these are all that were injected."""
+        named = {str(cause) for cause in joint.causes}
+        if (situation := self._situations.get(role.of)) is not None:
+            are_all = len(named) == len(situation.ingredient) and all(
+                named & set(ingredient.causes) for ingredient in situation.ingredient
+            )
+            return self._gain(role, f"{role.of}-{CellKind.CONTROL}") if are_all else None
+        if role.kind is not CellKind.BOTH or named != set(map(str, causes_of(self._catalog, role))):
+            return None
         pair = next(pair for pair in self._catalog.pair if pair.name == role.of)
         wanted = dict(self._catalog.baseline[pair.baseline].factors)
         sweeps = (other.sweep for other in roles_of(self._catalog) if dict(other.factors) == wanted)

@@ -84,7 +84,7 @@ def test_without_a_log_counters_show_and_the_log_is_missed_first(
     assert out.startswith("Missing: No segment log")
     assert "1. The receive buffer is too small" in out
     assert "--set window_bytes=default" in out
-    assert "Confidence: low" in out
+    assert "Confidence: medium" in out
 
 
 def test_a_log_that_was_asked_for_and_is_missing_is_doubtful(

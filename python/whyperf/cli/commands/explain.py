@@ -32,7 +32,8 @@ def command(
         int | None,
         typer.Option(
             min=1,
-            help="Number of the verdict to verify. Default: the first whose change a plan can make.",
+            help="Number of the verdict to verify. Default: the first whose change a plan can make; every candidate "
+            "if the limit is not known.",
             show_default=False,
         ),
     ] = None,

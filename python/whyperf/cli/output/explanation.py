@@ -213,7 +213,10 @@ def _cell(cell: CellExplanation) -> Iterator[tuple[str, str]]:
         yield from ((line, "   ") for line in _verdict(verdict))
     if cell.joint:
         yield "", ""
-        yield from ((joint.words, "") for joint in cell.joint)
+        for joint in cell.joint:
+            yield joint.words, ""
+            if joint.verification is not None:
+                yield joint.verification.words, "   "
     sides = [budget for budget in cell.budgets if budget.shares][: 2 * MAX_BUDGETS]
     if sides:
         yield "", ""

@@ -1,8 +1,7 @@
 """`whyperf explain … --verify`: makes a verdict's change in a plan, measures and judges it."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
@@ -10,16 +9,19 @@ import typer
 from whyperf.analyze.text import count
 from whyperf.cli.exits import DONE, DOUBTFUL, UsageError, say
 from whyperf.cli.live import interrupts
+from whyperf.cli.live.progress import duration
 from whyperf.cli.output.explanation import explained, print_found
 from whyperf.cli.workflows.trials import measure_missing_trials, simulate_missing_trials, stopped
-from whyperf.explain.model import CellExplanation, Explanation, Verdict, Verification
+from whyperf.explain.model import Explanation, Verification
 from whyperf.explain.predicted import gain_text
 from whyperf.explain.store import read_explanation, write_explanation
 from whyperf.explain.verify import (
     MAX_WITH_LOOKS,
+    Attempt,
     Looks,
     Obstacle,
     Verified,
+    attempts_of,
     folder_of,
     judged,
     keep,
@@ -30,11 +32,12 @@ from whyperf.explain.verify import (
     refuse_other_path,
     refuse_untriable,
     refuse_unwritable,
+    summary_of,
     verification_of,
     with_verifications,
 )
 from whyperf.explain.wording.verifications import change_text
-from whyperf.plan import LOCAL, Plan, PlannedTrial
+from whyperf.plan import LOCAL, Plan, PlannedTrial, TimeLeft
 from whyperf.profile import Profile, parse
 from whyperf.record import Experiment
 from whyperf.run import Kind, Target, allowed_kind, describe_host
@@ -44,15 +47,6 @@ KINDS = {"veth": Kind.VETH, "loopback": Kind.LOOPBACK, "network": Kind.NETWORK}
 
 #: Pairs at most where nobody asked for others.
 MAX_PAIRS = 16
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What is to be tried: a verdict of a cell, by its number there."""
-
-    cell: CellExplanation
-    number: int
-    verdict: Verdict
 
 
 def looks_asked(pairs: int, most: int | None) -> Looks:
@@ -83,7 +77,7 @@ def print_verification(
 ) -> int:
     """Verifies and prints it; returns the exit code.
 
-    0: the cause is confirmed, whether or not the prediction was right; 3: refuted or undecided.
+    0: a cause is confirmed, whether or not the prediction was right; 3: refuted or undecided.
 
     Raises:
         UsageError: nothing can be tried, and why.
@@ -91,14 +85,41 @@ def print_verification(
     if not may_contact:
         ask_for_hosts(experiment)
     found = explained(experiment, trial, cell)
-    tried = chosen(found, cell, verdict)
-    verification = verify(experiment, tried, looks, as_json=as_json)
+    attempts = chosen(found, cell, verdict)
+    tried = try_all(experiment, attempts, looks, as_json=as_json)
     kept = read_explanation(experiment)
     if kept is not None:
         write_explanation(experiment, with_verifications(kept, experiment))
-    cells = [cell for cell in with_verifications(found, experiment).cells if cell.cell == tried.cell.cell]
+    wanted = attempts[0].cell.cell
+    cells = [cell for cell in with_verifications(found, experiment).cells if cell.cell == wanted]
     print_found(found.model_copy(update={"cells": cells}), as_json=as_json)
-    return DONE if verification.outcome == "confirmed" else DOUBTFUL
+    if summary := summary_of(tried):
+        say(summary)
+    return DONE if any(verification.outcome == "confirmed" for _, verification in tried) else DOUBTFUL
+
+
+def try_all(
+    experiment: Experiment, attempts: Sequence[Attempt], looks: Looks, *, as_json: bool
+) -> list[tuple[Attempt, Verification]]:
+    """Tries one after the other; what cannot be tried is left out, with the reason.
+
+    Raises:
+        UsageError: none can be tried; the reason of the first.
+    """
+    tried: list[tuple[Attempt, Verification]] = []
+    refused: list[UsageError] = []
+    if len(attempts) > 1:
+        say(f"Trying {len(attempts)} changes one after the other; the same command resumes")
+    for attempt in attempts:
+        try:
+            tried.append((attempt, verify(experiment, attempt, looks, as_json=as_json)))
+        except UsageError as error:
+            if len(attempts) > 1:
+                say(f"Left out: {error}")
+            refused.append(error)
+    if not tried:
+        raise refused[0]
+    return tried
 
 
 def ask_for_hosts(experiment: Experiment) -> None:
@@ -128,8 +149,8 @@ def hosts_of(plan: Plan) -> list[str]:
     return list(dict.fromkeys([plan.target, *(name for name in plan.near if name != LOCAL)]))
 
 
-def chosen(explanation: Explanation, cell: str | None, number: int | None) -> Attempt:
-    """The verdict to try: of `cell`, or of the only one; by its number from 1, or the first that a plan can change.
+def chosen(explanation: Explanation, cell: str | None, number: int | None) -> list[Attempt]:
+    """What to try of `cell`, or of the only one: a verdict by its number from 1, or what `attempts_of` chooses.
 
     Raises:
         UsageError: there is none such, or no cell is named among several.
@@ -144,10 +165,10 @@ def chosen(explanation: Explanation, cell: str | None, number: int | None) -> At
     if not verdicts:
         raise UsageError(f"cell {cells[0].cell} has no verdict to try")
     if number is None:
-        number = next((at for at, verdict in enumerate(verdicts, 1) if verdict.change and verdict.change.factors), 1)
+        return attempts_of(cells[0])
     if not 1 <= number <= len(verdicts):
         raise UsageError(f"--verdict {number}: cell {cells[0].cell} has {count(len(verdicts), 'verdict')}")
-    return Attempt(cells[0], number, verdicts[number - 1])
+    return [Attempt(cells[0], number, verdicts[number - 1])]
 
 
 def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: bool) -> Verification:
@@ -165,12 +186,15 @@ def verify(experiment: Experiment, attempt: Attempt, looks: Looks, *, as_json: b
     assert attempt.verdict.change is not None
     factors = attempt.verdict.change.factors
     folder = _shown(folder_of(experiment, plan))
-    what = f"verdict {attempt.number} ({attempt.verdict.cause.value}) of cell {attempt.cell.cell}"
     pairs = count(looks.first, "pair")
     more = f" and up to {looks.most} where they do not decide" if looks.first < looks.most else ""
     gain = gain_text(attempt.verdict)
     predicted = f" Predicted gain: {gain}." if gain else ""
-    say(f"Trying {what} with {change_text(factors)}, in {pairs}{more}; kept in {folder}.{predicted}")
+    time = duration(TimeLeft(plan).seconds(trial.cell for trial in plan.trials() if trial.block <= looks.first))
+    say(
+        f"Trying {attempt.name} with {change_text(factors)}, in {pairs} (about {time}){more}; kept in {folder}."
+        f"{predicted}"
+    )
     with interrupts.handled(), Experiment.create(folder, plan, question.text) as verification:
         verified = Verified(
             experiment=experiment.name,

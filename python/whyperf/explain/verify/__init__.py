@@ -4,6 +4,7 @@
 the business of `whyperf.run`, which the command line calls in between.
 """
 
+from whyperf.explain.verify.candidates import Attempt, attempts_of, has_factors, summary_of
 from whyperf.explain.verify.judgement import Judged, Pair, PredictedGain, judge, worth_gain
 from whyperf.explain.verify.kept import (
     Verified,
@@ -27,13 +28,16 @@ from whyperf.explain.verify.question import plan_of, question_of
 
 __all__ = [
     "MAX_WITH_LOOKS",
+    "Attempt",
     "Judged",
     "Looks",
     "Obstacle",
     "Pair",
     "PredictedGain",
     "Verified",
+    "attempts_of",
     "folder_of",
+    "has_factors",
     "judge",
     "judged",
     "keep",
@@ -45,6 +49,7 @@ __all__ = [
     "refuse_other_path",
     "refuse_untriable",
     "refuse_unwritable",
+    "summary_of",
     "verification_of",
     "with_verifications",
     "worth_gain",

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from whyperf.analyze import read_inputs
 from whyperf.analyze.spread import FrozenModel
 from whyperf.explain.causes import Cause
-from whyperf.explain.model import CellExplanation, Explanation, Level, Verdict, Verification
+from whyperf.explain.model import CellExplanation, Explanation, JointGain, Level, Verdict, Verification
 from whyperf.explain.verify.judgement import Judged, PredictedGain, judge
 from whyperf.explain.verify.looks import Looks
 from whyperf.explain.verify.pairs import pairs_of
@@ -113,7 +113,8 @@ def with_verifications(explanation: Explanation, experiment: Experiment) -> Expl
     cells = []
     for cell in explanation.cells:
         verdicts = [_verified(cell, verdict, found) for verdict in cell.verdicts]
-        cells.append(cell.model_copy(update={"verdicts": verdicts}))
+        joint = [_verified_together(cell, gain, found) for gain in cell.joint]
+        cells.append(cell.model_copy(update={"verdicts": verdicts, "joint": joint}))
     return explanation.model_copy(update={"cells": cells})
 
 
@@ -122,6 +123,19 @@ def _verified(cell: CellExplanation, verdict: Verdict, found: list[tuple[Verifie
     if not of_verdict:
         return verdict
     return verdict.model_copy(update={"verification": max(of_verdict, key=lambda verification: verification.pairs)})
+
+
+def _verified_together(
+    cell: CellExplanation, joint: JointGain, found: list[tuple[Verified, Verification]]
+) -> JointGain:
+    of_joint = [
+        verification
+        for verified, verification in found
+        if (verified.cell, verified.factors) == (cell.cell, joint.factors)
+    ]
+    if not of_joint:
+        return joint
+    return joint.model_copy(update={"verification": max(of_joint, key=lambda verification: verification.pairs)})
 
 
 def _kept(experiment: Experiment) -> Iterator[tuple[Verified, Verification]]:

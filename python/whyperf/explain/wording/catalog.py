@@ -69,12 +69,13 @@ def render(kind: str, code: str, values: Values) -> str:
         names = {name for name, _ in _VALUE.findall(part[1])}
         return part[1] if names <= have.keys() else ""
 
-    text = _OPTIONAL.sub(optional, _template(kind, code))
+    text = _OPTIONAL.sub(optional, template(kind, code))
     text = _VALUE.sub(lambda found: _printed(found[1], have[found[1]], found[2] or ""), text)
     return capitalized(text) if text.endswith(".") else text
 
 
-def _template(kind: str, code: str) -> str:
+def template(kind: str, code: str) -> str:
+    """The template of a code, or of the code before its last period."""
     own, general = templates()[kind], code
     while general not in own and "." in general:
         general = general.rpartition(".")[0]
@@ -113,7 +114,7 @@ def _list(name: str, values: list[str]) -> str:
     if name == "states":
         return listed(list(dict.fromkeys(uncapitalized(name_of(state)) for state in values)), "or")
     if name == "causes":
-        return listed([_template("limit", cause) for cause in values], "or")
+        return listed([template("limit", cause) for cause in values], "or")
     return listed(values)
 
 

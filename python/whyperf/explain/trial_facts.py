@@ -294,6 +294,7 @@ class QueueFacts:
         full_bps: the median own rate while the queue was longest, headers included.
         full_spread: how far that rate varies: its range from the 10th to the 90th percentile, over the median.
         full_count: in how many steps, or segments, the queue was that long.
+        full_ratio: part of the time, or of the segments, in which the queue was that long.
         losses_full_ratio: part of the losses that came then.
         lossy_bps: the median own rate in steps with losses, headers included, and `lossy_spread` how far it varies.
         lossy_count: how many steps had losses.
@@ -309,12 +310,21 @@ class QueueFacts:
     full_bps: float | None = None
     full_spread: float | None = None
     full_count: int | None = None
+    full_ratio: float | None = None
     losses_full_ratio: float | None = None
     lossy_bps: float | None = None
     lossy_spread: float | None = None
     lossy_count: int | None = None
     back_delay_ns_median: float | None = None
     marked_ratio: float | None = None
+
+    @property
+    def own_losses_ratio(self) -> float | None:
+        """Part of the losses that the queue caused: others come as often while it is full as at any time."""
+        if self.losses_full_ratio is None:
+            return None
+        always = self.full_ratio or 0.0
+        return max(0.0, (self.losses_full_ratio - always) / (1 - always)) if always < 1 else 1.0
 
 
 @dataclass(frozen=True)

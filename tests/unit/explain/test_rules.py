@@ -149,6 +149,7 @@ SHARED_COUNTED = facts(
         "queue.full_bps": 40e6,
         "queue.full_spread": 0.6,
         "queue.full_count": 9,
+        "queue.delay_ns_high": 12.0 * MS,
         "queue.losses_full_ratio": 0.95,
         "retransmitted_ratio": 0.01,
     },
@@ -508,7 +509,13 @@ def test_a_cause_is_not_named_where_something_speaks_against_it(case: Case) -> N
 
 
 def test_a_queue_that_never_drains_serves_one_load_at_a_constant_rate_and_may_be_shared_else() -> None:
-    always = {"queue.standing_ratio": 0.95, "queue.full_count": 9, "queue.full_bps": 99e6, "bottleneck.use_ratio": 0.95}
+    always = {
+        "queue.standing_ratio": 0.95,
+        "queue.full_count": 9,
+        "queue.full_bps": 99e6,
+        "queue.delay_ns_high": 9.0 * MS,
+        "bottleneck.use_ratio": 0.95,
+    }
     alone = of_segments(always)(REGROWN)
     assert [verdict.cause for verdict in judge(alone)] == [Cause.BOTTLENECK]
     varying = of_segments({"bottleneck.spread": 0.1, "queue.full_spread": 0.1})(alone)
@@ -516,6 +523,30 @@ def test_a_queue_that_never_drains_serves_one_load_at_a_constant_rate_and_may_be
     assert found == [Cause.NOT_KNOWN, Cause.BOTTLENECK, Cause.SHARED_BOTTLENECK]
     # Where ACKs are lost, they come in bursts, and so do the rates.
     assert judge(of_segments({"acks_arrived_ratio": 0.3})(varying))[0].cause is Cause.BOTTLENECK
+
+
+def test_a_slow_ack_path_needs_a_path() -> None:
+    neighbors = replace(ACKS_LATE, windows=WindowFacts(rtt_ns_min=50_000))
+    assert Cause.ACK_PATH not in {verdict.cause for verdict in judge(neighbors)}
+
+
+def test_a_cause_that_a_full_link_makes_costless_is_never_first() -> None:
+    paced = {"bottleneck.bps": 100e6, "bottleneck.steadiness": 0.9, "bottleneck.use_ratio": 0.3}
+    costly = facts(
+        {"shares": {"congestion_window": 0.9}},
+        windows=PATH,
+        segments=LOST | RANDOM_LOSSES | SINGLE | paced | {"segment_bytes_mean": 1448.0},
+        rate_bps=30e6,
+    )
+    assert judge(costly)[0].cause is Cause.RANDOM_LOSS
+    # The trials without the log fill the link in spite of the losses.
+    costless = replace(costly, goodput_bps=94e6)
+    assert [verdict.cause for verdict in judge(costless)] == [Cause.NOT_KNOWN, Cause.RANDOM_LOSS]
+
+
+def test_overtaken_segments_make_no_queue() -> None:
+    late = of_segments({"reordering_events": 40, "spurious_ratio": 0.9})(REGROWN)
+    assert Cause.BOTTLENECK not in {verdict.cause for verdict in judge(late)}
 
 
 def test_every_rule_has_a_case() -> None:

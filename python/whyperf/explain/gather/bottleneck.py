@@ -16,6 +16,8 @@ STEP_RATIO = 1.05
 """Width of the classes of rates that are counted."""
 NEAR_RATIO = 1.12
 """Rates up to this apart are alike: a host that wakes up some microseconds late spreads them so."""
+MIN_STEADINESS = 0.3
+"""Part of the pairs of segments at the most frequent rate: without a link of one rate it is 0.1."""
 MAX_BPS = 400e9
 """No link is faster: segments that a host hands over together come at more."""
 HEADERS_BYTES = 66

@@ -52,7 +52,7 @@ def queue_of_logs(
         return QueueFacts(back_delay_ns_median=back)
     order = np.argsort(sent, kind="stable")
     sent, delays = sent[order], delays[order]
-    median = float(np.median(delays))
+    median, full_ns = float(np.median(delays)), FULL_PART * float(np.quantile(delays, 0.95))
     stands = max(MIN_STANDING_NS, STANDING_TRIP_RATIO * trip_ns)
     leaps = np.abs(delays[NEAR_STEPS:] - delays[:-NEAR_STEPS])
     return QueueFacts(
@@ -61,7 +61,8 @@ def queue_of_logs(
         delay_ns_high=float(np.quantile(delays, 0.95)),
         own_ratio=_own_part(wires, link_bps, median),
         jitter_ratio=float(np.median(leaps)) / median if median > 0 else None,
-        losses_full_ratio=_lost_in_full([wires[number] for number in most], sent, delays),
+        full_ratio=float((delays >= full_ns).mean()),
+        losses_full_ratio=_lost_in_full([wires[number] for number in most], sent, delays, full_ns),
         back_delay_ns_median=back,
     )
 
@@ -89,13 +90,13 @@ FULL_PART = 0.5
 """A queue is full from this part of its longest delay on: a queue that drops early does so at any length."""
 
 
-def _lost_in_full(wires: Sequence[tuple[Wire, Wire]], sent: Ints, delays: Floats) -> float | None:
+def _lost_in_full(wires: Sequence[tuple[Wire, Wire]], sent: Ints, delays: Floats, full_ns: float) -> float | None:
     """The part of the lost segments before which a segment left that met a full queue; None where none was lost."""
     lost = np.concatenate([pair[0].time_ns[lost_copies(*pair)] for pair in wires])
     if not lost.size:
         return None
     before = delays[(np.searchsorted(sent, lost, side="right") - 1).clip(min=0)]
-    return float((before >= FULL_PART * np.quantile(delays, 0.95)).mean())
+    return float((before >= full_ns).mean())
 
 
 def _own_part(wires: Mapping[int, tuple[Wire, Wire]], link_bps: float | None, median_ns: float) -> float | None:

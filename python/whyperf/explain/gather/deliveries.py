@@ -94,6 +94,7 @@ def queue_of_steps(steps: Steps) -> QueueFacts:
         full_bps=float(np.median(steps.rates_bps[in_full])) * steps.with_headers if in_full.any() else None,
         full_spread=_spread(steps.rates_bps[in_full]),
         full_count=int(in_full.sum()),
+        full_ratio=float(_around(full).mean()),
         losses_full_ratio=float(steps.lost_segments[_around(full)].sum()) / lost if lost > 0 else None,
         lossy_bps=float(np.median(steps.rates_bps[lossy])) * steps.with_headers if lossy.any() else None,
         lossy_spread=_spread(steps.rates_bps[lossy]) if lossy.any() else None,

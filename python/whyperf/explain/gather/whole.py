@@ -10,6 +10,7 @@ from whyperf.analyze.flow.trial import read_manifest
 from whyperf.explain.budget import TrialBudgets
 from whyperf.explain.gather.active import ALWAYS, Active, scheduled
 from whyperf.explain.gather.asked import asked
+from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.gather.calls import calls
 from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_steps
 from whyperf.explain.gather.delivery_steps import delivery_steps
@@ -52,11 +53,11 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     seen = sampled(trial, sender, active)
     log = logs.sender
     if log is None or log.rows.is_empty():
-        is_held = _is_held(budgets, sender.host, active)
-        counted = _counted(trial, seen)
-        windows, segments = seen.windows, counted if is_held else _with_queue(counted, trial, sender, active)
+        windows, segments = seen.windows, _counted(trial, seen)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
+    if not _is_held(budgets, sender.host, active):
+        segments = _with_queue(segments, trial, sender, active)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
     gaps, offered = _gaps(trial), asked(trial)
@@ -193,11 +194,21 @@ def _is_held(budgets: TrialBudgets, host: str, active: Active) -> bool:
 
 
 def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: Active) -> SegmentFacts:
-    """With what samples show of the path's queue and of its bottleneck's rate."""
+    """With what samples show of the path's queue and of its bottleneck's rate, as far as no log shows it.
+
+    Jitter and reordering change the spacing of segments, but not what is delivered while a queue stands.
+    """
     steps = delivery_steps(trial, sender, active)
     if steps is None:
         return facts
-    return replace(facts, bottleneck=bottleneck_of_steps(steps), queue=queue_of_steps(steps))
+    is_spaced = (facts.bottleneck.steadiness or 0.0) >= MIN_STEADINESS
+    sampled_rate = None if is_spaced else bottleneck_of_steps(steps)
+    has_rate = sampled_rate is not None and sampled_rate.bps is not None
+    return replace(
+        facts,
+        bottleneck=sampled_rate if sampled_rate is not None and has_rate else facts.bottleneck,
+        queue=queue_of_steps(steps) if facts.queue.delay_ns_median is None else facts.queue,
+    )
 
 
 def _counted(trial: FlowTrial, seen: Sampled) -> SegmentFacts:

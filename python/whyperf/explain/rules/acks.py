@@ -1,8 +1,10 @@
 """What becomes of acknowledgments in the reverse direction, as far as it costs rate."""
 
 from whyperf.explain.causes import Cause
+from whyperf.explain.gather.delays import MIN_STANDING_NS
 from whyperf.explain.rules import gain
 from whyperf.explain.rules.finding import SEGMENTS, Finding, clipped, figure, state_evidence
+from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.path import MIN_ACKS_ARRIVED, MIN_STANDING_RATIO, WAITS, use_of_line
 from whyperf.explain.states import SenderState as S
 from whyperf.explain.trial_facts import Facts
@@ -40,9 +42,9 @@ def ack_path(facts: Facts) -> Finding | None:
     """The reverse direction is slow: ACKs wait there, and what runs over is lost; or it loses them one by one."""
     arrived, late = facts.segments.acks_arrived_ratio, facts.segments.queue.back_delay_ns_median or 0.0
     trip = facts.windows.rtt_ns_min
-    if arrived is None or not trip:
+    if arrived is None or not trip or trip < NEIGHBOR_RTT_NS:
         return None
-    is_slow = late >= MIN_SLOW_TRIP_RATIO * trip
+    is_slow = late >= max(MIN_STANDING_NS, MIN_SLOW_TRIP_RATIO * trip)
     is_lossy = MAX_MERGED_RATIO < arrived < MIN_ACKS_ARRIVED
     if facts.level != "segments":
         # The round trip grows, and ACKs are lost: the queue that stands is the reverse direction's.

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+from whyperf.explain.gather.bottleneck import MIN_STEADINESS
 from whyperf.explain.model import Statement, Value
 from whyperf.explain.rules.cold import CORE_BPS, warm_ns
 from whyperf.explain.trial_facts import Facts, HostFacts
@@ -33,8 +34,6 @@ NEIGHBOR_RTT_NS = 200_000
 """Round trips below are made of what hosts do, not of the path."""
 FULL_LINE_USE = 0.85
 """A line used so far is full: the rest is gaps between the measured phases of a burst."""
-LINE_STEADINESS = 0.3
-"""Part of the pairs of segments at the most frequent rate: without a link of one rate it is 0.1."""
 _QUEUE_GROWTH = 1.3
 """Usual round trip over the shortest from which on a queue stands on the path."""
 _NEIGHBORS_STEADINESS = 0.8
@@ -389,7 +388,7 @@ def is_own_rhythm(facts: Facts) -> bool:
 def is_line_seen(facts: Facts) -> bool:
     """Whether segments arrive at one rate, so that something before the receiver sets it."""
     steady = facts.segments.bottleneck.steadiness
-    return steady is not None and steady >= LINE_STEADINESS
+    return steady is not None and steady >= MIN_STEADINESS
 
 
 def of_window(facts: Facts, lost: float) -> Gain:

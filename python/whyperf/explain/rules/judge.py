@@ -6,6 +6,7 @@ from typing import NamedTuple
 from whyperf.analyze.text import percent
 from whyperf.explain.causes import Cause
 from whyperf.explain.model import Evidence, JointGain, Value, Verdict
+from whyperf.explain.predicted import MIN_GAIN
 from whyperf.explain.rules import (
     acks,
     application,
@@ -123,8 +124,10 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
-    if not found:
-        found = [_capacity(facts) or _not_known(facts)]
+    found = sorted(found, key=lambda finding: _is_costless(finding, facts))
+    if not found or _is_costless(found[0], facts):
+        # What remains costs next to nothing: it stands as a note behind what does.
+        found.insert(0, _capacity(facts) or _not_known(facts))
     elif found[0].certainty < MIN_CERTAINTY:
         found.insert(0, _open(found) or _capacity(facts) or _not_known(facts))
     elif confidence_in(found[0], facts.level).word == "low":
@@ -140,6 +143,18 @@ def _counts(finding: Finding, facts: Facts) -> bool:
         return finding.strength >= MIN_STRENGTH
     is_of_datagrams = any(row.table == "datagrams" for row in finding.evidence)
     return is_of_datagrams or (finding.strength >= MIN_STRENGTH and finding.cause not in datagrams.OF_SENDER)
+
+
+def _is_costless(finding: Finding, facts: Facts) -> bool:
+    """Whether the rate would be the same without the cause, by the finding's own prediction."""
+    if finding.gain is None:
+        return False
+    predicted = bounded(finding.gain, facts)
+    return predicted.ratio < MIN_GAIN and predicted.basis.code in _KNOWN_RATES
+
+
+_KNOWN_RATES = frozenset({"full_link", "seen_link", "deliveries", "link"})
+"""Bases of predictions that are good to 5 %: a link whose rate is known. What hosts could do is not known that well."""
 
 
 def _asked(rule: Rule, facts: Facts, on_fault: Callable[[str], None] | None) -> Finding | None:

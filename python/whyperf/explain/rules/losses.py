@@ -19,9 +19,10 @@ from whyperf.explain.rules.finding import (
 )
 from whyperf.explain.rules.gain import NEIGHBOR_RTT_NS
 from whyperf.explain.rules.path import (
-    LOST_IN_FULL,
+    MIN_REORDERINGS,
     bottleneck,
     drops_when_full,
+    has_both_logs,
     has_losses,
     pacing_rate,
     path_wait,
@@ -96,7 +97,7 @@ def _whose(facts: Facts) -> _Whose:
 def small_queue(facts: Facts) -> Finding | None:
     """A queue runs over long before its line is busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004)."""
     segments, wait = facts.segments, path_wait(facts)
-    if facts.level != "segments":
+    if not has_both_logs(facts):
         return _counted_losses(facts, Cause.SMALL_QUEUE)
     if not has_losses(facts) or wait < 0.1 or _is_of_bottleneck(facts):
         return None
@@ -145,7 +146,7 @@ def _counted_losses(facts: Facts, cause: Cause) -> Finding | None:
         return None
     if (seen.rtt_ns_min or 0) < NEIGHBOR_RTT_NS or _lost_to_reductions(facts, lost_ratio) < MIN_LOST_TO_REDUCTIONS:
         return None
-    if cause is not Cause.SMALL_QUEUE and (segments.queue.losses_full_ratio or 0.0) >= LOST_IN_FULL:
+    if cause is not Cause.SMALL_QUEUE and drops_when_full(facts):
         return None
     counted: dict[str, Value | None] = {
         "lost_count": round(lost_ratio * (segments.data_segments or 0)),
@@ -170,7 +171,7 @@ MIN_LOST_TO_REDUCTIONS = 0.1
 
 
 def _loss(facts: Facts, *, bursts: bool) -> Finding | None:
-    if facts.level != "segments":
+    if not has_both_logs(facts):
         return _counted_losses(facts, Cause.BURST_LOSS if bursts else Cause.RANDOM_LOSS)
     segments, wait = facts.segments, path_wait(facts)
     each, likelihood = segments.losses.segments_per_run, segments.losses.burst_likelihood_log10
@@ -233,10 +234,6 @@ def reordering(facts: Facts) -> Finding | None:
         gain.of_share(facts, lost, by_line=True),
         values={"late_ratio": late, "spurious_ratio": spurious},
     )
-
-
-MIN_REORDERINGS = 3
-"""Fewer times that the sender's kernel saw reordering are a disturbance."""
 
 
 def _lost_to_reductions(facts: Facts, ratio: float) -> float:

@@ -30,9 +30,11 @@ queue runs over before the line is full."""
 MAX_REGROWN_EVENTS = 3
 """Loss events, in addition to those for which a halved window has time to grow back: the overshoot of slow start takes
 some round trips (tuning set: up to 3)."""
-LOST_IN_FULL = 0.8
-"""Part of the losses at a full queue from which on the queue drops them (tuning set: 0.86 to 1 for queues of all
-disciplines, 0 to 0.15 for random loss)."""
+MAX_EARLY_TIMES = 2
+"""A queue that drops early, at random (RED), does so up to twice as often."""
+MIN_OWN_LOSSES = 0.7
+"""Part of the losses that a full queue explains from which on the queue drops (tuning set: 0.71 to 1 for
+queues that the load fills alone, up to 0.3 for random loss; bursts up to 0.62)."""
 MIN_MARKED_RATIO = 0.001
 """Part of the segments with a mark from which on a queue marks instead of dropping."""
 MIN_STANDING_RATIO = 0.3
@@ -46,10 +48,17 @@ MAX_OWN_RATIO = 0.5
 MIN_SHARED_SPREAD = 0.3
 """How far the own rate varies while the queue is full, from which on others take the rest (tuning set: up to 0.18
 alone, 0.4 with others that vary)."""
-MIN_ALWAYS_RATIO, MIN_OPEN_SPREAD, MAX_ALWAYS_JITTER = 0.9, 0.05, 0.1
+MIN_ALWAYS_RATIO, MIN_OPEN_SPREAD, MAX_ALWAYS_JITTER = 0.8, 0.05, 0.1
 """A queue that stood so much of the time, with a rate that varies so far and a round trip that does not leap, may be
 shared (tuning set: up to 0.02 alone, 0.07 with others at a constant rate)."""
 MIN_SHARED_STEPS = 5
+MIN_SHARED_DELAY = 0.3
+"""Delay of the longest queue over the smallest round trip from which on steps show full and empty apart: a window's
+sawtooth in a short queue is over within a step or two (tuning set: 0.23 alone, 0.6 and more with others)."""
+MIN_REORDERINGS = 3
+"""Fewer times that the sender's kernel saw reordering are a disturbance."""
+MIN_SPURIOUS = 0.5
+"""Part of the retransmitted segments that had arrived (DSACK), from which on reordering made the sender repeat them."""
 MAX_OVERTAKING = 0.01
 """Part of the segments out of order up to which the smallest delay is the path's: what overtakes has a smaller one."""
 MIN_ACKS_ARRIVED = 0.8
@@ -59,6 +68,11 @@ MIN_ACKS_ARRIVED = 0.8
 def path_wait(facts: Facts) -> float:
     """How long the path held the sender; all the time that nobody knows below the log."""
     return facts.sender.ratio(*WAITS) + (facts.sender.ratio(S.UNKNOWN) if facts.level != "segments" else 0.0)
+
+
+def has_both_logs(facts: Facts) -> bool:
+    """Whether the logs of both hosts show which segments were lost, and what each waited for."""
+    return facts.level == "segments" and facts.segments.losses.ratio is not None
 
 
 def has_losses(facts: Facts) -> bool:
@@ -101,6 +115,8 @@ def bottleneck(facts: Facts) -> Finding | None:
     use = use_of_line(facts)
     if segments.bottleneck.bps is None or use is None or wait < 0.3:
         return None
+    if segments.bottleneck.is_seen_when_full and _is_overtaken(facts):
+        return None
     if not _is_queued(facts) or use < _least_use(facts):
         return None
     marked = segments.queue.marked_ratio or 0.0
@@ -139,7 +155,7 @@ def _of_bottleneck(facts: Facts, marked: float | None) -> Iterator[Evidence]:
 
 def _is_queued(facts: Facts) -> bool:
     """Whether a queue stands before the line, or runs over."""
-    if facts.level != "segments":
+    if not has_both_logs(facts):
         # Without a log the line is known only from the time in which a queue stood. What fills a CPU looks alike.
         return not is_on_cpu(facts)
     growth = facts.windows.rtt_growth
@@ -150,15 +166,15 @@ def _least_use(facts: Facts) -> float:
     """How much of the line must be used for it to be the limit."""
     if drops_when_full(facts) and _grows_back(facts):
         return MIN_REGROWN_USE
-    return MIN_OVERRUN_USE if facts.level != "segments" or overruns(facts) else FULL_LINE_USE
+    return MIN_OVERRUN_USE if not has_both_logs(facts) or overruns(facts) else FULL_LINE_USE
 
 
 def drops_when_full(facts: Facts) -> bool:
     """Whether the queue drops, or marks, when it is full, and hardly anything is lost otherwise."""
     queue = facts.segments.queue
-    if queue.losses_full_ratio is None:
+    if queue.own_losses_ratio is None:
         return (queue.marked_ratio or 0.0) >= MIN_MARKED_RATIO
-    return queue.losses_full_ratio >= LOST_IN_FULL
+    return queue.own_losses_ratio >= MIN_OWN_LOSSES
 
 
 def _grows_back(facts: Facts) -> bool:
@@ -168,7 +184,8 @@ def _grows_back(facts: Facts) -> bool:
     if events is None or not trip or not line or not size:
         return True
     halved = line * trip / 8e9 / (size + HEADERS_BYTES) / 2 / facts.connections
-    return events / facts.connections <= MAX_REGROWN_EVENTS + facts.life_ns / max(1.0, halved * trip)
+    often = facts.life_ns / max(1.0, halved * trip)
+    return events / facts.connections <= MAX_REGROWN_EVENTS + MAX_EARLY_TIMES * often
 
 
 def shared_bottleneck(facts: Facts) -> Finding | None:
@@ -178,17 +195,23 @@ def shared_bottleneck(facts: Facts) -> Finding | None:
         return None
     if queue.jitter_ratio is None or queue.jitter_ratio > MAX_JITTER_RATIO:
         return None
-    if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED:
+    if (facts.segments.acks_arrived_ratio or 1.0) < MIN_ACKS_ARRIVED or _is_overtaken(facts):
         return None
-    return _shared_by_log(facts, wait) if facts.level == "segments" else _shared_by_counters(facts, wait)
+    return _shared_by_log(facts, wait) if has_both_logs(facts) else _shared_by_counters(facts, wait)
+
+
+def _is_overtaken(facts: Facts) -> bool:
+    """Whether segments overtake others: the smallest delay is that of those, and the rest is no queue."""
+    if not has_both_logs(facts):
+        is_spurious = (facts.segments.spurious_ratio or 0.0) >= MIN_SPURIOUS
+        return (facts.segments.reordering_events or 0) >= MIN_REORDERINGS and is_spurious
+    late = facts.segments.out_of_order_ratio or 0.0
+    return late > MAX_OVERTAKING and late > 4 * (facts.segments.losses.ratio or 0.0)
 
 
 def _shared_by_log(facts: Facts, wait: float) -> Finding | None:
     segments, queue, use = facts.segments, facts.segments.queue, use_of_line(facts)
     if use is None or use >= FULL_LINE_USE or queue.own_ratio is None or queue.own_ratio > MAX_OWN_RATIO:
-        return None
-    late = segments.out_of_order_ratio or 0.0
-    if late > MAX_OVERTAKING and late > 4 * (segments.losses.ratio or 0.0):
         return None
     lost = wait * (1 - use)
     return Finding(
@@ -218,6 +241,8 @@ def _shared_by_counters(facts: Facts, wait: float) -> Finding | None:
     is_open = is_perhaps_shared(facts)
     if is_on_cpu(facts) or queue.full_spread is None or (facts.segments.bottleneck.bps is not None and not is_open):
         return None
+    if (queue.delay_ns_high or 0.0) < MIN_SHARED_DELAY * (facts.windows.rtt_ns_min or 0):
+        return None
     if (queue.full_count or 0) < MIN_SHARED_STEPS or (queue.full_spread < MIN_SHARED_SPREAD and not is_open):
         return None
     values: dict[str, Value | None] = {
@@ -243,7 +268,7 @@ def is_perhaps_shared(facts: Facts) -> bool:
     A queue that never drains serves one load at the line's rate exactly; what others leave varies a little at least.
     """
     queue, link = facts.segments.queue, facts.segments.bottleneck
-    if facts.level == "segments" or (queue.standing_ratio or 0.0) < MIN_ALWAYS_RATIO:
+    if has_both_logs(facts) or (queue.standing_ratio or 0.0) < MIN_ALWAYS_RATIO:
         return False
     spread = link.spread if link.bps is not None else queue.full_spread
     return (
@@ -261,7 +286,7 @@ def _link_rate(facts: Facts) -> Evidence:
     values = {"link_bps": link.bps or 0.0, "steady_ratio": link.steadiness or 0.0}
     if link.is_seen_when_full:
         return figure("full_rate", WINDOWS, facts.sender, link_bps=link.bps, spread_ratio=link.spread)
-    if facts.level == "segments":
+    if link.spread is None:
         return figure("segment_spacing", SEGMENTS, facts.receiver, **values)
     return figure("delivery_rate", WINDOWS, facts.sender, **values)
 

@@ -215,6 +215,22 @@ class WindowFacts:
 
 
 @dataclass(frozen=True)
+class Population:
+    """Connections that the same thing holds, where others are held by something else.
+
+    Attributes:
+        connections: how many, and `of` how many there are.
+        shares: part of their lives in each state of the sender.
+        windows: their windows and round trips.
+    """
+
+    connections: int
+    of: int
+    shares: Mapping[str, float]
+    windows: WindowFacts
+
+
+@dataclass(frozen=True)
 class LostRun:
     """Segments that left one after the other and were all lost.
 
@@ -594,6 +610,7 @@ class Facts:
         own: what the library of a transport other than TCP counts, if there is one.
         exchanges: transactions that are answered, if the workload has any.
         datagrams: what became of them, if it sent any.
+        populations: the sender's connections by what holds them; nothing where all are alike.
         budgets: where the time of each connection and end went, if there is a log.
         patterns: the segment flow of its connections, if there is a log.
         missing: what evidence there is none of, in sentences.
@@ -618,6 +635,7 @@ class Facts:
     own: TransportFacts | None = None
     exchanges: ExchangeFacts | None = None
     datagrams: DatagramFacts | None = None
+    populations: tuple[Population, ...] = ()
     budgets: tuple[Budget, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     missing: tuple[str, ...] = ()

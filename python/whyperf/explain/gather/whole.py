@@ -1,5 +1,6 @@
 """All facts of a trial."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from whyperf.explain.gather.deliveries import bottleneck_of_steps, queue_of_step
 from whyperf.explain.gather.delivery_steps import delivery_steps
 from whyperf.explain.gather.direction import sending
 from whyperf.explain.gather.exchanges import datagrams, exchanges
+from whyperf.explain.gather.populations import populations
 from whyperf.explain.gather.processors import processors
 from whyperf.explain.gather.segments import logged_windows, segment_facts
 from whyperf.explain.gather.sockets import Sampled, sampled, sockets
@@ -24,7 +26,7 @@ from whyperf.explain.gather.transports import transport_facts
 from whyperf.explain.model import Budget
 from whyperf.explain.segment_log import SegmentLogs
 from whyperf.explain.states import ReceiverState, SenderState
-from whyperf.explain.trial_facts import Devices, Facts, HostFacts, SegmentFacts, Sockets
+from whyperf.explain.trial_facts import Devices, Facts, HostFacts, Population, SegmentFacts, Sockets
 from whyperf.explain.wording.catalog import render
 from whyperf.record import RECORD_VERSION
 
@@ -52,11 +54,13 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
     active = Active(sending(trial, sender), scheduled(trial))
     seen = sampled(trial, sender, active)
     log = logs.sender
+    own = [budget for budget in budgets.budgets if budget.host == sender.host]
+    mixed = populations(own, active, shares_of, lambda members: sampled(trial, sender, members).windows)
     if log is None or log.rows.is_empty():
         windows, segments = seen.windows, _counted(trial, seen)
     else:
         windows, segments = logged_windows(log, seen.windows), segment_facts(log, logs.receiver)
-    if not _is_held(budgets, sender.host, active):
+    if not _is_held(mixed or [shares_of([budget for budget in own if active.has(budget.connection)], active)]):
         segments = _with_queue(segments, trial, sender, active)
     life = max((budget.end_ns - budget.begin_ns for budget in budgets.budgets), default=0) or sent.life_ns
     payload = taken.payload_bytes or sent.payload_bytes
@@ -78,6 +82,7 @@ def gather_facts(trial: FlowTrial, logs: SegmentLogs, budgets: TrialBudgets, *, 
         own=transport_facts(trial, sender, active) if transport in OWN_LIBRARIES else None,
         exchanges=exchanges(trial),
         datagrams=datagrams(trial, offered) if transport == "udp" else None,
+        populations=mixed,
         budgets=tuple(budgets.budgets),
         missing=tuple(
             dict.fromkeys((*missing, *(text for text, is_nearly_complete in gaps if not is_nearly_complete)))
@@ -187,10 +192,10 @@ MAX_HELD_RATIO = 0.3
 full window that leaves in a burst makes a short queue each round trip, and a constant rate as well."""
 
 
-def _is_held(budgets: TrialBudgets, host: str, active: Active) -> bool:
-    own = [budget for budget in budgets.budgets if budget.host == host and active.has(budget.connection)]
-    shares = shares_of(own, active)
-    return sum(shares.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO
+def _is_held(found: Sequence[Population | Mapping[str, float]]) -> bool:
+    """Whether a window or a buffer holds every population of connections."""
+    shares = [part.shares if isinstance(part, Population) else part for part in found]
+    return all(sum(part.get(state.value, 0.0) for state in HELD_STATES) > MAX_HELD_RATIO for part in shares)
 
 
 def _with_queue(facts: SegmentFacts, trial: FlowTrial, sender: FlowEnd, active: Active) -> SegmentFacts:

@@ -38,6 +38,7 @@ from whyperf.explain.rules.gain import Gain, bounded
 from whyperf.explain.rules.intervals import calibrated
 from whyperf.explain.rules.joint import joint_gains
 from whyperf.explain.rules.limits import ceilings, without
+from whyperf.explain.rules.populations import of_populations
 from whyperf.explain.setup import Setup
 from whyperf.explain.states import NAMES
 from whyperf.explain.states import ReceiverState as R
@@ -120,7 +121,7 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
         on_fault: gets a sentence about a rule that fails; the other rules are applied nevertheless. Without it the
             error is raised, as in tests.
     """
-    found = [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
+    found = of_populations(facts, lambda part: _all_found(part, on_fault))
     # A load that reaches the rate that it was asked for is at no other limit.
     found = [finding for finding in found if finding.cause is Cause.ASKED_RATE] or found
     found = sorted((finding for finding in found if _counts(finding, facts)), key=lambda finding: _rank(finding, facts))
@@ -135,6 +136,10 @@ def judged(facts: Facts, setup: Setup | None = None, *, on_fault: Callable[[str]
     predicting = _Predicting(found, facts, setup or Setup())
     verdicts = [_verdict(finding, facts, predicting) for finding in found]
     return Judgement(verdicts, joint_gains(found, verdicts, predicting.printed, predicting.modeled))
+
+
+def _all_found(facts: Facts, on_fault: Callable[[str], None] | None) -> list[Finding]:
+    return [finding for rule in RULES if (finding := _asked(rule, facts, on_fault)) is not None]
 
 
 def _counts(finding: Finding, facts: Facts) -> bool:
@@ -212,7 +217,7 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
         code=finding.code,
         values=values,
         cause=finding.cause,
-        claim=render("claim", finding.code, values),
+        claim=_claim(finding, values),
         lost_ratio=round(clipped(finding.lost), 4),
         confidence=confidence.word,
         certainty=finding.certainty,
@@ -227,6 +232,12 @@ def _verdict(finding: Finding, facts: Facts, predicting: _Predicting) -> Verdict
         predicted_from="" if gain is None else render("basis", gain.basis.code, gain.basis.values),
         predicted_basis=None if gain is None else gain.basis,
     )
+
+
+def _claim(finding: Finding, values: dict[str, Value]) -> str:
+    """The sentence, after how many of the connections it is about."""
+    claim = render("claim", finding.code, values)
+    return render("part", "claim", {**values, "claim": uncapitalized(claim)}) if "part_count" in values else claim
 
 
 def _evidence(finding: Finding, facts: Facts) -> list[Evidence]:

@@ -1,0 +1,84 @@
+"""Connections that different things hold are judged by themselves."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.explain.test_rules import MS, PATH, facts
+from whyperf.explain.causes import Cause
+from whyperf.explain.gather.active import ALWAYS
+from whyperf.explain.gather.populations import populations
+from whyperf.explain.gather.whole import shares_of
+from whyperf.explain.model import Budget, StateShare
+from whyperf.explain.rules import judge
+from whyperf.explain.trial_facts import Facts, Population, WindowFacts
+
+SECOND = 1_000 * MS
+WINDOWS = WindowFacts(rtt_ns_min=10 * MS, rtt_ns_median=12 * MS, cwnd_segments_median=30, announced_bytes_max=65_536)
+QUEUED = WindowFacts(rtt_ns_min=10 * MS, rtt_ns_median=19 * MS, cwnd_segments_median=30)
+
+
+def budget(connection: int, shares: Mapping[str, float]) -> Budget:
+    states = [StateShare(state=name, ns=int(part * SECOND), ratio=part, spells=1) for name, part in shares.items()]
+    return Budget(
+        trial="t", host="near", role="sender", connection=connection, begin_ns=0, end_ns=SECOND, shares=states
+    )
+
+
+HELD, PAUSING = {"receive_window_buffer": 0.9, "unknown": 0.1}, {"not_writing": 0.95, "unknown": 0.05}
+
+
+def found(*shares: Mapping[str, float]) -> tuple[Population, ...]:
+    budgets = [budget(number, part) for number, part in enumerate(shares)]
+    return populations(budgets, ALWAYS, shares_of, lambda _: WINDOWS)
+
+
+def test_connections_that_different_things_hold_are_populations() -> None:
+    mixed = found(HELD, HELD, HELD, PAUSING)
+    assert [(part.connections, part.of) for part in mixed] == [(3, 4), (1, 4)]
+    assert mixed[0].shares["receive_window_buffer"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        (HELD, HELD),
+        # What differs a little is one kind of connection.
+        ({"unknown": 0.55, "not_writing": 0.45}, {"unknown": 0.45, "not_writing": 0.55}),
+        # Nothing holds the second most of the time.
+        (HELD, {"not_writing": 0.4, "unknown": 0.3, "send_buffer": 0.3}),
+    ],
+)
+def test_connections_that_are_alike_are_none(shares: tuple[Mapping[str, float], ...]) -> None:
+    assert found(*shares) == ()
+
+
+def mixed_facts(*shares: Mapping[str, float]) -> Facts:
+    budgets = [budget(number, part) for number, part in enumerate(shares)]
+    whole = facts({"shares": shares_of(budgets)}, windows=PATH, level="counters", connections=len(shares))
+    return replace(whole, populations=found(*shares))
+
+
+def test_a_verdict_says_of_how_many_connections_it_is_true() -> None:
+    verdicts = judge(mixed_facts(HELD, HELD, HELD, PAUSING))
+    assert [verdict.cause for verdict in verdicts] == [Cause.RECEIVE_BUFFER, Cause.SLOW_WRITER]
+    assert verdicts[0].claim.startswith("3 of 4 connections: the receive buffer is too small")
+    assert verdicts[1].values["part_count"] == 1
+    assert verdicts[1].values["lost_ratio"] == pytest.approx(0.95)
+    # What holds a part of the connections costs that part of the time.
+    assert verdicts[1].lost_ratio == pytest.approx(0.95 / 4, abs=0.01)
+    alike = judge(mixed_facts(HELD, HELD))
+    assert "part_count" not in alike[0].values
+
+
+def test_a_full_path_stands_before_connections_that_pause() -> None:
+    line = {"bottleneck.bps": 100e6, "bottleneck.steadiness": 0.95, "bottleneck.use_ratio": 0.97}
+    bulk = {"unknown": 1.0}
+    budgets = [budget(number, part) for number, part in enumerate((bulk, PAUSING, PAUSING, PAUSING))]
+    whole = facts({"shares": shares_of(budgets)}, segments=line, level="counters")
+    whole = replace(whole, windows=QUEUED)
+    parts = populations(budgets, ALWAYS, shares_of, lambda _: QUEUED)
+    assert [verdict.cause for verdict in judge(replace(whole, populations=parts))] == [Cause.BOTTLENECK]
+    # Taken together they hid it.
+    assert judge(whole)[0].cause is not Cause.BOTTLENECK

@@ -189,7 +189,7 @@ def test_a_disturbance_acts_during_its_trial_only(name: str, sides: Sides) -> No
     before = _left(sides)
     _compute(sides)
     disturber = Disturber(Mock(spec=Observer), {CELL: orders.disturbances}, lambda _: orders.places)
-    disturber.on_trial_started("001-c0001", CELL, 0, 1)
+    disturber.start(CELL)
     disturber.on_progress("near", PROGRESS)
     try:
         assert _becomes(lambda: is_there(sides))
@@ -207,7 +207,7 @@ from whyperf.run.disturber import Disturber
 from whyperf.run.observer import Observer
 orders = Orders.model_validate_json(sys.argv[1])
 disturber = Disturber(Mock(spec=Observer), {"c0001": orders.disturbances}, lambda _: orders.places)
-disturber.on_trial_started("001-c0001", "c0001", 0, 1)
+disturber.start("c0001")
 disturber.on_progress("near", Mock(spec=dict))
 print("there", flush=True)
 sys.stdin.readline()
@@ -240,7 +240,7 @@ def test_a_firewall_clamps_the_mss_of_connections(sides: Sides) -> None:
     _require(*orders.disturbances)
     disturber = Disturber(Mock(spec=Observer), {CELL: orders.disturbances}, lambda _: orders.places)
     assert _clamped_mss(sides) > 1000
-    disturber.on_trial_started("001-c0001", CELL, 0, 1)
+    disturber.start(CELL)
     try:
         assert _clamped_mss(sides) <= 536
     finally:

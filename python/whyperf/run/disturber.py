@@ -41,13 +41,19 @@ class Disturber(Observer):
         self._observer.on_message(text)
 
     def on_trial_started(self, trial: str, cell: str, done: int, total: int) -> None:
-        """Start the disturbances of the cell that are there from the start.
+        """Pass on; nothing of the trial before is left."""
+        self.end()
+        self._observer.on_trial_started(trial, cell, done, total)
+
+    def start(self, cell: str) -> None:
+        """Start the disturbances of the cell that are there from the start, before its connections open.
+
+        Not earlier: a path sets some of the kernel's parameters, and other cells have other namespaces.
 
         Raises:
             RunError: they cannot be made.
         """
         self.end()
-        self._observer.on_trial_started(trial, cell, done, total)
         if found := self._disturbed.get(cell):
             self._start(Orders(disturbances=tuple(found), places=dict(self._places(cell))))
 

@@ -1,6 +1,6 @@
 """A session: the agents, the testbed, and everything found out before the first trial."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NotRequired, Self, TypedDict
@@ -62,6 +62,8 @@ class Session:
         self._testbed_key: tuple[Any, ...] | None = None
         self._holder: Agent | None = None
         self._ends: dict[str, End] = {}
+        #: Called with the cell of each trial when its testbed and path are there, before its connections open.
+        self.on_ready: Callable[[str], None] = lambda _: None
         #: Why the session cannot go on: the first agent that was lost.
         self.lost: RunError | None = None
         try:

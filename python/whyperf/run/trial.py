@@ -79,6 +79,7 @@ def run_trial(
         if path is not None:
             manifest["path"] = {"asked": path.spec}
             path.carry()
+        session.on_ready(cell.id)
         manifest |= _Trial(ends, pairs, cpus, address, on_one_host, path, session.plan.is_single).measure(
             writer, on_progress
         )

@@ -51,6 +51,7 @@ class Watched:
 
     def start(self, cell: str) -> None:
         self.disturber.on_trial_started(f"001-{cell}", cell, 0, 2)
+        self.disturber.start(cell)
 
 
 @pytest.fixture
